@@ -39,7 +39,7 @@ from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.store.uploads import set_posted, upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.event import list_events, project_of_name, set_event
-from perfledger_service.usecases.events.event_search import search_events
+from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file

@@ -13,10 +13,10 @@ from sqlalchemy import Engine
 from perfledger.bundle import Bundle, Plan
 from perfledger.records import CanaryReading, Framework, Machine, Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
-from perfledger_service.store.jobs.job_policies import JobSchedule
+from perfledger_service.store.jobs.policies import JobSchedule
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.jobs.job import schedule_runs
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import take_job
 from perfledger_service.usecases.pull_requests.uploads import receive_bundle
 

@@ -21,6 +21,8 @@ TESTS = {
 }
 SERVICE = ROOT / "service" / "perfledger_service"
 OTHER_CODE = ("tests", "benchmarks", "examples")
+# Terms of the glossary that begin like their folder, and the main module of its folder.
+TERMS = {"price_list", "price_lists", "price_sheet", "flame_graph"}
 SPECIAL_FILES = {"__init__.py", "__main__.py", "conftest.py"}  # their names are given
 FOLDERS = sorted(
     {path.parent for source in SOURCES for path in (ROOT / source).rglob("*.py")}
@@ -51,6 +53,19 @@ def test_a_folder_is_small_enough_to_take_in():
     }
 
     assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}
+
+
+def test_a_module_does_not_repeat_its_folder():
+    modules = [path for folder in FOLDERS for path in modules_in(folder) if "_" in path.stem]
+    prefixes = {
+        path: {word.rstrip("s") for word in path.parent.name.split("_")} for path in modules
+    }
+
+    assert [
+        str(path.relative_to(ROOT))
+        for path, words in prefixes.items()
+        if path.stem.split("_")[0].rstrip("s") in words and path.stem not in TERMS
+    ] == []
 
 
 def test_no_file_is_too_long_to_read():

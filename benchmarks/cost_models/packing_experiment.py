@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.cluster import Cluster, read_cluster
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
 from perfledger_cost_models.scheduling.free_devices import FreeDevices, resource_requests

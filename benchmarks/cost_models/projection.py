@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from perfledger_cost_models.projection.projection_error import (
+from perfledger_cost_models.projection.error import (
     PairClass,
     ProjectionResidual,
     calibrate,

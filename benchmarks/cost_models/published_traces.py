@@ -27,8 +27,8 @@ from random import Random
 
 from packing_experiment import pack, read_pods
 
-from perfledger_cost_models.job_logs.job_table import Job, JobTable, table_of
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import Job, JobTable, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.job_outcomes import summarise_outcome
 from perfledger_cost_models.scheduling.policy import (

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfledger_cost_models.job_logs.job_table import Job, JobTable, table_of
+from perfledger_cost_models.job_logs.table import Job, JobTable, table_of
 from perfledger_cost_models.queueing.queue_formulas import mmc
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.job_outcomes import summarise_outcome

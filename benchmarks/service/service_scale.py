@@ -26,7 +26,7 @@ from upload import TOKEN, bundle, perfledger
 
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.events.event_search import search_events
+from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.pull_requests.project import add_project, project_of
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle

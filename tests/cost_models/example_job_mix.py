@@ -1,6 +1,6 @@
 """A mix of jobs, of which some take half a device and some none, and a log of four days."""
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 
 MIX = table_of(
     Job(submit_s=0, run_s=None, devices=devices, share_milli=share, cpu_milli=cpu)

@@ -11,7 +11,7 @@ from perfledger_cost_models import csv_table
 from perfledger_cost_models.billing import focus_parquet, quotas, usage_readers
 from perfledger_cost_models.job_logs import readers as job_log_readers
 from perfledger_cost_models.price_feeds import azure, google
-from perfledger_cost_models.price_feeds.feed_rows import FeedOrigin
+from perfledger_cost_models.price_feeds.rows import FeedOrigin
 from perfledger_cost_models.prices import exchange_rates
 from perfledger_cost_models.review import previous_review, quarter
 from perfledger_cost_models.scheduling import cluster

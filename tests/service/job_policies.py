@@ -1,7 +1,7 @@
 """Reads what runners may spend on a project, as the service stored it."""
 
 from perfledger_service.store.database import read_session
-from perfledger_service.store.jobs.job_policies import budget_of, schedules_of
+from perfledger_service.store.jobs.policies import budget_of, schedules_of
 from perfledger_service.store.projects import project_named
 
 

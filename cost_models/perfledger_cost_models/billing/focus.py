@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_rows
 from perfledger_cost_models.csv_table import SourceConfidence
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 
 

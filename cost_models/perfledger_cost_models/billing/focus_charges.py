@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
 

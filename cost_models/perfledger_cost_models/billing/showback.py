@@ -31,7 +31,7 @@ from perfledger_cost_models.billing.cost_allocation import (
     whole_cents,
 )
 from perfledger_cost_models.billing.focus import Bill, device_hours
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, DeviceUsage
 
 # Usage files that cover less of the period get a note, because uncovered time counts as idle.

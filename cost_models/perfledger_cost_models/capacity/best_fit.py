@@ -8,7 +8,7 @@ from perfledger_cost_models.capacity.node_shape import (
     peak_devices,
     widest_job,
 )
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.scheduling.calibration import (
     FittedReplay,
     ReplayCalibration,

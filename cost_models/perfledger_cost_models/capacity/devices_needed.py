@@ -12,7 +12,7 @@ from perfledger_cost_models.capacity.node_shape import (
 )
 from perfledger_cost_models.capacity.resampled_log import resampled_log
 from perfledger_cost_models.capacity.wait_summary import met_share
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.day_bootstrap import MIN_DAYS
 from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES

@@ -6,7 +6,7 @@ from math import ceil, gcd
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes
 from perfledger_cost_models.units import MS_PER_DAY
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.capacity.node_shape import days_of
-from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.units import MS_PER_DAY
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.capacity.node_shape import busy_milli_ms
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.calibration import MIN_KNOWN_SHARE
 from perfledger_cost_models.scheduling.day_bootstrap import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import exp, log
 
 from perfledger_cost_models.change.fleet_entry_price import COVERAGE, MeasuredChange
-from perfledger_cost_models.projection.projection_error import Calibration
+from perfledger_cost_models.projection.error import Calibration
 from perfledger_cost_models.projection.roofline import (
     DeviceRoofs,
     MissingPeakError,

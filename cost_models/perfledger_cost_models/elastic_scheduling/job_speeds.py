@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from perfledger_cost_models.csv_table import read_rows
-from perfledger_cost_models.job_logs.job_table import MAX_DEVICES, JobLogError
+from perfledger_cost_models.job_logs.table import MAX_DEVICES, JobLogError
 
 COLUMNS = ("device_class", "devices", "speed")
 KIND = "team"  # of the log, whose jobs a row is about; "" is every other job

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 
-from perfledger_cost_models.job_logs.job_table import (
+from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
     MAX_NAME,
     MAX_SECONDS,

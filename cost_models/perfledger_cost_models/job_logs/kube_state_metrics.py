@@ -8,8 +8,8 @@ kube_pod_completion_time, kube_pod_container_resource_requests and kube_pod_labe
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
-from perfledger_cost_models.job_logs.job_table import Job, JobLogError
 from perfledger_cost_models.job_logs.kubernetes import columns_of, plain_name
+from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.prometheus import (

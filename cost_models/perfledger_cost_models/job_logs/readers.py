@@ -9,16 +9,16 @@ from io import StringIO
 import msgspec
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs
-from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError, JobTable, table_of
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
-from perfledger_cost_models.job_logs.log_format import LogFormat
 from perfledger_cost_models.job_logs.swf_and_sacct import (
     is_swf,
     sacct_jobs,
     swf_devices,
     swf_jobs,
 )
+from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError, JobTable, table_of
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 MAX_LOG_BYTES = 2_000_000_000

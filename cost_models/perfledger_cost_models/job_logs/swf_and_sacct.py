@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
-from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
+from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
 

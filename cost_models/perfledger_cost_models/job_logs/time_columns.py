@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
 
 EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})

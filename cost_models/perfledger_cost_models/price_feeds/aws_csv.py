@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, day_of
+from perfledger_cost_models.price_feeds.rows import BulkFileError, day_of
 
 # Lines above the header: format, disclaimer, publication date, version, offer code.
 MAX_PREAMBLE = 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from perfledger_cost_models.price_feeds.aws_csv import open_aws, usd_of
-from perfledger_cost_models.price_feeds.feed_rows import (
+from perfledger_cost_models.price_feeds.rows import (
     BulkPrices,
     FeedOffer,
     FeedOrigin,

@@ -10,7 +10,7 @@ from dataclasses import replace
 import msgspec
 
 from perfledger_cost_models.price_feeds.aws_on_demand import offers_of
-from perfledger_cost_models.price_feeds.feed_rows import (
+from perfledger_cost_models.price_feeds.rows import (
     BulkFileError,
     BulkPrices,
     FeedOrigin,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from perfledger_cost_models.price_feeds.aws_csv import open_aws, usd_of
-from perfledger_cost_models.price_feeds.feed_rows import (
+from perfledger_cost_models.price_feeds.rows import (
     BulkPrices,
     FeedOffer,
     FeedOrigin,

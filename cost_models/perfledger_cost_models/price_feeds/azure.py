@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import msgspec
 
-from perfledger_cost_models.price_feeds.feed_rows import (
+from perfledger_cost_models.price_feeds.rows import (
     BulkFileError,
     BulkPrices,
     FeedOffer,

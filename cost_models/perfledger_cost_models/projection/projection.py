@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, inf
 
-from perfledger_cost_models.projection.projection_error import Calibration
+from perfledger_cost_models.projection.error import Calibration
 from perfledger_cost_models.projection.roofline import (
     DeviceRoofs,
     MissingPeakError,
@@ -31,7 +31,7 @@ class ProjectionError(ValueError):
 class Projection:
     """The projected speed of a device relative to the source device.
 
-    `low` and `high` cover 90 % (`projection_error.COVERAGE`) of published results. Seconds are
+    `low` and `high` cover 90 % (`error.COVERAGE`) of published results. Seconds are
     per unit of work at the roofs, not measured times. `unexplained` is the share of the measured
     time that the roofs do not explain, None without a measured time.
     """

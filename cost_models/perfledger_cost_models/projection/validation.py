@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from perfledger_cost_models.projection.projection import Projection, projection_of
-from perfledger_cost_models.projection.projection_error import (
+from perfledger_cost_models.projection.error import (
     Calibration,
     ProjectionResidual,
     calibrate,
     residuals_of,
 )
+from perfledger_cost_models.projection.projection import Projection, projection_of
 from perfledger_cost_models.projection.published_results import PublishedRatio
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.units import MS_PER_HOUR
 
 MIN_JOBS = 30  # with fewer a coefficient of variation is meaningless

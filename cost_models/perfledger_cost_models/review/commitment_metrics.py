@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.procurement.cost_model import CostModel, PurchaseMode
 from perfledger_cost_models.procurement.owned_supply import SupplyYears

@@ -20,7 +20,7 @@ from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.change.price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
 from perfledger_cost_models.procurement.plan import (

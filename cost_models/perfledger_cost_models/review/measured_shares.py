@@ -8,7 +8,7 @@ from perfledger_cost_models.billing.allocated_hours import DEVICES, pool_usages
 from perfledger_cost_models.billing.focus import Bill, device_hours
 from perfledger_cost_models.billing.showback import LabelledUsage, bill_days
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.procurement.hour_shares import HourShare, ShareStatement
 from perfledger_cost_models.procurement.plan import InputRange
 from perfledger_cost_models.tco.purchase_modes import is_committed

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
-from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.review.quarter import Quarter
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_jobs import quarter_jobs

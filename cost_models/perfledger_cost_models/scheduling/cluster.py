@@ -9,7 +9,7 @@ from io import StringIO
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import (
+from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
     MAX_DEVICES,
     MAX_NAME,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster, equal_nodes
 from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter, milli_by_day
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, IntArray
-from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import (
     FRAGMENTATION_SAMPLES,

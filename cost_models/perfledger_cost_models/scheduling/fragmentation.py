@@ -9,7 +9,7 @@ have less than m's share. FGD chooses the node, and its device, whose F grows le
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray, IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.free_devices import (
     FreeDevices,
     ResourceRequest,

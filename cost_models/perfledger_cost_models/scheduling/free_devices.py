@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.prices.mig_profiles import MIG_PARTS
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.policy import DeviceSharing

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray, IntArray
-from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.units import MILLI_MS_PER_HOUR
 

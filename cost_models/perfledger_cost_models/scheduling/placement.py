@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, FloatArray, IntArray
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
 from perfledger_cost_models.scheduling.free_devices import (
     FreeDevices,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE
 from perfledger_cost_models.scheduling.free_devices import (
     FreeDevices,
     JobAllocation,

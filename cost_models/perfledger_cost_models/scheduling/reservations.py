@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray
-from perfledger_cost_models.job_logs.job_table import MAX_SECONDS, JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import MAX_SECONDS, JobLogError, JobTable
 from perfledger_cost_models.units import MS_PER_HOUR, SECONDS_PER_HOUR
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import FRAGMENTATION_SAMPLES
 from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from statistics import median
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import base_unit
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 # Times are in each entry's own time_unit, rates in the base unit.
 _TIMES = ("real_time", "cpu_time")

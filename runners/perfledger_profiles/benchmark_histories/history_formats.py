@@ -9,11 +9,6 @@ from perfledger_profiles.benchmark_histories.action_benchmark import (
 )
 from perfledger_profiles.benchmark_histories.asv import is_asv, read_asv
 from perfledger_profiles.benchmark_histories.bencher import is_bencher, read_bencher
-from perfledger_profiles.benchmark_histories.benchmark_results import (
-    BenchmarkResult,
-    HistoryFileError,
-    HistoryFormat,
-)
 from perfledger_profiles.benchmark_histories.google_benchmark import (
     is_google_benchmark,
     read_google_benchmark,
@@ -31,6 +26,11 @@ from perfledger_profiles.benchmark_histories.pytest_benchmark import (
 from perfledger_profiles.benchmark_histories.pytorch_benchmark import (
     is_pytorch_benchmark,
     read_pytorch_benchmark,
+)
+from perfledger_profiles.benchmark_histories.results import (
+    BenchmarkResult,
+    HistoryFileError,
+    HistoryFormat,
 )
 from perfledger_profiles.benchmark_histories.skia_perf import is_skia_perf, read_skia_perf
 from perfledger_profiles.benchmark_histories.vllm_history import is_vllm, read_vllm_history

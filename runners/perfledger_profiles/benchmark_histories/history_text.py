@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 
 # Some 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never, cast
 
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 # Names of benchmarks with all their parameters are some hundred characters long.
 MAX_TEXT = 2000

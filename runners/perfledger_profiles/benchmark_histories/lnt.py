@@ -8,9 +8,9 @@ from statistics import median
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 _VERSION = "2"
 # Of the default test suite (NTS), as its documentation has them. Other metrics have no direction.

@@ -6,11 +6,11 @@ from dataclasses import replace
 from statistics import median
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import (
+from perfledger_profiles.benchmark_histories.history_text import HistoryText
+from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_tools.mlperf_log import MARK, MlperfEvent, events_of
 from perfledger_profiles.parsing.json_documents import document_of, figure_of
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from io import StringIO
 
-from perfledger_profiles.benchmark_histories.benchmark_results import (
+from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
+from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
+from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
-from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
-from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
 
 # Otava's `time_column` and the names that its documentation and examples give to commits.
 _TIMES = ("time", "timestamp", "date")

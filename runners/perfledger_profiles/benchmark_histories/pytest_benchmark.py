@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 # What it writes outside of a repository, or where the version control fails.
 _NO_COMMIT = ("unversioned", "unknown", "error")

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME, JsonObject
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 # Longer texts in `extra_info` describe a benchmark instead of telling it from others.
 _MAX_SETTING = 40

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 _LATENCY = re.compile(r"(?:mean|median|p\d{1,2}(?:\.\d+)?)_(?:ttft|tpot|itl|e2el)_ms")
 # Its throughputs with their units; versions before 0.6 wrote the goodput's key with a colon.

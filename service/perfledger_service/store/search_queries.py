@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, inspect, true
 from sqlmodel import Session, col, func, select
 
 from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
-from perfledger_service.store.jobs.job_tables import RunnerRow
+from perfledger_service.store.jobs.tables import RunnerRow
 from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
 from perfledger_service.values.service_views.search_view import SearchHit, SearchKind
 

@@ -17,13 +17,13 @@ from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.store.replicas import ReplicaLock
-from perfledger_service.usecases.comments.comment_commands import (
+from perfledger_service.usecases.comments.commands import (
     unfinished_command_work,
 )
 from perfledger_service.usecases.comments.job_commands import follow_commands
-from perfledger_service.usecases.events.event_search import search_events
-from perfledger_service.usecases.jobs.job_schedule import queue_due_jobs
-from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.events.search import search_events
+from perfledger_service.usecases.jobs.schedule import queue_due_jobs
+from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import queue_price_notices
 from perfledger_service.usecases.pull_requests.followed_heads import POLL_INTERVAL, check_heads
 from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines

@@ -17,7 +17,7 @@ from perfledger_runners.jobs.runner_job import (
     RunnerJobState,
 )
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import (
     cancel_job,
     fail_job,

@@ -25,8 +25,8 @@ from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.comments.comment_commands import carry_out, fail_command
-from perfledger_service.usecases.notices.notice_sending import (
+from perfledger_service.usecases.comments.commands import carry_out, fail_command
+from perfledger_service.usecases.notices.sending import (
     NoticeSenders,
     fail_notice,
     record_sent,

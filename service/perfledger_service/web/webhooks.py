@@ -10,13 +10,13 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, SecretStr
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
-from perfledger_service.usecases.comments.comment_commands import (
+from perfledger_service.usecases.comments.commands import (
     CommentReceipt,
     NewComment,
     label_command_id,
     receive_comment,
 )
-from perfledger_service.usecases.comments.comment_grammar import PREFIX
+from perfledger_service.usecases.comments.grammar import PREFIX
 from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.usecases.pull_requests.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState

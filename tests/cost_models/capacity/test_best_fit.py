@@ -11,7 +11,7 @@ from perfledger_cost_models.capacity.best_fit import (
     recorded_nodes,
 )
 from perfledger_cost_models.capacity.node_shape import NodeShape
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.policy import POLICIES
 from perfledger_cost_models.scheduling.simulation import simulate

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_cost_models.capacity.devices_needed import devices_needed, fewest_nodes
 from perfledger_cost_models.capacity.node_shape import NodeShape
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.policy import POLICIES
 

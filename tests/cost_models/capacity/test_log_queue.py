@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.capacity.log_queue import log_queue_plan
-from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.policy import POLICIES
 

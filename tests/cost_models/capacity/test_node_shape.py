@@ -13,7 +13,7 @@ from perfledger_cost_models.capacity.node_shape import (
     unlimited_peak,
     widest_job,
 )
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 
 
 def jobs_of(*rows):

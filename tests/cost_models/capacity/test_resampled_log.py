@@ -1,7 +1,7 @@
 import numpy as np
 
 from perfledger_cost_models.capacity.resampled_log import resampled_log
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 
 DAY_MS = 86_400_000
 # A job of `day` devices at the hour `day` of each day.

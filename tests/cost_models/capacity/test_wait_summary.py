@@ -7,7 +7,7 @@ from perfledger_cost_models.capacity.wait_summary import (
     recorded_summary,
     replayed_summary,
 )
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.policy import POLICIES

@@ -10,7 +10,7 @@ from perfledger_cost_models.change.device_transfer import (
     carried_over,
 )
 from perfledger_cost_models.change.fleet_entry_price import COVERAGE, MeasuredChange
-from perfledger_cost_models.projection.projection_error import Calibration, PairClass
+from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,

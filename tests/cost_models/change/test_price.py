@@ -10,7 +10,7 @@ from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
 from perfledger_cost_models.change.price import MAX_CHANGE, MAX_DEVICE_HOURS, price_changes
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
-from perfledger_cost_models.projection.projection_error import Calibration, PairClass
+from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.tco.hourly_rates import rate_of
 

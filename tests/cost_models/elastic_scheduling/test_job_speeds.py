@@ -3,7 +3,7 @@ import pytest
 from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.elastic_scheduling import job_speeds
 from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds, speed_on
-from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.table import JobLogError
 
 TABLE = """device_class,devices,speed
 A100,1,1

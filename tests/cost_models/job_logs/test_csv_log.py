@@ -4,8 +4,8 @@ import pytest
 
 from perfledger_cost_models.job_logs import csv_log
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobLogError
 
 HELIOS = """\
 job_id,user,vc,gpu_num,cpu_num,state,submit_time,start_time,end_time,duration,queue

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import JobLogError
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobLogError
 
 
 def series(metric, value, **labels):

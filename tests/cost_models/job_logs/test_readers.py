@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobLogError
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobLogError
 
 SACCT = """JobID|Account|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES|Priority
 7|vision|gpu|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00|1-02:00:00|cpu=8|cpu=8,gres/gpu:h100=4,gres/gpu=4,mem=64G|12

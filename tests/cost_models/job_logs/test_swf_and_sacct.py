@@ -3,9 +3,9 @@
 import pytest
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobLogError
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobLogError
 
 SWF = """; MaxProcs: 8
 1 0 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 2 -1 -1

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 

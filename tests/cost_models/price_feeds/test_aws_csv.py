@@ -9,7 +9,7 @@ from perfledger_cost_models.price_feeds.aws_csv import (
     open_aws,
     usd_of,
 )
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError
+from perfledger_cost_models.price_feeds.rows import BulkFileError
 
 HEADER = '"SKU","Unit","PricePerUnit"\n'
 

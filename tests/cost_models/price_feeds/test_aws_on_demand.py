@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_cost_models.price_feeds.aws_csv import MAX_LINE_CHARACTERS
 from perfledger_cost_models.price_feeds.aws_on_demand import COLUMNS, read_aws
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, FeedOrigin
+from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.prices.price_sheet import PricingModel
 
 ORIGIN = FeedOrigin(source="the EC2 price list", retrieved_at=date(2026, 11, 20))

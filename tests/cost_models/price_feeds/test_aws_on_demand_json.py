@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.price_feeds.aws_on_demand_json import read_aws_json
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, FeedOrigin
+from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.prices.price_sheet import PricingModel
 
 ORIGIN = FeedOrigin(source="the EC2 price list", retrieved_at=date(2026, 11, 20))

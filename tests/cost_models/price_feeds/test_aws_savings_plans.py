@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.price_feeds.aws_savings_plans import COLUMNS, read_aws_savings
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, FeedOrigin
+from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.tco.purchase_modes import terms_of
 
 ORIGIN = FeedOrigin(source="the savings plans' price list", retrieved_at=date(2026, 11, 20))

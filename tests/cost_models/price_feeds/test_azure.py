@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, FeedOrigin
+from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.units import HOURS_PER_YEAR
 
 ORIGIN = FeedOrigin(source="Azure Retail Prices", retrieved_at=date(2026, 11, 20))

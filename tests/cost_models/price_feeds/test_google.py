@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.price_feeds.google import MAX_PAGE_BYTES, read_google
+from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 
 ORIGIN = FeedOrigin(source="Cloud Billing Catalog", retrieved_at=date(2026, 11, 20))
 

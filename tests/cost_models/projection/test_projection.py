@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.projection import (
     MissingProjection,
     ProjectedCost,
@@ -15,7 +16,6 @@ from perfledger_cost_models.projection.projection import (
     project,
     projected_costs,
 )
-from perfledger_cost_models.projection.projection_error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,

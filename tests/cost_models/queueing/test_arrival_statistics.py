@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.queueing import arrival_statistics
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 

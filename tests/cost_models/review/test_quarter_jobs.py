@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.quarter_jobs import quarter_jobs
 

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.queue_waits import MOST_TEAMS, recorded_waits

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling import calibration
 from perfledger_cost_models.scheduling.calibration import calibration_of, is_near
 from perfledger_cost_models.scheduling.cluster import equal_nodes

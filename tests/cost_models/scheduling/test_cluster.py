@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.scheduling import cluster
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, equal_nodes, read_cluster
 

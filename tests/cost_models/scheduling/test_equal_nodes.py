@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.equal_nodes import MAX_WIDTH, EqualNodesPool, is_plain
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.fair_share import HALF_LIFE_MS, TeamShares
 from perfledger_cost_models.scheduling.free_devices import ResourceRequest

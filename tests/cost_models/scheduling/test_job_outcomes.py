@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.job_outcomes import summarise_outcome
 from perfledger_cost_models.scheduling.policy import (

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.policy import POLICIES
 from perfledger_cost_models.scheduling.policy_comparison import policy_gains, recorded_waiting

@@ -42,8 +42,8 @@ def show_report(judged: "Report", output: Output) -> None:
     """Write a report to its output; if that is a file, also show the table in the terminal."""
     from rich.console import Console
 
-    from perfledger_service.rendering.check.check_json import report_json
     from perfledger_service.rendering.check.comment import comment
+    from perfledger_service.rendering.check.report_json import report_json
     from perfledger_service.rendering.check.terminal import report_table
 
     output.write(

@@ -158,7 +158,7 @@ def compare(
     With speeds of several accelerators, finds the cheapest option per unit of work.
     """
     from perfledger_service.rendering.cost.compare import costs_document
-    from perfledger_service.rendering.cost.cost_plots import costs_svg
+    from perfledger_service.rendering.cost.plots import costs_svg
     from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
     from perfledger_service.usecases.cost.places import accelerators_at, places_of
     from perfledger_service.usecases.cost.work_costs import priced_works

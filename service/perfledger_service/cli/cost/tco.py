@@ -34,7 +34,7 @@ def tco(
 
     Define your own servers and inputs with --overrides.
     """
-    from perfledger_service.rendering.cost.cost_plots import owning_svg
+    from perfledger_service.rendering.cost.plots import owning_svg
     from perfledger_service.rendering.cost.tco import owning_document
     from perfledger_service.usecases.cost.tco import cost_of_owning
 

@@ -136,7 +136,7 @@ def _markdown(result: "CommitBisection") -> str:
 
 
 def _json(result: "CommitBisection") -> str:
-    from perfledger_service.rendering.check.check_json import report_json
+    from perfledger_service.rendering.check.report_json import report_json
     from perfledger_service.rendering.history.bisect import bisection_document
     from perfledger_service.rendering.layout.writers import to_json
 

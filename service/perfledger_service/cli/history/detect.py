@@ -77,7 +77,7 @@ def detect(
 
 
 def _chart(series: "Sequence[SearchedSeries]") -> str:
-    from perfledger_service.rendering.history.history_plot import history_svg
+    from perfledger_service.rendering.history.plot import history_svg
     from perfledger_service.usecases.inputs.table_columns import quote_names
 
     if len(series) > 1:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_service.cli.option_groups import argument, what
 
 JobLog = Annotated[

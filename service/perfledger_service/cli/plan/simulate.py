@@ -156,7 +156,7 @@ def simulate(
 
 
 def _reservation(text: str) -> "Reservation":
-    from perfledger_cost_models.job_logs.job_table import JobLogError
+    from perfledger_cost_models.job_logs.table import JobLogError
     from perfledger_cost_models.scheduling.reservations import Reservation
     from perfledger_cost_models.units import MS_PER_HOUR
 

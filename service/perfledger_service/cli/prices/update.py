@@ -16,7 +16,7 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.prices.provider import Provider
 
 if TYPE_CHECKING:  # this would make every help slow
-    from perfledger_cost_models.price_feeds.feed_rows import BulkPrices
+    from perfledger_cost_models.price_feeds.rows import BulkPrices
 
 DEFAULT_SHEET = Path("perfledger-prices.csv")
 DEFAULT_AWS_REGION = "us-east-1"

@@ -15,7 +15,7 @@ from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.option_values import REPOSITORY, repository_name, today
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store, server_modules
-from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.values.people.person import Actor
 
 if TYPE_CHECKING:  # this would make every help slow

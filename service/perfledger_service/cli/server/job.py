@@ -68,7 +68,7 @@ def schedule(
 
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind
-        from perfledger_service.store.jobs.job_policies import JobSchedule
+        from perfledger_service.store.jobs.policies import JobSchedule
         from perfledger_service.usecases.jobs.job import end_schedule, schedule_runs
 
         job_kind = RunnerJobKind(kind)
@@ -115,7 +115,7 @@ def budget(
     from perfledger_service.rendering.server.job import budget_document
 
     with open_store() as engine:
-        from perfledger_service.store.jobs.job_policies import JobBudget
+        from perfledger_service.store.jobs.policies import JobBudget
         from perfledger_service.usecases.jobs.job import limit_jobs
 
         limits = JobBudget(device_minutes=device_minutes, usd=usd, usd_per_device_hour=device_price)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.rendering.layout.escape import code, link, prose
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.values.jobs.job_progress import JobProgress, JobStage
+from perfledger_service.values.jobs.progress import JobProgress, JobStage
 
 SHORT_SHA = 12
 # Places are shown exactly only near the front: each change edits a comment.

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from perfledger_service.rendering.cost.answer import usd_text
 from perfledger_service.rendering.cost.compare import (
     MAX_OPTION,
     age_notes,
     doubted,
     origin_of,
 )
-from perfledger_service.rendering.cost.cost_answer import usd_text
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,

@@ -12,7 +12,7 @@ from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
-from perfledger_service.rendering.cost.cost_answer import (
+from perfledger_service.rendering.cost.answer import (
     answer_blocks,
     answer_record,
     switches_blocks,

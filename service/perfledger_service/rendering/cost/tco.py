@@ -8,6 +8,7 @@ from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.server_site import ServerSite
 from perfledger_cost_models.units import HOURS_PER_YEAR
+from perfledger_service.rendering.cost.answer import usd_text
 from perfledger_service.rendering.cost.compare import (
     DOUBT,
     age_notes,
@@ -17,7 +18,6 @@ from perfledger_service.rendering.cost.compare import (
     footprint_record,
     owning_table,
 )
-from perfledger_service.rendering.cost.cost_answer import usd_text
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,

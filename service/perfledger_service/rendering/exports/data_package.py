@@ -2,7 +2,7 @@
 
 import msgspec
 
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import ExportColumn
 from perfledger_service.values.storage.project_export import (
     ExportedTable,

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import IO, Any, cast
 
 from perfledger_service.errors import UsageError
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import ExportTable
 
 MISSING = "files in Parquet need pyarrow: pip install 'perfledger[parquet]', or export CSV"

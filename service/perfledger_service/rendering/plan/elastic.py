@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
-from perfledger_cost_models.elastic_scheduling.elastic_simulation import ElasticOutcome
+from perfledger_cost_models.elastic_scheduling.comparison import ElasticComparison
+from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,

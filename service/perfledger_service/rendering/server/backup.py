@@ -13,7 +13,7 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.values.backups.backup_manifest import BackupManifest, BackupTable
+from perfledger_service.values.backups.manifest import BackupManifest, BackupTable
 from perfledger_service.values.storage.schema_upgrade import SchemaUpgrade
 
 _COLUMNS: tuple[Column[BackupTable], ...] = (

@@ -3,7 +3,7 @@
 from perfledger_service.rendering.layout.document import Document, Preformatted
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.server.backup import backup_tables, manifest_facts
-from perfledger_service.values.backups.backup_manifest import RestoredBackup
+from perfledger_service.values.backups.manifest import RestoredBackup
 
 
 def restored_document(restored: RestoredBackup) -> Document:

@@ -6,8 +6,8 @@ from sqlmodel import Session, col, func, select
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.api_reads.keysets import page_of
-from perfledger_service.store.api_reads.read_values import Key, KeysetPage
-from perfledger_service.store.events.event_tables import TrackedEventRow
+from perfledger_service.store.api_reads.values import Key, KeysetPage
+from perfledger_service.store.events.tables import TrackedEventRow
 from perfledger_service.store.events.tracked_events import events_of
 from perfledger_service.values.branch_views import EventView
 

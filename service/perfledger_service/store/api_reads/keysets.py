@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from perfledger_service.store.api_reads.read_values import Item, Key, KeysetPage
+from perfledger_service.store.api_reads.values import Item, Key, KeysetPage
 
 Row = TypeVar("Row")
 # Where all of something is read, and not a page.

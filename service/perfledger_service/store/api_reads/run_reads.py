@@ -11,7 +11,7 @@ from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import ROWS_IN_MEMORY, page_of
-from perfledger_service.store.api_reads.read_values import Key, KeysetPage, RunRead, VerdictRead
+from perfledger_service.store.api_reads.values import Key, KeysetPage, RunRead, VerdictRead
 from perfledger_service.store.devices.quarantines import (
     quarantines_of_upload,
     quarantines_of_uploads,

@@ -10,7 +10,7 @@ from perfledger.metrics import WorseDirection
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.api_reads.keysets import ROWS_IN_MEMORY, page_of
-from perfledger_service.store.api_reads.read_values import Key, KeysetPage, PointRead, SeriesRead
+from perfledger_service.store.api_reads.values import Key, KeysetPage, PointRead, SeriesRead
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (

@@ -4,7 +4,7 @@ import msgspec
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.comments.comment_tables import AcceptanceRow
+from perfledger_service.store.comments.tables import AcceptanceRow
 from perfledger_service.store.events.merges import merged_sha_of
 from perfledger_service.values.acceptance import Acceptance
 

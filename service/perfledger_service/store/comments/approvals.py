@@ -6,7 +6,7 @@ import msgspec
 from sqlmodel import Session, col, select
 
 from perfledger_cost_models.change.cost_policy import Approval
-from perfledger_service.store.comments.comment_tables import ApprovalRow
+from perfledger_service.store.comments.tables import ApprovalRow
 from perfledger_service.store.uploads import StoredUpload
 
 # Of one commit; further ones are refused.

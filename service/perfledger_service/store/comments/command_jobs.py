@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import msgspec
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.comments.comment_tables import CommandJobRow
+from perfledger_service.store.comments.tables import CommandJobRow
 from perfledger_service.store.tables import add_if_new
 
 

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.comments.comment_tables import CommentCommandRow
+from perfledger_service.store.comments.tables import CommentCommandRow
 from perfledger_service.store.tables import ProjectRow
 
 # Of one person under one pull request within a day; further ones are neither carried out nor

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import ColumnElement, func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.comments.comment_tables import ForkPermissionRow
+from perfledger_service.store.comments.tables import ForkPermissionRow
 from perfledger_service.store.tables import ProjectRow, add_if_new
 from perfledger_service.store.uploads import CheckedHead
 

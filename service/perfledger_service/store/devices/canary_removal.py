@@ -21,7 +21,7 @@ from perfledger_service.store.devices.canary_runs import (
     MOST_PAST,
     RUNS_OF_SIBLING,
 )
-from perfledger_service.store.devices.device_tables import (
+from perfledger_service.store.devices.tables import (
     CanaryRateRow,
     CanaryRunRow,
     QuarantineRow,

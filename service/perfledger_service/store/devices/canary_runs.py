@@ -12,13 +12,13 @@ from sqlalchemy import ColumnElement, and_, func
 from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.device_drift import DriftState
-from perfledger_service.store.devices.device_tables import (
+from perfledger_service.store.devices.quarantines import key_of, last_release, open_quarantines
+from perfledger_service.store.devices.tables import (
     CanaryRateRow,
     CanaryRunRow,
     ProjectDeviceRow,
     QuarantineRow,
 )
-from perfledger_service.store.devices.quarantines import key_of, last_release, open_quarantines
 from perfledger_service.values.service_views.device_views import (
     CanaryRate,
     CanaryRun,

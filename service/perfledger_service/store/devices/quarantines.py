@@ -8,7 +8,7 @@ from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import ConflictError
-from perfledger_service.store.devices.device_tables import (
+from perfledger_service.store.devices.tables import (
     ProjectDeviceRow,
     QuarantinedUploadRow,
     QuarantineRow,

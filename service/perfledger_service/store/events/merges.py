@@ -2,7 +2,7 @@
 
 from sqlmodel import Session
 
-from perfledger_service.store.events.event_tables import MergeRow
+from perfledger_service.store.events.tables import MergeRow
 
 
 def add_merge(session: Session, project_id: int, pull_request: int, merged_sha: str) -> None:

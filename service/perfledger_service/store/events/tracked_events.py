@@ -14,7 +14,7 @@ from sqlmodel import Session, col, or_, select
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import EventUpdate, TrackedEvent
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.events.event_tables import (
+from perfledger_service.store.events.tables import (
     EventNoteRow,
     EventSearchRow,
     TrackedEventRow,

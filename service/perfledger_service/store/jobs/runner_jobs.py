@@ -13,8 +13,8 @@ from sqlmodel import Session, col, select
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import is_storable
-from perfledger_service.store.devices.device_tables import QuarantinedUploadRow
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.devices.tables import QuarantinedUploadRow
+from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.tables import ProjectRow
 
 OPEN_STATES = tuple(state for state in RunnerJobState if state.is_open)

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.jobs.job_tables import RunnerRow
+from perfledger_service.store.jobs.tables import RunnerRow
 from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.fleet_views import RunnerView
 

@@ -26,7 +26,7 @@ from perfledger_service.store.maintenance.backup_reader import BackupReader
 from perfledger_service.store.maintenance.backup_writer import ROWS, SIGN_IN_TABLES, columns_of
 from perfledger_service.store.tables import StoreRow
 from perfledger_service.store.upgrade import alembic_config, changing_tables
-from perfledger_service.values.backups.backup_manifest import (
+from perfledger_service.values.backups.manifest import (
     BackupManifest,
     BackupTable,
     RowWatcher,

@@ -16,7 +16,7 @@ import msgspec
 from perfledger_service.errors import UsageError
 from perfledger_service.store.maintenance.backup_rows import from_line
 from perfledger_service.store.maintenance.backup_writer import MANIFEST, member_of
-from perfledger_service.values.backups.backup_manifest import (
+from perfledger_service.values.backups.manifest import (
     FORMAT,
     FORMAT_VERSION,
     BackupManifest,

@@ -12,7 +12,7 @@ from sqlalchemy import types
 from sqlalchemy.types import TypeEngine
 
 from perfledger_service.errors import PerfledgerError, UsageError
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 
 _KINDS: tuple[tuple[type, ColumnKind], ...] = (
     (types.Boolean, ColumnKind.BOOLEAN),

@@ -16,16 +16,16 @@ from sqlalchemy import Connection, Engine, MetaData, Table, TableClause, func, s
 from sqlalchemy.types import LargeBinary
 
 from perfledger_service.errors import PerfledgerError
-from perfledger_service.store.comments import comment_tables
+from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.database import read_snapshot
-from perfledger_service.store.events import event_tables, notice_tables
-from perfledger_service.store.jobs import job_tables
+from perfledger_service.store.events import notice_tables, tables as event_tables
+from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
-from perfledger_service.store.people import people_tables
+from perfledger_service.store.people import tables as people_tables
 from perfledger_service.store.retention import removal_tables
-from perfledger_service.store.reviews import review_tables
+from perfledger_service.store.reviews import tables as review_tables
 from perfledger_service.store.tables import StoreRow
-from perfledger_service.values.backups.backup_manifest import (
+from perfledger_service.values.backups.manifest import (
     FORMAT,
     FORMAT_VERSION,
     BackupColumn,

@@ -9,7 +9,7 @@ from sqlmodel import Session, col, func, select
 
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
+from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus

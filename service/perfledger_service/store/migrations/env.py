@@ -5,14 +5,14 @@ from typing import Literal
 from alembic import context
 from sqlmodel.sql.sqltypes import AutoString
 
-from perfledger_service.store.comments import comment_tables
+from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.database import UtcTime
-from perfledger_service.store.devices import device_tables
-from perfledger_service.store.events import event_tables, notice_tables
-from perfledger_service.store.jobs import job_tables
-from perfledger_service.store.people import people_tables
+from perfledger_service.store.devices import tables as device_tables
+from perfledger_service.store.events import notice_tables, tables as event_tables
+from perfledger_service.store.jobs import tables as job_tables
+from perfledger_service.store.people import tables as people_tables
 from perfledger_service.store.retention import removal_tables
-from perfledger_service.store.reviews import review_tables
+from perfledger_service.store.reviews import tables as review_tables
 from perfledger_service.store.tables import StoreRow
 
 # The metadata has their tables once they are imported.

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.tables import ProjectRow
 from perfledger_service.values.people.person import Actor, AuditAction, AuditEntry
 from perfledger_service.values.service_views.admin_views import AuditFilter

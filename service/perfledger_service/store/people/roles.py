@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.people.people_tables import RepositoryRoleRow, RoleGrantRow
+from perfledger_service.store.people.tables import RepositoryRoleRow, RoleGrantRow
 from perfledger_service.store.tables import PersonRow, ProjectRow, add_if_new
 from perfledger_service.values.people.person import Person, ProjectRole, Role
 

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import delete, func, update
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.people.people_tables import PersonSessionRow
+from perfledger_service.store.people.tables import PersonSessionRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from sqlalchemy import and_, func, or_
 from sqlmodel import Session, col, select
 
 from perfledger_cost_models.review.quarter import FIRST_YEAR, LAST_YEAR, MONTHS, Quarter
-from perfledger_service.store.comments.comment_tables import AcceptanceRow
+from perfledger_service.store.comments.tables import AcceptanceRow
 from perfledger_service.store.costs.changed_uploads import changed_uploads
-from perfledger_service.store.events.event_tables import MergeRow
+from perfledger_service.store.events.tables import MergeRow
 from perfledger_service.store.fleet.device_utilization import stored_utilization
 from perfledger_service.store.gate_checks import HAS_VERDICTS, MOST_CHECKS
 from perfledger_service.store.imported_history import IS_IMPORTED

@@ -7,16 +7,16 @@ from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
 
 from perfledger_baselines.history.commits.event_state import EventState
-from perfledger_service.store.comments.comment_tables import CommandJobRow
+from perfledger_service.store.comments.tables import CommandJobRow
 from perfledger_service.store.devices.canary_removal import (
     removable_canary_runs,
     remove_canary_runs,
 )
-from perfledger_service.store.events.event_tables import EventNoteRow, TrackedEventRow
+from perfledger_service.store.events.tables import EventNoteRow, TrackedEventRow
 from perfledger_service.store.events.tracked_events import MOST_TRACKED
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
-from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.jobs.tables import RunnerJobRow
+from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.retention.removal_tables import EventRemovalRow
 from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.storage.retention import RetentionClass

@@ -7,10 +7,10 @@ from sqlalchemy import ColumnElement, exists, func, select as columns, true
 from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col, select
 
-from perfledger_service.store.devices.device_tables import CanaryRunRow
-from perfledger_service.store.events.event_tables import TrackedEventRow
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
-from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.devices.tables import CanaryRunRow
+from perfledger_service.store.events.tables import TrackedEventRow
+from perfledger_service.store.jobs.tables import RunnerJobRow
+from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.retention.removals import lacks
 from perfledger_service.store.retention.upload_removal import PART_OF_CLASS, is_of_class
 from perfledger_service.store.tables import BundleRow, ObservationRow, UploadRow, VerdictRow

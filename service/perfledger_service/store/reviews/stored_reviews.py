@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.reviews.review_tables import ReviewDocumentRow, ReviewRow
+from perfledger_service.store.reviews.tables import ReviewDocumentRow, ReviewRow
 from perfledger_service.store.tables import ProjectRow
 from perfledger_service.values.service_views.review_views import NewReview, StoredReview
 

@@ -51,7 +51,7 @@ from perfledger_service.usecases.bench.power import (
     spreads_of_runs,
 )
 from perfledger_service.usecases.bench.repository_harness import repository_harness
-from perfledger_service.usecases.check.check_site import CheckProgress
+from perfledger_service.usecases.check.checkouts import CheckProgress
 from perfledger_service.usecases.check.child_requests import request_for, requests_for_device
 from perfledger_service.usecases.check.measurement import EXPECTED_METRICS
 from perfledger_service.usecases.inputs.error_translation import translate_errors

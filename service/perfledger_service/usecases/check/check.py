@@ -14,8 +14,8 @@ from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_service.usecases.check.announce import announcement_notes
-from perfledger_service.usecases.check.check_journal import open_check_journal
-from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
+from perfledger_service.usecases.check.checkouts import CheckProgress, check_out_revisions
+from perfledger_service.usecases.check.journal import open_check_journal
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.check.revisions import (

@@ -45,9 +45,9 @@ from perfledger_runners.measuring.same_code import CodeWatch
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.change_profiles import with_profiles
-from perfledger_service.usecases.check.check_journal import CheckJournal
-from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
+from perfledger_service.usecases.check.checkouts import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import optional_metrics, requests_for_device
+from perfledger_service.usecases.check.journal import CheckJournal
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
 from perfledger_service.usecases.check.workloads.changed_workloads import (
     changed_workload_notes,
@@ -58,10 +58,10 @@ from perfledger_service.usecases.check.workloads.new_workloads import (
     comparison_advice,
     other_base_workloads,
 )
+from perfledger_service.usecases.check.workloads.plan import WorkloadPlan, plan_workloads
+from perfledger_service.usecases.check.workloads.rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.check.workloads.same_code import begin_watch, without_same_code
 from perfledger_service.usecases.check.workloads.work_limits import stop_over_limits
-from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan, plan_workloads
-from perfledger_service.usecases.check.workloads.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice

@@ -11,10 +11,10 @@ from perfledger_service.store.comments.command_jobs import command_jobs
 from perfledger_service.store.comments.commands import StoredCommand
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, open_runner_jobs, runner_job
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.jobs.job_budget import WEEK, budget_problem, week_of
+from perfledger_service.usecases.jobs.budget import WEEK, budget_problem, week_of
 from perfledger_service.usecases.jobs.queue_place import is_served, jobs_before
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners
-from perfledger_service.values.jobs.job_progress import JobProgress, JobStage
+from perfledger_service.values.jobs.progress import JobProgress, JobStage
 from perfledger_service.values.upload_views import UploadStatus
 
 

@@ -46,15 +46,15 @@ from perfledger_service.store.uploads import (
     verdicts_of,
 )
 from perfledger_service.usecases.comments.command_progress import progress_answer
-from perfledger_service.usecases.comments.comment_grammar import (
+from perfledger_service.usecases.comments.grammar import (
     AllowCommand,
     BisectCommand,
     RerunCommand,
 )
-from perfledger_service.usecases.jobs.job_schedule import job_key
 from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.jobs.queue_place import is_served, same_job
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
+from perfledger_service.usecases.jobs.schedule import job_key
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 
 # Whoever puts a label may not have seen a push that came just before.

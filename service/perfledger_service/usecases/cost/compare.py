@@ -19,7 +19,7 @@ from perfledger_cost_models.tco.spot_interruption import (
 )
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_service.errors import NotFoundError
-from perfledger_service.usecases.cost.cost_answer import cost_answer
+from perfledger_service.usecases.cost.answer import cost_answer
 from perfledger_service.usecases.cost.purchase_options import (
     AcceleratorOption,
     AcceleratorOptions,

@@ -10,12 +10,12 @@ from perfledger.bundle import Bundle
 from perfledger.records import WorkloadSpec
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceSheet, PricingModel
-from perfledger_cost_models.projection.projection import Projection, project, projected_costs
-from perfledger_cost_models.projection.projection_error import (
+from perfledger_cost_models.projection.error import (
     Calibration,
     calibrate,
     residuals_of,
 )
+from perfledger_cost_models.projection.projection import Projection, project, projected_costs
 from perfledger_cost_models.projection.published_results import packaged_ratios
 from perfledger_cost_models.projection.workload_descriptor import (
     WorkloadDescriptor,

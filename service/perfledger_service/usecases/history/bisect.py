@@ -32,7 +32,7 @@ from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.check.check_site import CheckProgress, open_checkouts
+from perfledger_service.usecases.check.checkouts import CheckProgress, open_checkouts
 from perfledger_service.usecases.check.revisions import (
     CheckConfiguration,
     RevisionPair,

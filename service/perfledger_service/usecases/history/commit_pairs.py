@@ -22,7 +22,7 @@ from perfledger_runners.measuring.measured_pair import PairMeasurement
 from perfledger_runners.measuring.paired_runs import pair_order
 from perfledger_service.errors import NotMeasuredError, UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.usecases.check.check_site import (
+from perfledger_service.usecases.check.checkouts import (
     Checkout,
     CheckoutFolder,
     CheckProgress,
@@ -36,7 +36,7 @@ from perfledger_service.usecases.check.measuring_budget import (
 )
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
-from perfledger_service.usecases.check.workloads.workload_plan import work_of, work_words
+from perfledger_service.usecases.check.workloads.plan import work_of, work_words
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 from perfledger_service.values.report import Report
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
+from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.benchmark_histories import (
     is_column,

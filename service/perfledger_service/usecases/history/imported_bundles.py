@@ -13,9 +13,9 @@ import msgspec
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, WorseDirection
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_profiles.benchmark_histories.benchmark_results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_profiles.benchmark_histories.result_units import base_unit
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 from perfledger_runners.bundles.files import MAX_VALUES
 from perfledger_runners.bundles.validation import MAX_METRICS, MAX_WORKLOADS, SHA
 from perfledger_runners.bundles.value_checks import MAX_WORD

@@ -11,11 +11,6 @@ from pathlib import Path
 from perfledger.bundle import BUNDLE_FORMAT
 from perfledger.metrics import Metric, MetricKind
 from perfledger_baselines.history.commits.attribution import Series
-from perfledger_profiles.benchmark_histories.benchmark_results import (
-    BenchmarkResult,
-    HistoryFileError,
-    HistoryFormat,
-)
 from perfledger_profiles.benchmark_histories.commit_order import (
     CommitLine,
     HistorySeries,
@@ -27,6 +22,11 @@ from perfledger_profiles.benchmark_histories.history_text import (
     MAX_HISTORY_BYTES,
     HistoryText,
     parse_history,
+)
+from perfledger_profiles.benchmark_histories.results import (
+    BenchmarkResult,
+    HistoryFileError,
+    HistoryFormat,
 )
 from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import TooLargeError, UsageError

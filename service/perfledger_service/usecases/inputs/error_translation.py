@@ -13,8 +13,8 @@ from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.energy.carbon_aware_start import StartWindowError
 from perfledger_cost_models.energy.energy import EnergyError
 from perfledger_cost_models.forecasting.sample_paths import ForecastError
-from perfledger_cost_models.job_logs.job_table import JobLogError
-from perfledger_cost_models.price_feeds.feed_rows import BulkFileError
+from perfledger_cost_models.job_logs.table import JobLogError
+from perfledger_cost_models.price_feeds.rows import BulkFileError
 from perfledger_cost_models.prices.contract_prices import OverrideError
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateError
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
@@ -35,7 +35,7 @@ from perfledger_cost_models.tco.purchase_modes import PurchaseError
 from perfledger_cost_models.tco.spot_interruption import InterruptionError
 from perfledger_cost_models.tco.work_cost import WorkError
 from perfledger_cost_models.usage.device_spans import UsageFileError
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.hardware.efficiency_metrics import MetricError
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.upload import UploadError

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import UsageError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.jobs.job_policies import (
+from perfledger_service.store.jobs.policies import (
     JobBudget,
     JobSchedule,
     remove_schedule,

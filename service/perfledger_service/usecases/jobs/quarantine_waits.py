@@ -19,7 +19,7 @@ from perfledger_service.store.jobs.runner_jobs import (
     retire_key,
     save_progress,
 )
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.values.service_views.device_views import Quarantine
 
 

@@ -32,10 +32,10 @@ from perfledger_service.store.jobs.runner_jobs import (
 )
 from perfledger_service.store.jobs.runners import record_runner, served_classes
 from perfledger_service.store.projects import Project, lock_project
-from perfledger_service.usecases.jobs.job_answer import check_answer
-from perfledger_service.usecases.jobs.job_budget import budget_problem
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.answer_check import check_answer
+from perfledger_service.usecases.jobs.budget import budget_problem
 from perfledger_service.usecases.jobs.quarantine_waits import excluded_devices, explain_waits
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.values.service_views.device_views import Quarantine
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week

@@ -16,7 +16,7 @@ from perfledger_service.store.events.notices import (
 )
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import lock_project, project_named
-from perfledger_service.usecases.notices.notice_queue import skip_open_events
+from perfledger_service.usecases.notices.queue import skip_open_events
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeOverview, NoticeTarget
 from perfledger_service.values.people.person import Actor, AuditAction
 

@@ -10,7 +10,7 @@ from perfledger_service.store.events.notices import (
     last_of_kind,
     targets_of,
 )
-from perfledger_service.usecases.notices.notice_queue import new_notice, queue_next_edition
+from perfledger_service.usecases.notices.queue import new_notice, queue_next_edition
 from perfledger_service.values.notices.notice import (
     NoticeChannel,
     NoticeStatus,

@@ -16,7 +16,7 @@ from perfledger_service.store.events.notices import (
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.usecases.inputs.price_books import current_sheet
-from perfledger_service.usecases.notices.notice_queue import new_notice, queue_next_edition
+from perfledger_service.usecases.notices.queue import new_notice, queue_next_edition
 from perfledger_service.values.notices.notice import (
     NoticeChannel,
     NoticeStatus,

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from perfledger_cost_models.csv_table import MAX_SHEET_CHARS
 from perfledger_cost_models.elastic_scheduling.allocation import ElasticPolicy
-from perfledger_cost_models.elastic_scheduling.elastic_comparison import ElasticComparison
-from perfledger_cost_models.elastic_scheduling.elastic_simulation import (
+from perfledger_cost_models.elastic_scheduling.comparison import ElasticComparison
+from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds
+from perfledger_cost_models.elastic_scheduling.simulation import (
     elastic_jobs,
     simulate_elastic,
 )
-from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import MAX_DEVICES
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import JobLog, unfinished_counts
+from perfledger_cost_models.job_logs.table import MAX_DEVICES
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobLogError
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import JobLog, read_job_log, unfinished_counts
+from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_jobs import quarter_jobs
 from perfledger_service.errors import UsageError

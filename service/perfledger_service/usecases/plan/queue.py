@@ -1,7 +1,7 @@
 """Predicts the waits of a queue from a job log or from given rates."""
 
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan, log_queue_plan
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.queueing.server_count import (
     QueuePlan,
     WaitTarget,

@@ -13,9 +13,9 @@ from perfledger_cost_models.capacity.node_shape import (
     uncounted_reason,
 )
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobTable
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.scheduling.calibration import FittedReplay, ReplayCalibration

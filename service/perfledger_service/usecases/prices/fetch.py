@@ -5,7 +5,7 @@ from datetime import date
 
 from perfledger_cost_models.price_feeds.aws_on_demand import read_aws
 from perfledger_cost_models.price_feeds.aws_savings_plans import read_aws_savings
-from perfledger_cost_models.price_feeds.feed_rows import BulkPrices, FeedOrigin, known_instances
+from perfledger_cost_models.price_feeds.rows import BulkPrices, FeedOrigin, known_instances
 from perfledger_service.errors import SettingsError
 from perfledger_service.price_services.download import Downloader, DownloadProgress
 from perfledger_service.price_services.price_lists import (

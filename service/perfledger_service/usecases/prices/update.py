@@ -12,8 +12,8 @@ from perfledger_cost_models.price_feeds.aws_on_demand import read_aws
 from perfledger_cost_models.price_feeds.aws_on_demand_json import MAX_BYTES, read_aws_json
 from perfledger_cost_models.price_feeds.aws_savings_plans import OFFER_CODE, read_aws_savings
 from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
-from perfledger_cost_models.price_feeds.feed_rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.price_feeds.google import read_google
+from perfledger_cost_models.price_feeds.rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.diff import sheet_diff
 from perfledger_cost_models.prices.layers import layer_sheets

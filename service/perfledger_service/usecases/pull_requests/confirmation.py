@@ -38,7 +38,7 @@ from perfledger_service.store.default_branch import (
     claim_commits,
     commits_of_branch,
 )
-from perfledger_service.usecases.events.event_search import unexpected_candidates
+from perfledger_service.usecases.events.search import unexpected_candidates
 from perfledger_service.usecases.pull_requests.branch_places import BranchPlaces, store_places
 
 # A request that was not measured for so long is replaced by one of the newest commits.

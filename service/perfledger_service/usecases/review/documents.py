@@ -11,7 +11,7 @@ from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
 from perfledger_service.rendering.review.first_page import first_page
 from perfledger_service.rendering.review.html import review_html
 from perfledger_service.rendering.review.json_file import review_json
-from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.usecases.review.document_format import ReviewFormat
 
 ATTACHMENTS = "attachments"  # the folder beside the documents
 # The install command of the extra in pyproject.toml.

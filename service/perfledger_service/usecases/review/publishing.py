@@ -14,9 +14,9 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.store.reviews.stored_reviews import add_review
+from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import write_review
 from perfledger_service.usecases.review.review import PRICE_LAYERS
-from perfledger_service.usecases.review.review_format import ReviewFormat
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.review_views import NewReview
 

@@ -19,10 +19,10 @@ from perfledger_service.store.projects import lock_project, project_named
 from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_quarter
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.notices.review_notices import queue_review_notices
+from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import is_installed, render_review
 from perfledger_service.usecases.review.publishing import project_of_review, store_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
-from perfledger_service.usecases.review.review_format import ReviewFormat
 from perfledger_service.usecases.server.prune import SERVICE
 from perfledger_service.values.jobs.queued_work import QueuedReview
 

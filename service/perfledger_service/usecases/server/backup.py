@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from perfledger_service.errors import UsageError
 from perfledger_service.store.maintenance.backup_reader import verify_backup
 from perfledger_service.store.maintenance.backup_writer import write_backup
-from perfledger_service.values.backups.backup_manifest import BackupManifest, RowWatcher
+from perfledger_service.values.backups.manifest import BackupManifest, RowWatcher
 
 
 def back_up(engine: Engine, path: Path, *, watcher: RowWatcher, now: datetime) -> BackupManifest:

@@ -25,7 +25,7 @@ from perfledger_service.rendering.exports.parquet_table import (
 from perfledger_service.store.database import read_snapshot
 from perfledger_service.store.projects import Project, project_named, projects
 from perfledger_service.usecases.server.export_rows import ExportRow, count_progress, read_rows
-from perfledger_service.values.backups.backup_manifest import RowWatcher
+from perfledger_service.values.backups.manifest import RowWatcher
 from perfledger_service.values.storage.export_tables import EXPORT_TABLES, ExportTable
 from perfledger_service.values.storage.project_export import (
     ExportedTable,

@@ -7,13 +7,13 @@ from sqlmodel import Session
 
 from perfledger_service.store.api_reads.event_reads import count_events, events_page
 from perfledger_service.store.api_reads.keysets import all_pages
-from perfledger_service.store.api_reads.read_values import KeysetPage, RunRead, SeriesRead
 from perfledger_service.store.api_reads.run_reads import count_runs, runs_page, verdicts_of_runs
 from perfledger_service.store.api_reads.series_reads import (
     count_series,
     points_of_series,
     series_page,
 )
+from perfledger_service.store.api_reads.values import KeysetPage, RunRead, SeriesRead
 from perfledger_service.store.projects import Project
 from perfledger_service.values.branch_views import EventView
 from perfledger_service.values.storage.export_tables import (

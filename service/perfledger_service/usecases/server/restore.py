@@ -12,7 +12,7 @@ from perfledger_service.store.maintenance.backup_loader import load_backup
 from perfledger_service.store.maintenance.backup_reader import BackupReader, open_backup
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import unfinished_uploads
-from perfledger_service.values.backups.backup_manifest import (
+from perfledger_service.values.backups.manifest import (
     BackupManifest,
     RestoredBackup,
     RowWatcher,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ import msgspec
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
-from perfledger_service.store.api_reads.read_values import Key
+from perfledger_service.store.api_reads.values import Key
 from perfledger_service.web.uploads import UPLOAD_ID
 
 MAX_CURSOR: Final = 400

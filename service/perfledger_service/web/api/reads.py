@@ -6,19 +6,19 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints
 
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.store.api_reads.read_values import (
+from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page, verdicts_page
+from perfledger_service.store.api_reads.series_reads import (
+    points_page,
+    series_by_id,
+    series_page,
+)
+from perfledger_service.store.api_reads.values import (
     Key,
     KeysetPage,
     PointRead,
     RunRead,
     SeriesRead,
     VerdictRead,
-)
-from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page, verdicts_page
-from perfledger_service.store.api_reads.series_reads import (
-    points_page,
-    series_by_id,
-    series_page,
 )
 from perfledger_service.store.database import read_session
 from perfledger_service.store.retention.removals import removals_of

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.cost.compare import costs_document
-from perfledger_service.rendering.cost.costs_page import costs_page, what_if_part
+from perfledger_service.rendering.cost.page import costs_page, what_if_part
 from perfledger_service.rendering.cost.price_history import price_history_document
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.settings.service import price_settings

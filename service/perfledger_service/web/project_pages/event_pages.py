@@ -19,7 +19,7 @@ from perfledger_service.usecases.events.event import (
     event_history,
     set_event,
 )
-from perfledger_service.usecases.events.event_jobs import queue_event_jobs
+from perfledger_service.usecases.events.requested_jobs import queue_event_jobs
 from perfledger_service.usecases.events.triaged_events import project_triage, triaged_event
 from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.values.branch_views import TriagePart

@@ -15,7 +15,7 @@ from perfledger_service.store.reviews.stored_reviews import (
     reviews_of_project,
     stored_review,
 )
-from perfledger_service.usecases.review.review_format import ReviewFormat
+from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.web.pages import PageFormat, data_response
 from perfledger_service.web.sign_in.readers import CurrentOwnPricesProject, CurrentPageReader
 

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.prices.list import sheet_document
-from perfledger_service.rendering.prices.prices_page import prices_page
+from perfledger_service.rendering.prices.page import prices_page
 from perfledger_service.rendering.server.pages.admin import (
     admin_projects_document,
     admin_tokens_document,

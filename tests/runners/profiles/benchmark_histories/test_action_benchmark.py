@@ -7,7 +7,7 @@ from perfledger_profiles.benchmark_histories.action_benchmark import (
     is_action_benchmark,
     read_action_benchmark,
 )
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import (
     ACTION,
     ACTION_RUNS,

@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.asv import is_asv, read_asv
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 @pytest.fixture

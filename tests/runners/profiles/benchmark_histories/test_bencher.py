@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.bencher import is_bencher, read_bencher
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import BENCHER_BMF, BENCHER_PERF, COMMITS
 
 

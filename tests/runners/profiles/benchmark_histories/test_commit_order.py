@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from perfledger_profiles.benchmark_histories import commit_order
-from perfledger_profiles.benchmark_histories.benchmark_results import (
-    BenchmarkResult,
-    HistoryFileError,
-)
 from perfledger_profiles.benchmark_histories.commit_order import (
     CommitLine,
     CommitOrder,
     order_history,
+)
+from perfledger_profiles.benchmark_histories.results import (
+    BenchmarkResult,
+    HistoryFileError,
 )
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.google_benchmark import read_google_benchmark
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 def test_times_are_the_median_of_the_repetitions_in_seconds(recording):

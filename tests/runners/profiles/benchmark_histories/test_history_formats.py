@@ -8,13 +8,13 @@ import random
 import pytest
 
 from perfledger_profiles.benchmark_histories import history_formats
-from perfledger_profiles.benchmark_histories.benchmark_results import (
-    HistoryFileError,
-    HistoryFormat,
-)
 from perfledger_profiles.benchmark_histories.commit_order import order_history
 from perfledger_profiles.benchmark_histories.history_formats import history_format, read_results
 from perfledger_profiles.benchmark_histories.history_text import parse_history
+from perfledger_profiles.benchmark_histories.results import (
+    HistoryFileError,
+    HistoryFormat,
+)
 from tests.runners.profiles.benchmark_histories import samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS, parsed
 from tests.tries import tries

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from perfledger_profiles.benchmark_histories import history_text
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.history_text import parse_history
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.json_object import MAX_TEXT, JsonObject
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 def one(**fields):

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.mlperf_history import read_mlperf
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 def log(*events):

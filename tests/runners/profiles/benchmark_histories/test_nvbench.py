@@ -5,8 +5,8 @@ import copy
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.nvbench import is_nvbench, read_nvbench
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import NVBENCH
 
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from perfledger_profiles.benchmark_histories import otava_csv
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import OTAVA_CSV
 
 

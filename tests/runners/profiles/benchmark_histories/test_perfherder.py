@@ -3,8 +3,8 @@
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.perfherder import is_perfherder, read_perfherder
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import PERFHERDER, PERFHERDER_LOG
 
 

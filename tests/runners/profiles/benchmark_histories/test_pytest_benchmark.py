@@ -5,8 +5,8 @@ import math
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.pytest_benchmark import read_pytest_benchmark
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
 
 def test_each_benchmark_has_its_median_time_and_its_commit(recording):

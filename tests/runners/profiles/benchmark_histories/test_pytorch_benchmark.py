@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
 from perfledger_profiles.benchmark_histories.pytorch_benchmark import read_pytorch_benchmark
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from tests.runners.profiles.benchmark_histories.samples import COMMITS, PYTORCH_V3
 
 LINES = "".join(f"{json.dumps(record)}\n" for record in PYTORCH_V3)

@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.benchmark_histories.skia_perf import read_skia_perf
 from tests.runners.profiles.benchmark_histories.samples import COMMITS, SKIA_PERF
 

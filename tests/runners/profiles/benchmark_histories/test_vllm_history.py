@@ -5,7 +5,7 @@ import math
 import pytest
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFileError
+from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.benchmark_histories.vllm_history import is_vllm, read_vllm_history
 from tests.runners.profiles.benchmark_histories.samples import VLLM_SERVE
 

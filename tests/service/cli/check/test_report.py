@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger_service.rendering.check.check_json import report_json
 from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.usecases.check.report_builder import build_report
 
 STARTED = datetime(2026, 11, 20, 11, tzinfo=UTC)

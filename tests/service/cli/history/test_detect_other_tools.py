@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
+from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 from tests.runners.profiles.benchmark_histories import samples

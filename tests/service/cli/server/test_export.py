@@ -27,7 +27,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.tables import VerdictRow
 from perfledger_service.usecases.server import export as export_module, export_rows
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import (
     EVENT_SERIES,
     EVENTS,

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.rendering.check.job_answers import jobs_answer
-from perfledger_service.values.jobs.job_progress import JobProgress, JobStage
+from perfledger_service.values.jobs.progress import JobProgress, JobStage
 
 HOSTILE = "`</code><b>@octo [x](http://e.vil)| "
 URL = "https://ledger.example/runs/1"

@@ -12,8 +12,8 @@ from perfledger_baselines.judging.kernel_judgement import (
     KernelJudgement,
 )
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_service.rendering.check.check_json import report_json
 from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows
 from perfledger_service.rendering.layout.writers import plain_lines

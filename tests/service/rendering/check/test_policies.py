@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.change.cost_policy import PolicyOutcome
-from perfledger_service.rendering.check.check_json import report_json
 from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.writers import plain_lines
 from perfledger_service.values.report import Conclusion

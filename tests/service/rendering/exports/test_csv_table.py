@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.rendering.exports.csv_table import csv_table
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import ExportColumn, ExportTable
 
 TABLE = ExportTable(

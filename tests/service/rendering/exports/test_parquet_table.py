@@ -10,7 +10,7 @@ from pyarrow import parquet, types
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.exports.parquet_table import parquet_table, require_parquet
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import (
     EXPORT_TABLES,
     ExportColumn,

@@ -5,7 +5,7 @@ import pytest
 
 from perfledger_cost_models.capacity.devices_needed import DevicesNeeded
 from perfledger_cost_models.capacity.log_queue import log_queue_plan
-from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.queueing.server_count import WaitTarget, assumed_arrivals, queue_plan
 from perfledger_service.rendering.plan.calibration import recorded_devices_sentence
 from perfledger_service.rendering.plan.log_queue import (

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from perfledger_service.store.api_reads.read_values import KeysetPage
 from perfledger_service.store.api_reads.run_reads import runs_page, verdicts_page
 from perfledger_service.store.api_reads.series_reads import points_page, series_page
+from perfledger_service.store.api_reads.values import KeysetPage
 from perfledger_service.store.database import read_session
 from tests.cases import case
 

@@ -14,7 +14,7 @@ from perfledger_service.store.devices.canary_removal import (
     remove_canary_runs,
 )
 from perfledger_service.store.devices.canary_runs import own_rates, sibling_rates
-from perfledger_service.store.devices.device_tables import CanaryRateRow, CanaryRunRow
+from perfledger_service.store.devices.tables import CanaryRateRow, CanaryRunRow
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.fleet.device_canaries import store_canaries

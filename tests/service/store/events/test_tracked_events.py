@@ -19,7 +19,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events import tracked_events as tracked_events_module
-from perfledger_service.store.events.event_tables import EventSearchRow
+from perfledger_service.store.events.tables import EventSearchRow
 from perfledger_service.store.events.tracked_events import (
     DueSearch,
     due_searches,

@@ -11,7 +11,7 @@ from sqlalchemy import column, insert, inspect, select, table as sql_table
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.maintenance.backup_rows import kind_of
 from perfledger_service.store.maintenance.backup_writer import write_backup
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 
 TEXT = 'x"}\u2028\té'  # the same in every column, so that each row refers to one that is there
 

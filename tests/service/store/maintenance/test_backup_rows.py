@@ -8,7 +8,7 @@ from sqlalchemy.dialects import postgresql
 
 from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.store.maintenance.backup_rows import from_line, kind_of, to_line
-from perfledger_service.values.backups.backup_manifest import ColumnKind
+from perfledger_service.values.backups.manifest import ColumnKind
 
 VALUES = {
     ColumnKind.INTEGER: st.integers(-(2**63), 2**63 - 1),

@@ -6,8 +6,8 @@ from sqlmodel import col
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, add_runner_job
+from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.maintenance.service_counts import service_counts
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import UploadRow

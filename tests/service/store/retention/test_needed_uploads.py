@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.records import Revision
 from perfledger_service.errors import GitHubError
-from perfledger_service.store.comments.comment_tables import AcceptanceRow
+from perfledger_service.store.comments.tables import AcceptanceRow
 from perfledger_service.store.database import write_session
 from perfledger_service.store.events.merges import add_merge
 from perfledger_service.values.storage.retention import UploadPart

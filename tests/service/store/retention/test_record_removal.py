@@ -8,10 +8,10 @@ from sqlmodel import select
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.errors import NotFoundError, RemovedError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.event_tables import TrackedEventRow
+from perfledger_service.store.events.tables import TrackedEventRow
 from perfledger_service.store.events.tracked_events import MOST_TRACKED, event_by_id
-from perfledger_service.store.jobs.job_tables import RunnerJobRow
-from perfledger_service.store.people.people_tables import AuditEntryRow
+from perfledger_service.store.jobs.tables import RunnerJobRow
+from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.retention.record_removal import removable_records, remove_records
 from perfledger_service.store.retention.removal_tables import EventRemovalRow
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy

@@ -20,7 +20,7 @@ from perfledger_runners.environments.derived_build import build_inputs
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.side_code import build_code, pair_code
-from perfledger_service.usecases.check.workloads.workload_plan import plan_workloads
+from perfledger_service.usecases.check.workloads.plan import plan_workloads
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")

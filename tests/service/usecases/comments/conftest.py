@@ -7,14 +7,14 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import newest_judged
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.comments.comment_commands import (
+from perfledger_service.usecases.comments.commands import (
     NewComment,
     carry_out,
     receive_comment,
     unfinished_command_work,
 )
 from perfledger_service.usecases.comments.job_commands import follow_commands
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, take_job
 from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports

@@ -17,8 +17,8 @@ from perfledger_service.store.comments.commands import command_by_id
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.comments.comment_commands import carry_out
-from perfledger_service.usecases.comments.comment_grammar import (
+from perfledger_service.usecases.comments.commands import carry_out
+from perfledger_service.usecases.comments.grammar import (
     ApprovalCommand,
     command_line,
     parse_command,

@@ -5,8 +5,8 @@ from statistics import median
 
 import pytest
 
+from perfledger_cost_models.projection.error import PairClass, calibrate, residuals_of
 from perfledger_cost_models.projection.projection import Projection, project
-from perfledger_cost_models.projection.projection_error import PairClass, calibrate, residuals_of
 from perfledger_cost_models.projection.published_results import packaged_ratios
 from perfledger_cost_models.projection.validation import leave_one_out, model_of
 from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors

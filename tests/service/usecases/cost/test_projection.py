@@ -16,8 +16,8 @@ from perfledger.step_work import (
     StepWork,
 )
 from perfledger_cost_models.projection.projection import Projection
-from perfledger_service.rendering.check.check_json import report_json
 from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.usecases.check.report_builder import build_report
 
 TODAY = date(2026, 11, 20)

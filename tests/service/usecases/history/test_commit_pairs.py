@@ -11,7 +11,7 @@ from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.check.check_site import open_checkouts
+from perfledger_service.usecases.check.checkouts import open_checkouts
 from perfledger_service.usecases.check.revisions import RevisionPair, configuration_of
 from perfledger_service.usecases.history.commit_pairs import (
     CommitMeasurements,

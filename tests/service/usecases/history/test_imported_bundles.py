@@ -8,11 +8,11 @@ from hypothesis import given, strategies
 
 from perfledger.metrics import MetricKind, WorseDirection
 from perfledger.records import Side
-from perfledger_profiles.benchmark_histories.benchmark_results import (
+from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFormat,
 )
-from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.validation import MAX_WORKLOADS
 from perfledger_service.usecases.history.imported_bundles import content_of, imported_history

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfledger.metrics import MetricKind, WorseDirection
-from perfledger_profiles.benchmark_histories.benchmark_results import HistoryFormat
+from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.inputs import benchmark_histories
 from perfledger_service.usecases.inputs.benchmark_histories import (

@@ -2,7 +2,7 @@ import pytest
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.store.jobs.job_policies import JobBudget, JobSchedule
+from perfledger_service.store.jobs.policies import JobBudget, JobSchedule
 from perfledger_service.usecases.jobs.job import (
     cancel_by_operator,
     end_schedule,

@@ -9,7 +9,7 @@ from perfledger_service.store.jobs.runner_jobs import (
     withdraw_waits,
 )
 from perfledger_service.store.projects import project_for
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job, take_job
 from perfledger_service.values.service_views.device_views import DeviceKey
 

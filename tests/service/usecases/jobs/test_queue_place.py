@@ -3,8 +3,8 @@
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.database import read_session
 from perfledger_service.store.jobs.runner_jobs import open_runner_jobs
-from perfledger_service.usecases.jobs.job_request import JobRequest
 from perfledger_service.usecases.jobs.queue_place import is_served, jobs_before
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import take_job
 
 CPU, GPU = "cpu:X:1", "cuda:H100:1"

@@ -16,7 +16,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs import runner_queue
-from perfledger_service.usecases.jobs.job_request import JobRequest
+from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import (
     MAX_ATTEMPTS,
     RETRY_AFTER,

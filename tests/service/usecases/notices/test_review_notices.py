@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of, update_notice
-from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.review_notices import REVIEW_KEY, queue_review_notices
 from perfledger_service.values.notices.notice import (
     NoticeChannel,

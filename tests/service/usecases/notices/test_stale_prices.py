@@ -11,9 +11,9 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of, update_notice
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.notices import stale_prices
+from perfledger_service.usecases.notices.messages import message_of
 from perfledger_service.usecases.notices.notice import set_target
-from perfledger_service.usecases.notices.notice_messages import message_of
-from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import (
     AFTER_FAILURE,
     _key,

@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.files import NamedBytes

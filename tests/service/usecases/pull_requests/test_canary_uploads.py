@@ -12,7 +12,7 @@ from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.rendering.check.comment import check_summary, comment
 from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.devices.device_tables import CanaryRunRow, QuarantinedUploadRow
+from perfledger_service.store.devices.tables import CanaryRunRow, QuarantinedUploadRow
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, runner_job
 from perfledger_service.store.tables import ObservationRow, PairSpreadRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id

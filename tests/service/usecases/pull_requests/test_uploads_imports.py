@@ -9,11 +9,11 @@ from sqlmodel import select
 from perfledger.metrics import WorseDirection
 from perfledger.records import Revision
 from perfledger_baselines.history.commits.attribution import Harm
-from perfledger_profiles.benchmark_histories.benchmark_results import (
+from perfledger_profiles.benchmark_histories.commit_order import CommitLine
+from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFormat,
 )
-from perfledger_profiles.benchmark_histories.commit_order import CommitLine
 from perfledger_service.errors import NotFoundError, TooManyRequestsError
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session
@@ -24,12 +24,12 @@ from perfledger_service.store.page_queries import index_view, series_view, uploa
 from perfledger_service.store.quarter_queries import stored_quarter
 from perfledger_service.store.search_queries import search_hits
 from perfledger_service.store.tables import ObservationRow, RevisionRow, UploadRow, VerdictRow
-from perfledger_service.usecases.events.event_search import search_project
+from perfledger_service.usecases.events.search import search_project
 from perfledger_service.usecases.history.bundle_observations import observations_in
 from perfledger_service.usecases.history.imported_bundles import imported_history
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
 from perfledger_service.usecases.notices.notice import set_target
-from perfledger_service.usecases.notices.notice_queue import queue_notices
+from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.pull_requests import uploads
 from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget

@@ -9,8 +9,8 @@ import pytest
 
 from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import write_review
-from perfledger_service.usecases.review.review_format import ReviewFormat
 
 pytestmark = pytest.mark.slow  # the example takes a second to build
 

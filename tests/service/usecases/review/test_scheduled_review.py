@@ -18,8 +18,8 @@ from perfledger_service.store.reviews.stored_reviews import (
     add_review,
     reviews_of_project,
 )
+from perfledger_service.usecases.notices.messages import message_of
 from perfledger_service.usecases.notices.notice import set_target
-from perfledger_service.usecases.notices.notice_messages import message_of
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.usecases.review.scheduled_review import (

@@ -9,7 +9,7 @@ from perfledger_service.rendering.chart.marks import Tone
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.short_name import short_name
-from perfledger_service.rendering.trace.flame_graph.flame_chart import flame_chart
+from perfledger_service.rendering.trace.flame_graph.chart import flame_chart
 from perfledger_service.rendering.trace.flame_graph.frame_change import change_tone
 
 MAX_ROWS = 20  # the frames that changed most, with those around them

@@ -10,11 +10,11 @@ from perfledger_runners.measuring.same_code import (
     shared_doubt,
     watch_code,
 )
-from perfledger_service.usecases.check.check_journal import CheckJournal
-from perfledger_service.usecases.check.check_site import CheckSite
+from perfledger_service.usecases.check.checkouts import CheckSite
 from perfledger_service.usecases.check.child_requests import requests_for_device
+from perfledger_service.usecases.check.journal import CheckJournal
 from perfledger_service.usecases.check.side_code import SideCode
-from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan
+from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 
 OTHER_DEFINITION = "base registers it in another way"
 

@@ -6,7 +6,7 @@ from perfledger.records import Machine
 from perfledger.step_work import CountedWork
 from perfledger.work_limit import parse_work_limit
 from perfledger_baselines.judging.work_limits import LimitOutcome, judge_work_limits
-from perfledger_service.usecases.check.workloads.workload_plan import WorkloadPlan
+from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 
 NOT_TIMED = "not timed: a limit of fail_on is exceeded"
 

@@ -26,7 +26,7 @@ from perfledger_service.rendering.check.project_lists import (
     workload_page,
     workloads_page,
 )
-from perfledger_service.rendering.cost.costs_page import costs_page
+from perfledger_service.rendering.cost.page import costs_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
 from perfledger_service.rendering.server.pages.machines import machines_page

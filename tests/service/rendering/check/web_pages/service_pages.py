@@ -5,7 +5,7 @@ from collections.abc import Callable
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.layout.paging import Page
-from perfledger_service.rendering.prices.prices_page import prices_page
+from perfledger_service.rendering.prices.page import prices_page
 from perfledger_service.rendering.review.stored import review_page, reviews_page
 from perfledger_service.rendering.server.pages.admin import (
     audit_log_page,

@@ -1,0 +1,25 @@
+"""Compares what elastic policies make of a log, and its cost."""
+
+from dataclasses import dataclass
+
+from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
+from perfledger_cost_models.quote import HourlyRate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticComparison:
+    """The outcomes of a log's jobs under each policy; the first is the reference."""
+
+    log: str
+    jobs: int
+    left_out: int
+    devices: tuple[tuple[str, int], ...]
+    outcomes: tuple[ElasticOutcome, ...]
+    rates: tuple[HourlyRate, ...]
+
+    def usd(self, outcome: ElasticOutcome) -> float | None:
+        """Return the cost of the device-hours that jobs held, None without a price of a class."""
+        by_class = {each.accelerator: float(each.usd_per_device_hour) for each in self.rates}
+        if not outcome.device_hours.keys() <= by_class.keys():
+            return None
+        return sum(by_class[name] * hours for name, hours in outcome.device_hours.items())

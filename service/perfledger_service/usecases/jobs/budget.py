@@ -1,0 +1,64 @@
+"""Holds a project's jobs to its weekly budget in device-minutes and USD."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlmodel import Session
+
+from perfledger_cost_models.units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.store.jobs.policies import JobBudget, budget_of
+from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
+
+# What a job is expected to hold a device for: a check's own default budget. Nobody knows before.
+EXPECTED_JOB_S = 600.0
+WEEK = timedelta(weeks=1)
+
+
+def week_of(now: datetime) -> datetime:
+    """Return when the week of a time began: Monday, 00:00 UTC."""
+    monday = now - timedelta(days=now.weekday())
+    return monday.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def budget_problem(
+    session: Session,
+    project_id: int,
+    *,
+    devices: int,
+    open_jobs: Sequence[StoredRunnerJob],
+    now: datetime,
+) -> str:
+    """Return why one more job on so many devices must wait, "" if it need not.
+
+    What runs now counts with what is expected of it, so that the budget is not passed by jobs that
+    begin at once. A budget in USD without a price of a device-hour lets nothing begin.
+    """
+    budget = budget_of(session, project_id)
+    if budget.device_minutes is None and budget.usd is None:
+        return ""
+    began = week_of(now)
+    spent_s = device_seconds_since(session, project_id, began)
+    running = [job.devices for job in open_jobs if job.state is RunnerJobState.LEASED]
+    expected_s = spent_s + EXPECTED_JOB_S * (sum(running) + devices)
+    limit = _passed_limit(budget, expected_s)
+    if not limit:
+        return ""
+    usage = (
+        f"{spent_s / SECONDS_PER_MINUTE:.0f} device-minutes were used, {len(running)} jobs are "
+        "running"
+    )
+    again = f"{began + WEEK:%Y-%m-%d}"
+    return f"waits for the budget of {limit} a week ({usage}); the next week begins on {again}"
+
+
+def _passed_limit(budget: JobBudget, device_s: float) -> str:
+    """Return the limit that so many device-seconds pass, "" for none."""
+    if budget.device_minutes is not None and device_s > budget.device_minutes * SECONDS_PER_MINUTE:
+        return f"{budget.device_minutes:g} device-minutes"
+    price = budget.usd_per_device_hour
+    if budget.usd is not None and (
+        price is None or device_s / SECONDS_PER_HOUR * price > budget.usd
+    ):
+        return f"{budget.usd:g} USD"
+    return ""

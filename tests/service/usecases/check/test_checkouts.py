@@ -1,0 +1,85 @@
+"""Checkouts of both revisions, side by side, for as long as a check takes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfledger.records import Side
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.measuring.measured_pair import NoProgress
+from perfledger_service.usecases.check.checkouts import check_out_revisions
+from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
+
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+
+
+class NoStages(NoProgress):
+    def stage(self, name):
+        pass
+
+
+@pytest.fixture
+def repository(tmp_path):
+    def git(*arguments):
+        subprocess.run(["git", *IDENTITY, *arguments], cwd=tmp_path, check=True)
+
+    git("init", "-q", "-b", "main")
+    (tmp_path / "perfledger.toml").write_text(f'python = "{sys.executable}"\n')
+    (tmp_path / "code.py").write_text("BASE\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "base")
+    (tmp_path / "code.py").write_text("HEAD\n")
+    return Repository.open(tmp_path)
+
+
+def test_each_side_has_its_own_files_and_nothing_stays(repository):
+    sides = resolve_revisions(repository, base="", head="")
+    configuration = configuration_of(repository, sides, flags={})
+
+    with check_out_revisions(repository, sides, configuration, NoStages()) as site:
+        roots = {side: Path(request.root) for side, request in site.requests.items()}
+        code = {side: (root / "code.py").read_text() for side, root in roots.items()}
+
+    assert code == {Side.BASE: "BASE\n", Side.HEAD: "HEAD\n"}
+    assert not any(root.exists() for root in roots.values())
+
+
+def test_checkouts_are_removed_when_a_check_fails(repository):
+    sides = resolve_revisions(repository, base="", head="")
+    configuration = configuration_of(repository, sides, flags={})
+    roots = []
+
+    def fail():
+        with check_out_revisions(repository, sides, configuration, NoStages()) as site:
+            roots.extend(Path(request.root) for request in site.requests.values())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+
+    assert len(roots) == 2
+    assert not any(root.exists() for root in roots)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.parametrize(
+    ("build", "words"), [("true", ["data.bin: in Git LFS"]), ("cp code.py data.bin", [])]
+)
+def test_large_files_that_a_build_gets_are_no_pointers(repository, build, words):
+    folder = repository.root
+    (folder / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (folder / "data.bin").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with (folder / "perfledger.toml").open("a") as file:
+        file.write(f'build = "{build}"\n')
+    off = ("-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=0")
+    subprocess.run(["git", *off, "add", "-A"], cwd=folder, check=True)
+    subprocess.run(["git", *IDENTITY, *off, "commit", "-qm", "data"], cwd=folder, check=True)
+    sides = resolve_revisions(repository, base="HEAD", head="HEAD")
+    configuration = configuration_of(repository, sides, flags={})
+
+    with check_out_revisions(repository, sides, configuration, NoStages()) as site:
+        notes = [note.partition(",")[0] for note in site.notes]
+
+    assert notes == words

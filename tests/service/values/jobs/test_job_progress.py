@@ -1,7 +1,0 @@
-from perfledger_service.values.jobs.job_progress import JobStage
-
-
-def test_what_has_ended_is_not_open():
-    closed = {stage for stage in JobStage if not stage.is_open}
-
-    assert closed == {JobStage.NOT_QUEUED, JobStage.DONE, JobStage.DROPPED}
