@@ -21,15 +21,21 @@ from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger_runners.machine.host_fitness import finding, unknown
+from perfledger_runners.machine.kernel_files import read_text
+from perfledger_runners.safe_text import clean_text
 
 HOST = "host"  # the name of the lock on the cores
 POLL_S = 0.5
 # Several checks of ten minutes may stand in line; whoever holds a lock for longer is not one.
 MAX_WAIT_S = 3600.0
 MAX_BYTES = 1000  # of what a holder writes
+MAX_NAME = 100  # characters of a device's name, of which a UUID has 40
 OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOR_EVERYONE = 0o666  # flock needs no more than an open file, but the holder says who it is
 NAME = "other checks"
+KERNEL_LOCKS = Path("/proc/locks")
+LOCK_FIELDS = 8  # of its lines about locks that are held; those about waiting ones have another
+MAX_HOLDERS = 8  # named when several share a lock
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +43,7 @@ class CheckQueue:
     """The place of one check in the line for this machine and its devices.
 
     A context: its end leaves the line. Before measuring, checks share the cores. Measuring on a CPU
-    needs all of them; measuring on another device needs that device, and only shares the cores.
+    needs all of them; measuring on other devices needs those devices, and only shares the cores.
     """
 
     folder: str  # "": it does not queue
@@ -51,7 +57,7 @@ class CheckQueue:
 
     def __enter__(self) -> Self:
         """Stand in line, next to others that do not measure on the cores."""
-        self._lock(HOST, fcntl.LOCK_SH)
+        self._lock(HOST, fcntl.LOCK_SH, self.clock() + MAX_WAIT_S)
         return self
 
     def __exit__(
@@ -64,44 +70,72 @@ class CheckQueue:
         self._locks.close()
 
     def measure_on(self, machine: Machine) -> None:
-        """Wait until this check may measure on the machine's device."""
-        device = "" if machine.device is Device.CPU else machine.uuid or str(machine.device)
+        """Wait until this check may measure on all devices of the machine, MAX_WAIT_S in all."""
         self._locks.close()  # never wait for one lock while another one makes others wait
-        self._lock(HOST, fcntl.LOCK_SH if device else fcntl.LOCK_EX)
-        if device:
-            self._lock(device, fcntl.LOCK_EX)
+        until = self.clock() + MAX_WAIT_S
+        for name, kind in _locks_on(machine):
+            self._lock(name, kind, until)
 
-    def _lock(self, name: str, kind: int) -> None:
+    def _lock(self, name: str, kind: int, until: float) -> None:
         if not self.folder:
             self.finding = unknown(NAME, "this check does not queue: lock_folder is empty")
             return
         try:
-            self._wait_for(lock_file(Path(self.folder), name), kind)
+            self._wait_for(name, kind, until)
         except OSError as error:
             self.finding = unknown(
                 NAME, f"the lock below {self.folder} cannot be used: {error.strerror or error}"
             )
 
-    def _wait_for(self, path: Path, kind: int) -> None:
-        """Take the lock; after MAX_WAIT_S go on without it, and say so. Raises OSError."""
-        until, is_told = self.clock() + MAX_WAIT_S, False
+    def _wait_for(self, name: str, kind: int, until: float) -> None:
+        """Take the lock; go on without it from `until` on, and say so. Raises OSError."""
+        path, is_told = lock_file(Path(self.folder), name), False
         while True:
             descriptor = _open(path)
             if _is_locked(descriptor, kind) and _is_at(descriptor, path):
                 self._locks.callback(os.close, descriptor)
                 _write_holder(descriptor)
                 return
-            holder = _holder(descriptor)
+            rival = f"another perfledger check{_holder(descriptor)} on {_place(name)}"
             os.close(descriptor)
             if not is_told:
-                self.waiting(f"waiting for another perfledger check{holder} on this machine")
+                self.waiting(f"waiting for {rival}")
                 is_told = True
             if self.clock() >= until:
-                detail = f"another one{holder} still ran after {MAX_WAIT_S / 60:.0f} minutes"
-                advice = "let one check at a time run on this machine"
+                detail = f"{rival} still ran after {MAX_WAIT_S / 60:.0f} minutes"
+                advice = "let one check at a time run on a device"
                 self.finding = finding(NAME, FindingLevel.BUSY, detail, advice)
                 return
             self.sleep(POLL_S)
+
+
+def _locks_on(machine: Machine) -> tuple[tuple[str, int], ...]:
+    """Return the locks that measuring on a machine's devices needs, as names and kinds.
+
+    Every check takes them in this order, and so none waits for one that waits for it. A slice of a
+    GPU shares the GPU with other slices. Where not all devices are known by name, none of their
+    kind is measured on meanwhile.
+    """
+    if machine.device is Device.CPU:
+        return ((HOST, fcntl.LOCK_EX),)
+    devices = dict.fromkeys(machine.device_names if machine.uuid else (), fcntl.LOCK_EX)
+    count = 1 if machine.parent_uuid else machine.count  # CUDA uses one slice in a process
+    of_kind = fcntl.LOCK_SH if len(devices) >= count else fcntl.LOCK_EX
+    if machine.parent_uuid:
+        devices.setdefault(machine.parent_uuid, fcntl.LOCK_SH)
+    first = {HOST: fcntl.LOCK_SH, str(machine.device): of_kind}
+    return (*first.items(), *sorted(item for item in devices.items() if item[0] not in first))
+
+
+def _place(name: str) -> str:
+    """Return what a lock is on, as text."""
+    if name == HOST:
+        return "the cores of this machine"
+    return (
+        f"the {name} devices of this machine"
+        if name in set(Device)
+        else clean_text(name[:MAX_NAME])
+    )
 
 
 def lock_file(folder: Path, name: str) -> Path:
@@ -162,13 +196,31 @@ def _write_holder(descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    """Return " (process 41, since 10:05 UTC)" if the file names another live process, else ""."""
+    """Return " (process 41, since 10:05 UTC)" if another process has the lock, else "".
+
+    Several may share it, and the file names the last one. The kernel knows all: those that this
+    process cannot see, as from a container, it leaves out.
+    """
+    holders = _lock_holders(descriptor) - {os.getpid()}
     try:
         content = json.loads(os.pread(descriptor, MAX_BYTES, 0))
         process, since = int(content["process"]), datetime.fromisoformat(content["since"])
         Path(f"/proc/{process}").lstat()
-        if process == os.getpid():  # this check wrote it when it shared the lock with another one
-            return ""
+        is_known = process in holders or (not holders and process != os.getpid())
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return ""
-    return f" (process {process}, since {since.astimezone(UTC):%H:%M} UTC)"
+        is_known = False
+    else:
+        if is_known and len(holders) <= 1:
+            return f" (process {process}, since {since.astimezone(UTC):%H:%M} UTC)"
+    names = ", ".join(map(str, sorted(holders)[:MAX_HOLDERS]))
+    return f" (process{'es' * (len(holders) > 1)} {names})" if holders else ""
+
+
+def _lock_holders(descriptor: int) -> set[int]:
+    """Return the processes that hold a lock on the open file (proc_locks(5))."""
+    status = os.fstat(descriptor)
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    file = f"{device}:{status.st_ino}"
+    rows = [line.split() for line in read_text(KERNEL_LOCKS).splitlines()]
+    processes = (row[4] for row in rows if len(row) == LOCK_FIELDS and row[5] == file)
+    return {int(number) for number in processes if number.isdecimal() and number != "0"}

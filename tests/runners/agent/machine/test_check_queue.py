@@ -6,25 +6,59 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
 
 import pytest
 
 from perfledger.records import Device, FindingLevel, Machine
 from perfledger_runners.machine.check_queue import HOST, MAX_WAIT_S, CheckQueue, lock_file
 
+CORES = Machine(device=Device.CPU, model="x")
+NAMELESS = Machine(device=Device.CUDA, model="x")
 # Holds a place in the line until its input ends.
 HOLDER = """
-import sys
+import json, sys
 from perfledger.records import Device, Machine
 from perfledger_runners.machine.check_queue import CheckQueue
 with CheckQueue(folder=sys.argv[1], waiting=print) as queue:
-    if sys.argv[2] != "prepare":
-        uuid = sys.argv[2].removeprefix("on ")
-        device = Device.CUDA if uuid else Device.CPU
-        queue.measure_on(Machine(device=device, model="x", uuid=uuid))
+    facts = json.loads(sys.argv[2])
+    if facts:
+        queue.measure_on(Machine(**facts | {"device": Device(facts["device"])}))
     print("holds", flush=True)
     sys.stdin.read()
 """
+# Takes devices again and again, and marks each one that it has: two at a time are an error.
+RIVAL = """
+import sys, time
+from pathlib import Path
+from perfledger.records import Device, Machine
+from perfledger_runners.machine.check_queue import CheckQueue
+folder, *uuids = sys.argv[1:]
+machine = Machine(
+    device=Device.CUDA, model="x", count=len(uuids), uuid=uuids[0], more_uuids=tuple(uuids[1:])
+)
+pause = lambda _: time.sleep(0.005)
+queue = CheckQueue(folder=folder, waiting=print, sleep=pause, clock=lambda: 0.0)
+for _ in range(50):
+    with queue:
+        queue.measure_on(machine)
+        marks = [Path(folder, uuid) for uuid in uuids]
+        for mark in marks:
+            mark.touch(exist_ok=False)
+        for mark in marks:
+            mark.unlink()
+"""
+
+
+def gpus(*uuids, slice_of=""):
+    return Machine(
+        device=Device.CUDA,
+        model="x",
+        count=len(uuids),
+        uuid=uuids[0],
+        more_uuids=uuids[1:],
+        parent_uuid=slice_of,
+    )
 
 
 class Line:
@@ -45,12 +79,13 @@ class Line:
 
 @pytest.fixture
 def hold(tmp_path):
-    """Return a context in which another process holds a place: "prepare", "on ", "on GPU-1"."""
+    """Return a context in which another process measures on a machine, or prepares if None."""
 
     @contextmanager
-    def held(what):
+    def held(machine):
+        facts = {} if machine is None else asdict(machine)
         child = subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(tmp_path), what],
+            [sys.executable, "-c", HOLDER, str(tmp_path), json.dumps(facts)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -66,10 +101,9 @@ def hold(tmp_path):
     return held
 
 
-def finding_of(line, uuid="", device=None):
-    device = device or (Device.CUDA if uuid else Device.CPU)
+def finding_of(line, machine=CORES):
     with line.queue as queue:
-        queue.measure_on(Machine(device=device, model="x", uuid=uuid))
+        queue.measure_on(machine)
     return queue.finding
 
 
@@ -82,7 +116,7 @@ def test_a_machine_without_another_check_does_not_wait(tmp_path):
 
 @pytest.mark.slow
 def test_a_second_check_waits_until_the_first_one_has_ended(tmp_path, hold):
-    with hold("on ") as first:
+    with hold(CORES) as first:
         line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
 
         assert finding_of(line).level is FindingLevel.FINE
@@ -93,12 +127,12 @@ def test_a_second_check_waits_until_the_first_one_has_ended(tmp_path, hold):
     assert line.said[0].startswith(
         f"waiting for another perfledger check (process {first.pid}, since "
     )
-    assert line.said[0].endswith(" UTC) on this machine")
+    assert line.said[0].endswith(" UTC) on the cores of this machine")
 
 
 @pytest.mark.slow
 def test_a_check_that_is_killed_frees_its_place(tmp_path, hold):
-    with hold("on ") as first:
+    with hold(CORES) as first:
 
         def kill():
             first.send_signal(signal.SIGKILL)
@@ -112,43 +146,74 @@ def test_a_check_that_is_killed_frees_its_place(tmp_path, hold):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("held", "device", "waits"),
+    ("held", "machine", "place"),
     [
-        ("prepare", "", True),  # building would disturb a measurement on the CPU
-        ("prepare", "GPU-1", False),
-        ("on GPU-1", "GPU-1", True),
-        ("on GPU-1", "GPU-2", False),
-        ("on GPU-1", "", True),
-        ("on ", "GPU-1", True),
+        (None, CORES, "the cores of this machine"),  # building would disturb it
+        (None, gpus("GPU-1"), ""),
+        (gpus("GPU-1"), gpus("GPU-1"), "GPU-1"),
+        (gpus("GPU-1"), gpus("GPU-2"), ""),
+        (gpus("GPU-1"), CORES, "the cores of this machine"),
+        (CORES, gpus("GPU-1"), "the cores of this machine"),
+        (gpus("GPU-1", "GPU-2"), gpus("GPU-2"), "GPU-2"),
+        (gpus("GPU-2", "GPU-1"), gpus("GPU-3", "GPU-2"), "GPU-2"),
+        (gpus("GPU-1", "GPU-2"), gpus("GPU-3", "GPU-4"), ""),
+        (gpus("MIG-1", slice_of="GPU-1"), gpus("GPU-1"), "GPU-1"),
+        (gpus("GPU-1"), gpus("MIG-1", slice_of="GPU-1"), "GPU-1"),
+        (gpus("MIG-1", slice_of="GPU-1"), gpus("MIG-1", slice_of="GPU-1"), "MIG-1"),
+        (gpus("MIG-1", slice_of="GPU-1"), gpus("MIG-2", slice_of="GPU-1"), ""),
+        (NAMELESS, gpus("GPU-1"), "the cuda devices of this machine"),
+        (gpus("GPU-1"), NAMELESS, "the cuda devices of this machine"),
+        (replace(gpus("GPU-1"), count=2), gpus("GPU-2"), "the cuda devices of this machine"),
     ],
 )
-def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, held, device, waits):
+def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, held, machine, place):
     with hold(held) as first:
         line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
 
-        assert finding_of(line, device).level is FindingLevel.FINE
-        assert bool(line.said) is waits
+        assert finding_of(line, machine).level is FindingLevel.FINE
+        waits = [said for said in line.said if f"(process {first.pid}" in said]
+        assert waits == line.said
+        assert [said.partition(" on ")[2] for said in waits] == [place] * bool(place)
 
 
 @pytest.mark.slow
-def test_a_check_does_not_wait_for_itself_by_name(tmp_path, hold):
-    with hold("prepare") as first:  # both share the lock, and the second one wrote last
-        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
-        finding_of(line)
+def test_checks_on_overlapping_devices_neither_meet_nor_wait_for_each_other_for_ever(tmp_path):
+    sets = (["GPU-1", "GPU-2"], ["GPU-2", "GPU-1"], ["GPU-3", "GPU-2"], ["GPU-1", "GPU-3"])
+    rivals = [
+        subprocess.Popen(
+            [sys.executable, "-c", RIVAL, str(tmp_path), *uuids], stdout=subprocess.DEVNULL
+        )
+        for uuids in sets
+    ]
 
-    assert line.said == ["waiting for another perfledger check on this machine"]
+    assert [rival.wait() for rival in rivals] == [0, 0, 0, 0]
+
+
+@pytest.mark.slow
+def test_all_that_share_a_lock_are_named_but_not_the_check_itself(tmp_path, hold):
+    whole_gpu = gpus("GPU-1")
+    with (
+        hold(gpus("MIG-1", slice_of="GPU-1")) as first,
+        hold(gpus("MIG-2", slice_of="GPU-1")) as second,
+    ):
+        both = [first, second]
+        line = Line(tmp_path, meanwhile=lambda: [(one.stdin.close(), one.wait()) for one in both])
+        finding_of(line, whole_gpu)
+
+    named = ", ".join(str(pid) for pid in sorted((first.pid, second.pid)))
+    assert line.said == [f"waiting for another perfledger check (processes {named}) on GPU-1"]
 
 
 @pytest.mark.slow(ci_only=True)
 def test_nobody_waits_for_ever(tmp_path, hold):
-    with hold("on GPU-1"):
+    with hold(gpus("GPU-1", "GPU-2")):
         line = Line(tmp_path)
-        found = finding_of(line, "GPU-1")
+        found = finding_of(line, gpus("GPU-2", "GPU-1"))
 
     assert found.level is FindingLevel.BUSY
     assert "still ran after 60 minutes" in found.detail
-    assert line.now == pytest.approx(MAX_WAIT_S)
-    assert len(line.said) == 1
+    assert line.now == pytest.approx(MAX_WAIT_S)  # for both devices in all
+    assert [said.rpartition(" on ")[2] for said in line.said] == ["GPU-1", "GPU-2"]
 
 
 def test_no_folder_is_no_queue_and_not_a_quiet_machine():
@@ -159,12 +224,14 @@ def test_no_folder_is_no_queue_and_not_a_quiet_machine():
 
 def test_a_device_may_have_any_name(tmp_path):
     assert lock_file(tmp_path, "../../etc/passwd\0").parent == tmp_path
-    assert finding_of(Line(tmp_path), "../x").level is FindingLevel.FINE
-    assert len(list(tmp_path.iterdir())) == 2
+    assert finding_of(Line(tmp_path), gpus("../x")).level is FindingLevel.FINE
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_device_without_a_name_is_one_of_its_kind(tmp_path):
-    assert finding_of(Line(tmp_path), device=Device.TPU).level is FindingLevel.FINE
+    machine = Machine(device=Device.TPU, model="x")
+
+    assert finding_of(Line(tmp_path), machine).level is FindingLevel.FINE
     assert lock_file(tmp_path, "tpu").exists()
 
 
@@ -232,18 +299,18 @@ def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):
 )
 def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, text):
     with ExitStack() as first:
-        first.enter_context(Line(tmp_path).queue).measure_on(Machine(device=Device.CPU, model="x"))
+        first.enter_context(Line(tmp_path).queue).measure_on(CORES)
         lock_file(tmp_path, HOST).write_bytes(text)
         line = Line(tmp_path, meanwhile=first.close)
         finding_of(line)
 
-    assert line.said == ["waiting for another perfledger check on this machine"]
+    assert line.said == ["waiting for another perfledger check on the cores of this machine"]
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_file_that_was_tidied_away_is_not_a_lock(tmp_path, hold):
-    with hold("on ") as first:
+    with hold(CORES) as first:
         lock_file(tmp_path, HOST).unlink()
-        with hold("on "):
+        with hold(CORES):
             assert lock_file(tmp_path, HOST).exists()
         first.stdin.close()
