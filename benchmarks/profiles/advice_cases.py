@@ -165,4 +165,6 @@ def _pruned(value: Any) -> Any:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
     main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -70,22 +70,21 @@ def internal_rate_of_return(flows: Sequence[float]) -> float | None:
     return _bisect(flows, float(RETURNS[place]), float(RETURNS[place + 1]))
 
 
-def payback_years(flows: Sequence[float], *, rate_per_year: float = 0.0) -> float | None:
+def payback_years(flows: Sequence[float]) -> float | None:
     """Return after how many years the flows have repaid themselves for good; None if never.
 
-    Money is spread evenly within a year. With a rate it is the discounted payback. Raises
-    FinanceError as `present_value` does.
+    Money is spread evenly within a year, and not discounted. Raises FinanceError as
+    `present_value` does.
     """
-    present_value(flows, rate_per_year=rate_per_year)
-    worth = [flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows)]
-    balance = list(accumulate(worth))
+    present_value(flows, rate_per_year=0.0)
+    balance = list(accumulate(flows))
     if balance[-1] < 0:
         return None
     negative_years = [year for year, amount in enumerate(balance) if amount < 0]
     if not negative_years:
         return 0.0
     last = negative_years[-1]
-    return last + -balance[last] / worth[last + 1]
+    return last + -balance[last] / flows[last + 1]
 
 
 def _bisect(flows: Sequence[float], low: float, high: float) -> float:

@@ -130,13 +130,6 @@ def test_money_comes_evenly_within_the_year_that_repays():
     assert payback_years(SERVER) == pytest.approx(320 / 110)
 
 
-def test_a_discounted_payback_is_later():
-    found = payback_years(SERVER, rate_per_year=0.085)
-
-    assert found is not None
-    assert found == pytest.approx(3.492, abs=1e-3)
-
-
 def test_what_is_not_repaid_has_no_payback():
     assert payback_years((-320_000.0, 110_000.0)) is None
 

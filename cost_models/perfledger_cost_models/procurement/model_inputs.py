@@ -176,12 +176,12 @@ def _device_count(name: str, label: str, devices: Decimal, *, source: str) -> Mo
     )
 
 
-def _parameter(figures: PlanData, parameter: str, *, name: str = "") -> ModelInput:
+def _parameter(figures: PlanData, parameter: str) -> ModelInput:
     figure = figures.parameters.find(parameter)
     input_bases = {one.parameter: InputBasis(one.value.basis) for one in figures.plan.input}
     is_price = any(server.price == parameter for server in SERVERS)
     return ModelInput(
-        name=name or figure.name,
+        name=figure.name,
         label=input_phrase(parameter),
         unit=figure.unit,
         low=figure.low,

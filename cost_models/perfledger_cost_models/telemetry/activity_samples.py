@@ -98,7 +98,6 @@ def export_of(
     kind: str,
     timelines: Sequence[ActivityTimeline],
     *,
-    left_out: int = 0,
     notes: Sequence[str] = (),
 ) -> ActivityExport:
     """Return the activity of a file's timelines; the usual step is the median over all of them.
@@ -113,6 +112,7 @@ def export_of(
         raise UsageFileError(msg)
     step = float(np.percentile(gaps, 50, method="lower"))  # "lower": a gap that occurs
     activities: list[Activity] = []
+    left_out = 0
     for each, times, shares in sorted_timelines:
         is_share = (shares >= 0) & (shares <= MAX_SHARE)  # NaN is neither
         left_out += int((~is_share & ~np.isnan(shares)).sum())

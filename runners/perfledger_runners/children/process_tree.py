@@ -41,20 +41,20 @@ def kill(session: int, mark: str) -> None:
             _signal(os.kill, process)
 
 
-def resident_bytes(processes: Iterable[int], *, proc: Path = PROC) -> int:
+def resident_bytes(processes: Iterable[int]) -> int:
     """Return the processes' memory; shared pages count once per process."""
-    pages = (_read(proc / str(process) / "statm").split() for process in processes)
+    pages = (_read(PROC / str(process) / "statm").split() for process in processes)
     return sum(int(fields[1]) for fields in pages if fields) * os.sysconf("SC_PAGESIZE")
 
 
-def proportional_bytes(processes: Iterable[int], *, proc: Path = PROC) -> int:
+def proportional_bytes(processes: Iterable[int]) -> int:
     """Return the processes' memory, with shared pages divided among them.
 
     It is orders of magnitude slower than resident_bytes, which overestimates.
     """
     total = 0
     for process in processes:
-        for line in _read(proc / str(process) / "smaps_rollup").splitlines():
+        for line in _read(PROC / str(process) / "smaps_rollup").splitlines():
             if line.startswith(b"Pss:"):
                 total += int(line.split()[1]) * 1024
     return total

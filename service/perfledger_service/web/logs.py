@@ -31,7 +31,7 @@ def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return {key: _redacted(key, value) for key, value in event.items()}
 
 
-def configure_logging(stream: TextIO, *, level: int = logging.INFO) -> None:
+def configure_logging(stream: TextIO) -> None:
     """Write every log record of the process to `stream` as JSON, also those of libraries.
 
     Call it before the application starts, and run uvicorn with `log_config=None`.
@@ -60,7 +60,7 @@ def configure_logging(stream: TextIO, *, level: int = logging.INFO) -> None:
     )
     root = logging.getLogger()
     root.handlers = [handler]
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     for name in _LIBRARIES:
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True

@@ -32,13 +32,13 @@ _TONES = {
 }
 
 
-def bisection_text(result: CommitBisection, *, width: int = WIDTH) -> str:
+def bisection_text(result: CommitBisection) -> str:
     """Return a line for each commit that was compared with the good one; "" with fewer than two."""
     rows = [row for row in result.commits if row.change is not None]
     low, high = _range(rows)
     if len(rows) <= 1 or not math.isfinite(high - low):
         return ""
-    columns = width - _NAME
+    columns = WIDTH - _NAME
     if low == high:
         return ""
 

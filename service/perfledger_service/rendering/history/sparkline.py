@@ -27,10 +27,10 @@ _CLIPPED = 0.02
 _SMALLEST_RANGE = 0.01
 
 
-def sparkline(searched: SearchedSeries, *, width: int = WIDTH) -> str:
-    """Return the picture's lines, each at most `width` characters long."""
+def sparkline(searched: SearchedSeries) -> str:
+    """Return the picture's lines, each at most WIDTH characters long."""
     values = searched.series.values
-    columns = min(width - _AXIS - 1, len(values))
+    columns = min(WIDTH - _AXIS - 1, len(values))
     starts = [column * len(values) // columns for column in range(columns + 1)]
     dots = [_median(values[first:stop]) for first, stop in pairwise(starts)]
     level_values = _level_values(searched)

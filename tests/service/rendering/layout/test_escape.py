@@ -247,7 +247,7 @@ def test_a_log_keeps_its_last_lines_and_its_indentation():
 
     assert readable_lines(log, max_characters=100, max_lines=2) == "[31m  second[0m\nthird"
     assert readable_lines("", max_characters=100, max_lines=2) == EMPTY
-    assert fence("a\nb", language="sh") == "```sh\na\nb\n```"
+    assert fence("a\nb") == "```text\na\nb\n```"
 
 
 @given(hostile)
