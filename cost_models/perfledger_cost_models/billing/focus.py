@@ -42,6 +42,7 @@ class Bill:
     unused: Mapping[str, Decimal]  # USD by accelerator: committed or reserved, but not used
     other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
     unlisted: Mapping[str, Decimal]  # the part of it for instances with unknown accelerators
+    unknown_providers: Mapping[str, Decimal]  # the part charged by the hour by each of these
     effective_usd: Decimal
     billed_usd: Decimal
     list_usd: Decimal | None  # None where a row lacks it; likewise contracted_usd
@@ -88,6 +89,7 @@ class _Reading:
     unused: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     other_usd: Decimal = Decimal(0)
     unlisted: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    unknown_providers: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
@@ -122,6 +124,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         unused=reading.unused,
         other_usd=reading.other_usd,
         unlisted=reading.unlisted,
+        unknown_providers=reading.unknown_providers,
         effective_usd=reading.total.effective,
         billed_usd=reading.total.billed,
         list_usd=reading.listed,
@@ -174,6 +177,11 @@ def device_hours(bill: Bill) -> Mapping[tuple[str, str], Decimal]:
     return hours
 
 
+def _add_unknown(sums: dict[str, Decimal], name: str, usd: Decimal) -> None:
+    if name:
+        sums[name] = sums.get(name, Decimal(0)) + usd
+
+
 def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     effective, billed = row.number("EffectiveCost"), row.number("BilledCost")
     reading.rows += 1
@@ -188,8 +196,9 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     sku = row.instance
     if not sku or not row.is_of_period:
         reading.other_usd += effective
-        if row.is_of_period and row.is_by_hour and (unlisted := row.unlisted_instance):
-            reading.unlisted[unlisted] = reading.unlisted.get(unlisted, Decimal(0)) + effective
+        if row.is_of_period and row.is_by_hour:
+            _add_unknown(reading.unlisted, row.unlisted_instance, effective)
+            _add_unknown(reading.unknown_providers, row.unknown_provider, effective)
     elif row.is_unused:
         accelerator = known_instances(row.provider)[sku].accelerator
         reading.unused[accelerator] = reading.unused.get(accelerator, Decimal(0)) + effective

@@ -153,8 +153,12 @@ class BillRow:
     @property
     def provider(self) -> str:
         """Return the price sheet's name of the provider, "" for an unknown one."""
-        names = (self.cells[column].strip().lower() for column in PROVIDER_COLUMNS)
-        return PROVIDERS.get(next(filter(None, names), ""), "")
+        return PROVIDERS.get(self._provider_name.lower(), "")
+
+    @property
+    def unknown_provider(self) -> str:
+        """Return the name of a provider whose instances are not known here, else ""."""
+        return "" if self.provider else self._provider_name
 
     @property
     def instance(self) -> str:
@@ -236,6 +240,10 @@ class BillRow:
         text = self.cells["ChargeDescription"].strip()
         is_aws = self.provider == "aws" and len(text) <= MAX_DESCRIPTION
         return _DESCRIPTION.fullmatch(text) if is_aws else None
+
+    @property
+    def _provider_name(self) -> str:
+        return next(filter(None, (self.cells[name].strip() for name in PROVIDER_COLUMNS)), "")
 
     def _instance_names(self) -> Iterator[str]:
         """Yield what may name the instance, the surest first."""

@@ -342,6 +342,15 @@ def test_instances_with_unknown_accelerators_are_a_part_of_everything_else():
     assert bill.other_usd == 4 * Decimal("110.08")
 
 
+def test_hours_of_a_provider_without_known_instances_are_a_part_of_everything_else():
+    unknown = {"ProviderName": "CoreWeave"}
+
+    bill = read_focus(lines({}, unknown, unknown | {"PricingUnit": "GB"}))
+
+    assert bill.unknown_providers == {"CoreWeave": Decimal("110.08")}
+    assert bill.other_usd == 2 * Decimal("110.08")
+
+
 def test_a_capacity_reservation_that_nobody_used_is_nobodys_hour():
     """AWS's FOCUS 1.0 has no column that says so but its own usage type."""
     meter = {"SkuPriceDetails": "", "x_UsageType": "USE1-UnusedBox:p5.48xlarge"}

@@ -28,7 +28,7 @@ def bill_document(bill: Bill) -> Document:
     """Return the use by team, and the other costs of the bill."""
     return Document(
         name="perfledger-bill",
-        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS) | {"unlisted": bill.unlisted},
+        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, "unlisted", "unknown_providers"),
         blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
     )
 
@@ -70,4 +70,11 @@ def _sentences(bill: Bill) -> Iterator[str]:
         yield (
             f"{usd:z,.2f} USD of everything else is for instances whose accelerators the price "
             f"sheet does not name: {clean(', '.join(sorted(bill.unlisted)))}"
+        )
+    if bill.unknown_providers:
+        usd = sum(bill.unknown_providers.values(), Decimal(0))
+        yield (
+            f"{usd:z,.2f} USD of everything else is charged by the hour by providers whose "
+            f"instances are not known here, so that their accelerators are not counted: "
+            f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )

@@ -10,7 +10,7 @@ from perfledger_service.rendering.prices.bill import bill_document
 
 @pytest.fixture
 def shown():
-    def shown(unlisted):
+    def shown(unlisted=(), unknown_providers=()):
         usd = Decimal(100)
         bill = Bill(
             start=datetime(2026, 10, 1, tzinfo=UTC),
@@ -18,7 +18,8 @@ def shown():
             usage=(),
             unused={},
             other_usd=usd,
-            unlisted=unlisted,
+            unlisted=dict(unlisted),
+            unknown_providers=dict(unknown_providers),
             effective_usd=usd,
             billed_usd=usd,
             list_usd=None,
@@ -41,8 +42,17 @@ def test_the_cost_of_instances_with_unknown_accelerators_is_said(shown):
     assert set(values["unlisted"]) == {"p3.8xlarge", "g3.4xlarge"}
 
 
+def test_the_cost_of_providers_without_known_instances_is_said(shown):
+    values, text = shown(unknown_providers={"CoreWeave": Decimal(40), "*Oracle*": Decimal(2)})
+
+    assert "42.00 USD of everything else is charged by the hour by providers" in text
+    assert "their accelerators are not counted: `*Oracle*`, CoreWeave" in text
+    assert set(values["unknown_providers"]) == {"CoreWeave", "*Oracle*"}
+
+
 def test_a_bill_without_them_says_nothing_of_them(shown):
-    values, text = shown({})
+    values, text = shown()
 
     assert "does not name" not in text
-    assert values["unlisted"] == {}
+    assert "providers" not in text
+    assert values["unlisted"] == values["unknown_providers"] == {}
