@@ -37,6 +37,19 @@ def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatA
     return before, after
 
 
+def typical_shares(base: FloatArray, head: FloatArray) -> tuple[float, float]:
+    """Return one share of each side, whose ratio is that of the levels' means.
+
+    `base` and `head` are the positive shares of one test. Near 1 they are the shares with the mean
+    log-odds, otherwise the geometric means.
+    """
+    shares = np.concatenate([base, head])
+    if shares.max() <= 1 and np.median(shares) >= NEAR_ONE:
+        before, after = (_shares(np.array([_log_odds(side).mean()])) for side in (base, head))
+        return float(before[0]), float(after[0])
+    return float(np.exp(np.log(base).mean())), float(np.exp(np.log(head).mean()))
+
+
 def _log_odds(shares: FloatArray) -> FloatArray:
     return np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
 

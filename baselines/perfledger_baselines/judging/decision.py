@@ -5,8 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, WorseDirection
+import numpy as np
+
+from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, MetricKind, WorseDirection
 from perfledger_baselines.estimation.foreign_load import mean_queued_share
+from perfledger_baselines.estimation.log_odds import typical_shares
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 from perfledger_baselines.significance.bimodality import Bimodality, find_bimodality
@@ -181,7 +184,9 @@ def _decide(
         outcome=outcome,
         floor=floor,
         adjusted=adjusted,
-        estimate=_estimate(*sides, adjusted.result, smallest_detectable=smallest),
+        estimate=_estimate(
+            adjusted.result, _typical_values(metric, *sides), smallest_detectable=smallest
+        ),
         is_warning=is_warning,
     )
 
@@ -218,13 +223,14 @@ def _direction(metric: Metric, difference: float) -> Outcome:
 
 
 def _estimate(
-    base: Iterable[float], head: Iterable[float], result: TTestResult, *, smallest_detectable: float
+    result: TTestResult, sides: tuple[float, float], *, smallest_detectable: float
 ) -> EffectEstimate:
-    """Return the result in relative figures, with both sides' geometric means."""
+    """Return the result in relative figures, with both sides' typical values."""
+    base, head = sides
     wide, narrow = result.half_width, result.narrow_half_width
     return EffectEstimate(
-        base=_geometric_mean(base),
-        head=_geometric_mean(head),
+        base=base,
+        head=head,
         change=relative(result.mean),
         low=relative(result.mean - wide),
         high=relative(result.mean + wide),
@@ -234,6 +240,15 @@ def _estimate(
         p_value=result.p_value,
         smallest_detectable=smallest_detectable,
     )
+
+
+def _typical_values(
+    metric: Metric, base: Sequence[float], head: Sequence[float]
+) -> tuple[float, float]:
+    """Return a value of each side whose ratio is the tested one."""
+    if metric.kind is MetricKind.UTILIZATION:
+        return typical_shares(np.array(base), np.array(head))
+    return _geometric_mean(base), _geometric_mean(head)
 
 
 def _geometric_mean(values: Iterable[float]) -> float:

@@ -25,8 +25,9 @@ class EffectEstimate:
 
     `low` and `high` bound the change at the plan's confidence, valid at whatever look it stopped,
     not adjusted for the family; `narrow_low` and `narrow_high` are the interval that decides
-    equivalence, valid in the same way. `base` and `head` are typical values in the metric's unit
-    (geometric means of the processes' values).
+    equivalence, valid in the same way. `base` and `head` are typical values in the metric's unit:
+    geometric means of the processes' values, of utilization near 1 the shares with the mean
+    log-odds, of kernels the median pair. Except for kernels, `change` is head / base - 1.
     """
 
     base: float
@@ -77,9 +78,20 @@ class Verdict:
             return estimate
         low, high = estimate.narrow_low, estimate.narrow_high
         change = estimate.change
-        if not low <= change <= high:
+        if self.excludes_waits:
             change = math.expm1((math.log1p(low) + math.log1p(high)) / 2)
         return replace(estimate, change=change, low=low, high=high)
+
+    @property
+    def excludes_waits(self) -> bool:
+        """Return whether the shown change is of wall time without waits for a core.
+
+        The typical values of both sides include these waits, and their ratio is another one.
+        """
+        estimate = self.estimate
+        if estimate is None or self.outcome is not Outcome.UNCHANGED:
+            return False
+        return not estimate.narrow_low <= estimate.change <= estimate.narrow_high
 
     @property
     def is_regression(self) -> bool:

@@ -295,9 +295,11 @@ def with_verdicts(session: Session, upload: UploadView) -> UploadView:
 
 def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
     """Return a stored verdict with the interval that decided it."""
-    estimate = verdict_of(row).shown_estimate
+    verdict = verdict_of(row)
+    estimate = verdict.shown_estimate
     return row.to_value(
         _VERDICT_VIEW_DECODER,
+        excludes_waits=verdict.excludes_waits,
         change=estimate and estimate.change,
         low=estimate and estimate.low,
         high=estimate and estimate.high,

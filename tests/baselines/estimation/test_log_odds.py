@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
-from perfledger_baselines.estimation.log_odds import NEAR_ONE, share_levels
+from perfledger_baselines.estimation.log_odds import NEAR_ONE, share_levels, typical_shares
 from perfledger_baselines.judging.judge import judge_bundle, judge_unpaired
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -151,3 +151,19 @@ def test_a_saturated_reading_counts_as_half_a_per_cent_idle():
     slope = 1 / (share / (share + 0.005) + share / (1 - share + 0.005))
     assert before == pytest.approx([slope * each for each in odds])
     assert after == pytest.approx(before)
+
+
+@given(busy, busy)
+def test_the_typical_shares_have_the_ratio_that_is_compared(base, head):
+    before, after = levels(base, head)
+
+    shown = typical_shares(np.array(base), np.array(head))
+
+    assert math.log(shown[1] / shown[0]) == pytest.approx(after.mean() - before.mean(), abs=1e-8)
+    assert min(base) - 1e-9 <= shown[0] <= max(base) + 1e-9
+
+
+def test_typical_shares_far_from_one_are_geometric_means():
+    shown = typical_shares(np.array([0.4, 0.9]), np.array([0.5, 0.5]))
+
+    assert shown == pytest.approx((0.6, 0.5))

@@ -64,10 +64,14 @@ def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
     for verdict in (settled, stored):
         assert verdict.shown_estimate.low < verdict.shown_estimate.change < 0
         assert verdict.shown_estimate.change == pytest.approx(-0.0138, abs=1e-4)
-    assert replace(settled, outcome=Outcome.UNDECIDED).shown_estimate.change == -0.047
+        assert verdict.excludes_waits
+    undecided = replace(settled, outcome=Outcome.UNDECIDED)
+    assert undecided.shown_estimate.change == -0.047
+    assert not undecided.excludes_waits
     for end in (-0.036, 0.009):
         at_an_end = replace(settled, estimate=replace(estimate, change=end))
         assert at_an_end.shown_estimate.change == end
+        assert not at_an_end.excludes_waits
 
 
 def test_there_are_five_outcomes():

@@ -22,6 +22,8 @@ from tests.service.rendering.example_short_reports import (
     forty_workloads,
     improved,
     more_memory,
+    no_price,
+    noisy,
 )
 
 OTHER_DEVICE = "measured on another accelerator"
@@ -361,4 +363,6 @@ REPORTS = {
     "more_memory": more_memory,
     "forty_workloads": forty_workloads,
     "first_check": first_check,
+    "noisy": noisy,
+    "no_price": no_price,
 }

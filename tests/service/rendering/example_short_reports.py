@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
-from perfledger.records import Failure, FailureReason, Side
+from perfledger.records import Failure, FailureReason, FindingLevel, HostFinding, Side
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.values.report import Conclusion, ExitCode
 from tests.service.rendering.example_basis import basis
 
@@ -68,6 +69,75 @@ def forty_workloads(make):
         verdicts=(*moved, unsure, lost, *quiet),
         workloads=tuple(replace(make.SPECS[0], id=name) for name in names),
         failures=(failure,),
+        conclusion=Conclusion.FAILURE,
+        exit_code=ExitCode.REGRESSION,
+        title="Performance regressed",
+    )
+
+
+def noisy(make):
+    """A step time that no number of pairs would settle, beside one that CPU time settled."""
+    unsure = make.verdict(
+        make.RESNET,
+        STEP_TIME,
+        Outcome.UNDECIDED,
+        (0.0291, 0.0296),
+        spread=0.41,
+        pairs=8,
+        reason="too noisy to tell after 8 pairs",
+    )
+    settled = make.verdict(
+        make.TRANSFORMER,
+        STEP_TIME,
+        Outcome.UNCHANGED,
+        (0.0291, 0.0269),
+        pairs=8,
+        reason="unchanged by CPU time: wall time was too noisy under load (steps waited 12 % of it "
+        "for a core; the rest of it and CPU time are within ±5 % after 8 pairs)",
+    )
+    estimate = replace(settled.estimate, narrow_low=-0.021, narrow_high=0.041)
+    settled = replace(settled, estimate=estimate, queued_share=0.12)
+    return replace(
+        basis(make),
+        machine=make.CPU,
+        verdicts=(unsure, settled),
+        workloads=(make.SPECS[1], make.SPECS[2]),
+        host_findings=(
+            HostFinding(
+                name="governor",
+                level=FindingLevel.NOISY,
+                detail="powersave",
+                advice="sudo cpupower frequency-set -g performance",
+            ),
+        ),
+        held_s=240.0,
+        conclusion=Conclusion.ACTION_REQUIRED,
+        exit_code=ExitCode.UNCERTAIN,
+        title="Undecided",
+    )
+
+
+def no_price(make):
+    """A slower step on a device that the price sheet lacks."""
+    slower = make.verdict(
+        make.RESNET, STEP_TIME, Outcome.REGRESSED, (0.00841, 0.00904), spread=0.006
+    )
+    unpriced = ChangePrice(
+        workload=make.RESNET,
+        rate=None,
+        device_hours_per_year=(4000.0, 4000.0, 4000.0),
+        hours_source="declared in the configuration",
+        usd=None,
+        low=None,
+        high=None,
+        is_detectable=True,
+        note="no price for 'NVIDIA L40S' on sheet 'list-2026-01': add it there",
+    )
+    return replace(
+        basis(make),
+        verdicts=(slower, *make.unchanged(make.TRANSFORMER, 0.00512)[:1]),
+        workloads=(make.SPECS[1], make.SPECS[2]),
+        change_prices=(unpriced,),
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",

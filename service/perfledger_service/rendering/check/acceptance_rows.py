@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger.records import FailureReason, Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
@@ -47,13 +48,20 @@ def acceptance_terms(acceptance: Acceptance) -> str:
 
 
 def acceptance_command(report: Report, every: Sequence[VerdictTableRow]) -> str:
-    """Return the comment that accepts the worst regression of a failed check, "" if none does.
+    """Return the comment that accepts what fails a check, "" if none does.
 
-    `every` are the rows of all verdicts.
+    That is its worst regression, or a workload that head removes. `every` are the rows of all
+    verdicts.
     """
     rows = telling_rows(report, every)
     is_failed = report.conclusion is Conclusion.FAILURE and report.takes_commands
-    if not is_failed or not rows or rows[0].outcome is not Outcome.REGRESSED:
+    removed = {
+        one.workload
+        for one in report.failures
+        if one.why is FailureReason.MISSING and one.side is Side.HEAD
+    }
+    is_accepted = rows and (rows[0].outcome is Outcome.REGRESSED or rows[0].workload in removed)
+    if not is_failed or not is_accepted:
         return ""
     command = f"/perfledger accept {rows[0].workload} --reason \N{HORIZONTAL ELLIPSIS}"
     return command if len(command) <= MAX_COMMAND else ""

@@ -8,13 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from perfledger_service.rendering.check import projection_rows
-from perfledger_service.rendering.check.acceptance_rows import (
-    acceptance_command,
-    acceptance_rows,
-)
+from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import first_screen
-from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
     count_rows,
     provenance_facts,
@@ -190,10 +186,10 @@ def report_markdown(
         "acceptances": cut.first(
             acceptance_rows(report.acceptances), limits.prices, "accepted regressions"
         ),
-        "acceptance_command": acceptance_command(report, every),
         "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": price_rows.declared_workloads(unit_costs)[: limits.names],
+        "has_needed": any(row.needed for row in every),
         "results": cut.first(every, limits.results, "results in full"),
         "throughputs": verdict_rows.throughput_rows(report)[: limits.results],
         "work": verdict_rows.work_rows(report)[: limits.results],

@@ -13,6 +13,12 @@ from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_service.rendering.check.headline import telling_rows, workload_counts
+from perfledger_service.rendering.check.next_steps import (
+    CommandHint,
+    NextSteps,
+    command_hints,
+    next_steps,
+)
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
     number_format,
@@ -58,6 +64,7 @@ class FirstScreen:
     failure: str  # in the words of the failed program: untrusted
     where: tuple[CodePlace, ...]
     actions: tuple[str, ...]
+    commands: tuple[CommandHint, ...]  # comments that the service carries out
     names: tuple[str, ...]  # untrusted texts that the sentences quote
 
 
@@ -69,6 +76,8 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     rows = telling_rows(report, every)
     row, block, explanation = _first_explanation(report, rows)
     is_of_step = row is not None and row.metric_name == STEP_TIME.name
+    advice = tuple(islice(_actions(block), _MOST_ACTIONS)) if block and is_of_step else ()
+    steps = NextSteps(advice) if advice else next_steps(report, rows)
     return FirstScreen(
         price=_price(report, rows, every),
         counts=workload_counts(report),
@@ -77,10 +86,13 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
         where=tuple(islice(_places(block, explanation, row.kind), _MOST_PLACES))
         if row and block and explanation
         else (),
-        actions=tuple(islice(_actions(block), _MOST_ACTIONS))
-        if block and is_of_step
-        else _actions_without_cause(report, rows),
-        names=(*provenance_facts.untrusted_names(report), *_cause_names(explanation)),
+        actions=steps.sentences,
+        commands=command_hints(report, every),
+        names=(
+            *provenance_facts.untrusted_names(report),
+            *_cause_names(explanation),
+            *steps.quotes,
+        ),
     )
 
 
@@ -251,19 +263,6 @@ def _actions(block: ReasonBlock) -> Iterator[str]:
             bounds.setdefault(same, advice.bound)
     yield from (_with_bound(one, bounds.get(one, "")) for one in suggestions)
     yield from further
-
-
-def _actions_without_cause(report: Report, rows: Sequence[VerdictTableRow]) -> tuple[str, ...]:
-    """Return what to do where nothing was compared, or too little to decide."""
-    if not report.verdicts and report.new_workloads:
-        return ("nothing yet: changes that build on this one are compared with it",)
-    if rows and rows[0].outcome is Outcome.UNDECIDED and not rows[0].is_warning:
-        advice = (
-            "allow more pairs (max_pairs, budget) or a wider margin in the configuration, or "
-            "measure on a quieter machine"
-        )
-        return (advice,)
-    return ()
 
 
 def _with_bound(text: str, bound: str) -> str:

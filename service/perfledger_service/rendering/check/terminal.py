@@ -49,6 +49,7 @@ STYLES = {
 _MAX_NAME = 200
 _MAX_NOTE = 1000
 _MAX_HEADLINE = 400
+_MAX_ACTION = 700
 _MAX_CAUSES = 6
 _MAX_PICTURES = 8
 _MAX_COUNTS = 40
@@ -152,6 +153,7 @@ def _result_grid(group: Sequence[verdict_rows.VerdictTableRow], *, has_titles: b
         style = STYLES[row.tone]
         unit = f" {clean(row.unit, limit=_MAX_METRIC_UNIT)}" if row.unit else ""
         change = f"{row.change} ({row.interval})" if row.interval else row.change
+        change += f" {row.basis}" if row.basis else ""
         grid.add_row(
             Text(clean(row.metric)),
             Text(f"{row.base}{unit}" if row.base else "-"),
@@ -326,7 +328,13 @@ def _first_screen(
     if screen.where:
         yield _with_label("Where", ", ".join(map(_place_text, screen.where)))
     if screen.actions:
-        yield _with_label("What to do", " ".join(map(clean_sentence, screen.actions)))
+        steps = (clean_sentence(one, limit=_MAX_ACTION) for one in screen.actions)
+        yield _with_label("What to do", " ".join(steps))
+    if screen.commands:
+        texts = (
+            f"{clean(one.command, limit=_MAX_DETAIL)} {one.purpose}" for one in screen.commands
+        )
+        yield _with_label("Or comment" if screen.actions else "Comment", ", or ".join(texts))
     if url:
         yield _with_label("Page", clean(url, limit=_MAX_NAME))
 

@@ -15,12 +15,11 @@ from typing import Protocol, TypeVar
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.check import projection_rows
 from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
-from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.removed_page import removal_sentence
 from perfledger_service.rendering.layout import (

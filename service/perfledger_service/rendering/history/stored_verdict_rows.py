@@ -21,6 +21,7 @@ class StoredVerdictRow:
     head: str
     change: str
     interval: str
+    basis: str  # what the change is of, if not of `base` and `head`; else ""
     tone: str
     word: str
     series_id: int | None
@@ -108,6 +109,7 @@ def _stored_row(view: VerdictView) -> StoredVerdictRow:
         head="" if view.head is None else vocabulary.value(view.head, view.unit),
         change=_change(view)[0],
         interval=_change(view)[1],
+        basis=vocabulary.WITHOUT_WAITS if view.excludes_waits else "",
         tone=vocabulary.tone(view.outcome, is_warning=view.is_warning),
         word=f"{view.outcome}, warning" if view.is_warning else view.outcome,
         series_id=view.series_id,

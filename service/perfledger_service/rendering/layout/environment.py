@@ -30,6 +30,7 @@ _FILTERS.update(
     query_value=escape.query_value,
     readable_lines=escape.readable_lines,
     sentence=escape.sentence,
+    wrapping_code=escape.wrapping_code,
 )
 # Files of other languages: theirs is `{{ }}` in a workflow, and `[[ ]]` in TOML.
 _FILES = _ENVIRONMENT.overlay(

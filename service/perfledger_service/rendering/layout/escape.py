@@ -36,6 +36,10 @@ _WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
 _FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
 _PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
 _SIGN = "(?:[%=/\N{RIGHTWARDS ARROW}]|\N{MICRO SIGN}s)"
+# "benchmarks.gpt:train_step[batch=8,size=2]", and where a line may end in it.
+_PART = r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*"
+_WORKLOAD = re.compile(rf"{_PART}(?:[.:]{_PART})*(?:\[{_PART}(?:[=,.]{_PART})*\])?")
+_BREAK = re.compile(r"(?<=[.:,])|(?=\[)")
 _LIST_MARKER = re.compile(r"\d+[.)]")  # would begin a list at the start of a line
 _PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
 
@@ -83,6 +87,17 @@ def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     content = line.replace("|", "\\|") if in_table else line
     return fence + pad + content + pad + fence
+
+
+def wrapping_code(text: str, *, limit: int = MAX_NAME) -> str:
+    """Return the name of a workload as code for a table's cell, which may wrap between its parts.
+
+    Only names of plain words; any other is `code`. Nothing in such a name means anything in
+    Markdown, and GitHub allows both elements.
+    """
+    if len(text) > limit or not _WORKLOAD.fullmatch(text) or "www." in text.lower():
+        return code(text, limit=limit)
+    return f"<code>{_BREAK.sub('<wbr>', text)}</code>"
 
 
 def prose(

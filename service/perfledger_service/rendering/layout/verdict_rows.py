@@ -29,6 +29,7 @@ class VerdictTableRow:
     head: str
     change: str
     interval: str
+    basis: str  # what the change is of, if not of `base` and `head`; else ""
     detectable: str
     pairs: str
     needed: str  # pairs that find a change of the plan's margin
@@ -105,14 +106,14 @@ def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
 def rows_of(verdicts: Sequence[Verdict], report: Report) -> tuple[VerdictTableRow, ...]:
     """Return the rows of some of a report's verdicts, in their order."""
     needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
-    seconds_per_pair = _seconds_per_pair(report)
+    pair_s = seconds_per_pair(report)
     return tuple(
         _verdict_row(
             verdict,
             report,
             has_traded=is_trade(verdict, report.verdicts),
             needed=needed.get((verdict.workload, verdict.metric.name), ""),
-            seconds_per_pair=seconds_per_pair,
+            pair_s=pair_s,
         )
         for verdict in verdicts
     )
@@ -153,6 +154,20 @@ def split_verdict_rows(
 def legend(rows: Sequence[VerdictTableRow]) -> tuple[tuple[str, str], ...]:
     """Return the marks of the rows, each with its word."""
     return tuple(dict.fromkeys((row.mark, row.word) for row in rows))
+
+
+def pairs_of(verdict: Verdict, report: Report) -> int:
+    """Return how many pairs of a result were measured, 0 where the report does not say."""
+    if verdict.estimate is not None:
+        return verdict.estimate.pairs
+    key = verdict.workload, verdict.metric.name
+    return next((len(test.pairs) for test in report.tests if test.key == key), 0)
+
+
+def seconds_per_pair(report: Report) -> float | None:
+    """Return how long a pair held the machine, its share of the set-up too; None if unknown."""
+    pairs = max((pairs_of(one, report) for one in report.verdicts), default=0)
+    return report.held_s / pairs if report.held_s and pairs else None
 
 
 def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
@@ -266,12 +281,12 @@ def _verdict_row(
     *,
     has_traded: bool,
     needed: str,
-    seconds_per_pair: float | None,
+    pair_s: float | None,
 ) -> VerdictTableRow:
     metric, estimate = verdict.metric, verdict.shown_estimate
     label = vocabulary.metric_label(metric.name)
     figures = change = ("", "")
-    detectable = pairs = p_value = ""
+    basis = detectable = pairs = p_value = ""
     if estimate is not None:
         figures = (
             vocabulary.value(estimate.base, metric.unit),
@@ -280,6 +295,7 @@ def _verdict_row(
         change = number_format.change(estimate.change, estimate.low, estimate.high)
         if estimate.low == estimate.high:  # counted, not estimated
             change = (change[0], "")
+        basis = vocabulary.change_basis(estimate, excludes_waits=verdict.excludes_waits)
         detectable = number_format.share(estimate.smallest_detectable)
         pairs = str(estimate.pairs)
         p_value = number_format.probability(verdict.adjusted_p)
@@ -293,6 +309,7 @@ def _verdict_row(
         head=figures[1],
         change=change[0],
         interval=change[1],
+        basis=basis,
         detectable=detectable,
         pairs=pairs,
         needed=needed,
@@ -304,8 +321,8 @@ def _verdict_row(
         reason=verdict.reason
         + vocabulary.undecided_advice(
             explain_verdict(verdict, report.plan),
-            pairs=estimate.pairs if estimate else 0,
-            seconds_per_pair=seconds_per_pair,
+            pairs=pairs_of(verdict, report),
+            seconds_per_pair=pair_s,
         ),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
@@ -314,12 +331,6 @@ def _verdict_row(
         has_kernels=verdict in report.kernel_changes,
         kind=metric.kind,
     )
-
-
-def _seconds_per_pair(report: Report) -> float | None:
-    """Return how long a pair held the machine, its share of the set-up too; None if unknown."""
-    pairs = max((one.estimate.pairs for one in report.verdicts if one.estimate), default=0)
-    return report.held_s / pairs if report.held_s and pairs else None
 
 
 def _is_early(verdict: Verdict) -> bool:

@@ -1,5 +1,7 @@
 """Holds the words, marks and colours of outcomes, metrics and causes."""
 
+import math
+
 from perfledger import step_work
 from perfledger.compile_record import CompilationKind
 from perfledger.metrics import (
@@ -20,9 +22,9 @@ from perfledger.metrics import (
 )
 from perfledger.profile import Bucket, Compilation
 from perfledger.records import FailureReason
-from perfledger_baselines.judging.explanation import VerdictExplanation
+from perfledger_baselines.judging.explanation import MOST_PAIRS, DecidedBy, VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade
-from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_cost_models.change.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
@@ -40,6 +42,9 @@ OUTCOME_ORDER = (
     Outcome.IMPROVED,
     Outcome.UNCHANGED,
 )
+
+# What a change is of where CPU time settled the verdict under load.
+WITHOUT_WAITS = "without waits for a core"
 
 # A metric of one of these units carries its unit in the figure; any other is shown beside it.
 _FIGURES = {
@@ -135,6 +140,17 @@ _REASONS = {
     ChangeReason.OCCUPANCY: "another occupancy",
     ChangeReason.BYTES: "other amounts of memory moved",
 }
+# The verdicts that more pairs may change.
+_UNDECIDED = (
+    DecidedBy.TOO_FEW_PAIRS,
+    DecidedBy.WARNING,
+    DecidedBy.FAMILY,
+    DecidedBy.FLOOR,
+    DecidedBy.NOISE,
+)
+# Two changes that differ by less look alike: in the last digit of a figure, or in its share.
+_SAME_CHANGE = 5e-4
+_SAME_SHARE = 0.02
 _WARNING_MARK = "\N{WARNING SIGN}\N{VARIATION SELECTOR-16}"
 
 
@@ -185,20 +201,45 @@ def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 
+def change_basis(estimate: EffectEstimate, *, excludes_waits: bool) -> str:
+    """Return what a change is of where the shown values of both sides do not have it, else "".
+
+    Without waits for a core it is a part of the wall times that are shown. The change of kernels is
+    the mean of their pairs, and the values are of the median pair.
+    """
+    if excludes_waits:
+        return WITHOUT_WAITS
+    is_known = estimate.base > 0 and math.isfinite(estimate.head) and math.isfinite(estimate.change)
+    ratio = estimate.head / estimate.base - 1 if is_known else estimate.change
+    is_same = abs(ratio - estimate.change) <= max(_SAME_CHANGE, _SAME_SHARE * abs(estimate.change))
+    return "" if not is_known or is_same else "mean of the pairs"
+
+
 def undecided_advice(
     explanation: VerdictExplanation, *, pairs: int, seconds_per_pair: float | None
 ) -> str:
-    """Return what would settle an undecided verdict, to append to its reason; "" if nothing.
+    """Return what would settle an undecided verdict, to append to its reason; "" if it is settled.
 
     `pairs` are done; `seconds_per_pair` is what a further one costs.
     """
-    if explanation.pairs_needed is None or explanation.expected_outcome is None:
+    needed = explanation.pairs_needed
+    if explanation.decided_by not in _UNDECIDED:
         return ""
-    advice = f"; about {quantity(explanation.pairs_needed, 'pair')} would settle it"
-    more = explanation.pairs_needed - pairs
+    if needed is None:
+        if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS:
+            return ""
+        hours = seconds_per_pair and number_format.duration(round(MOST_PAIRS * seconds_per_pair))
+        time = f", in {hours}," if hours else ""
+        return f"; {MOST_PAIRS:,} pairs like these{time} would not settle it"
+    advice = f"; about {quantity(needed, 'pair')} would settle it"
+    if explanation.expected_outcome is None:  # the reason has their number
+        advice = ""
+    more = needed - pairs
     if seconds_per_pair is None or more <= 0:
         return advice
-    return f"{advice}, {number_format.duration(round(more * seconds_per_pair))} more"
+    time = number_format.duration(round(more * seconds_per_pair))
+    takes = "takes" if more == 1 else "take"
+    return f"{advice}, {time} more" if advice else f"; {quantity(more, 'pair')} more {takes} {time}"
 
 
 def tone(outcome: str, *, is_warning: bool = False) -> str:

@@ -33,7 +33,7 @@ from perfledger_service.rendering.trace.bottlenecks import (
     share_pairs,
 )
 from perfledger_service.rendering.trace.caveats import caveats
-from perfledger_service.rendering.trace.waterfall import waterfall_text
+from perfledger_service.rendering.trace.waterfall import waterfall_diagram, waterfall_text
 from perfledger_service.values.report import Report
 
 # Of the enclosing operations the innermost ones are shown: they say where to look.
@@ -117,6 +117,7 @@ class ReasonBlock:
     is_attributable: bool
     note: str
     waterfall: str  # lines of trusted text; "" without buckets
+    diagram: str  # the waterfall in Mermaid's language, trusted text; "" without buckets
     caveats: str  # the device's share, what the profiles do not explain, and the noise
     bottleneck: str
     shares: tuple[SharePair, ...]
@@ -194,6 +195,7 @@ def reason_block(
         is_attributable=explanation.is_attributable,
         note=explanation.note,
         waterfall=waterfall_text(explanation),
+        diagram=waterfall_diagram(explanation),
         caveats=caveats(explanation, is_undecided=outcome is Outcome.UNDECIDED),
         bottleneck=bottleneck_change_sentence(*sides),
         shares=share_pairs(*sides),

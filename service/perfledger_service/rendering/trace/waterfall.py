@@ -3,6 +3,7 @@
 Each row begins where the one before it ended, so the bars add up to the change of the step.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +13,7 @@ from perfledger_service.rendering.chart.axis import Axis, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import BarMark, LineMark, Mark, TextMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.escape import clean
 
 # Relative to the step: a larger difference between the buckets and the change is a row of its own.
 _ROUNDING = 1e-6
@@ -28,6 +30,16 @@ _PALE = 0.45
 
 _BAR, _TRACK = "\N{FULL BLOCK}", "\N{LIGHT SHADE}"
 _TEXT_COLUMNS = 44  # of the bars: with names and figures, a line has 72
+
+
+# A light background whatever the theme of the page is, as the covering grey is.
+_DIAGRAM_STYLE = (
+    '%%{{init: {{"theme": "base", "themeVariables": {{"xyChart": {{"backgroundColor": "#ffffff", '
+    '"plotColorPalette": "#cf222e,#1a7f37,#d0d7de"}}}}, "xyChart": {{"height": {height}}}}}}}%%'
+)
+_DIAGRAM_ROW, _DIAGRAM_HEAD = 44, 80  # pixels
+# In a quoted text of Mermaid's these end it, begin an entity or a comment, or are markup.
+_NOT_IN_LABELS = re.compile(r'["`#;<>{}\[\]\\%]')
 
 
 class BarKind(StrEnum):
@@ -85,6 +97,50 @@ def waterfall_text(explanation: StepTimeExplanation) -> str:
     if low > 0:
         lines.append(f"{'':<14} {'':>{width}}  ({_note(low)})")
     return "\n".join(lines)
+
+
+def waterfall_diagram(explanation: StepTimeExplanation) -> str:
+    """Return the waterfall as a chart in Mermaid's language, "" without buckets.
+
+    GitHub draws it, and shows no SVG. A bar of such a chart begins at the axis, so later ones cover
+    what is below the difference, in grey: the colour above is what was added, or saved.
+    """
+    rows = [row for row in waterfall_rows(explanation) if row.kind is not BarKind.RESIDUAL]
+    if not rows:
+        return ""
+    low, high = _range(rows)
+    factor, unit = number_format.axis(high, "s")
+    ends = [sorted((max(one.first_seconds, low), one.last_seconds)) for one in rows]
+    series = (
+        [
+            most if row.kind is BarKind.SLOWER else low
+            for row, (_, most) in zip(rows, ends, strict=True)
+        ],
+        [
+            most if row.kind is BarKind.FASTER else low
+            for row, (_, most) in zip(rows, ends, strict=True)
+        ],
+        [
+            most if row.kind is BarKind.STEP else least
+            for row, (least, most) in zip(rows, ends, strict=True)
+        ],
+    )
+    labels = ", ".join(diagram_label(f"{row.name} {row.figure}") for row in rows)
+    bars = (f"  bar [{', '.join(f'{at * factor:.6g}' for at in each)}]" for each in series)
+    return "\n".join(
+        (
+            _DIAGRAM_STYLE.format(height=_DIAGRAM_HEAD + _DIAGRAM_ROW * len(rows)),
+            "xychart-beta horizontal",
+            f"  x-axis [{labels}]",
+            f'  y-axis "{unit}" {low * factor:.6g} --> {high * factor:.6g}',
+            *bars,
+        )
+    )
+
+
+def diagram_label(text: str) -> str:
+    """Return a text quoted for Mermaid."""
+    return f'"{_NOT_IN_LABELS.sub(" ", clean(text))}"'
 
 
 def waterfall_chart(explanation: StepTimeExplanation) -> Chart | None:

@@ -178,7 +178,8 @@ def _run(row: _RunRow, quarantines: Sequence[Quarantine]) -> RunRead:
 
 def _verdict(row: _JudgedRow) -> VerdictRead:
     verdict, upload, machine_class = row
-    estimate = verdict_of(verdict).shown_estimate
+    judged = verdict_of(verdict)
+    estimate = judged.shown_estimate
     return VerdictRead(
         run_id=upload.id,
         pull_request=upload.pull_request,
@@ -199,4 +200,5 @@ def _verdict(row: _JudgedRow) -> VerdictRead:
         change=None if estimate is None else estimate.change,
         low=None if estimate is None else estimate.low,
         high=None if estimate is None else estimate.high,
+        excludes_waits=judged.excludes_waits,
     )

@@ -32,12 +32,12 @@ def reported(bundle):
 def test_every_result_with_a_spread_says_how_many_pairs_find_the_margin(followed):
     report = reported(followed)
 
-    table = comment(report).partition("| Pairs for ±1\N{NO-BREAK SPACE}% |")[2]
+    table = comment(report).partition("| Pairs (for ±1\N{NO-BREAK SPACE}%) |")[2]
 
     speed = [one for one in report.pairs_needed if one.metric == STEP_TIME.name]
     assert {one.workload for one in speed} == {"a:step", "b:step"}
     assert all(4 <= one.pairs <= 20 for one in speed)
-    assert f"| {speed[0].pairs} |" in table
+    assert f" ({speed[0].pairs}) |" in table
 
 
 def test_the_best_step_count_is_shown_where_runs_follow_each_other(followed):

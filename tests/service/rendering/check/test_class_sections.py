@@ -50,7 +50,8 @@ def test_one_class_has_the_comment_of_its_check(report):
 
 
 def test_two_machine_classes_and_a_pending_one_are_as_agreed(reports, matches_golden):
-    slow = reported(reports["regressed"], "cuda:NVIDIA H100 80GB HBM3:1")
+    regressed = replace(reports["regressed"], takes_commands=True)
+    slow = reported(regressed, "cuda:NVIDIA H100 80GB HBM3:1")
     same = reported(reports["unchanged"], "cuda:NVIDIA A100-SXM4-80GB:1", number=2)
 
     text = classes_comment(conclude((slow, same, PENDING)), **PLACES)

@@ -19,7 +19,7 @@ URL = "https://perf.example.com/acme/models/pull/41"
 def test_the_comment_is_as_agreed(named_report, matches_golden):
     name, report = named_report
 
-    text = comment(report, url=URL)
+    text = comment(replace(report, takes_commands=True), url=URL)
 
     assert "\n\n\n" not in text
     matches_golden(f"comment_{name}.md", text)
@@ -48,10 +48,11 @@ def test_without_a_page_there_is_no_link(reports):
 def test_regressions_come_first_and_many_quiet_results_are_folded(reports):
     text = comment(reports["regressed"])
     top = text.partition("<details>")[0]
-    marks = [line.split("|")[1].strip() for line in top.splitlines() if line.startswith("| ")]
+    cells = [line.split("|")[1].strip() for line in top.splitlines() if line.startswith("| ")]
+    marks = [cell.partition("\u00a0")[0] for cell in cells]
     words = ("regressed", "regressed", "improved", "unchanged", "unchanged")
 
-    assert marks == ["", *(vocabulary.mark(Outcome(word)) for word in words)]
+    assert marks == ["Workload, metric", *(vocabulary.mark(Outcome(word)) for word in words)]
     assert "5 more unchanged below" in top
     assert "All 10 results" in text
 
@@ -59,7 +60,7 @@ def test_regressions_come_first_and_many_quiet_results_are_folded(reports):
 def test_a_warning_is_loud_and_never_red(reports):
     row = next(line for line in comment(reports["undecided"]).splitlines() if "+2.0" in line)
 
-    assert row.startswith(f"| {vocabulary.mark(Outcome.UNDECIDED, is_warning=True)} | `")
+    assert row.startswith(f"| {vocabulary.mark(Outcome.UNDECIDED, is_warning=True)}\u00a0<code>")
     assert vocabulary.mark(Outcome.REGRESSED) not in comment(reports["undecided"])
 
 

@@ -38,7 +38,7 @@ class Shape(HTMLParser):
         if tag == "code":
             self._depth += 1
             self.codes.append("")
-        else:
+        elif tag != "wbr" or not self._depth:  # where a name may wrap
             self.tags.append(tag)
         self.links += [value for name, value in attrs if name in {"href", "src"}]
         assert {name for name, _ in attrs} <= {"href", "align", "class", "lang"}

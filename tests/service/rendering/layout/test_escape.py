@@ -19,6 +19,7 @@ from perfledger_service.rendering.layout.escape import (
     query_value,
     readable_lines,
     sentence,
+    wrapping_code,
 )
 from tests.tries import tries
 
@@ -269,3 +270,29 @@ def test_a_cell_leaves_numbers_and_names_alone(text):
 )
 def test_a_cell_that_only_begins_as_a_number_is_text(text):
     assert cell(text) == f"'{text.strip()}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("gpt:step", "<code>gpt:<wbr>step</code>"),
+        (
+            "benchmarks.gpt:train_step[batch=8,size=2]",
+            "<code>benchmarks.<wbr>gpt:<wbr>train_step<wbr>[batch=8,<wbr>size=2]</code>",
+        ),
+        ("gpt:_private_", "`gpt:_private_`"),
+        ("www.gpt:step", "`www.gpt:step`"),
+        ("a@b.c", "`a@b.c`"),
+        ("a|b", "`a\\|b`"),
+    ],
+)
+def test_the_name_of_a_workload_may_wrap_between_its_parts(name, text):
+    assert wrapping_code(name) == text
+
+
+@given(st.text(alphabet="ab1_.:=,[]-|`<&@\\ ", max_size=20))
+def test_a_name_that_may_wrap_is_shown_whole_and_as_code(text):
+    reader = read(f"| a |\n|--|\n| {wrapping_code(text)} |")
+
+    assert reader.codes == [clean(text)]
+    assert set(reader.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code", "wbr"}

@@ -158,10 +158,11 @@ def test_what_softens_a_verdict_follows_its_word(make):
     assert vocabulary.verdict_words(warned) == "unchanged, warning"
 
 
-def test_the_number_of_pairs_that_would_settle_it_is_said_where_one_would():
+def test_what_would_settle_a_result_and_its_time_are_said():
     needed = VerdictExplanation(
-        decided_by=DecidedBy.TOO_FEW_PAIRS, pairs_needed=198, expected_outcome=Outcome.UNCHANGED
+        decided_by=DecidedBy.NOISE, pairs_needed=198, expected_outcome=Outcome.UNCHANGED
     )
+    few = VerdictExplanation(decided_by=DecidedBy.TOO_FEW_PAIRS, pairs_needed=4)
 
     def advice(explanation, pairs=18, seconds_per_pair=None):
         return vocabulary.undecided_advice(
@@ -171,8 +172,35 @@ def test_the_number_of_pairs_that_would_settle_it_is_said_where_one_would():
     assert advice(needed) == "; about 198 pairs would settle it"
     assert advice(needed, seconds_per_pair=2.0).endswith("settle it, 6 min more")
     assert advice(needed, pairs=198, seconds_per_pair=2.0) == advice(needed)
-    assert advice(replace(needed, pairs_needed=None)) == ""
-    assert advice(replace(needed, expected_outcome=None)) == ""
+    assert advice(few) == ""  # the reason says how many are needed
+    assert advice(few, pairs=3, seconds_per_pair=90.0) == "; 1 pair more takes 1.5 min"
+    assert advice(few, pairs=2, seconds_per_pair=90.0) == "; 2 pairs more take 3 min"
+    hopeless = replace(needed, pairs_needed=None)
+    assert advice(hopeless) == "; 1,000 pairs like these would not settle it"
+    assert advice(hopeless, seconds_per_pair=36.0) == (
+        "; 1,000 pairs like these, in 10 h, would not settle it"
+    )
+    assert advice(replace(needed, decided_by=DecidedBy.EQUIVALENCE)) == ""
+    assert advice(replace(few, pairs_needed=None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "change", "basis"),
+    [
+        (1.05, 0.05, ""),
+        (1.0504, 0.05, ""),
+        (1.051, 0.05, ""),
+        (1.06, 0.05, "mean of the pairs"),
+        (0.93, 0.01, "mean of the pairs"),
+        (float("nan"), 0.01, ""),
+    ],
+)
+def test_a_change_that_the_figures_do_not_have_says_what_it_is_of(make, head, change, basis):
+    verdict = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNDECIDED, (1.0, 1.0))
+    estimate = replace(verdict.estimate, head=head, change=change)
+
+    assert vocabulary.change_basis(estimate, excludes_waits=False) == basis
+    assert vocabulary.change_basis(estimate, excludes_waits=True) == "without waits for a core"
 
 
 @pytest.mark.parametrize(

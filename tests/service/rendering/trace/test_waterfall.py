@@ -9,7 +9,9 @@ from perfledger_service.rendering.chart.marks import BarMark
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.trace.waterfall import (
     BarKind,
+    diagram_label,
     waterfall_chart,
+    waterfall_diagram,
     waterfall_rows,
     waterfall_text,
 )
@@ -134,3 +136,49 @@ def test_a_waterfall_is_drawn_as_agreed(matches_golden):
     matches_golden("waterfall.txt", waterfall_text(explanation))
     assert chart is not None
     matches_golden("waterfall.svg", embedded_svg(chart, label="step"))
+
+
+def test_the_diagram_has_the_rows_of_the_waterfall_and_covers_what_did_not_change():
+    explanation = an_explanation([(0.010, 0.012), (0.002, 0.001)], residual_seconds=0.001)
+
+    style, kind, names, axis, *bars = waterfall_diagram(explanation).split("\n")
+
+    assert style.startswith('%%{init: {"theme": "base"')
+    assert kind == "xychart-beta horizontal"
+    assert names.strip().replace("\N{NO-BREAK SPACE}", " ") == (
+        'x-axis ["base 12.0 ms", "compute +2.00 ms", "communication -1.00 ms", "head 13.0 ms"]'
+    )
+    assert axis.strip() == 'y-axis "ms" 0 --> 14'
+    assert [one.strip() for one in bars] == [
+        "bar [0, 14, 0, 0]",
+        "bar [0, 0, 14, 0]",
+        "bar [12, 12, 13, 13]",
+    ]
+    assert waterfall_diagram(an_explanation([])) == ""
+
+
+@given(st.lists(st.tuples(seconds, seconds), min_size=1, max_size=9))
+@settings(max_examples=60)
+def test_no_bar_of_a_diagram_leaves_its_axis(changes):
+    lines = waterfall_diagram(an_explanation(changes)).split("\n")
+
+    low, high = map(float, lines[3].partition('" ')[2].split(" --> "))
+    for line in lines[4:]:
+        values = [float(one) for one in line.partition("[")[2].rstrip("]").split(", ")]
+        assert len(values) == lines[2].count('"') / 2
+        assert all(low - 1e-5 * high <= one <= high * (1 + 1e-5) for one in values)
+
+
+@given(st.text())
+def test_nothing_ends_the_quotes_of_a_label(text):
+    label = diagram_label(text)
+
+    assert (label[0], label[-1]) == ('"', '"')
+    assert not set('"`#;<>{}[]\\%\n') & set(label[1:-1])
+
+
+def test_names_of_a_repository_are_not_in_a_diagram():
+    hostile = 'x"] bar [1]\n%%{init: {}}%%'
+    explanation = replace(an_explanation([(1.0, 2.0)]), workload=hostile, note=hostile)
+
+    assert waterfall_diagram(explanation) == waterfall_diagram(an_explanation([(1.0, 2.0)]))

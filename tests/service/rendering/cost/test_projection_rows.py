@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from perfledger_service.rendering.check.projection_rows import projected_rows
+from perfledger_service.rendering.cost.projection_rows import projected_rows
 from tests.service.rendering.example_projection import RATE, projection_view
 
 

@@ -1,0 +1,198 @@
+"""Says what the author of a change can do about the result that decides its check.
+
+The sentences quote names, commands and findings, which are untrusted or are not escaped yet.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfledger.records import FailureReason, FindingLevel
+from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_service.rendering.check.acceptance_rows import acceptance_command
+from perfledger_service.rendering.check.headline import telling_rows
+from perfledger_service.rendering.layout import verdict_rows
+from perfledger_service.rendering.layout.check_command import check_words, is_typable
+from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
+from perfledger_service.values.check_options import NO_OPTIONS
+from perfledger_service.values.report import Conclusion, Report
+
+_RERUN = "/perfledger rerun"
+_NO_ADVICE = ""
+_MAX_COMMAND = 240  # a sentence has room for it
+# A budget is whole minutes, and somewhat longer than the pairs took so far.
+_BUDGET_SLACK = 1.1
+_MARGIN_DIGITS = 1  # of a per cent
+_ROUNDING = 1e-9  # of a number that went through its logarithm
+_MENDS = {
+    FailureReason.MISSING: "restore the workload, or have its removal accepted",
+    FailureReason.CHANGED: "rename it: sides with different units of work cannot be compared",
+    FailureReason.RAISED: "mend the error: the end of its log is in the report",
+    FailureReason.HUNG: "look at the end of its log for what it waits for, or raise timeout if a "
+    "step may take that long",
+    FailureReason.OUT_OF_MEMORY: "make the workload smaller, or measure where more memory is free",
+    FailureReason.KILLED: "look for what ended it, such as a limit of memory in the kernel's log "
+    "(dmesg) or of the batch system",
+    FailureReason.GARBAGE: "do not write on the file descriptor in PERFLEDGER_FD",
+    FailureReason.NO_DEVICE: "measure where the device is, or change the device in the settings",
+    FailureReason.WRONG_CODE: "remove the installed copy that ran in place of the checkout, or "
+    "set build and isolated so that each side is installed",
+    FailureReason.BUILD: "mend the build: the end of its log is in the report",
+    FailureReason.PYTHON: "set python to an interpreter of version 3.11 or newer",
+    FailureReason.THROTTLED: "let the device cool, check its power limit, and measure again",
+    FailureReason.BUDGET: "raise budget, or measure fewer workloads in one check",
+    FailureReason.UNPROVEN: "if head is meant to do less work, list the workload in accepted_work",
+    FailureReason.DIFFERENT: "correct the result, or the workload's own check of it",
+    FailureReason.SKIPPED: "measure where the workload does not skip itself",
+    FailureReason.NOT_AVAILABLE: "install what the variant needs, or leave it out",
+}
+# Measured again, these end in the same way.
+_OF_THE_CODE = frozenset(FailureReason) - {
+    FailureReason.HUNG,
+    FailureReason.OUT_OF_MEMORY,
+    FailureReason.KILLED,
+    FailureReason.NO_DEVICE,
+    FailureReason.THROTTLED,
+    FailureReason.BUDGET,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHint:
+    """A comment that the service carries out, with what it is for: "to measure again"."""
+
+    command: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextSteps:
+    """What to do, in sentences, and the texts that they quote whole."""
+
+    sentences: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+
+
+def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
+    """Return what to do where no profile says it.
+
+    `rows` are those of the results that decide the check.
+    """
+    if not report.verdicts and report.new_workloads:
+        return NextSteps(("nothing yet: changes that build on this one are compared with it",))
+    if not rows or rows[0].is_warning:
+        return NextSteps()
+    match rows[0].outcome:
+        case Outcome.REGRESSED:
+            command = _check_of(report, rows[0].workload)
+            return NextSteps((f"repeat it on such a machine: {command}",), (command,))
+        case Outcome.UNDECIDED:
+            return _undecided_steps(report, rows[0])
+        case Outcome.NOT_MEASURED:
+            return _not_measured_steps(report, rows)
+        case Outcome.IMPROVED | Outcome.UNCHANGED:
+            return NextSteps()
+
+
+def command_hints(report: Report, every: Sequence[VerdictTableRow]) -> tuple[CommandHint, ...]:
+    """Return the comments that would change the outcome of a check that did not pass.
+
+    None where no comments are read. `every` are the rows of all verdicts.
+    """
+    is_open = report.conclusion in {Conclusion.FAILURE, Conclusion.ACTION_REQUIRED}
+    if not report.takes_commands or not is_open or report.pull_request is None:
+        return ()
+    accept = acceptance_command(report, every)
+    hints = (CommandHint(accept, "if this is intended"),) if accept else ()
+    is_of_code = _first_failure(report, telling_rows(report, every)) in _OF_THE_CODE
+    return hints if is_of_code else (*hints, CommandHint(_RERUN, "to measure again"))
+
+
+def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
+    why = _first_failure(report, rows)
+    return NextSteps() if why is None else NextSteps((_MENDS[why],))
+
+
+def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> FailureReason | None:
+    """Return why the result that decides was not measured, None if it was or nothing says it."""
+    if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
+        return None
+    return next((one.why for one in report.failures if one.workload == rows[0].workload), None)
+
+
+def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
+    """Return what would settle a result, what that costs, and which setting adds noise."""
+    verdict = next(
+        one
+        for one in report.verdicts
+        if (one.workload, one.metric.name) == (row.workload, row.metric_name)
+    )
+    why = explain_verdict(verdict, report.plan)
+    sentences: list[str] = []
+    quotes: list[str] = []
+    if why.pairs_needed is not None:
+        command = _longer_check(report, verdict, why.pairs_needed)
+        is_last = why.pairs_needed <= max(report.plan.looks, default=0)
+        settings = "budget" if is_last else "max_pairs and budget"
+        sentences.append(
+            f"measure {quantity(why.pairs_needed, 'pair')}: {command}, or set {settings} in the "
+            "configuration of the default branch"
+        )
+        quotes.append(command)
+    if why.decided_by is DecidedBy.NOISE:
+        for text, quote in _quieter(report):
+            sentences.append(text)
+            quotes.append(quote)
+        if why.expected_outcome is not Outcome.REGRESSED and verdict.estimate is not None:
+            setting = f"margin = {_proven_margin(verdict.estimate):.{_MARGIN_DIGITS + 2}f}"
+            sentences.append(
+                f"or decide that changes within the interval do not matter here: {setting}"
+            )
+            quotes.append(setting)
+    return NextSteps(tuple(sentences), tuple(quotes))
+
+
+def _quieter(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield which setting of the machine adds noise, and what changes it.
+
+    Of a busy machine the report says so at its beginning.
+    """
+    if any(one.level is FindingLevel.BUSY for one in report.host_findings):
+        return
+    noisy = (one for one in report.host_findings if one.level is FindingLevel.NOISY and one.advice)
+    found = next(noisy, None)
+    if found is None:
+        yield "perfledger bench doctor, run on that machine, names what disturbs it", _NO_ADVICE
+        return
+    yield f"make the machine quieter ({found.name}: {found.detail}): {found.advice}", found.advice
+
+
+def _proven_margin(estimate: EffectEstimate) -> float:
+    """Return the margin, rounded up, within which the pairs prove the change to lie."""
+    widest = max(abs(math.log1p(end)) for end in (estimate.narrow_low, estimate.narrow_high))
+    scale = 10.0 ** (_MARGIN_DIGITS + 2)
+    return math.ceil(math.expm1(widest) * scale - _ROUNDING) / scale
+
+
+def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
+    """Return the command that measures so many pairs, with the time for them if it is known."""
+    most = max(report.plan.looks, default=0)
+    words = [f"PERFLEDGER_MAX_PAIRS={pairs}"] if pairs > most else []
+    seconds = verdict_rows.seconds_per_pair(report)
+    if seconds is not None:
+        more = pairs - verdict_rows.pairs_of(verdict, report)
+        total_s = (report.held_s or 0.0) + max(more, 0) * seconds
+        minutes = math.ceil(_BUDGET_SLACK * total_s / 60)
+        words.append(f"PERFLEDGER_BUDGET={minutes}m")
+    return " ".join((*words, _check_of(report, verdict.workload)))
+
+
+def _check_of(report: Report, workload: str) -> str:
+    """Return the command that checks one workload; without what is too long to be shown."""
+    names = (workload,) if is_typable(workload) else ()
+    command = " ".join(check_words(report.base, report.head, report.options, workloads=names))
+    if len(command) <= _MAX_COMMAND:
+        return command
+    return " ".join(check_words(report.base, report.head, NO_OPTIONS))
