@@ -162,11 +162,14 @@ def _quieter(report: Report) -> Iterator[tuple[str, str]]:
     if any(one.level is FindingLevel.BUSY for one in report.host_findings):
         return
     noisy = (one for one in report.host_findings if one.level is FindingLevel.NOISY and one.advice)
-    found = next(noisy, None)
-    if found is None:
+    finding = next(noisy, None)
+    if finding is None:
         yield "perfledger bench doctor, run on that machine, names what disturbs it", _NO_ADVICE
         return
-    yield f"make the machine quieter ({found.name}: {found.detail}): {found.advice}", found.advice
+    yield (
+        f"make the machine quieter ({finding.name}: {finding.detail}): {finding.advice}",
+        finding.advice,
+    )
 
 
 def _proven_margin(estimate: EffectEstimate) -> float:

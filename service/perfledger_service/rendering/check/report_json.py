@@ -85,13 +85,16 @@ def _plan(plan: Plan) -> Record:
 
 def _verdict(verdict: Verdict, plan: Plan) -> Record:
     why = explain_verdict(verdict, plan)
-    shown = verdict.shown_estimate
+    estimate = verdict.shown_estimate
     prior = why.prior and attributes(why.prior, "source", "values", "variance", "degrees")
     return {
         **attributes(verdict, "workload", "metric", "outcome", "is_warning", "adjusted_p"),
         **attributes(verdict, "estimate", "reason"),
-        "shown": shown
-        and {**attributes(shown, "change", "low", "high"), **attributes(verdict, "excludes_waits")},
+        "shown": estimate
+        and {
+            **attributes(estimate, "change", "low", "high"),
+            **attributes(verdict, "excludes_waits"),
+        },
         **attributes(why, "decided_by", "pairs_needed", "expected_outcome"),
         "prior": prior,
         "states": verdict.states,
