@@ -5,6 +5,7 @@ issues, check runs and workflows, answers and refuses like GitHub, and is contro
 /_stand_in/ (workflows: `github_workflows.py`):
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
+POST /_stand_in/branches  {"repository": "o/r", "name": "gh-readonly-queue/…", "sha": "…"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/browser   {"login": "alice"}: who signs in (`github_oauth.py`)
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
@@ -133,6 +134,19 @@ def set_pull(state: State, request: "Handler") -> Reply:
     return 201, pull
 
 
+def set_branch(state: State, request: "Handler") -> Reply:
+    document = request.document
+    branches = state.repository(document["repository"], create=True).setdefault("branches", {})
+    branches[document["name"]] = document["sha"]
+    return 201, document
+
+
+def list_branches(state: State, _request: "Handler", name: str, sha: str) -> Reply:
+    known = state.repository(name).get("branches", {})
+    branches = [{"name": one, "commit": {"sha": sha}} for one, at in known.items() if at == sha]
+    return 200, [one | {"protected": False} for one in branches]
+
+
 def set_permission(state: State, request: "Handler") -> Reply:
     document = request.document
     repository = state.repository(document["repository"], create=True)
@@ -183,6 +197,8 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
     ("POST", r"/_stand_in/pulls", set_pull),
+    ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/branches-where-head", list_branches),
+    ("POST", r"/_stand_in/branches", set_branch),
     ("POST", r"/_stand_in/permissions", set_permission),
     ("POST", r"/_stand_in/browser", set_browser),
     ("POST", r"/_stand_in/comments", post_comment),

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn, NotRequired, TypedDict
 
 FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
 Document = dict[str, Any]  # a foreign JSON object
@@ -27,6 +27,7 @@ class Repository(TypedDict):
     check_runs: dict[str, Document]
     permissions: dict[str, str]
     reactions: list[Document]
+    branches: NotRequired[dict[str, str]]  # commits by name
 
 
 class Answer(Exception):  # noqa: N818 - not an error: it ends a handler
@@ -92,7 +93,7 @@ class State:
         return {
             "account": {"login": name.partition("/")[0]},
             "permissions": {one: "read" if one in read else "write" for one in self.granted},
-            "events": ["issue_comment", "pull_request"],
+            "events": ["issue_comment", "merge_group", "pull_request"],
         }
 
     def repository(self, name: str, *, create: bool = False) -> Repository:

@@ -77,7 +77,8 @@ class WorkflowSteps:
     `judge` returns whether there is a report to post. `fail` records the reason of a failure, and
     returns the check that says so, None for none. `defer` records that of one that may pass, and
     returns the next attempt, None after enough.
-    `deadlines` returns the checks that are due later, and `post_check` posts one of them.
+    `deadlines` returns the checks that are due later, or now (a merge group's), and `post_check`
+    posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
     `send_notice` returns where a notice went, None where none was due; `record_sent` stores that.
     `fail_notice` records why a notice was not sent, and whether that is the end of it.
@@ -280,9 +281,11 @@ class UploadWorkflow:
 
     def _work(self, upload_id: str) -> None:
         try:
-            if DBOS.run_step({**self._retries, "name": "judge"}, self._steps.judge, upload_id):
-                for check in DBOS.run_step({"name": "deadlines"}, self._steps.deadlines, upload_id):
-                    self.enqueue_check(check)
+            judge: StepOptions = {**self._retries, "name": "judge"}
+            is_to_post = DBOS.run_step(judge, self._steps.judge, upload_id)
+            for check in DBOS.run_step({"name": "deadlines"}, self._steps.deadlines, upload_id):
+                self.enqueue_check(check)
+            if is_to_post:
                 DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
         except Exception as error:  # this upload fails, the service lives on
             reason, cause = reason_of(error), passing_cause(error)

@@ -25,10 +25,10 @@ class AnnouncedClass:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedCheck:
-    """All machine classes that are to report on a pull request's head."""
+    """All machine classes that are to report on the head of a pull request or merge group."""
 
     repository: str
-    pull_request: int
+    pull_request: int | None  # None: of a merge group
     head_sha: str
     classes: tuple[AnnouncedClass, ...]
 
@@ -40,7 +40,7 @@ def send_announcement(
     url: str,
     token: str,
     *,
-    pull_request: int,
+    pull_request: int | None,
     head_sha: str,
     machine_classes: Sequence[str],
     class_deadline_s: float,
@@ -48,6 +48,7 @@ def send_announcement(
 ) -> AnnouncedCheck:
     """Announce a check to the service at `url`, and return all classes that it expects.
 
+    The head is a merge group's where there is no pull request.
     Repeating it changes nothing. Raises ServiceRequestError.
     """
     document = {

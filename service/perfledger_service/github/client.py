@@ -16,6 +16,7 @@ from perfledger_service.github.authentication import (
     TokenAuthentication,
 )
 from perfledger_service.github.documents import (
+    BRANCHES,
     CHECK_RUNS,
     COMMENTS,
     COMPARISON,
@@ -74,6 +75,17 @@ class GitHub:
             head_sha=document.head.sha,
             is_fork=origin is None or base is None or origin.full_name != base.repo.full_name,
         )
+
+    def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
+        """Return the names of the branches whose head is a commit, none for an unknown commit."""
+        try:
+            response = self._call("GET", repository, f"commits/{sha}/branches-where-head")
+        except GitHubError as error:
+            if error.github_status in (NOT_FOUND, UNPROCESSABLE):
+                self.repository_id(repository)  # raises where the App is not there
+                return ()
+            raise
+        return tuple(one.name for one in decode_answer(response, BRANCHES))
 
     def open_pull_requests(self, repository: str) -> frozenset[int] | None:
         """Return the numbers of all open pull requests; None where they are too many to list."""

@@ -95,6 +95,12 @@ class IssueNumber(msgspec.Struct):
     number: int
 
 
+class BranchName(msgspec.Struct):
+    """A branch by its name."""
+
+    name: str
+
+
 class CommitLink(msgspec.Struct):
     """A commit by its hash."""
 
@@ -167,6 +173,7 @@ ISSUE_NUMBER = msgspec.json.Decoder(IssueNumber)
 CREATED = msgspec.json.Decoder(CreatedResource)
 LISTED_PULL_REQUESTS = msgspec.json.Decoder(tuple[PullRequestNumber, ...])
 LISTED_COMMITS = msgspec.json.Decoder(tuple[ListedCommit, ...])
+BRANCHES = msgspec.json.Decoder(tuple[BranchName, ...])
 REPOSITORY = msgspec.json.Decoder(RepositoryDocument)
 PERMISSION = msgspec.json.Decoder(RepositoryPermission)
 COMPARISON = msgspec.json.Decoder(CommitComparison)

@@ -50,6 +50,10 @@ class PullRequests(Protocol):
         """Return a pull request, or None where there is none by that number."""
         ...
 
+    def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
+        """Return the names of the branches whose head is a commit, none for an unknown commit."""
+        ...
+
     def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:
         """Return all comments under a pull request, oldest first."""
         ...

@@ -22,6 +22,12 @@ def branch_places(session: Session, project_id: int) -> dict[str, int]:
     return dict(rows.all())
 
 
+def is_on_branch(session: Session, project_id: int, sha: str) -> bool:
+    """Return whether a commit is known to be of the branch's line."""
+    is_commit = (col(BranchCommitRow.project_id) == project_id, col(BranchCommitRow.sha) == sha)
+    return session.exec(select(BranchCommitRow.place).where(*is_commit)).first() is not None
+
+
 def branch_lengths(session: Session) -> tuple[tuple[int, int, int], ...]:
     """Return (project, number of known commits, place of the newest) of each project with any."""
     rows = session.exec(

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.heads.uploads import head_of, uploads_of_head
 from perfledger_service.store.imported_history import IS_FAMILY_SERIES, IS_IMPORTED
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
@@ -29,7 +30,6 @@ from perfledger_service.store.tables import (
 from perfledger_service.store.uploads import (
     StoredUpload,
     upload_by_id,
-    uploads_of_head,
     verdict_of,
 )
 from perfledger_service.values.upload_views import (
@@ -260,16 +260,17 @@ def _missing_classes(
     session: Session, upload: StoredUpload, *, now: datetime
 ) -> tuple[MissingClassView, ...]:
     """Return the expected classes that have no upload of the same head."""
-    if upload.head is None:
+    head = head_of(session, upload)
+    if head is None:
         return ()
-    arrived = {one.device_class for one in uploads_of_head(session, upload.head)}
+    arrived = {one.device_class for one in uploads_of_head(session, head)}
     return tuple(
         MissingClassView(
             machine_class=one.machine_class,
             deadline=one.deadline,
             is_overdue=now >= one.deadline,
         )
-        for one in missing_classes(expected_classes(session, upload.head), arrived)
+        for one in missing_classes(expected_classes(session, head), arrived)
     )
 
 

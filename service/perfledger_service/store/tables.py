@@ -19,6 +19,9 @@ from perfledger_service.store.database import UtcTime
 
 Value = TypeVar("Value")
 
+# GitHub numbers pull requests in 32 bits, and so do the tables.
+MAX_PULL_REQUEST = 2**31 - 1
+
 # Constraints have names on both databases, so that migrations can refer to them.
 _NAMES = {
     "ix": "ix_%(column_0_label)s",

@@ -27,17 +27,25 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
+# In place of a pull request's number, which begin at 1.
+MERGE_GROUP = 0
 _OLDEST_FIRST = (col(UploadRow.created_at), col(UploadRow.id))
+_NEWEST_FIRST = (col(UploadRow.measured_at).desc(), *(one.desc() for one in _OLDEST_FIRST))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedHead:
-    """A head commit of a pull request of a project."""
+    """A head commit of a pull request of a project, or of a merge group (MERGE_GROUP)."""
 
     project_id: int
     repository: str
     pull_request: int
     head_sha: str
+
+    @property
+    def is_merge_group(self) -> bool:
+        """Return whether it is a merge group's, which may have several pull requests."""
+        return self.pull_request == MERGE_GROUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,24 +168,16 @@ def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
     is_unfinished = (col(UploadRow.status) == UploadStatus.RECEIVED) | (
         (col(UploadRow.status) == UploadStatus.JUDGED) & is_to_post
     )
-    return tuple(starmap(_upload, session.exec(_uploads(is_unfinished).order_by(*_OLDEST_FIRST))))
+    return uploads_where(session, is_unfinished)
 
 
-def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
-    """Return the uploads of a pull request's head, without refused ones, last measured first."""
-    rows = session.exec(
-        _uploads(
-            col(UploadRow.project_id) == head.project_id,
-            col(UploadRow.pull_request) == head.pull_request,
-            col(UploadRow.head_sha) == head.head_sha,
-            col(UploadRow.status) != UploadStatus.REFUSED,
-        ).order_by(
-            col(UploadRow.measured_at).desc(),
-            col(UploadRow.created_at).desc(),
-            col(UploadRow.id).desc(),
-        )
-    )
-    return tuple(starmap(_upload, rows))
+def uploads_where(
+    session: Session, *conditions: ColumnElement[bool], is_newest_first: bool = False
+) -> tuple[StoredUpload, ...]:
+    """Return the uploads that meet conditions, oldest first, or last measured first."""
+    query = _uploads(*conditions)
+    ordered = query.order_by(*(_NEWEST_FIRST if is_newest_first else _OLDEST_FIRST))
+    return tuple(starmap(_upload, session.exec(ordered)))
 
 
 def count_uploads(
@@ -191,7 +191,7 @@ def count_uploads(
 def uploads_of_project(session: Session, project_id: int) -> tuple[StoredUpload, ...]:
     """Return a project's judged uploads, oldest first."""
     is_judged = (col(UploadRow.project_id) == project_id, col(UploadRow.judged_at).is_not(None))
-    return tuple(starmap(_upload, session.exec(_uploads(*is_judged).order_by(*_OLDEST_FIRST))))
+    return uploads_where(session, *is_judged)
 
 
 def bundle_content(session: Session, sha256: str) -> bytes:
@@ -205,13 +205,13 @@ def bundle_content(session: Session, sha256: str) -> bytes:
 def due_uploads(session: Session, *, now: datetime) -> tuple[StoredUpload, ...]:
     """Return uploads that are not judged yet, or whose post is to be attempted again by now."""
     is_due = (col(UploadRow.status) == UploadStatus.RECEIVED) | (col(UploadRow.retry_at) <= now)
-    return tuple(starmap(_upload, session.exec(_uploads(is_due).order_by(*_OLDEST_FIRST))))
+    return uploads_where(session, is_due)
 
 
 def stuck_uploads(session: Session) -> tuple[StoredUpload, ...]:
     """Return uploads that failed, or whose post waits for another attempt, oldest first."""
     is_stuck = (col(UploadRow.status) == UploadStatus.FAILED) | col(UploadRow.retry_at).is_not(None)
-    return tuple(starmap(_upload, session.exec(_uploads(is_stuck).order_by(*_OLDEST_FIRST))))
+    return uploads_where(session, is_stuck)
 
 
 def set_sender(session: Session, upload_id: str, sender: UploadSender) -> None:

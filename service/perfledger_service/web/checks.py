@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger_runners.bundles.validation import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
 from perfledger_runners.bundles.value_checks import MAX_WORD
-from perfledger_service.store.uploads import CheckedHead
+from perfledger_service.store.tables import MAX_PULL_REQUEST
+from perfledger_service.store.uploads import MERGE_GROUP, CheckedHead
 from perfledger_service.usecases.pull_requests.actions_runs import check_subject
 from perfledger_service.usecases.pull_requests.machine_classes import announce_classes, work_at
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+from perfledger_service.usecases.pull_requests.merge_groups import check_announced_group
 from perfledger_service.web.app_state import CurrentAppState, CurrentUploader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
 
@@ -26,7 +27,8 @@ class CheckAnnouncement(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    pull_request: Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)]
+    # None: the head is that of a merge group.
+    pull_request: Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)] | None
     head_sha: Annotated[str, Field(pattern=f"^{SHA.pattern}$")]
     machine_classes: Annotated[
         tuple[MachineClass, ...], Field(min_length=1, max_length=MAX_CLASSES)
@@ -45,7 +47,7 @@ class AnnouncedCheckResponse(BaseModel):
     """All machine classes that are to report on a head."""
 
     repository: str
-    pull_request: int
+    pull_request: int | None
     head_sha: str
     classes: tuple[ExpectedClassResponse, ...]
 
@@ -64,15 +66,19 @@ def announce_check(
 ) -> AnnouncedCheckResponse:
     """Announce a check, so that a machine class that never reports is not taken for a green one.
 
+    The head of a merge group has no pull request: that it is one, GitHub has to say.
+
     Repeating it changes nothing: a class keeps the deadline of its first announcement.
     """
     now, project = state.now(), caller.project
     if caller.run is not None:
         check_subject(caller.run, announcement.pull_request)
+    if announcement.pull_request is None:
+        check_announced_group(state.engine, project.id, caller.run, announcement.head_sha, now=now)
     head = CheckedHead(
         project_id=project.id,
         repository=project.repository,
-        pull_request=announcement.pull_request,
+        pull_request=announcement.pull_request or MERGE_GROUP,
         head_sha=announcement.head_sha,
     )
     expected = announce_classes(
@@ -86,7 +92,7 @@ def announce_check(
         state.workflow.enqueue_check(work_at(head, due_at))
     return AnnouncedCheckResponse(
         repository=project.repository,
-        pull_request=head.pull_request,
+        pull_request=announcement.pull_request,
         head_sha=head.head_sha,
         classes=tuple(
             ExpectedClassResponse(machine_class=one.machine_class, deadline=one.deadline)

@@ -21,6 +21,7 @@ from perfledger_service.rendering.layout.document import Document
 from perfledger_service.rendering.layout.writers import to_csv, to_json
 from perfledger_service.store.comments.acceptances import acceptances_of, acceptances_of_project
 from perfledger_service.store.comments.approvals import approvals_of
+from perfledger_service.store.heads.uploads import decided_head
 from perfledger_service.store.page_queries import (
     PULL_REQUESTS_PER_PAGE,
     WORKLOADS_PER_PAGE,
@@ -33,13 +34,13 @@ from perfledger_service.store.page_queries import (
     workloads_view,
 )
 from perfledger_service.store.projects import project_named
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.events.triaged_events import workload_events
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
 from perfledger_service.usecases.history.kernel_history import kernel_histories
 from perfledger_service.usecases.history.series_history import series_history
 from perfledger_service.usecases.pull_requests.compare_uploads import compare_uploads
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.sign_in.readers import NAME, CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -113,8 +114,10 @@ def run(
             return web_pages.run_page(report, with_verdicts(session, view), bundle, page=page)
 
         # Approvals expire, so a page with approvals is not cached. Verdicts never change.
-        has_approvals = bool(approvals_of(session, upload, today=today))
-        acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
+        decided = decided_head(session, upload)
+        has_approvals = bool(approvals_of(session, decided, today=today))
+        number = decided.pull_request if decided else None
+        acceptances = acceptances_of(session, upload.project_id, number)
         key = (view, upload, acceptances, page)
         text = render() if has_approvals else state.pages.page(key, render)
     return HTMLResponse(text, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})

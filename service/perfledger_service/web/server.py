@@ -35,11 +35,8 @@ from perfledger_service.usecases.notices.sending import (
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
-from perfledger_service.usecases.pull_requests.machine_classes import (
-    deadline_work,
-    head_of_work,
-    work_at,
-)
+from perfledger_service.usecases.pull_requests.machine_classes import head_of_work, work_at
+from perfledger_service.usecases.pull_requests.merge_groups import later_checks
 from perfledger_service.usecases.pull_requests.retry import defer_upload
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
@@ -177,7 +174,7 @@ def _app_state(
         post=speak,
         fail=fail,
         defer=defer,
-        deadlines=partial(deadline_work, engine),
+        deadlines=lambda upload_id: later_checks(engine, upload_id, now=utc_now()),
         post_check=post_check,
         carry_out=partial(
             carry_out, engine, pull_requests=github, reports=reports, public_url=public_url

@@ -2,6 +2,8 @@
 
 import hmac
 import re
+from dataclasses import replace
+from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, TypeVar
 
@@ -9,6 +11,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, SecretStr
 
+from perfledger_runners.bundles.validation import SHA
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
 from perfledger_service.usecases.comments.commands import (
     CommentReceipt,
@@ -17,6 +20,13 @@ from perfledger_service.usecases.comments.commands import (
     receive_comment,
 )
 from perfledger_service.usecases.comments.grammar import PREFIX
+from perfledger_service.usecases.pull_requests.machine_classes import work_at
+from perfledger_service.usecases.pull_requests.merge_groups import (
+    ENDINGS,
+    MERGE_GROUP_EVENT,
+    group_of,
+    receive_group,
+)
 from perfledger_service.usecases.pull_requests.merges import receive_closing
 from perfledger_service.usecases.pull_requests.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState
@@ -25,9 +35,9 @@ from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's text have 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
-COMMENT_EVENT, PULL_REQUEST_EVENT = "issue_comment", "pull_request"
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
+CHECKS_REQUESTED, DESTROYED = "checks_requested", "destroyed"
 LABELED, UNLABELED = "labeled", "unlabeled"
 ALLOW_LABEL = "perfledger-allow"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
@@ -35,6 +45,12 @@ _Fields = TypeVar("_Fields")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
+
+
+class _Event(StrEnum):
+    COMMENT = "issue_comment"
+    PULL_REQUEST = "pull_request"
+    MERGE_GROUP = MERGE_GROUP_EVENT
 
 
 class CommentResponse(BaseModel):
@@ -109,6 +125,22 @@ class _PullRequestDelivery(msgspec.Struct):
     after: str = ""
 
 
+class _MergeGroup(msgspec.Struct):
+    head_sha: str
+    head_ref: str
+    base_sha: str
+
+
+class _MergeGroupDelivery(msgspec.Struct):
+    """The fields of a `merge_group` delivery that are read; `reason` is that of its end."""
+
+    action: str
+    repository: _Repository
+    merge_group: _MergeGroup
+    reason: str = ""
+
+
+_MERGE_GROUP_DECODER = msgspec.json.Decoder(_MergeGroupDelivery)
 _COMMENT_DECODER = msgspec.json.Decoder(_CommentDelivery)
 _PULL_REQUEST_DECODER = msgspec.json.Decoder(_PullRequestDelivery)
 
@@ -152,16 +184,29 @@ def receive_delivery(
 ) -> CommentResponse:
     """Receive a comment on a pull request; its command is carried out after the answer.
 
+    Pull requests that are closed, labelled or pushed to are received as well, and merge groups.
+
     Only new comments by people count: others may edit a comment later. A comment that was delivered
     before is answered with 200 and changes nothing.
     """
-    event = request.headers.get("x-github-event")
-    if event == PULL_REQUEST_EVENT:
-        delivery_id = request.headers.get("x-github-delivery", "")
-        return _receive_change(state, read_pull_request(body), response, delivery_id=delivery_id)
-    if event != COMMENT_EVENT:
-        return CommentResponse(is_accepted=False, reason="not a comment or a pull request")
-    delivery = read_comment(body)
+    match request.headers.get("x-github-event"):
+        case _Event.COMMENT:
+            return _receive_comment(state, read_comment(body), response)
+        case _Event.PULL_REQUEST:
+            delivery_id = request.headers.get("x-github-delivery", "")
+            changed = read_pull_request(body)
+            return _receive_change(state, changed, response, delivery_id=delivery_id)
+        case _Event.MERGE_GROUP:
+            return _receive_group(state, read_merge_group(body))
+        case _:
+            reason = "not a comment, a pull request or a merge group"
+            return CommentResponse(is_accepted=False, reason=reason)
+
+
+def _receive_comment(
+    state: AppState, delivery: _CommentDelivery, response: Response
+) -> CommentResponse:
+    """Receive a comment, which is a command only of a person on an open pull request."""
     writer = delivery.comment.user
     is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
     if writer is None or not is_from_person or writer.login != delivery.sender.login:
@@ -256,6 +301,24 @@ def _receive_change(
     return CommentResponse(is_accepted=not reason, reason=reason)
 
 
+def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentResponse:
+    """Receive that a merge group is to be checked, or that it ended; its check follows."""
+    sent = delivery.merge_group
+    group = group_of(sent.head_ref, sent.head_sha)
+    if group is None or not SHA.fullmatch(sent.base_sha):
+        return CommentResponse(is_accepted=False, reason="not a branch of a merge queue")
+    is_new = delivery.action == CHECKS_REQUESTED
+    is_end = delivery.action == DESTROYED and delivery.reason in ENDINGS
+    if not (is_new or is_end):
+        return CommentResponse(is_accepted=False, reason="not a merge group to check, nor its end")
+    group = replace(group, base_sha=sent.base_sha, ending=delivery.reason if is_end else "")
+    now, repository = state.now(), delivery.repository
+    head, reason = receive_group(state.engine, repository.full_name, repository.id, group, now=now)
+    if head is not None:
+        state.workflow.enqueue_check(work_at(head, now))
+    return CommentResponse(is_accepted=head is not None, reason=reason)
+
+
 async def _read_body(request: Request) -> bytes:
     """Return the body; raise TooLargeError past the limit, since its sender is not known yet."""
     body = bytearray()
@@ -269,17 +332,22 @@ async def _read_body(request: Request) -> bytes:
 
 def read_comment(body: bytes) -> _CommentDelivery:
     """Return the fields of a comment's delivery; raise UsageError if it is not one of GitHub's."""
-    return _read_delivery(body, _COMMENT_DECODER, event=COMMENT_EVENT)
+    return _read_delivery(body, _COMMENT_DECODER, event=_Event.COMMENT)
 
 
 def read_pull_request(body: bytes) -> _PullRequestDelivery:
     """Return the fields of a pull request's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _PULL_REQUEST_DECODER, event=PULL_REQUEST_EVENT)
+    return _read_delivery(body, _PULL_REQUEST_DECODER, event=_Event.PULL_REQUEST)
+
+
+def read_merge_group(body: bytes) -> _MergeGroupDelivery:
+    """Return the fields of a merge group's delivery; raise UsageError if it is not GitHub's."""
+    return _read_delivery(body, _MERGE_GROUP_DECODER, event=_Event.MERGE_GROUP)
 
 
 def _read_delivery(body: bytes, decoder: msgspec.json.Decoder[_Fields], *, event: str) -> _Fields:
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"the body is not an {event} delivery from GitHub: {error}"
+        msg = f"the body is not a delivery of {event} from GitHub: {error}"
         raise UsageError(msg) from None

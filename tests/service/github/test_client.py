@@ -53,6 +53,21 @@ def test_no_pull_request_is_none(github, at_github):
     assert github.pull_request(REPOSITORY, 8) is None
 
 
+def test_the_branches_at_a_commit_are_read(github, at_github):
+    at_github.tell("branches", {"name": "topic", "sha": SHA})
+    at_github.tell("branches", {"name": "main", "sha": "f" * 40})
+
+    assert github.branches_at(REPOSITORY, SHA) == ("topic",)
+    assert github.branches_at(REPOSITORY, "0" * 40) == ()
+
+
+@pytest.mark.parametrize("status", [404, 422])
+def test_an_unknown_commit_is_at_no_branch(github, at_github, status):
+    at_github.fail_next(path="/branches-where-head", status=status)
+
+    assert github.branches_at(REPOSITORY, SHA) == ()
+
+
 def test_comments_are_written_changed_and_deleted(github, at_github):
     at_github.open_pull()
     first = github.create_comment(REPOSITORY, 7, "one")

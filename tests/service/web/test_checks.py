@@ -36,6 +36,16 @@ def test_an_announced_check_is_posted_now_and_at_its_deadline(site, now):
     assert [check.due_at for check in site.jobs.checks] == [now, now + timedelta(hours=6)]
 
 
+def test_a_merge_groups_check_is_announced_without_a_pull_request(site, now):
+    answer = announce(site, pull_request=None)
+
+    assert (answer.status_code, answer.json()["pull_request"]) == (202, None)
+    assert [(one.pull_request, one.due_at) for one in site.jobs.checks] == [
+        (0, now),
+        (0, now + timedelta(hours=6)),
+    ]
+
+
 def test_an_announcement_may_be_repeated(site):
     first = announce(site)
 

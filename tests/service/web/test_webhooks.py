@@ -147,7 +147,8 @@ def test_a_comment_on_what_is_not_known_or_that_approves_nothing_has_a_reason(de
 def test_other_events_are_taken_and_left(deliver):
     done = deliver({"zen": "ok"}, event="ping")
 
-    assert (done.status_code, done.json()["reason"]) == (202, "not a comment or a pull request")
+    reason = "not a comment, a pull request or a merge group"
+    assert (done.status_code, done.json()["reason"]) == (202, reason)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_signed_garbage_is_answered_with_our_error(deliver, body):
     done = deliver(body)
 
     assert done.status_code == 400
-    assert "not an issue_comment" in done.text
+    assert "not a delivery of issue_comment" in done.text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Announces a check on its pull request."""
+"""Announces a check on its pull request or merge group."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,21 +7,29 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.service_target import UploadUrl, service_at
+from perfledger_service.errors import UsageError
 
 
 @command(
     examples=(
         "perfledger announce --pull-request 7",
         "perfledger announce --base HEAD~1 --head HEAD --pull-request 7",
+        "perfledger announce --base HEAD~1 --merge-group",
         "perfledger announce --pull-request 7 --json",
     )
 )
 def announce(
     *,
     pull_request: Annotated[
-        int,
+        int | None,
         what("the pull request's number", metavar="NUMBER", environment="PERFLEDGER_PULL_REQUEST"),
-    ],
+    ] = None,
+    merge_group: Annotated[
+        bool,
+        what(
+            "the commit is the head of a merge group, not of a pull request", flag="--merge-group"
+        ),
+    ] = False,
     base: Annotated[
         str,
         what(
@@ -34,7 +42,7 @@ def announce(
     upload_url: UploadUrl = None,
     output: DocumentOutput,
 ) -> None:
-    """Announce a check on its pull request, before it measures.
+    """Announce a check on its pull request or merge group, before it measures.
 
     The service shows the check as in progress, and as not measured once its deadline has passed
     without a report. Repeating it is safe. `perfledger check` does this itself
@@ -43,6 +51,9 @@ def announce(
     from perfledger_service.rendering.check.announce import announced_document
     from perfledger_service.usecases.check.announce import announce_check
 
+    if (pull_request is None) != merge_group:
+        msg = "name the pull request with --pull-request NUMBER, or say --merge-group, not both"
+        raise UsageError(msg)
     announced = announce_check(
         Path(), service_at(upload_url), base=base, head=head, pull_request=pull_request
     )

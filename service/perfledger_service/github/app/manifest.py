@@ -18,7 +18,9 @@ from perfledger_service.github.sign_in import NoAuthentication, web_root
 from perfledger_service.values.service_views.registered_app import RegisteredApp
 
 MAX_NAME = 34  # characters of an App's name, which is unique on GitHub
-EVENTS = ("issue_comment", "pull_request")  # commands in comments, and merges
+# Commands in comments, merges, and merge queues, whose event needs a permission to read them.
+EVENTS = ("issue_comment", "merge_group", "pull_request")
+EVENT_PERMISSIONS = {"merge_queues": "read"}
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _NOT_FOUND, _INVALID = 404, 422
 
@@ -57,7 +59,7 @@ def app_manifest(*, name: str, public_url: str, redirect_url: str) -> dict[str, 
         "redirect_url": redirect_url,
         "callback_urls": [f"{public_url}/sign-in/callback"],
         "public": False,
-        "default_permissions": dict(PERMISSIONS),
+        "default_permissions": PERMISSIONS | EVENT_PERMISSIONS,
         "default_events": list(EVENTS),
     }
 

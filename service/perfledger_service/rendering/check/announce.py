@@ -27,10 +27,11 @@ _COLUMNS: tuple[Column[AnnouncedClass], ...] = (
 def announced_document(announced: AnnouncedCheck) -> Document:
     """Return the machine classes that are to report on a pull request's head."""
     head = provenance_facts.short_sha(announced.head_sha)[:10]
-    sentence = (
-        f"A check of {announced.repository}#{announced.pull_request} at {head} is announced. "
-        "These machine classes must report:"
-    )
+    number = announced.pull_request
+    subject = f"{announced.repository}#{number}"
+    if number is None:
+        subject = f"a merge group of {announced.repository}"
+    sentence = f"A check of {subject} at {head} is announced. These machine classes must report:"
     return Document(
         name="perfledger-announced-check",
         facts={

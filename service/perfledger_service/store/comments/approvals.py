@@ -7,7 +7,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.store.comments.tables import ApprovalRow
-from perfledger_service.store.uploads import StoredUpload
+from perfledger_service.store.uploads import CheckedHead, StoredUpload
 
 # Of one commit; further ones are refused.
 MAX_APPROVALS = 100
@@ -28,7 +28,8 @@ def add_approval(
     earlier = session.exec(of_project.where(col(ApprovalRow.comment_id) == comment_id)).first()
     if earlier is not None:
         return True
-    if len(approvals_of(session, upload, today=approval.approved_at.date())) >= MAX_APPROVALS:
+    today = approval.approved_at.date()
+    if len(approvals_of(session, upload.head, today=today)) >= MAX_APPROVALS:
         return False
     session.add(
         ApprovalRow(
@@ -48,14 +49,18 @@ def add_approval(
     return True
 
 
-def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tuple[Approval, ...]:
-    """Return the approvals of an upload's head on its pull request, oldest first."""
+def approvals_of(
+    session: Session, head: CheckedHead | None, *, today: date
+) -> tuple[Approval, ...]:
+    """Return the approvals of a pull request's head, oldest first; of none there are none."""
+    if head is None:
+        return ()
     rows = session.exec(
         select(ApprovalRow)
         .where(
-            col(ApprovalRow.project_id) == upload.project_id,
-            col(ApprovalRow.pull_request) == upload.pull_request,
-            col(ApprovalRow.head_sha) == upload.head_sha,
+            col(ApprovalRow.project_id) == head.project_id,
+            col(ApprovalRow.pull_request) == head.pull_request,
+            col(ApprovalRow.head_sha) == head.head_sha,
         )
         .order_by(col(ApprovalRow.id))
     )

@@ -9,6 +9,7 @@ from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.database import UtcTime
 from perfledger_service.store.devices import tables as device_tables
 from perfledger_service.store.events import notice_tables, tables as event_tables
+from perfledger_service.store.heads import merge_groups
 from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.people import tables as people_tables
 from perfledger_service.store.retention import removal_tables
@@ -22,6 +23,7 @@ MODULES = (
     event_tables,
     notice_tables,
     job_tables,
+    merge_groups,
     people_tables,
     removal_tables,
     review_tables,

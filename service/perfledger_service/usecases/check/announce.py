@@ -22,11 +22,12 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
 def announce_check(
-    folder: Path, target: UploadTarget, *, base: str, head: str, pull_request: int
+    folder: Path, target: UploadTarget, *, base: str, head: str, pull_request: int | None
 ) -> AnnouncedCheck:
     """Announce a check of the repository that `folder` is in, and return all expected classes.
 
-    The classes are those of the configuration that the check will use. Raises UsageError for
+    The classes are those of the configuration that the check will use. The head is a merge group's
+    where there is no pull request. Raises UsageError for
     revisions that cannot be compared or that no pull request has, and PerfledgerError where the
     service does not answer.
     """
@@ -70,7 +71,7 @@ def is_announceable(sides: RevisionPair) -> bool:
 
 
 def _announce(
-    target: UploadTarget, sides: RevisionPair, settings: CheckSettings, pull_request: int
+    target: UploadTarget, sides: RevisionPair, settings: CheckSettings, pull_request: int | None
 ) -> AnnouncedCheck:
     return send_announcement(
         target.url,

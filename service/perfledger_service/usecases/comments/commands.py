@@ -34,6 +34,7 @@ from perfledger_service.store.comments.commands import (
 )
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import lock_project
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import (
     newest_judged,
     restart_upload,
@@ -62,7 +63,7 @@ from perfledger_service.usecases.pull_requests.acceptances import acceptable_wor
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 from perfledger_service.usecases.pull_requests.project import project_of_delivery
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST, work_on
+from perfledger_service.usecases.pull_requests.uploads import work_on
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
 

@@ -33,6 +33,7 @@ from perfledger_service.store.comments.fork_permissions import (
 )
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.heads.uploads import uploads_of_head
 from perfledger_service.store.jobs.runner_jobs import (
     NewRunnerJob,
     StoredRunnerJob,
@@ -42,7 +43,6 @@ from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import (
     CheckedHead,
     newest_judged,
-    uploads_of_head,
     verdicts_of,
 )
 from perfledger_service.usecases.comments.command_progress import progress_answer

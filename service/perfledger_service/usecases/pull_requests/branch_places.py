@@ -19,6 +19,7 @@ from perfledger_service.github.branch_commits import BranchCommits
 from perfledger_service.store.branch_commits import branch_places, put_line, put_places
 from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import unplaced_commits
+from perfledger_service.store.heads.merge_groups import unmerged_heads
 from perfledger_service.store.projects import project_by_id
 from perfledger_service.store.uploads import StoredUpload
 from perfledger_service.usecases.inputs.history_sources import is_of_branch
@@ -56,10 +57,13 @@ def find_places(
     """Return the places of the commits that a bundle claims, as far as a trusted word is there.
 
     Where GitHub cannot be asked, its word on a run of the branch is as good as a trusted runner's.
-    A run of anything else claims nothing. An unanswered question leaves other claims unattested,
-    until a later upload asks again.
+    A run of anything else claims nothing, and a merge group's head is on no branch until it is
+    merged. An unanswered question leaves other claims unattested, until a later upload asks again.
     """
     claimed = claimed_revisions(bundle)
+    with read_session(engine) as session:
+        queued = unmerged_heads(session, upload.project_id, [one.sha for one in claimed])
+    claimed = tuple(one for one in claimed if one.sha not in queued)
     is_attested = upload.sender is UploadSender.BRANCH_RUN
     unasked = BranchPlaces(claimed=claimed, places=claimed_places(claimed) if is_attested else None)
     with read_session(engine) as session:

@@ -16,21 +16,25 @@ from perfledger_service.rendering.check.class_sections import classes_comment, c
 from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
+from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
+from perfledger_service.store.heads.uploads import uploads_of_head
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
     set_posted,
     set_status,
     upload_by_id,
-    uploads_of_head,
 )
 from perfledger_service.usecases.pull_requests.machine_classes import pull_request_report
+from perfledger_service.usecases.pull_requests.merge_groups import find_group
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.pull_request_report import ClassStatus
-from perfledger_service.values.report import Report
+from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
 CHECK_NAME = "perfledger"
+# In GitHub's terms, of merge groups that ended: the first is no failure of the branch.
+MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
 NEWER_RESULT = "a newer result of the same commit is already posted"
 
 
@@ -92,11 +96,25 @@ def post_expected(
 ) -> None:
     """Post again what there is of a head, as when a machine class is announced or overdue.
 
-    Nothing is posted where the pull request is closed or at another commit. Raises GitHubError.
+    Nothing is posted where the pull request is closed or at another commit, or where the commit is
+    of no merge group. Raises GitHubError.
     """
-    if pull_requests is None or _objection(
-        head, pull_requests.pull_request(head.repository, head.pull_request)
-    ):
+    if pull_requests is None:
+        return
+    if head.is_merge_group:
+        group = find_group(engine, head, pull_requests=pull_requests, now=now)
+        if group is not None:
+            _post_group(
+                engine,
+                head,
+                group,
+                pull_requests=pull_requests,
+                reports=reports,
+                public_url=public_url,
+                now=now,
+            )
+        return
+    if _objection(head, pull_requests.pull_request(head.repository, head.pull_request)):
         return
     with read_session(engine) as session:
         upload_id = posted_ids(session, head).upload_id
@@ -147,6 +165,46 @@ def _post(
     )
     check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+
+
+def _post_group(
+    engine: Engine,
+    head: CheckedHead,
+    group: MergeGroup,
+    *,
+    pull_requests: PullRequests,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post the reports on a merge group's head as a check run: a group has no comment.
+
+    A group that ended before all classes reported is neither red nor green, unless one failed.
+    """
+    with read_session(engine) as session:
+        posts = posted_ids(session, head)
+        result = pull_request_report(session, head, reports=reports, now=now)
+    upload_ids = [one.upload_id for one in result.classes if one.upload_id]
+    page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
+    url = f"{public_url}/{page}"
+    conclusion, title = result.conclusion or "", result.title
+    has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
+    is_complete = result.classes and all(one.result for one in result.classes)
+    if group.ending and not is_complete and not has_failed:
+        conclusion = MERGED_UNMEASURED if group.ending == MERGED else ENDED_UNMEASURED
+        title = f"The merge group was {group.ending} before it was measured"
+    check = CheckRunContent(
+        name=CHECK_NAME,
+        head_sha=head.head_sha,
+        conclusion=conclusion,
+        title=title,
+        summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
+        details_url=url,
+        external_id=upload_ids[0] if upload_ids else "",
+    )
+    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+    posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
+    _save_posts(engine, head, posts, now=now)
 
 
 def _outcome(

@@ -26,12 +26,12 @@ from perfledger_service.store.expected_classes import (
     heads_with_deadlines,
     missing_classes,
 )
+from perfledger_service.store.heads.uploads import head_of, uploads_of_head
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
     upload_by_id,
-    uploads_of_head,
 )
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.jobs.queued_work import QueuedCheck
@@ -95,7 +95,7 @@ def announce_classes(
 def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
     """Return the work that is due when the deadlines of an upload's head end."""
     with read_session(engine) as session:
-        head = upload_by_id(session, upload_id).head
+        head = head_of(session, upload_by_id(session, upload_id))
         if head is None:
             return ()
         return tuple(

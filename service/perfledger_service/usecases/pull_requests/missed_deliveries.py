@@ -22,7 +22,7 @@ from perfledger_service.store.webhook_polls import (
 )
 
 # What the service reads of GitHub's events.
-READ_EVENTS = frozenset({"issue_comment", "pull_request"})
+READ_EVENTS = frozenset({"issue_comment", "merge_group", "pull_request"})
 POLL_INTERVAL = timedelta(minutes=1)
 MAX_POLL_WAIT = timedelta(hours=1)  # after polls that failed
 # GitHub repeats what is at most so old.

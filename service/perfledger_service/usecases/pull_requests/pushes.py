@@ -9,10 +9,10 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.fork_permissions import revoke_head
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import lock_project
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.pull_requests.project import project_of_delivery
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 
 
 def receive_push(

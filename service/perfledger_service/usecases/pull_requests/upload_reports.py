@@ -20,10 +20,11 @@ from perfledger_runners.bundles.files import decode_bundle, unpack
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import acceptances_of
 from perfledger_service.store.comments.approvals import approvals_of
+from perfledger_service.store.heads.uploads import decided_head, uploads_of_head
 from perfledger_service.store.uploads import (
+    CheckedHead,
     StoredUpload,
     bundle_content,
-    uploads_of_head,
     verdicts_of,
 )
 from perfledger_service.usecases.fleet.device import quarantine_sentence
@@ -89,7 +90,7 @@ class UploadReports:
         self, session: Session, upload: StoredUpload, *, today: date
     ) -> tuple[Report, Bundle]:
         """Judge an upload with the spread priors of the project's earlier uploads."""
-        approvals = tuple(approvals_of(session, upload, today=today))
+        approvals = approvals_of(session, decided_head(session, upload), today=today)
 
         def priors(bundle: Bundle) -> Priors:
             return priors_of_bundle(session, upload.project_id, bundle)
@@ -109,7 +110,8 @@ class UploadReports:
         judged_at = _judged_at(upload)
         judged_on = judged_at.date()
         verdicts = verdicts_of(session, upload.id)
-        approvals = tuple(approvals_of(session, upload, today=today or judged_on))
+        decided = decided_head(session, upload)
+        approvals = approvals_of(session, decided, today=today or judged_on)
 
         def priors(_bundle: Bundle) -> Priors:
             return {
@@ -134,12 +136,13 @@ class UploadReports:
                 title=upload.title,
                 headline=upload.headline,
             )
-        acceptances = acceptances_of(session, upload.project_id, upload.pull_request)
+        if decided is None:
+            return report, bundle
         covering = [
             one
-            for one in acceptances
-            if one.covers(upload.head_sha, judged_at)
-            and _covers_size(session, upload, one, verdicts, judged_at)
+            for one in acceptances_of(session, upload.project_id, decided.pull_request)
+            if _covers(one, upload, decided)
+            and _covers_size(session, upload, decided, one, verdicts)
         ]
         return apply_acceptances(report, bundle, covering), bundle
 
@@ -181,21 +184,30 @@ class UploadReports:
         return len(self._reports) > MAX_REPORTS or total_bytes > MAX_BUNDLE_BYTES
 
 
+def _covers(acceptance: Acceptance, upload: StoredUpload, decided: CheckedHead) -> bool:
+    """Return whether an acceptance counts for an upload; that of a queued commit for its group."""
+    if acceptance.covers(decided.head_sha, _judged_at(upload)):
+        return True
+    return upload.pull_request is None and acceptance.head_sha == decided.head_sha
+
+
 def _covers_size(
     session: Session,
     upload: StoredUpload,
+    decided: CheckedHead,
     acceptance: Acceptance,
     verdicts: Sequence[Verdict],
-    judged_at: datetime,
 ) -> bool:
     """Return whether an upload's regression is no larger than the one that was accepted.
 
-    What was judged before the acceptance is what was accepted. Later results are compared with the
-    newest that was there on the same machine class.
+    What a pull request had before the acceptance is what was accepted. Later results, and those of
+    merge groups, are compared with the newest that was there on the same machine class.
     """
-    if acceptance.is_of_commit or judged_at <= acceptance.accepted_at or upload.head is None:
+    is_earlier = _judged_at(upload) <= acceptance.accepted_at
+    is_accepted = upload.pull_request is not None and is_earlier
+    if acceptance.is_of_commit or is_accepted:
         return True
-    accepted_head = replace(upload.head, head_sha=acceptance.head_sha)
+    accepted_head = replace(decided, head_sha=acceptance.head_sha)
     accepted_upload = next(
         (
             one

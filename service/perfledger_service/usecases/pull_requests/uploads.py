@@ -21,6 +21,7 @@ from perfledger_service.store.default_branch import date_commits
 from perfledger_service.store.devices.quarantines import mark_quarantined, quarantines_of_upload
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.gate_checks import add_gate_check
+from perfledger_service.store.heads.uploads import head_of
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.observations import (
     add_observations,
@@ -28,6 +29,7 @@ from perfledger_service.store.observations import (
 )
 from perfledger_service.store.pair_spreads import add_differences
 from perfledger_service.store.projects import Project, lock_project, use_actions_token
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import (
     CheckedHead,
     PackedBundle,
@@ -56,12 +58,11 @@ from perfledger_service.usecases.pull_requests.canary_uploads import (
     receive_canaries,
 )
 from perfledger_service.usecases.pull_requests.confirmation import confirm_suspects
+from perfledger_service.usecases.pull_requests.merge_groups import store_group_of_run
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.jobs.queued_work import QueuedUpload
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
-# GitHub numbers pull requests in 32 bits, and so do our tables.
-MAX_PULL_REQUEST = 2**31 - 1
 # New bundles of a project: many times what its machines can measure.
 MAX_UPLOADS = 1000
 # Ten years of commits, which count apart: an import keeps no check waiting.
@@ -120,6 +121,7 @@ def receive_bundle(
             use_actions_token(
                 session, run.jti, bundle_sha256=packed.sha256, expires_at=run.expires_at, now=now
             )
+            store_group_of_run(session, project.id, run, bundle.head.sha, now=now)
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
             _check_quota(session, project, is_import=bundle.is_imported, now=now)
@@ -203,10 +205,9 @@ def judge_upload(
             add_observations(
                 session, observations, project_id=upload.project_id, upload_id=upload_id
             )
-            if upload.head is not None:
-                add_expected_classes(
-                    session, upload.head, bundle.plan.machine_classes, deadline=deadline
-                )
+            head = head_of(session, upload)
+            if head is not None:
+                add_expected_classes(session, head, bundle.plan.machine_classes, deadline=deadline)
             add_gate_check(session, upload, held_s=bundle.held_s, shadow=shadow)
             if upload.sender is not UploadSender.OTHER_RUN:  # code under test could choose them
                 dates = _commit_dates(bundle)
@@ -239,7 +240,7 @@ def fail_upload(engine: Engine, upload_id: str, reason: str) -> CheckedHead | No
         session.commit()
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
-    return upload.head if upload.judged_at is None else None
+        return head_of(session, upload) if upload.judged_at is None else None
 
 
 def unfinished_work(engine: Engine) -> tuple[QueuedUpload, ...]:

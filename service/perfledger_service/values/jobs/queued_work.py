@@ -40,7 +40,7 @@ class QueuedCheck:
     @property
     def id(self) -> str:
         """Return the id of the work: a head has one for each time."""
-        moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
+        moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
         return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
 
 

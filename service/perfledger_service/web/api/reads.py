@@ -22,7 +22,7 @@ from perfledger_service.store.api_reads.values import (
 )
 from perfledger_service.store.database import read_session
 from perfledger_service.store.retention.removals import removals_of
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.values.storage.retention import Removal
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.cursors import MAX_CURSOR, KeyPart, read_cursor, write_cursor

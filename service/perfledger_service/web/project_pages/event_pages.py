@@ -14,6 +14,7 @@ from perfledger_service.rendering.history.branch_page import EventOrder, branch_
 from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.store.projects import Project, project_named
+from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.usecases.events.event import (
     MAX_EVENT_ID,
     event_history,
@@ -21,7 +22,6 @@ from perfledger_service.usecases.events.event import (
 )
 from perfledger_service.usecases.events.requested_jobs import queue_event_jobs
 from perfledger_service.usecases.events.triaged_events import project_triage, triaged_event
-from perfledger_service.usecases.pull_requests.uploads import MAX_PULL_REQUEST
 from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState

@@ -28,6 +28,24 @@ def test_a_check_is_announced_by_its_number_and_commit(run, site, history):
     assert [check.pull_request for check in site.jobs.checks] == [7, 7]
 
 
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.usefixtures("history")
+def test_a_merge_group_has_no_number(run, site):
+    words = ("announce", "--base", "HEAD~1", "--merge-group", "--upload-url", site.url)
+
+    text = run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN)
+
+    assert "A check of a merge group of octo/models at" in text
+    assert [check.pull_request for check in site.jobs.checks] == [0, 0]
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize("words", [(), ("--merge-group", "--pull-request", 7)], ids=str)
+def test_a_check_is_of_a_pull_request_or_a_merge_group(run, words):
+    with pytest.raises(UsageError, match="or say --merge-group, not both"):
+        run("announce", *words)
+
+
 @pytest.mark.usefixtures("history")
 def test_without_a_service_the_command_says_what_to_set(run, monkeypatch):
     monkeypatch.delenv("PERFLEDGER_UPLOAD_URL", raising=False)

@@ -36,7 +36,7 @@ def test_an_installation_has_its_permissions_and_events(installations, stand_in)
     assert one.id == 41
     assert one.account == "octo"
     assert one.permissions == {"metadata": "read", "checks": "write"}
-    assert one.events == ("issue_comment", "pull_request")
+    assert one.events == ("issue_comment", "merge_group", "pull_request")
     assert one.suspended_at is None
 
 

@@ -27,7 +27,7 @@ def manifest():
 
 
 def test_the_app_may_do_what_the_service_asks_for_and_hears_of_what_it_reads(manifest):
-    assert manifest["default_permissions"] == PERMISSIONS
+    assert manifest["default_permissions"] == PERMISSIONS | {"merge_queues": "read"}
     assert set(EVENTS) == READ_EVENTS
     assert manifest["hook_attributes"] == {"url": f"{LEDGER}/webhooks/github", "active": True}
     assert manifest["callback_urls"] == [f"{LEDGER}/sign-in/callback"]

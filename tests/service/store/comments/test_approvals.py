@@ -54,7 +54,7 @@ def add(any_engine):
 def stored(any_engine):
     def stored(upload, today=TODAY):
         with read_session(any_engine) as session:
-            return approvals_of(session, upload, today=today)
+            return approvals_of(session, upload.head, today=today)
 
     return stored
 
@@ -117,5 +117,5 @@ def test_of_one_commit_no_more_approvals_are_stored_than_a_page_can_show(
 
     with read_session(engine) as session:
         again = upload_by_id(session, upload.id)
-        assert len(approvals_of(session, again, today=TODAY)) == MAX_APPROVALS
+        assert len(approvals_of(session, again.head, today=TODAY)) == MAX_APPROVALS
     assert are_new == [True] * MAX_APPROVALS + [False]

@@ -10,8 +10,9 @@ from sqlalchemy import MetaData
 from perfledger_service.store.database import read_session
 from perfledger_service.store.expected_classes import expected_classes
 from perfledger_service.store.github_posts import posted_ids
+from perfledger_service.store.heads.uploads import uploads_of_head
 from perfledger_service.store.upgrade import upgrade
-from perfledger_service.store.uploads import upload_by_id, uploads_of_head
+from perfledger_service.store.uploads import upload_by_id
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BUNDLE = gzip.compress(json.dumps({"created_at": "2026-11-20T09:30:00+00:00"}).encode())

@@ -323,7 +323,7 @@ def test_the_store_reads_what_the_fifth_version_wrote(empty_url, empty_engine, a
     with read_session(empty_engine) as session:
         upload = upload_by_id(session, "upload1")
         posts = posted_ids(session, upload.head)
-        (approval,) = approvals_of(session, upload, today=NOON.date())
+        (approval,) = approvals_of(session, upload.head, today=NOON.date())
         content = session.exec(select_model(AlertRow.content)).one()
         assert import_content(session, 8) == b"gz"
     assert upload.status is UploadStatus.POSTED

@@ -9,12 +9,13 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
     branch_series,
     commits_of_branch,
     unplaced_commits,
 )
+from perfledger_service.store.heads.merge_groups import MergeGroup, put_merge_group
 from perfledger_service.store.uploads import verdicts_of
 from perfledger_service.usecases.pull_requests.branch_places import (
     claimed_places,
@@ -100,6 +101,24 @@ def test_a_commit_of_a_topic_that_is_claimed_to_be_the_branchs_is_in_no_baseline
         assert unplaced_commits(session, 1) == (fast,)
         assert {len(one.values) for one in branch_series(session, 1)} == {1}
         assert verdicts_of(session, stored.id) != ()
+
+
+@pytest.mark.parametrize("ending", ["", "dequeued", "merged"])
+def test_a_merge_groups_head_is_of_the_branch_once_it_is_merged(
+    any_engine, judged_on_branch, make_bundle, now, ending
+):
+    bundle = make_bundle(pull_request=None)
+    judged_on_branch(any_engine, make_bundle(seed=1, head=Revision(sha="c" * 40)))
+    group = MergeGroup(
+        head_sha=bundle.head.sha, base_sha=bundle.base.sha, pull_request=7, ending=ending
+    )
+    with write_session(any_engine) as session:
+        put_merge_group(session, 1, group, now=now)
+        session.commit()
+    judged_on_branch(any_engine, bundle, upload_id="2" * 32)
+
+    is_of_branch = bundle.head.sha in commits_at(any_engine)
+    assert is_of_branch == (ending == "merged")
 
 
 def test_without_github_or_trust_a_claim_is_only_kept(any_engine, upload):

@@ -25,7 +25,7 @@ def test_a_check_has_a_name_for_each_time():
         project_id=1, repository="o/r", pull_request=7, head_sha="b" * 40, due_at=NOON
     )
 
-    assert check.id == f"check-1-7-{'b' * 40}-20261120T120000"
+    assert check.id == f"check-1-7-{'b' * 40}-20261120T120000.000000"
     assert check.partition == "o/r#7"
 
 

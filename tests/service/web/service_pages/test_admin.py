@@ -227,7 +227,7 @@ def test_github_says_what_is_missing_of_the_app(carol, browser_of):
     page = carol.get("/admin/github").text
 
     assert one["missing_permissions"] == ["contents: read", "issues: write", "checks: write"]
-    assert one["missing_events"] == ["issue_comment"]
+    assert one["missing_events"] == ["issue_comment", "merge_group"]
     assert "contents: read, issues: write, checks: write, issue_comment" in page
     assert "12 of 5000" in page
     [other] = read(browser_of("bob"), "/admin/github")["installations"]
