@@ -143,14 +143,16 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     return statement[:1].upper() + statement[1:] if is_word else statement
 
 
-def fence(text: str, *, max_characters: int = 1000, max_lines: int = 20) -> str:
+def fence(
+    text: str, *, language: str = "text", max_characters: int = 1000, max_lines: int = 20
+) -> str:
     """Return the end of a text as a fenced block that the text cannot close.
 
     Keeps the last `max_lines` lines and of those the last `max_characters` characters.
     """
     content = readable_lines(text, max_characters=max_characters, max_lines=max_lines)
     mark = "`" * max(3, _longest_run(content, "`") + 1)
-    return f"{mark}text\n{content}\n{mark}"
+    return f"{mark}{language}\n{content}\n{mark}"
 
 
 def link(url: str) -> str:
