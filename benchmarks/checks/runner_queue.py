@@ -2,11 +2,13 @@
 
     python benchmarks/checks/runner_queue.py                # 2 runners, 100 jobs, 30 kills
     python benchmarks/checks/runner_queue.py --jobs 6 --kills 3 --seed 7
+    python benchmarks/checks/runner_queue.py --killers 3    # of the jobs, these kill their runner
 
 The service, the runners, git and the database are real. What a runner starts for a job is a child
 process that writes a made bundle after up to half a second, each attempt another one, instead of a
 check that takes minutes. A runner that is killed (SIGKILL) begins again at once. Exits with 1
-unless every job is done and has one stored result: its own.
+unless every job is done and has one stored result, its own, but for those that kill their runner
+each time: they are to fail.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner_queue_runner import CLASS, REPOSITORY, TOKEN
+from runner_queue_runner import CLASS, KILLER, REPOSITORY, TOKEN
 from scratch_repository import commit, git
 from sqlmodel import select
 
@@ -63,46 +65,61 @@ class Site:
         return self.folder / f"clone-{name}"
 
 
+@dataclass(frozen=True)
+class Trial:
+    """How many jobs there are, how often runners are killed, and how many jobs kill their own."""
+
+    jobs: int
+    kills: int
+    runners: int
+    killers: int
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--jobs", type=int, default=100)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--runners", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--killers", type=int, default=0)
     given = parser.parse_args()
+    trial = Trial(given.jobs, given.kills, given.runners, given.killers)
     draws = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as folder:
-        is_good = run_trial(Site(Path(folder)), given.jobs, given.kills, given.runners, draws)
+        is_good = run_trial(Site(Path(folder)), trial, draws)
     sys.exit(0 if is_good else 1)
 
 
-def run_trial(site: Site, jobs: int, kills: int, runners: int, draws: random.Random) -> bool:
+def run_trial(site: Site, trial: Trial, draws: random.Random) -> bool:
     """Run one trial and print what became of its jobs; return whether all is as it should be."""
-    names = [f"runner-{number}" for number in range(runners)]
-    prepare(site, names, jobs)
+    names = [f"runner-{number}" for number in range(trial.runners)]
+    killers = set(draws.sample(range(trial.jobs), trial.killers))
+    prepare(site, names, [workload_of(at, is_killer=at in killers) for at in range(trial.jobs)])
     began = time.monotonic()
     with served(site) as url:
         processes = {name: start_runner(site, name, url) for name in names}
-        left = kills
+        left = trial.kills
         while count_open(site) and time.monotonic() < began + MOST_SECONDS:
-            if not left:
+            if left:
+                name = draws.choice(names)
+                wait_for_work(site, name, processes[name])
+                time.sleep(draws.uniform(0.0, LONGEST_LIFE_S))
+                left -= processes[name].poll() is None
+                processes[name].kill()
+                processes[name].wait()
+            else:
                 time.sleep(0.2)
-                continue
-            name = draws.choice(names)
-            wait_for_work(site, name)
-            time.sleep(draws.uniform(0.0, LONGEST_LIFE_S))
-            processes[name].kill()
-            processes[name].wait()
-            processes[name] = start_runner(site, name, url)
-            left -= 1
+            for name, process in processes.items():
+                if process.poll() is not None:
+                    processes[name] = start_runner(site, name, url)
         for process in processes.values():
             process.terminate()
         for process in processes.values():
             process.wait()
-    return report(site, jobs, kills - left, time.monotonic() - began)
+    return report(site, trial, trial.kills - left, time.monotonic() - began)
 
 
-def prepare(site: Site, names: Sequence[str], jobs: int) -> None:
+def prepare(site: Site, names: Sequence[str], workloads: Sequence[str]) -> None:
     """Make a repository with a clone for each runner, and a queue of jobs."""
     origin = site.folder / "origin"
     origin.mkdir()
@@ -118,22 +135,22 @@ def prepare(site: Site, names: Sequence[str], jobs: int) -> None:
     add_project(engine, REPOSITORY, token=TOKEN, now=now)
     with write_session(engine) as session:
         project = project_for(session, REPOSITORY, now=now)
-        for number in range(jobs):
+        for number, workload in enumerate(workloads):
             job = NewRunnerJob(
                 key=f"trial:{number}",
                 kind=RunnerJobKind.RERUN,
                 machine_class=CLASS,
                 base_sha=shas[0],
                 head_sha=shas[1],
-                workloads=(workload_of(number),),
+                workloads=(workload,),
             )
             queue_job(session, project.id, job, now=now)
         session.commit()
     engine.dispose()
 
 
-def workload_of(number: int) -> str:
-    return f"made:step[job={number}]"
+def workload_of(number: int, *, is_killer: bool) -> str:
+    return f"made:{KILLER if is_killer else 'step'}[job={number}]"
 
 
 @contextmanager
@@ -163,11 +180,11 @@ def start_runner(site: Site, name: str, url: str) -> "subprocess.Popen[bytes]":
         )
 
 
-def wait_for_work(site: Site, name: str) -> None:
-    """Wait until a runner has begun with a job since it was started, or there is none left."""
+def wait_for_work(site: Site, name: str, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until a runner has begun with a job, has died, or there is no job left."""
     log = site.folder / f"{name}.log"
     size = log.stat().st_size
-    while log.stat().st_size == size and count_open(site):
+    while log.stat().st_size == size and process.poll() is None and count_open(site):
         time.sleep(0.05)
 
 
@@ -180,8 +197,8 @@ def count_open(site: Site) -> int:
     return sum(job.state.is_open for job in jobs)
 
 
-def report(site: Site, count: int, kills: int, seconds: float) -> bool:
-    """Print what the database has, and return whether each job has one result: its own."""
+def report(site: Site, trial: Trial, kills: int, seconds: float) -> bool:
+    """Print what the database has, and return whether each job ended as it should."""
     engine = open_engine(site.database_url)
     with read_session(engine) as session:
         project = project_named(session, REPOSITORY)
@@ -192,19 +209,24 @@ def report(site: Site, count: int, kills: int, seconds: float) -> bool:
         }
     engine.dispose()
     workloads = {key: read_bundle(data).workloads[0].id for key, data in bundles.items()}
+    killers = [job for job in jobs if KILLER in job.workloads[0]]
+    failed = sum(job.state is RunnerJobState.FAILED for job in killers)
     done = [job for job in jobs if job.state is RunnerJobState.DONE]
     own = sum(
         job.upload_id is not None and (workloads[job.upload_id],) == job.workloads for job in done
     )
     attempts = sum(job.attempts for job in jobs)
     print(
-        f"{count} jobs, {kills} kills in {seconds:.0f} s: {len(done)} done, {own} with its own "
-        f"result, {len(bundles)} results stored, {attempts} attempts"
+        f"{trial.jobs} jobs, {kills} kills in {seconds:.0f} s: {len(done)} done, {own} with its "
+        f"own result, {len(bundles)} results stored, {attempts} attempts; {failed} of "
+        f"{len(killers)} that kill their runner failed"
     )
-    log = "".join(path.read_text() for path in site.folder.glob("runner-*.log"))
-    if not (own == len(bundles) == count):
-        print(log)
-    return own == len(bundles) == count
+    is_good = own == len(bundles) == trial.jobs - trial.killers and failed == trial.killers
+    if not is_good or killers:
+        log = "".join(path.read_text() for path in site.folder.glob("runner-*.log"))
+        lines = log.splitlines()
+        print("\n".join(lines if not is_good else [line for line in lines if " failed: " in line]))
+    return is_good
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from perfledger_runners.jobs.runner_deaths import JobStarts
+
+MAX_KEPT_JOBS = 100  # whose starts are remembered: those of the last days
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -29,11 +32,18 @@ def _new_lease() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """What a runner was about to do: its lease, its job ("": none yet), how often it began it."""
+    """What a runner was about to do: its lease, its job ("": none yet), how often it began it.
+
+    All starts but the last one ended with the runner. `memory_kills` is how many programs the
+    kernel had ended for want of memory when the last one began, None if unknown; in
+    `memory_deaths` of the others there were more of them afterwards.
+    """
 
     lease: str = field(default_factory=_new_lease)
     job_id: str = ""
     starts: int = 0
+    memory_kills: int | None = None
+    memory_deaths: int = 0
 
     @property
     def submission(self) -> str:
@@ -46,6 +56,7 @@ class SlotState:
 
 
 _SLOT_STATE_DECODER = msgspec.json.Decoder(SlotState)
+_STARTS_DECODER = msgspec.json.Decoder(tuple[JobStarts, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +86,60 @@ class JobSlot:
             return _SLOT_STATE_DECODER.decode(self._file.read_bytes())
         return self._save(SlotState())
 
-    def begin(self, job_id: str) -> SlotState:
+    def begin(self, job_id: str, *, memory_kills: int | None = None) -> SlotState:
         """Record that a job begins, and return the state; one that is there begins once more."""
         state = self.state()
-        starts = state.starts + 1 if state.job_id == job_id else 1
-        return self._save(replace(state, job_id=job_id, starts=starts))
+        if state.job_id != job_id:
+            self._keep_starts(state, deaths=state.starts)
+            state = SlotState(lease=state.lease, job_id=job_id)
+        before = state.memory_kills
+        has_more_kills = before is not None and memory_kills is not None and memory_kills > before
+        return self._save(
+            replace(
+                state,
+                starts=state.starts + 1,
+                memory_kills=memory_kills,
+                memory_deaths=state.memory_deaths + has_more_kills,
+            )
+        )
 
-    def clear(self) -> None:
-        """Forget the job and its files; the log stays until the next job."""
+    def survive(self) -> None:
+        """Record that the runner did not die in the last start, though the job is not over."""
+        state = self.state()
+        self._save(replace(state, starts=max(0, state.starts - 1), memory_kills=None))
+
+    def clear(self, *, has_died: bool = False) -> None:
+        """Forget the job and its files; the log stays until the next job.
+
+        `has_died` says whether the runner died in the last start, too.
+        """
+        state = self.state()
+        self._keep_starts(state, deaths=state.starts - (not has_died))
         for file in (self.spreads, self.bundle, *self.folder.glob(f".{self.bundle.name}.*")):
             file.unlink(missing_ok=True)
         self._file.unlink(missing_ok=True)
+
+    def earlier_starts(self) -> tuple[JobStarts, ...]:
+        """Return how often the last jobs before this one began, and ended with the runner."""
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return _STARTS_DECODER.decode(self._starts_file.read_bytes())
+        return ()
+
+    def _keep_starts(self, state: SlotState, *, deaths: int) -> None:
+        if state.starts:
+            starts = (*self.earlier_starts(), JobStarts(starts=state.starts, deaths=deaths))
+            _write(self._starts_file, msgspec.json.encode(starts[-MAX_KEPT_JOBS:]))
+
+    @property
+    def _starts_file(self) -> Path:
+        return self.folder / "starts.json"
 
     @property
     def _file(self) -> Path:
         return self.folder / "job.json"
 
     def _save(self, state: SlotState) -> SlotState:
-        """Write the state so that it is whole or the one before, also after a power cut."""
-        temporary = self.folder / "job.json.new"
-        with temporary.open("wb") as file:
-            file.write(msgspec.json.encode(state))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._file)
+        _write(self._file, msgspec.json.encode(state))
         return state
 
 
@@ -126,3 +167,13 @@ def open_slot(folder: Path, name: str) -> Generator[JobSlot]:
         yield slot
     finally:
         os.close(descriptor)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file so that it is whole or the one before, also after a power cut."""
+    temporary = path.with_name(f"{path.name}.new")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

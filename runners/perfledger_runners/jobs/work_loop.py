@@ -13,6 +13,7 @@ from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.jobs.commits import JobRefusedError
 from perfledger_runners.jobs.lease_keeper import LeaseKeeper
+from perfledger_runners.jobs.runner_deaths import blame
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
 from perfledger_runners.jobs.slot import JobSlot, SlotState
@@ -27,13 +28,12 @@ from perfledger_runners.launchers.launcher import (
     run_submission,
 )
 from perfledger_runners.launchers.local_processes import LocalProcesses
+from perfledger_runners.machine.memory_state import count_memory_kills
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_text
 
 DEFAULT_POLL_S = 15.0
 MAX_BACK_OFF_S = 300.0  # between requests to a service that does not answer
 DEFAULT_DRAIN_S = 600.0  # as long as a check may take by default
-# A job that ended its runner so often is left to none.
-MAX_STARTS = 3
 USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt does not change
 
 
@@ -103,6 +103,7 @@ class JobRunner:
     drain: Drain
     launcher: Launcher = field(default_factory=LocalProcesses)
     limits: SubmissionLimits = field(default_factory=SubmissionLimits)
+    memory_kills: Callable[[], int | None] = count_memory_kills
 
     def run(self, *, is_until_idle: bool = False) -> None:
         """Take jobs until it is to drain, or until there is none.
@@ -146,16 +147,25 @@ class JobRunner:
                 self._cancel_earlier(state)
             self.slot.bundle.unlink(missing_ok=True)
             if job is None and state.job_id:  # or each request for a job would cancel it again
-                self.slot.clear()
+                self.slot.clear(has_died=True)
         return job
 
     def _work_on(self, job: RunnerJob) -> None:
-        state = self.slot.begin(job.id)
+        """Do a job and end it; raise ServiceRequestError where the end cannot be told."""
+        try:
+            self._measure(job)
+        except ServiceRequestError:
+            self.slot.survive()
+            raise
+
+    def _measure(self, job: RunnerJob) -> None:
+        state = self.slot.begin(job.id, memory_kills=self.memory_kills())
         self.say(f"job {job.id}: {job.kind} of {job.repository} {job.head_sha[:12]}".rstrip())
         keeper = LeaseKeeper(self.jobs, job.id, state.lease, lease_s=self.options.lease_s)
         with keeper:
-            if state.starts > MAX_STARTS and not self.launcher.outlives_runner:
-                self._fail(job, "it ended this runner each time that it ran", is_final=True)
+            reason = blame(state.starts - 1, state.memory_deaths, self.slot.earlier_starts())
+            if reason and not self.launcher.outlives_runner:
+                self._fail(job, reason, is_final=True)
                 return
             try:
                 command = self.command(job, self.slot)

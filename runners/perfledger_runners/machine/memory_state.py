@@ -34,6 +34,15 @@ def read_memory(files: KernelFiles = THIS_KERNEL, *, group: Path | None = None) 
     )
 
 
+def count_memory_kills(files: KernelFiles = THIS_KERNEL) -> int | None:
+    """Return how many programs the kernel has ended for want of memory since the host started.
+
+    None is unknown. A container sees those of its host (proc_vmstat(5), `oom_kill`).
+    """
+    rows = (line.split() for line in read_text(files.proc / "vmstat").splitlines())
+    return next((count(row[1]) for row in rows if row[:1] == ["oom_kill"] and row[1:]), None)
+
+
 def _stalled_share(text: str) -> float | None:
     """Return the "some avg10" of a pressure file as a share."""
     for line in text.splitlines():

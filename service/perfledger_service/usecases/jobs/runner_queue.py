@@ -34,13 +34,15 @@ from perfledger_service.store.jobs.runners import record_runner, served_classes
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.jobs.answer_check import check_answer
 from perfledger_service.usecases.jobs.budget import budget_problem
+from perfledger_service.usecases.jobs.lost_leases import is_given_up
 from perfledger_service.usecases.jobs.quarantine_waits import excluded_devices, explain_waits
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.values.service_views.device_views import Quarantine
 
 MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
 MAX_LISTED_JOBS = 200
-# Then a job is failed: what ended so many runners would end the next one, too.
+# Then a job is failed that its runners could not do. One whose runners were lost is failed not
+# before, and only if that is due to the job.
 MAX_ATTEMPTS = 5
 # Doubled with each attempt, so that a job that fails at once does not keep a runner busy.
 RETRY_AFTER = timedelta(minutes=1)
@@ -302,9 +304,12 @@ def _open_jobs(session: Session, project: Project) -> list[StoredRunnerJob]:
 def _without_lost_lease(
     session: Session, job: StoredRunnerJob, *, now: datetime
 ) -> StoredRunnerJob:
-    """Fail a job whose last runner is lost, too; return the job."""
-    is_lost = _is_lost(job, now=now)
-    if not is_lost or job.attempts < MAX_ATTEMPTS:
+    """Fail a job that its runners are lost by; return the job."""
+    if not _is_lost(job, now=now):
+        return job
+    newest = newest_runner_jobs(session, job.project_id, limit=MAX_LISTED_JOBS)
+    done = [one.attempts for one in newest if one.state is RunnerJobState.DONE]
+    if not is_given_up(job.attempts, done, min_attempts=MAX_ATTEMPTS):
         return job
     reason = f"{job.attempts} runners took it and never reported back, the last one {job.runner}"
     state = RunnerJobState.FAILED

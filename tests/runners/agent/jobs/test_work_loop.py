@@ -8,7 +8,7 @@ import pytest
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.jobs.commits import JobRefusedError
 from perfledger_runners.jobs.slot import open_slot
-from perfledger_runners.jobs.work_loop import MAX_STARTS, Drain, JobRunner, RunnerOptions
+from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
 from perfledger_runners.launchers.launcher import (
     LauncherError,
     SubmissionState,
@@ -148,15 +148,59 @@ def test_what_cannot_be_checked_out_is_failed(runner, queue, job_document, error
     assert (word, message["reason"], message["is_final"]) == ("fail", str(error), is_final)
 
 
+def begin_often(slot, job_id, *, times):
+    """Leave a job as a runner that died each time, after 20 others in which it did not."""
+    for number in range(20):
+        slot.begin(f"other {number}")
+        slot.clear()
+    return [slot.begin(job_id) for _ in range(times)]
+
+
 def test_a_job_that_ends_its_runner_again_and_again_is_left_to_none(runner, queue, job_document):
-    for _ in range(MAX_STARTS):
-        runner.slot.begin(job_document["id"])
+    begin_often(runner.slot, job_document["id"], times=4)
     queue.jobs.append(job_document)
     runner.run()
 
     ((word, message),) = ends(queue)
     assert (word, message["is_final"]) == ("fail", True)
-    assert "ended this runner each time" in message["reason"]
+    assert message["reason"].startswith("it ended this runner each of the 4 times that it ran;")
+
+
+def test_a_job_goes_on_whose_runner_is_killed_as_often_in_other_jobs(runner, queue, job_document):
+    for number in range(20):
+        for _ in range(2):
+            runner.slot.begin(f"other {number}")
+        runner.slot.clear()
+    for _ in range(10):
+        runner.slot.begin(job_document["id"])
+    queue.jobs.append(job_document)
+    runner.run()
+
+    assert queue.paths == ["take", "result", "take"]
+
+
+def test_a_job_in_which_memory_ran_out_each_time_is_left_to_none(runner, queue, job_document):
+    for kills in range(3):
+        runner.slot.begin(job_document["id"], memory_kills=kills)
+    runner.values["memory_kills"] = lambda: 3
+    queue.jobs.append(job_document)
+    runner.run()
+
+    ((word, message),) = ends(queue)
+    assert (word, message["is_final"]) == ("fail", True)
+    assert "memory ran out in 3 of them" in message["reason"]
+
+
+def test_a_service_that_is_absent_at_the_end_of_a_job_is_no_death(
+    runner, queue, job_document, monkeypatch
+):
+    monkeypatch.setattr("perfledger_runners.bundles.upload.MAX_ATTEMPTS", 1)
+    queue.jobs.append(job_document)
+    queue.statuses += [0, *["absent"] * 4]
+    runner.run()
+
+    assert sum(each.deaths for each in runner.slot.earlier_starts()) == 0
+    assert not any("ended this runner" in line for line in runner.lines)
 
 
 def test_a_runner_that_drains_ends_its_job_and_takes_no_other(runner, queue, job_document):
@@ -234,9 +278,7 @@ class Cluster:
 
 
 def test_a_runner_that_was_killed_finds_what_it_submitted(runner, queue, job_document):
-    state = runner.slot.begin(job_document["id"])
-    for _ in range(MAX_STARTS + 1):
-        runner.slot.begin(job_document["id"])
+    state, *_ = begin_often(runner.slot, job_document["id"], times=5)
     runner.values["launcher"] = cluster = Cluster(
         SubmissionStatus(state=SubmissionState.ENDED, exit_status=0)
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_runners.machine.memory_state import MemoryState, read_memory
+from perfledger_runners.machine.memory_state import MemoryState, count_memory_kills, read_memory
 
 MEMINFO = "MemTotal:       8000 kB\nMemFree:  9 kB\nMemAvailable:   2000 kB\n"
 PRESSURE = "some avg10={} avg60=1.16 avg300=0.86 total=166\nfull avg10=99.00 avg60=0 total=6\n"
@@ -43,3 +43,11 @@ def test_more_available_than_there_is_in_all_is_all(kernel):
     files = kernel({"proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 2000 kB\n"})
 
     assert read_memory(files).available_share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "kills"),
+    [("pgfault 7\noom_kill 2\n", 2), ("oom_kill", None), ("oom_kill x", None), ("", None)],
+)
+def test_programs_that_were_ended_for_want_of_memory_are_counted(kernel, text, kills):
+    assert count_memory_kills(kernel({"proc/vmstat": text})) == kills

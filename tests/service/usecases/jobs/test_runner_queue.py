@@ -34,6 +34,7 @@ from tests.tries import tries
 
 CPU = "cpu:Test CPU:1"
 LEASE = timedelta(seconds=120)
+MAX_LOST_RUNNERS = 9  # where no other job says how often runners are lost
 BOX = JobRequest(runner="box", machine_classes=(CPU,), lease="1" * 32, lease_s=120.0)
 OTHER = replace(BOX, runner="other", lease="2" * 32)
 FOUR = replace(BOX, machine_classes=("cpu:Test CPU:1", "cuda:H100:4", "cuda:H100:8"))
@@ -132,16 +133,42 @@ def test_a_late_runner_keeps_a_job_that_nobody_else_has(any_engine, project, que
     assert renewed.lease_expires_at == late + LEASE
 
 
-def test_a_job_that_loses_every_runner_is_failed(any_engine, project, queued, now):
-    queued()
-    for attempt in range(MAX_ATTEMPTS):
-        at = now + attempt * LEASE
-        assert take_job(any_engine, project, replace(BOX, lease=f"{attempt:032x}"), now=at)
+def lose_runners(engine, project, *, times, begun_at):
+    """Let runners take the first job that there is, one after the other; none reports back."""
+    for attempt in range(times):
+        at = begun_at + attempt * LEASE
+        assert take_job(engine, project, replace(BOX, lease=f"{attempt + 7:032x}"), now=at)
+    return begun_at + times * LEASE
 
-    assert take_job(any_engine, project, OTHER, now=now + MAX_ATTEMPTS * LEASE) is None
-    (job,) = jobs_of_project(any_engine, project)
-    assert job.state is RunnerJobState.FAILED
-    assert "5 runners took it" in job.reason
+
+@pytest.mark.parametrize("case", [(0, MAX_LOST_RUNNERS), (20, MAX_ATTEMPTS)])
+def test_a_job_that_loses_every_runner_is_failed(any_engine, project, queued, now, case):
+    others, times = case
+    for number in range(others):
+        done = queued(key=f"done {number}")
+        take_job(any_engine, project, BOX, now=now)
+        finish_without_bundle(any_engine, project, done.id, BOX.lease, reason="", now=now)
+    job = queued(key="lost")
+    late = lose_runners(any_engine, project, times=times, begun_at=now)
+
+    assert take_job(any_engine, project, OTHER, now=late) is None
+    (lost,) = [each for each in jobs_of_project(any_engine, project) if each.id == job.id]
+    assert lost.state is RunnerJobState.FAILED
+    assert f"{times} runners took it" in lost.reason
+
+
+def test_a_job_whose_runners_are_lost_as_often_in_other_jobs_is_taken_again(
+    any_engine, project, queued, now
+):
+    for number in range(3):
+        done = queued(key=f"done {number}")
+        now = lose_runners(any_engine, project, times=4, begun_at=now)
+        take_job(any_engine, project, BOX, now=now)
+        finish_without_bundle(any_engine, project, done.id, BOX.lease, reason="", now=now)
+    queued(key="lost")
+    late = lose_runners(any_engine, project, times=MAX_LOST_RUNNERS, begun_at=now)
+
+    assert take_job(any_engine, project, OTHER, now=late) is not None
 
 
 def test_a_failed_job_is_tried_again_later_and_with_longer_waits(any_engine, project, queued, now):
@@ -284,4 +311,4 @@ def test_at_most_one_lease_is_ever_good(migrated_file, open_shared, steps):
                 if act(engine, project, job_id, "renew", f"{other:032x}", at=now)
             ]
             assert holders == [runner] if is_held else len(holders) <= 1
-            assert 0 <= jobs_of_project(engine, project)[0].attempts <= MAX_ATTEMPTS
+            assert 0 <= jobs_of_project(engine, project)[0].attempts <= MAX_LOST_RUNNERS
