@@ -43,12 +43,18 @@ ONLY_COLLECTIVES = (
     "the file has collectives and nothing else: whether compute hides them, and what the devices "
     "do between them, is unknown"
 )
+STUB = (
+    "the last step marker is left out: it holds next to no calls, like the one that prof.step() "
+    "opens after the last step"
+)
 LENT_STEPS = "processes without step markers have the steps of the one with most"
 STEPS_OVERLAP = (
     "steps overlap on one thread, so the clock went back, or the file joins processes of the same "
     "number: give one file per process"
 )
 
+# Of the calls in a typical step: the profiler's end cuts a marker off before its step began.
+MAX_STUB_CALLS = 0.1
 # Of the shorter of two steps: rounding makes neighbours overlap by a microsecond.
 MAX_OVERLAP = 0.1
 # With less of the steps covered, the host's calls say nothing of most of them.
@@ -64,6 +70,8 @@ MIN_KERNELS = 2
 _MS = 1e6
 # torch.profiler's own marker, and common names of ranges: "step 3", "Iteration_12", "batch".
 _MARKER = re.compile(r"ProfilerStep#(\d+)")
+# The profiler's end waits for the device, in whatever marker is open.
+_WAIT = re.compile(r"(?i)synchronize")
 _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|batch)[ _:#]*(\d*)")
 
 
@@ -77,6 +85,11 @@ class StepMarkers:
     spans: TimeSegments
     names: IntArray
     numbers: tuple[int, ...]
+
+    def without_last(self) -> "StepMarkers":
+        """Return all but the last marker."""
+        spans = self.spans.where(self.spans.owner < self.spans.owner.size - 1)
+        return StepMarkers(spans=spans, names=self.names[:-1], numbers=self.numbers[:-1])
 
     def numbers_of(self, windows: TimeSegments) -> tuple[int, ...]:
         """Return the numbers of the markers that own the windows."""
@@ -141,6 +154,8 @@ def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = N
     main = _main_lane(trace, is_marker)
     markers = _markers(trace, np.flatnonzero(is_marker & (trace.lane == main)))
     notes: tuple[str, ...] = ()
+    if _ends_with_stub(trace, markers.spans, main, is_marker):
+        markers, notes = markers.without_last(), (STUB,)
     if lent is not None and not markers.names.size:
         markers, notes = lent.markers, (LENT_STEPS,)
     timing = time_on_device(trace, launched_by, markers.spans, markers.names)
@@ -281,6 +296,20 @@ def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
     names = [by_end[end] for end in to_list(spans.end_ns)]
     numbers = [_number(trace.names[name], place) for place, name in enumerate(names)]
     return StepMarkers(spans=spans, names=np.array(names, dtype=np.int64), numbers=tuple(numbers))
+
+
+def _ends_with_stub(trace: Trace, spans: TimeSegments, main: int, is_marker: BoolArray) -> bool:
+    """Return whether the last marker holds next to none of the calls that the others hold.
+
+    Waits do not count. Where the others hold no calls either, nobody knows.
+    """
+    if spans.owner.size <= 1:
+        return False
+    is_wait = trace.find_by_name([_WAIT.search(name) is not None for name in trace.names])
+    is_call = trace.is_on_host & (trace.lane == main) & ~is_marker & ~is_wait
+    step = spans.at(trace.start_ns[is_call])
+    calls = np.bincount(step[step != NO_CALL], minlength=spans.owner.size)
+    return bool(calls[-1] < MAX_STUB_CALLS * np.median(calls[:-1]))
 
 
 def _check_order(starts: Sequence[int], ends: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from perfledger_profiles.timeline.step_windows import (
     LENT_STEPS,
     NO_STEPS,
     ONLY_COLLECTIVES,
+    STUB,
     is_host_known,
     iterations_of,
     period_of,
@@ -34,6 +35,40 @@ def test_the_numbers_are_those_of_the_markers_that_are_kept(trace):
 
     assert (steps.numbers, lengths(steps)) == ((9, 10), [10_000, 11_000])
     assert len(steps.notes) == 1
+
+
+def marked(trace, lengths, *, last_calls):
+    """Return the trace with markers of these lengths; all but the last hold five operators."""
+    begin = 0
+    for number, length in enumerate(lengths):
+        trace.step(number, begin, length)
+        is_last = number == len(lengths) - 1
+        for call in last_calls if is_last else ("aten::mm",) * 5:
+            trace.add(call, begin + 1, 1, cat="cpu_op" if "::" in call else "cuda_runtime")
+        begin += length
+    return trace
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 20])
+@pytest.mark.parametrize("stub_calls", [(), ("cudaDeviceSynchronize",)])
+def test_the_marker_that_the_profilers_end_cuts_off_is_no_step(trace, count, stub_calls):
+    steps = found(marked(trace, [10_000] * count + [60], last_calls=stub_calls).columns())
+
+    assert lengths(steps) == [10_000_000] * (count - (count > 2))
+    assert steps.notes == (STUB,)
+
+
+def test_a_short_last_step_with_its_calls_is_one(trace):
+    columns = marked(trace, [10_000] * 4 + [60], last_calls=("aten::mm",) * 5).columns()
+
+    assert (lengths(found(columns))[-1], found(columns).notes) == (60_000, ())
+
+
+def test_where_no_step_holds_calls_the_last_one_is_kept(trace):
+    for number in range(4):
+        trace.step(number, 100 * number, 100 if number < 3 else 1)
+
+    assert lengths(found(trace.columns())) == [100_000, 100_000, 1_000]
 
 
 def test_the_thread_with_the_most_steps_takes_them(trace):
