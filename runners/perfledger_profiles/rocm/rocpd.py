@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from perfledger.profile import Profile, ProfiledDevice
@@ -28,7 +29,8 @@ _ENDS = ("src_agent_id", "dst_agent_id")
 _GRID = ("grid_size_x", "grid_size_y", "grid_size_z")
 _GROUP = ("workgroup_size_x", "workgroup_size_y", "workgroup_size_z")
 
-_Agents = Mapping[object, tuple[int, str]]
+# By the suffix of their tables, which names the process, and their id.
+_Agents = Mapping[tuple[str, object], tuple[int, str]]
 
 
 def read_rocpd(
@@ -50,7 +52,8 @@ def read_rocpd_trace(path: Path) -> Trace:
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         msg = f"{path.name} cannot be read as a rocpd database: {error}"
         raise ProfileError(msg) from error
-    return rocm_trace(calls, devices=[ProfiledDevice(name=name) for _, name in agents.values()])
+    models = dict(agents.values())
+    return rocm_trace(calls, devices=[ProfiledDevice(name=models[one]) for one in sorted(models)])
 
 
 def _tables(connection: sqlite3.Connection, prefix: str) -> list[str]:
@@ -72,42 +75,46 @@ def _dispatches(
         raise ProfileError(msg)
     read = 0
     for table in tables:
-        names = dict(_names(connection, table.removeprefix(_DISPATCHES)))
+        process = table.removeprefix(_DISPATCHES)
+        names = dict(_names(connection, process))
         columns = ("kernel_id", "agent_id", "queue_id", *_TIMES, *_GRID, *_GROUP)
         for kernel, agent, queue, *numbers in _rows(connection, table, columns):
             read += 1
             check_count(read)
             start, end, *sides = map(_number, numbers)
-            yield kernel_call(
+            call = kernel_call(
                 names.get(kernel, "(unknown kernel)"),
                 (start, end),
-                device=_device(agent, agents),
+                device=_device(process, agent, agents),
                 queue=max(_number(queue), 0),
                 grid=(sides[0], sides[1], sides[2]),
                 workgroup=(sides[3], sides[4], sides[5]),
             )
+            yield replace(call, owner=clean_name(process))
 
 
 def _copies(connection: sqlite3.Connection, agents: _Agents) -> Iterator[TimelineCall]:
     """Yield the copies from or to a GPU, on the source unless that is the host."""
     read = 0
     for table in _tables(connection, _COPIES):
+        process = table.removeprefix(_COPIES)
         for source, target, *numbers in _rows(connection, table, (*_ENDS, *_TIMES, "size")):
             read += 1
             check_count(read)
             start, end, size = map(_number, numbers)
-            is_from, is_to = source in agents, target in agents
+            is_from, is_to = (process, source) in agents, (process, target) in agents
             if not (is_from or is_to):
                 continue
             direction = f"{'D' if is_from else 'H'}to{'D' if is_to else 'H'}"
             if is_from and is_to and source != target:
                 direction = "PtoP"
-            yield copy_call(
+            call = copy_call(
                 f"Memcpy {direction}",
                 (start, end),
-                device=_device(source if is_from else target, agents),
+                device=_device(process, source if is_from else target, agents),
                 moved_bytes=size,
             )
+            yield replace(call, owner=clean_name(process))
 
 
 def _rows(
@@ -124,9 +131,10 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value <= MAX_COUNT else UNKNOWN
 
 
-def _device(agent: object, agents: _Agents) -> int | str:
+def _device(process: str, agent: object, agents: _Agents) -> int | str:
     """Return the number of a GPU; one that the file does not list keeps its agent's."""
-    return agents[agent][0] if agent in agents else clean_name(f"agent {agent}")
+    known = agents.get((process, agent))
+    return known[0] if known is not None else clean_name(f"agent {agent}")
 
 
 def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object, str]]:
@@ -141,11 +149,17 @@ def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object
                 yield number, text
 
 
-def _agents(connection: sqlite3.Connection) -> Iterator[tuple[object, tuple[int, str]]]:
-    """Yield the GPUs by the ids of their agents: the number of each, and its model."""
-    place = 0
+def _agents(
+    connection: sqlite3.Connection,
+) -> Iterator[tuple[tuple[str, object], tuple[int, str]]]:
+    """Yield the GPUs by process and id of their agents: the number of each, and its model.
+
+    Processes number the agents of their machine alike, so one id is one number.
+    """
+    places: dict[object, int] = {}
     for table in _tables(connection, _AGENTS):
+        process = table.removeprefix(_AGENTS)
         for number, kind, name in _rows(connection, table, ("id", "type", "product_name")):
             if kind == _GPU:
-                yield number, (place, clean_name(name) if isinstance(name, str) else "")
-                place += 1
+                place = places.setdefault(number, len(places))
+                yield (process, number), (place, clean_name(name) if isinstance(name, str) else "")

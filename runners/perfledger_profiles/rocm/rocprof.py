@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfledger.profile import Kernel, Profile
 from perfledger.records import Side
@@ -37,6 +37,8 @@ _ENDS = ("endtimestamp", "stoptimestamp", "endns")
 _DEVICES = ("agentid", "gpuid")
 _QUEUES = ("queueid", "streamid")
 _AGENTS = ("sourceagentid", "destinationagentid")
+# A table joined from several processes' databases (rocpd convert), and rocprof 2.
+_PROCESSES = ("guid", "pid")
 _TOTAL = "totaldurationns"
 _COPY = "MEMORY_COPY_"
 _DIRECTIONS = {
@@ -149,12 +151,13 @@ def _call(row: _Row) -> TimelineCall | None:
     if start is None or end is None:
         return None
     direction = _DIRECTIONS.get(row.get("direction", "").removeprefix(_COPY))
+    owner = clean_name(_text(row, _PROCESSES)) or None
     if direction is not None:
-        return _copy(row, direction, (start, end))
+        return replace(_copy(row, direction, (start, end)), owner=owner)
     name = _text(row, _NAMES)
     if not name:
         return None
-    return kernel_call(
+    call = kernel_call(
         name,
         (start, end),
         device=_agent(_text(row, _DEVICES)),
@@ -162,6 +165,7 @@ def _call(row: _Row) -> TimelineCall | None:
         grid=_size(row, "gridsize", "grd"),
         workgroup=_size(row, "workgroupsize", "wgr"),
     )
+    return replace(call, owner=owner)
 
 
 def _copy(row: _Row, direction: str, times_ns: tuple[int, int]) -> TimelineCall:

@@ -16,7 +16,13 @@ from perfledger_profiles.rocm.dispatches import (
     rocm_trace,
 )
 from perfledger_profiles.rocm.timeline_calls import TimelineCall
-from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, CallKind, Trace
+from perfledger_profiles.timeline.trace import (
+    LAST_ON_DEVICE,
+    MAX_COUNT,
+    UNKNOWN,
+    CallKind,
+    Trace,
+)
 
 NO_RECORDS = (
     "this file has no dispatches, copies or calls of HIP, which rocprofv3 --att leaves out: record "
@@ -137,9 +143,10 @@ def read_rocprof_json(data: bytes) -> Trace:
         raise ProfileError(NO_RECORDS)
     check_count(count)
     places = _devices(document)
-    calls = [call for process in document.processes for call in _calls(process, places)]
-    if len(document.processes) > 1:  # each counts its calls from 1: the numbers link nothing
-        calls = [replace(call, correlation=UNKNOWN) for call in calls]
+    if len(document.processes) == 1:
+        calls = list(_calls(document.processes[0], places))
+    else:
+        calls = list(_calls_of_several(document, places))
     return rocm_trace(calls, devices=tuple(_facts(document, places)))
 
 
@@ -167,6 +174,22 @@ def _facts(document: _Document, places: Mapping[int, int]) -> Iterator[ProfiledD
             name=clean_name(agent.product_name),
             multiprocessors=agent.cu_count if agent.cu_count > 0 else None,
         )
+
+
+def _calls_of_several(document: _Document, places: Mapping[int, int]) -> Iterator[TimelineCall]:
+    """Yield the calls of several processes, which may drive devices of the same number.
+
+    Each counts its calls from 1: the numbers link nothing. In containers all may have one number.
+    """
+    for place, process in enumerate(document.processes):
+        for call in _calls(process, places):
+            is_device = call.kind <= LAST_ON_DEVICE
+            yield replace(
+                call,
+                correlation=UNKNOWN,
+                owner=place,
+                process=call.process if is_device else place,
+            )
 
 
 def _calls(process: _Process, places: Mapping[int, int]) -> Iterator[TimelineCall]:

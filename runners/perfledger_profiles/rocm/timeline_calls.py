@@ -26,7 +26,8 @@ class TimelineCall:
     """One call on a device or on the host; times are nanoseconds on any clock.
 
     `process` and `thread` are as in TraceLane: a device and its stream, or a process and its
-    thread. `correlation` is positive where it links a call of the host with its work.
+    thread. `correlation` is positive where it links a call of the host with its work. `owner` is
+    the process that a device's work is of, if the file says it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class TimelineCall:
     correlation: int = UNKNOWN
     launch: LaunchConfiguration | None = None
     bytes: int = UNKNOWN
+    owner: int | str | None = None
 
     @property
     def is_sound(self) -> bool:
@@ -48,7 +50,12 @@ class TimelineCall:
     def lane(self) -> TraceLane:
         """Return where the call ran."""
         is_device = self.kind <= LAST_ON_DEVICE
-        return TraceLane(process=self.process, thread=self.thread, is_device=is_device)
+        return TraceLane(
+            process=self.process,
+            thread=self.thread,
+            is_device=is_device,
+            owner=self.owner if is_device else None,
+        )
 
 
 def trace_of_calls(

@@ -17,6 +17,21 @@ MIN_WORK_SHARE = 0.01
 MAX_DEVICES = 1024
 LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
 
+SHARED = (
+    "the file joins processes that drive a device of the same number, and does not say whose its "
+    "work is: give one file per process"
+)
+SOME_UNLINKED = (
+    "{} of {} calls on devices that several processes drive are left out: no launch says whose "
+    "they are"
+)
+# Links of a joined file that are wrong by chance, and a rank's few bytes on another one's device.
+MIN_SHARED = 0.01
+# More work whose process is unknown would be missing in the steps.
+MAX_UNLINKED = 0.02
+
+_GRAPH = "GraphLaunch"
+
 Number = int | str
 _Key = tuple[Number, Number | None]
 
@@ -43,6 +58,50 @@ class DeviceScope:
     def limit(self, trace: Trace) -> Trace:
         """Return the trace with all other calls left out, but kept at their places."""
         return replace(trace, kind=np.where(self.calls, trace.kind, CallKind.LEFT_OUT))
+
+
+def with_owners(trace: Trace, launched_by: IntArray) -> Trace:
+    """Return the trace with a stream per process where several drive a device of one number.
+
+    A joined file of torch.profiler has the work of each rank's "device 0" on the same streams, but
+    the processes of their launches differ. `launched_by` has shape (n,), see `launches_of`.
+    Raises ProfileError where that does not say whose work it is.
+    """
+    hosts = _host_processes(trace)
+    if len(hosts) <= 1 or any(lane.owner is not None for lane in trace.lanes):
+        return trace
+    place = {process: number for number, process in enumerate(hosts)}
+    host_of_lane = np.array(
+        [NO_CALL if lane.is_device else place.get(lane.process, NO_CALL) for lane in trace.lanes],
+        dtype=np.int64,
+    )
+    launcher = np.where(launched_by == NO_CALL, NO_CALL, host_of_lane[trace.lane[launched_by]])
+    is_shared = _shared_lanes(trace, launcher, hosts)
+    _check_links(trace, launched_by, host_of_lane, is_shared)
+    if not is_shared.any():
+        return trace
+    mine = trace.is_device_work & is_shared[trace.lane]
+    # Each shared stream is repeated for every process; calls without one keep the first lane.
+    calls = np.flatnonzero(mine & (launcher != NO_CALL))
+    keys, number = np.unique(trace.lane[calls] * len(hosts) + launcher[calls], return_inverse=True)
+    lane = trace.lane.copy()
+    lane[calls] = len(trace.lanes) + number
+    lanes = [
+        replace(trace.lanes[key // len(hosts)], owner=hosts[key % len(hosts)])
+        for key in to_list(keys)
+    ]
+    lost = is_shared[trace.lane] & (lane < len(trace.lanes))
+    unlinked = int(np.count_nonzero(lost & mine))
+    return replace(
+        trace,
+        lane=lane,
+        lanes=(*trace.lanes, *lanes),
+        kind=np.where(lost, CallKind.LEFT_OUT, trace.kind),
+        notes=(
+            *trace.notes,
+            *([SOME_UNLINKED.format(unlinked, np.count_nonzero(mine))] if unlinked else []),
+        ),
+    )
 
 
 def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
@@ -105,10 +164,13 @@ def _processes(
     trace: Trace, launched_by: IntArray, lanes: Sequence[int]
 ) -> Mapping[int, Number | None]:
     """Return the process that drives each stream: as recorded, else the one that launches most."""
-    hosts = {trace.lanes[lane].process for lane in to_list(np.unique(trace.lane[trace.is_on_host]))}
+    hosts = _host_processes(trace)
+    used = {lane: trace.lanes[lane] for lane in lanes}
+    owners = {number: lane.owner for number, lane in used.items()}
+    if len(set(owners.values())) > 1 and None not in owners.values():
+        return owners
     if len(hosts) <= 1:
         return dict.fromkeys(lanes, next(iter(hosts), None))
-    used = {lane: trace.lanes[lane] for lane in lanes}
     if all(lane.process in hosts for lane in used.values()):  # a file joined from several
         return {number: lane.process for number, lane in used.items()}
     launchers = _launchers(trace, launched_by)
@@ -116,6 +178,64 @@ def _processes(
         number: lane.owner if lane.owner in hosts else launchers.get(lane.process)
         for number, lane in used.items()
     }
+
+
+def _host_processes(trace: Trace) -> tuple[Number, ...]:
+    """Return the processes with calls on the host."""
+    lanes = np.flatnonzero(np.bincount(trace.lane[trace.is_on_host], minlength=len(trace.lanes)))
+    return tuple(dict.fromkeys(trace.lanes[lane].process for lane in to_list(lanes)))
+
+
+def _shared_lanes(trace: Trace, launcher: IntArray, hosts: Sequence[Number]) -> BoolArray:
+    """Return the streams of devices that several processes launch on, each a notable share.
+
+    A device that has a process's number is that process's own.
+    """
+    places: dict[Number, int] = {}
+    device_of_lane = np.array(
+        [places.setdefault(lane.process, len(places)) for lane in trace.lanes], dtype=np.int64
+    )
+    work = np.flatnonzero(trace.is_device_work & (launcher != NO_CALL))
+    pairs = device_of_lane[trace.lane[work]] * len(hosts) + launcher[work]
+    launched = np.bincount(pairs, minlength=len(places) * len(hosts)).reshape(-1, len(hosts))
+    is_notable = launched > MIN_SHARED * launched.sum(axis=1, keepdims=True)
+    is_shared = is_notable.sum(axis=1) > 1
+    return np.array(
+        [
+            lane.is_device and lane.process not in hosts and bool(is_shared[place])
+            for lane, place in zip(trace.lanes, to_list(device_of_lane), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _check_links(
+    trace: Trace, launched_by: IntArray, host_of_lane: IntArray, is_shared: BoolArray
+) -> None:
+    """Raise ProfileError if the launches do not say whose too much work is.
+
+    Processes number their launches alike: where two have launched by one number, work of that
+    number may be of either. On a device of one process only a graph has several kernels of one.
+    """
+    launches = np.flatnonzero(trace.is_on_host & (trace.correlation > 0))
+    pairs = np.stack([trace.correlation[launches], host_of_lane[trace.lane[launches]]])
+    numbers, processes = np.unique(np.unique(pairs, axis=1)[0], return_counts=True)
+    is_work = trace.is_device_work
+    is_of_either = is_work & np.isin(trace.correlation, numbers[processes > 1])
+    unlinked = is_work & (launched_by == NO_CALL)
+    on_shared = is_shared[trace.lane] & is_work
+    is_graph = trace.find_by_name([_GRAPH in name for name in trace.names])[launched_by]
+    places = {lane.process: place for place, lane in enumerate(trace.lanes)}
+    device = np.array([places[lane.process] for lane in trace.lanes], dtype=np.int64)[trace.lane]
+    alone = np.flatnonzero(is_of_either & ~on_shared & ~is_graph)
+    keys = np.stack([device[alone], trace.correlation[alone]])
+    _, place, repeats = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    repeated = int(np.count_nonzero(repeats[place.reshape(-1)] > 1))
+    unknown = np.count_nonzero(on_shared & (is_of_either | unlinked))
+    if unknown > MAX_UNLINKED * np.count_nonzero(
+        on_shared
+    ) or repeated > MAX_UNLINKED * np.count_nonzero(is_work):
+        raise ProfileError(SHARED)
 
 
 def _launchers(trace: Trace, launched_by: IntArray) -> Mapping[Number, Number]:

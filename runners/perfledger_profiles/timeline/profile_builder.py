@@ -43,6 +43,7 @@ from perfledger_profiles.timeline.device_scopes import (
     DeviceScope,
     chosen_scopes,
     scopes_of,
+    with_owners,
     without_little_work,
 )
 from perfledger_profiles.timeline.device_steps import device_step, mean_readings, note_on_devices
@@ -104,6 +105,7 @@ def build_profile(
     Raises ProfileError when there is no step with a length, and if nothing is of the choice.
     """
     launched_by = launches_of(trace)
+    trace = with_owners(trace, launched_by)
     parts, notes = _parts(trace, launched_by, choice)
     threads = nest_threads(trace, ~step_markers(trace))
     labels = label_calls(trace, threads, launched_by)

@@ -55,7 +55,7 @@ class TraceLane:
     process: int | str
     thread: int | str
     is_device: bool
-    owner: int | None = None  # the process that a stream works for, where the file says it
+    owner: int | str | None = None  # the process that a stream works for, where the file says it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,22 @@ def test_dispatches_have_their_kernels_and_their_device(database):
     assert profile.reading("gpu_busy") == 1.0
 
 
+def test_processes_of_one_database_have_devices_of_their_own(database):
+    path = database()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SCHEMA.replace(PROCESS, "_other"))
+        connection.execute("INSERT INTO rocpd_info_agent_other VALUES (4, 'GPU', 'MI300X')")
+        row = (1, 4, 1, 3000, 4000, 64, 1, 1, 128, 1, 1)
+        marks = ",".join("?" * 11)
+        connection.execute(f"INSERT INTO rocpd_kernel_dispatch_other VALUES ({marks})", row)
+        connection.commit()
+
+    assert {one.name: one.step_seconds for one in read(path).devices} == {
+        "device 0 of rank 0": pytest.approx(4e-6),
+        "device 0 of rank 1": pytest.approx(1e-6),
+    }
+
+
 def test_the_sides_of_a_launch_are_in_their_order(database):
     """AMD counts the grid in work items: blocks are the grid over the group."""
     row = (1, 4, 1, 1000, 3000, 64, 2, 3, 64 * 5, 2 * 7, 3 * 11)

@@ -44,6 +44,23 @@ def read(text, **options):
     return read_rocprof(data, workload="m:f", side=Side.HEAD, **options)
 
 
+JOINED = """"Guid","Kind","Agent_Id","Queue_Id","Kernel_Name","Start_Timestamp","End_Timestamp"
+"aa","KERNEL_DISPATCH","Agent 4",1,"Cijk_Ailk_Bljk_SB_MT64x64x16",1000,2000
+"bb","KERNEL_DISPATCH","Agent 4",1,"ncclDevKernel_Generic(args)",1000,2000
+"aa","KERNEL_DISPATCH","Agent 4",1,"ncclDevKernel_Generic(args)",2000,3000
+"bb","KERNEL_DISPATCH","Agent 4",1,"Cijk_Ailk_Bljk_SB_MT64x64x16",2000,3000
+"""
+
+
+@pytest.mark.parametrize("text", [JOINED, JOINED.replace("Guid", "PID")])
+def test_processes_of_a_joined_table_have_devices_of_their_own(text):
+    profile = read(text)
+
+    assert [one.name for one in profile.devices] == ["device 4 of rank 0", "device 4 of rank 1"]
+    assert profile.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(1e-6)
+    assert profile.reading("comm_overlap") == 0.0
+
+
 def test_version_3_lists_dispatches():
     profile = read(V3)
 

@@ -67,6 +67,21 @@ def test_each_device_has_a_step_of_its_own():
         read(text, choice=DeviceChoice(device=7))
 
 
+@pytest.mark.parametrize("number", [7, 8])
+def test_devices_of_one_number_are_told_apart_by_their_process(number):
+    first = json.loads(document(dispatch(8, 0, 1000)))
+    (other,) = json.loads(document(dispatch(8, 500, 1000)))["rocprofiler-sdk-tool"]
+    other["metadata"]["pid"] = number  # in containers all processes may have one number
+    first["rocprofiler-sdk-tool"].append(other)
+
+    profile = read(json.dumps(first))
+
+    assert {one.name: one.step_seconds for one in profile.devices} == {
+        "device 0 of rank 0": pytest.approx(1e-6),
+        "device 0 of rank 1": pytest.approx(0.5e-6),
+    }
+
+
 def hip_call(operation, start, end, correlation):
     return {
         "kind": 1,

@@ -1,12 +1,15 @@
 import pytest
 
+from perfledger.profile import Bucket
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline import device_scopes
 from perfledger_profiles.timeline.device_scopes import (
     LITTLE_WORK,
+    SOME_UNLINKED,
     chosen_scopes,
     scopes_of,
+    with_owners,
     without_little_work,
 )
 from perfledger_profiles.timeline.launch_links import launches_of
@@ -45,6 +48,59 @@ def test_a_device_belongs_to_the_process_that_launches_most_of_its_work(trace):
     work(work(trace, 4, correlation=5, process=20), 3, correlation=6, process=30)
 
     assert keys(scopes(trace)) == [(3, 30, 0), (4, 20, 1)]
+
+
+def with_same_device(trace, *, numbers=(0, 100), unlinked=0):
+    """Return the trace of two ranks, each of which calls its GPU device 0."""
+    for place, process in enumerate([20, 30]):
+        for count in range(50):
+            name = ("gemm", "ncclDevKernel_AllReduce")[(count + place) % 2]
+            correlation = numbers[place] + count + 1
+            at = 100 * count
+            trace.add(
+                "cudaLaunchKernel",
+                at,
+                1,
+                cat="cuda_runtime",
+                thread=(process, 1),
+                correlation=correlation,
+            )
+            if count >= unlinked:
+                where = {"cat": "kernel", "thread": (0, 7), "stream": 7}
+                trace.add(name, at + 10, 90, correlation=correlation, **where)
+    for count in range(unlinked):
+        trace.add("gemm", 100 * count, 9, cat="kernel", thread=(0, 7), stream=7)
+    return trace
+
+
+def test_a_device_number_of_two_processes_is_two_devices(trace):
+    profile = with_same_device(trace).read()
+
+    assert [(one.name, one.rank) for one in profile.devices] == [
+        ("device 0 of rank 0", 0),
+        ("device 0 of rank 1", 1),
+    ]
+    # Half of each compute, half of each a collective that nothing hides.
+    shares = [one.seconds(Bucket.COMPUTE) / one.step_seconds for one in profile.devices]
+    assert shares == [pytest.approx(0.5, abs=0.06)] * 2
+    assert profile.reading("comm_overlap") == 0.0
+
+
+def test_work_of_a_shared_device_number_without_a_launch_is_left_out_and_said_so(trace):
+    columns = with_same_device(trace, unlinked=1).columns()
+
+    found = with_owners(columns, launches_of(columns))
+
+    assert found.notes == (SOME_UNLINKED.format(1, 99),)
+    assert keys(scopes_of(found, launches_of(found))) == [(0, 20, 0), (0, 30, 1)]
+
+
+@pytest.mark.parametrize("more", [{"numbers": (0, 0)}, {"unlinked": 5}])
+def test_work_that_may_be_of_either_process_is_refused(trace, more):
+    columns = with_same_device(trace, **more).columns()
+
+    with pytest.raises(ProfileError, match="does not say whose its work is: give one file per"):
+        with_owners(columns, launches_of(columns))
 
 
 def test_in_a_joined_file_a_device_with_a_processs_number_is_its_own(trace):
