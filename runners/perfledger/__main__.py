@@ -4,15 +4,12 @@ All of the harness is imported here, before the user's folder is on the path: a 
 like a module of the standard library or of perfledger is only seen by the user's own code.
 """
 
-import atexit
 import linecache
 import os
 import sys
 from collections.abc import MutableMapping, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 from perfledger.measuring.rank_link import (
     ExchangeKind,
@@ -24,6 +21,7 @@ from perfledger.measuring.rank_link import (
 )
 from perfledger.meters import child_processes, process_memory
 from perfledger.process.commands import SuiteRunner, run_command
+from perfledger.process.forks.isolated_run import leave
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import (
     FD_VARIABLE,
@@ -84,20 +82,6 @@ def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:
     from perfledger.pytest_plugin import run_tests  # noqa: PLC0415 - the user may not have pytest
 
     return run_tests
-
-
-def leave(status: int) -> NoReturn:
-    """Run the registered exit functions and end the process, and those that it left running.
-
-    No object is freed: the interpreter would free every one, which with torch imported takes a
-    second and more in each child of a check.
-    """
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public function
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # closed or replaced
-            stream.flush()
-    child_processes.kill_all()
-    os._exit(status)
 
 
 if __name__ == "__main__":

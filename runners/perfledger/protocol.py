@@ -54,11 +54,12 @@ class MessageType(StrEnum):
     """The kind of a child's message."""
 
     RANK = "rank"  # rank, ranks: the first message of a launched process
-    FACTS = "facts"  # python, frameworks, device, distributions: once, after the user's imports
+    FACTS = "facts"  # LIST: python, frameworks, device, distributions: after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
     NOTE = "note"  # LIST: text: what another tool's benchmarks ask for and do not get
+    NO_FORK = "no_fork"  # reason: nothing is run, because forks would not be independent
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
@@ -119,6 +120,8 @@ class ChildRequest:
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
+    # Each workload runs in a fork of the child; else the agent asks for one workload of a child.
+    is_forking: bool = False
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
     statement: Statement = field(default_factory=Statement)  # of its suite

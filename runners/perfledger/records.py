@@ -29,7 +29,7 @@ class Device(StrEnum):
 
 
 class Framework(StrEnum):
-    """The framework whose arrays a workload uses; workloads of one framework share a process."""
+    """The framework whose arrays a workload uses; forks of one process run those of one."""
 
     TORCH = "torch"
     JAX = "jax"

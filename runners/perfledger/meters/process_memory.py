@@ -3,8 +3,10 @@
 import contextlib
 import ctypes
 import gc
+import re
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from perfledger.meters import child_processes
@@ -14,6 +16,13 @@ STATM = Path("/proc/self/statm")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 OOM_SCORE = Path("/proc/self/oom_score_adj")
 RESET_PEAK = "5"  # proc(5): sets the high-water mark to the current resident size
+MAPS = Path("/proc/self/maps")
+PAGEMAP = Path("/proc/self/pagemap")
+# The last byte of an entry of 8, Documentation/admin-guide/mm/pagemap.rst: bit 7 of it says that
+# the page is in memory, bit 5 that it is a file's, not a private copy.
+ENTRY_BYTES, LAST_BYTE = 8, 7
+IN_FILE = re.compile(rb"[\xa0-\xbf\xe0-\xff]+")
+POPULATE_READ = 22  # MADV_POPULATE_READ, Linux 5.14
 FIRST_TO_KILL = "1000"  # proc(5): the kernel then kills the workload, not the agent
 
 
@@ -56,6 +65,46 @@ def give_back() -> None:
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # glibc has malloc_trim; others do not
         ctypes.CDLL(None).malloc_trim(0)
+
+
+PageRanges = tuple[tuple[int, int], ...]  # address and length in bytes
+
+
+def file_pages(maps: Path = MAPS, pagemap: Path = PAGEMAP) -> PageRanges:
+    """Return the pages of files that are mapped here; none where the system does not tell."""
+    page = resource.getpagesize()
+    ranges: list[tuple[int, int]] = []
+    with contextlib.suppress(OSError, ValueError), pagemap.open("rb", buffering=0) as entries:
+        for start, end in _file_mappings(maps):
+            entries.seek(start // page * ENTRY_BYTES)
+            last_bytes = entries.read((end - start) // page * ENTRY_BYTES)[LAST_BYTE::ENTRY_BYTES]
+            ranges += (
+                (start + run.start() * page, (run.end() - run.start()) * page)
+                for run in IN_FILE.finditer(last_bytes)
+            )
+    return tuple(ranges)
+
+
+def map_pages(ranges: PageRanges) -> None:
+    """Map the pages that the parent of this fork had mapped.
+
+    Linux copies the mappings of a file, and not its pages: code of libraries would not count as
+    resident memory until this process runs it. Before Linux 5.14 it stays so.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        madvise = ctypes.CDLL(None).madvise
+        madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        for start, length in ranges:
+            madvise(start, length, POPULATE_READ)
+
+
+def _file_mappings(maps: Path) -> Iterator[tuple[int, int]]:
+    """Yield the first address and the end of each mapping of a file."""
+    for line in maps.read_text(encoding="utf-8", errors="replace").splitlines():
+        addresses, _, _, _, inode = line.split(maxsplit=5)[:5]
+        if inode != "0":
+            start, end = addresses.split("-")
+            yield int(start, 16), int(end, 16)
 
 
 def mark_for_oom_kill(path: Path = OOM_SCORE) -> None:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from typing import Self, cast
@@ -15,6 +15,7 @@ from perfledger.meters.choice import choose_meter
 from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import join_processes, load_jax
 from perfledger.process.discovery import ImportFailure
+from perfledger.process.forks.obstacle import OpenState
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
@@ -92,6 +93,12 @@ class CommandContext:
     roots: tuple[Path, ...]
     recorder: PackageRecorder
     link: RankLink | None = None  # to the other ranks of a launched workload
+    open_before: OpenState = field(default_factory=OpenState)  # the user's code was imported
+
+    @property
+    def is_forking(self) -> bool:
+        """Return whether each workload runs in a fork; ranks are processes of their own."""
+        return self.request.is_forking and self.link is None
 
 
 def join_framework(context: CommandContext, frameworks: Collection[Framework]) -> None:

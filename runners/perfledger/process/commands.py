@@ -13,7 +13,6 @@ from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reas
 from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
-from perfledger.meters import process_memory
 from perfledger.meters.device import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.process.asv_benchmarks import collect_asv
@@ -31,8 +30,10 @@ from perfledger.process.command_context import (
     turn_of,
 )
 from perfledger.process.discovery import ImportFailure, import_roots
-from perfledger.process.environment_facts import environment_facts
+from perfledger.process.environment_facts import environment_facts, load_frameworks
 from perfledger.process.error_report import print_error
+from perfledger.process.forks.isolated_run import flush_output, run_in_fork
+from perfledger.process.forks.obstacle import fork_obstacle, open_state
 from perfledger.process.load_command import batch_size, run_load_points
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.measure_command import measure_workload
@@ -71,6 +72,7 @@ def run_command(
     `in_pytest` answers a request for tests; None if pytest is not installed. `link` is that of a
     rank of a launched workload.
     """
+    open_before = open_state()
     root = Path(request.root).resolve()
     roots = import_roots(root, request.import_paths)
     os.chdir(root)
@@ -98,6 +100,7 @@ def run_command(
             request.packages, own_folders=own_folders, repository=Path(request.repository)
         ),
         link=link,
+        open_before=open_before,
     )
     match request.suite:
         case BenchmarkSuite.PERFLEDGER:
@@ -172,15 +175,35 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
     join_framework(context, used)
-    context.channel.send(MessageType.FACTS, asdict(environment_facts(used)))
+    load_frameworks(used)
+    obstacle = fork_obstacle(context.open_before) if context.is_forking else ""
+    if obstacle:
+        context.channel.send(MessageType.NO_FORK, {"reason": obstacle})
+        return
     for number, name in enumerate(requested or by_id):
         _wait_until_ready(context, name)
-        context.channel.send(MessageType.STARTED, {"workload": name, "log_bytes": _log_bytes()})
-        event, fields = _answer(context, by_id, name=name, number=number, broken=collected.broken)
-        _flush()
-        context.channel.send(event, {"workload": name, **fields})
-        process_memory.give_back()
+        answer = partial(
+            _answer_workload, context, by_id, name=name, number=number, broken=collected.broken
+        )
+        if context.is_forking:
+            run_in_fork(context.channel, answer)
+        else:
+            answer()
     _wait_until_ready(context, "")
+
+
+def _answer_workload(
+    context: CommandContext,
+    registered: Mapping[str, BoundWorkload],
+    *,
+    name: str,
+    number: int,
+    broken: Sequence[ImportFailure],
+) -> None:
+    context.channel.send(MessageType.STARTED, {"workload": name, "log_bytes": _log_bytes()})
+    event, fields = _answer(context, registered, name=name, number=number, broken=broken)
+    flush_output()
+    context.channel.send(event, {"workload": name, **fields})
 
 
 def _wait_until_ready(context: CommandContext, name: str) -> None:
@@ -199,19 +222,18 @@ def _answer(
     broken: Sequence[ImportFailure],
 ) -> tuple[MessageType, Fields]:
     try:
-        with preserved_state():
-            bound = registered.get(name) or _raise_missing(name, broken)
-            match context.request.command:
-                case Command.PROFILE:
-                    return MessageType.PROFILED, bound.run(partial(_profile, context, number))
-                case Command.COUNT:
-                    return MessageType.COUNTED, bound.run(partial(_count, context))
-                case Command.LOAD:
-                    return MessageType.LOADED, bound.run(partial(_load, context))
-                case Command.MEASURE | Command.LIST:
-                    fields = bound.run(partial(measure_workload, context))
-                    is_sent = context.request.has_windows(name)  # the run, before its windows
-                    return MessageType.WINDOWS if is_sent else MessageType.RUN, fields
+        bound = registered.get(name) or _raise_missing(name, broken)
+        match context.request.command:
+            case Command.PROFILE:
+                return MessageType.PROFILED, bound.run(partial(_profile, context, number))
+            case Command.COUNT:
+                return MessageType.COUNTED, bound.run(partial(_count, context))
+            case Command.LOAD:
+                return MessageType.LOADED, bound.run(partial(_load, context))
+            case Command.MEASURE | Command.LIST:
+                fields = bound.run(partial(measure_workload, context))
+                is_sent = context.request.has_windows(name)  # the run, before its windows
+                return MessageType.WINDOWS if is_sent else MessageType.RUN, fields
     except BaseException as error:  # a boundary: no workload may end the others' run
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
@@ -348,14 +370,8 @@ def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
 
 def _log_bytes() -> int:
     """Return the length of the log before a workload prints to it."""
-    _flush()
+    flush_output()
     size = 0
     with suppress(OSError):  # a workload has closed standard error
         size = os.fstat(2).st_size
     return size
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the workload may have closed or replaced it
-            stream.flush()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,17 @@ def environment_facts(frameworks: Iterable[Framework]) -> EnvironmentFacts:
         device=device,
         distributions=loaded_distributions(sys.modules, sys.path),
     )
+
+
+def load_frameworks(frameworks: Iterable[Framework]) -> None:
+    """Import the frameworks in use, which their workloads may import only later.
+
+    An error is reported by each workload.
+    """
+    for framework in sorted(set(frameworks) & set(DEVICE_FACT_READERS)):
+        load, _ = DEVICE_FACT_READERS[framework]
+        with suppress(Exception):
+            load()
 
 
 def _device_facts(load: FrameworkLoader, read_facts: DeviceFactReader) -> Mapping[str, object]:

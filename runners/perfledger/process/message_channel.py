@@ -13,7 +13,7 @@ FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 
 
 class MessageChannel:
-    """A channel of JSON lines that only the process that opened it may write.
+    """A channel of JSON lines that only the harness may write: one process at a time.
 
     A fork of the workload that returns into the harness exits at once, because it would measure and
     answer a second time. A `follower`, any rank but the first of a launched workload, sends its
@@ -57,8 +57,12 @@ class MessageChannel:
         """Close the channel, even if the workload's threads live on."""
         os.close(self._descriptor)
 
+    def answer_from_fork(self) -> None:
+        """Answer from this process, a fork that the harness made, and not the workload."""
+        self._is_forked = False
+
     def leave_if_forked(self) -> None:
-        """Exit at once if this process is not the one that opened the channel.
+        """Exit at once if this process is a fork that the harness did not make.
 
         It is called after every step: a flag costs nanoseconds, getpid a system call.
         """

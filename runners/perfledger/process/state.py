@@ -1,4 +1,4 @@
-"""Saves and restores the process state that a workload may change."""
+"""Saves and restores process state, where one process runs a workload twice to compare results."""
 
 import gc
 import os

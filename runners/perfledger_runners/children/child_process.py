@@ -25,6 +25,7 @@ from perfledger_runners.children.protocol_parser import (
     FailedMessage,
     GarbageError,
     LoadedMessage,
+    NoForkMessage,
     ProfiledMessage,
     ReadyMessage,
     RunMessage,
@@ -65,23 +66,26 @@ class ChildContinuation:
     workload: str
 
 
-def run_request(
+def run_request(  # noqa: C901 - one case for each kind of message
     harness: Harness, request: ChildRequest, *, first: Child | None = None
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Yield a result for each of the request's workloads, from as many children as needed.
 
-    A child that dies fails only its current workload, or after its run loses only its profiled
-    windows: the remaining workloads get another child. A child that dies before its first workload
-    fails all of them. Every child's messages end with ChildExit. `first` is a child that was
-    started with this request.
+    A child that forks runs all of them, else each has a child of its own, as it has where forks
+    would not be independent. A child that dies fails only its current workload, or after its run
+    loses only its profiled windows: the remaining workloads get another child. A child that dies
+    before its first workload fails all of them. Every child's messages end with ChildExit. `first`
+    is a child that was started with this request.
     """
     waiting: tuple[str, ...] = request.workloads
     while waiting:
         finished: set[str] = set()
         ended = ChildExit("")
         child, first = first, None
-        batch = harness.first_child_of(waiting)
+        batch = harness.first_child_of(replace(request, workloads=waiting))
+        has_no_fork = False
         for message in run_child(harness, replace(request, workloads=batch), child=child):
+            has_no_fork |= isinstance(message, NoForkMessage)
             match message:
                 case ChildExit():
                     ended = message
@@ -102,7 +106,9 @@ def run_request(
                     yield message
                 case _:
                     yield message
-        if not finished:
+        if has_no_fork:
+            request = replace(request, is_forking=False)
+        elif not finished:
             finished.update(batch)
             reason = "its process ended without an error and without a result"
             yield from (failed_message(each, FailureReason.RAISED, reason) for each in batch)
@@ -186,7 +192,7 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
     if not request.is_interleaved:
         return None
     with suppress(OSError, LaunchError):
-        child = Child(harness, request)
+        child = Child(harness, replace(request, workloads=harness.first_child_of(request)))
         stack.callback(child.close)
         return child
     return None

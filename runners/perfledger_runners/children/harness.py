@@ -72,8 +72,14 @@ class Harness:
             return None
         return self.launches.get(request.workloads[0])
 
-    def first_child_of(self, workloads: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those workloads, from the first on, that share a process."""
+    def first_child_of(self, request: ChildRequest) -> tuple[str, ...]:
+        """Return those of the request's workloads, from the first on, that one child runs.
+
+        Only forks of one process are independent of each other: without them it is one.
+        """
+        workloads = request.workloads
+        if not request.is_forking:
+            return workloads[:1]
         alone = [place for place, each in enumerate(workloads) if each in self.launches]
         return workloads[: max(1, alone[0])] if alone else workloads
 

@@ -112,6 +112,12 @@ class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
     distributions: Annotated[dict[ShortText, ShortText], Meta(max_length=MAX_DISTRIBUTIONS)] = {}
 
 
+class NoForkMessage(Message, frozen=True, kw_only=True, tag="no_fork"):
+    """Why no workload was run: forks of the child would not be independent."""
+
+    reason: Text
+
+
 class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
     """A registered workload, with the fields of a WorkloadSpec."""
 
@@ -286,6 +292,7 @@ class DoneMessage(Message, frozen=True, kw_only=True, tag="done"):
 
 AnyMessage = (
     FactsMessage
+    | NoForkMessage
     | WorkloadMessage
     | BrokenMessage
     | LeftOutMessage

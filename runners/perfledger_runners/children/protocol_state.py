@@ -13,6 +13,7 @@ from perfledger_runners.children.protocol_parser import (
     GarbageError,
     LeftOutMessage,
     LoadedMessage,
+    NoForkMessage,
     NoteMessage,
     ProfiledMessage,
     ReadyMessage,
@@ -42,6 +43,7 @@ class ProtocolState:
     is_in_windows: bool = False  # the current workload's, which has its run
     is_done: bool = False
     has_failed: bool = False  # any workload
+    is_without_fork: bool = False  # and runs nothing
 
     @property
     def is_in_workload(self) -> bool:
@@ -51,7 +53,8 @@ class ProtocolState:
     def accept(self, line: bytes) -> AnyMessage:
         """Return the line's message if it may come now; raise GarbageError."""
         message = decode_message(line)
-        if self.is_done or not self._may_come(message):
+        is_over = self.is_done or (self.is_without_fork and not isinstance(message, DoneMessage))
+        if is_over or not self._may_come(message):
             msg = f"the child sent {message.__struct_config__.tag!r} out of order"
             raise GarbageError(msg)
         match message:
@@ -72,6 +75,8 @@ class ProtocolState:
                 self.is_in_windows = False
             case DoneMessage():
                 self.is_done = True
+            case NoForkMessage():
+                self.is_without_fork = True
             case (
                 FactsMessage()
                 | WorkloadMessage()
@@ -88,7 +93,7 @@ class ProtocolState:
 
     def _may_come(self, message: AnyMessage) -> bool:
         match message:
-            case FactsMessage():
+            case FactsMessage() | NoForkMessage():
                 return self.current == ""
             case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
                 return self.command is Command.LIST

@@ -33,10 +33,11 @@ def count_both(
     *,
     is_at_once: bool = False,
 ) -> tuple[CountedWork, ...]:
-    """Count the work of a step on both sides, with one child per framework and side.
+    """Count the work of a step on both sides.
 
-    Nothing is timed, so both sides may be counted at once if the device has room for both. Else a
-    workload that fails on base is not tried on head, and the pairs report it.
+    Nothing is timed, so both sides may be counted at once if the device has room for both, as a CPU
+    has: in forks of a child per framework and side. Else each workload has a child of its own, and
+    one that fails on base is not tried on head; the pairs report it.
     """
     limits = harness.limits
     seconds = min(limits.workload_s, MAX_COUNTING_SECONDS)
@@ -62,7 +63,8 @@ def _at_once(
     harness: Harness, requests: Mapping[Side, ChildRequest], workloads: tuple[str, ...]
 ) -> Iterator[tuple[Side, CountedMessage | FailedMessage]]:
     def answers(harness: Harness, side: Side) -> tuple[CountedMessage | FailedMessage, ...]:
-        return tuple(_answers(harness, requests[side], workloads))
+        forking = replace(requests[side], is_forking=True)
+        return tuple(_answers(harness, forking, workloads))
 
     for side, messages in on_both_sides(harness, answers).items():
         yield from ((side, message) for message in messages)

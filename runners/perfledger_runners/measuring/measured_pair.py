@@ -1,6 +1,6 @@
 """Measures one pair: a child for each side, with workloads of one framework."""
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -19,6 +19,7 @@ from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     DoneMessage,
     FailedMessage,
+    NoForkMessage,
     RunMessage,
     SamplingMessage,
     StartedMessage,
@@ -28,6 +29,7 @@ from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, 
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
 from perfledger_runners.measuring.kernel_windows import RunWindows, read_run_windows
 from perfledger_runners.measuring.profile_runs import trace_folder
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
@@ -63,6 +65,10 @@ class NoProgress:
 
     def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
         """Do nothing."""
+
+
+class ForkObstacleError(Exception):
+    """Workloads that forks of one process cannot run independently; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +116,13 @@ class PairMeasurement:
         first: Side,
         process: int,
         unprofiled: Collection[str] = (),
+        in_forks: bool = True,
     ) -> MeasuredPair:
         """Run one pair of children, `first` being the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows.
+        Requests that fork do so unless `in_forks` is False. Raises ForkObstacleError where a side
+        cannot: a fork and a process of its own are not alike enough to be compared.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -125,8 +134,11 @@ class PairMeasurement:
             watch=_Stopwatch(clock=clock, since=clock()),
             processes=process,
             unprofiled=tuple(name for name in workloads if name in unprofiled),
+            in_forks=in_forks,
         )
         children.run(tuple(workloads), places)
+        if children.fork_obstacle:
+            raise ForkObstacleError(children.fork_obstacle)
         windows = tuple(
             read_run_windows(self.harness, message, side=side, pair=pair)
             for side, message in children.windows
@@ -223,6 +235,8 @@ class _PairOfChildren:
     watch: _Stopwatch
     processes: int  # the number of the next one
     unprofiled: tuple[str, ...]
+    in_forks: bool
+    fork_obstacle: str = ""  # of either side
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
         default_factory=dict[tuple[str, Side], Failure]
@@ -247,8 +261,12 @@ class _PairOfChildren:
 
     def _request(self, workloads: tuple[str, ...], place: _Place) -> ChildRequest:
         measurement = self.measurement
+        request = measurement.requests[place.side]
         request = replace(
-            measurement.requests[place.side], command=Command.MEASURE, workloads=workloads
+            request,
+            command=Command.MEASURE,
+            workloads=workloads,
+            is_forking=request.is_forking and self.in_forks,
         )
         if place.pair >= measurement.kernel_pairs:
             return request
@@ -270,15 +288,13 @@ class _PairOfChildren:
         """
         if child is None:
             workloads = tuple(each for each in workloads if not self._is_futile(each))
-        if not workloads:
+        if not workloads or self.fork_obstacle:
             return
         request, telemetry = self._request(workloads, place), self.measurement.telemetry
         failed: list[FailedMessage] = []
         process: int | None = None
         try:
-            for message in map(
-                self.watch.heard, run_request(self.measurement.harness, request, first=child)
-            ):
+            for message in self._messages(request, child):
                 if stop := stop_point(message):
                     yield stop
                 if process is None:
@@ -299,6 +315,17 @@ class _PairOfChildren:
                         pass
         finally:
             telemetry.stop()
+
+    def _messages(
+        self, request: ChildRequest, child: Child | None
+    ) -> Iterator[AnyMessage | ChildContinuation | ChildExit]:
+        """Yield the messages of one side until either side has an obstacle to forks."""
+        for message in run_request(self.measurement.harness, request, first=child):
+            if isinstance(message, NoForkMessage):
+                self.fork_obstacle = clean_text(message.reason)[:MAX_DETAIL]
+            if self.fork_obstacle:
+                return
+            yield self.watch.heard(message)
 
     def _follow(self, message: AnyMessage | ChildContinuation | ChildExit, place: _Place) -> None:
         """Report the start of a workload, and read telemetry while its steps are measured."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfledger.protocol import ChildRequest
-from perfledger.records import Failure, FailureReason, Framework, Run, Side, WorkloadSpec
+from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
-from perfledger_runners.children.launch import launch_of
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
 from perfledger_runners.measuring.kernel_windows import RunWindows
 from perfledger_runners.measuring.measured_pair import (
     SIDES,
+    ForkObstacleError,
     MeasuredPair,
     MeasuringProgress,
     NoProgress,
@@ -22,6 +22,7 @@ from perfledger_runners.measuring.measured_pair import (
     RunCheck,
 )
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
+from perfledger_runners.measuring.process_groups import process_groups, singly
 
 # A workload hangs, and is not only cut off by the end of the budget, if its pair has lasted so many
 # times as long as the one before it, and so much longer: a busy machine makes pairs uneven.
@@ -59,6 +60,7 @@ class PairedRuns:
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])  # of a pair of each
     spent_s: float = 0.0  # of the budget
     windows: tuple[RunWindows, ...] = ()  # of kernels, in the first pairs
+    alone: Mapping[str, str] = field(default_factory=dict[str, str])  # not in a fork → why
 
 
 def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
@@ -94,8 +96,9 @@ def measure_pairs(
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
-    new children per framework. A workload that fails on one side, or of which `check_run` rejects a
-    run, is not measured again and does not affect the others. One that the rest of the budget will
+    new children, per framework where the workloads run in forks of them, else per workload. A
+    workload that fails on one side, or of which `check_run` rejects a run, is not measured again
+    and does not affect the others. One that the rest of the budget will
     hardly settle is given up. The rest of the budget, too short for a pair of each, goes to the
     workloads that the rule learns most from. Of the budget `spent_s` are spent already; the harness
     ends children that exceed it. Pairs that `journal` has are not measured again, and new ones are
@@ -113,7 +116,7 @@ def measure_pairs(
         ),
         rule=rule,
         order=pair_order(seed, max_pairs),
-        groups=_groups(workloads),
+        groups=process_groups(workloads, is_forking=requests[Side.HEAD].is_forking),
         budget_s=budget_s,
         spent=lambda: spent_s + clock() - began,
         journal=journal,
@@ -151,6 +154,7 @@ class _Check:
     rounds_s: float = 0.0
     profiles_s: float = 0.0
     given_up: dict[str, GivenUp] = field(default_factory=dict[str, GivenUp])
+    alone: dict[str, str] = field(default_factory=dict[str, str])  # not in a fork → why
 
     def run(self) -> None:
         """Take the saved pairs, and measure more."""
@@ -191,6 +195,7 @@ class _Check:
             seconds=self.seconds,
             spent_s=self.spent(),
             windows=tuple(self.windows),
+            alone=self.alone,
         )
 
     def _measure(
@@ -198,15 +203,19 @@ class _Check:
     ) -> None:
         """Measure and save one pair of workloads of one framework."""
         before_s = self.spent()
-        measured = self._without_cut(
-            self.measurement.measure(
+        try:
+            pair_of_children = self.measurement.measure(
                 workloads,
                 pair=pair,
                 first=self.order[pair],
                 process=self.processes,
                 unprofiled=self._unprofiled(),
+                in_forks=not self.alone.keys() >= set(workloads),
             )
-        )
+        except ForkObstacleError as error:
+            self._separate(workloads, str(error), remaining)
+            return
+        measured = self._without_cut(pair_of_children)
         spent_s = self.spent()
         saved = SavedPair(
             measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
@@ -214,6 +223,17 @@ class _Check:
         if self.journal is not None and measured.workloads:
             self.journal.append(saved)
         self._take(saved)
+
+    def _separate(
+        self, workloads: tuple[str, ...], reason: str, remaining: tuple[tuple[str, ...], ...]
+    ) -> None:
+        """Measure the workloads in processes of their own from now on, first those of this pair."""
+        (group,) = (each for each in self.groups if set(workloads) <= set(each))
+        self.alone |= dict.fromkeys(group, reason)
+        self.groups = tuple(
+            part for each in self.groups for part in (singly(each) if each == group else (each,))
+        )
+        self.remaining = (*singly(workloads), *remaining)
 
     def _unprofiled(self) -> frozenset[str]:
         """Return the workloads of which no more windows are profiled."""
@@ -336,13 +356,3 @@ def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
         if failure.why is FailureReason.SKIPPED:
             sides.setdefault(failure.workload, {})[failure.side] = failure.detail
     return {name: why[Side.HEAD] for name, why in sides.items() if why.keys() == set(Side)}
-
-
-def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:
-    """Return the ids that share a process: one framework's, and one of several devices alone."""
-    alone = [spec for spec in workloads if launch_of(spec, "") is not None]
-    shared = [spec for spec in workloads if spec not in alone]
-    by_framework = (
-        tuple(spec.id for spec in shared if spec.framework is framework) for framework in Framework
-    )
-    return (*by_framework, *((spec.id,) for spec in alone))

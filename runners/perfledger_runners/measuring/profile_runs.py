@@ -28,6 +28,7 @@ from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import FailedMessage, ProfiledMessage
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
+from perfledger_runners.measuring.process_groups import process_groups
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
 
 # A child's profiler → the reader of `python -m perfledger_profiles` for its files.
@@ -59,14 +60,14 @@ class ProfileRuns:
 def profile_both(
     harness: Harness, requests: Mapping[Side, ChildRequest], workloads: Sequence[WorkloadSpec]
 ) -> ProfileRuns:
-    """Profile the workloads once on each side, with one child per framework and side.
+    """Profile the workloads once on each side, in forks of a child per framework and side.
 
+    Requests that do not fork have a child per workload and side.
     If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
     load on the machine does not appear in only one of the two profiles.
     """
     side_runs: list[ProfileRuns] = []
-    for framework in dict.fromkeys(spec.framework for spec in workloads):
-        group = tuple(spec.id for spec in workloads if spec.framework is framework)
+    for group in process_groups(workloads, is_forking=requests[Side.HEAD].is_forking):
         with ExitStack() as stack:
             profile_requests = {
                 side: _profiling(harness, requests[side], group, side) for side in Side

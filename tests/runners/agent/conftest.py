@@ -327,12 +327,12 @@ def answering(harness, tmp_path):
 
 @pytest.fixture
 def sides(write_benchmarks, request_for, tmp_path):
-    """Write one benchmarks/w.py for each side and return the requests."""
+    """Write one benchmarks/w.py for each side and return the requests, as those for a CPU."""
 
     def write(base, head=None):
         texts = {Side.BASE: base, Side.HEAD: base if head is None else head}
         return {
-            side: request_for(write_benchmarks(tmp_path / side, w=text))
+            side: request_for(write_benchmarks(tmp_path / side, w=text), is_forking=True)
             for side, text in texts.items()
         }
 

@@ -138,7 +138,7 @@ def test_each_requested_test_is_measured_where_it_calls_the_fixture(measured):
     ]
 
     assert events == [(event, name) for name in PLAIN for event in ("started", "sampling", "run")]
-    assert (measured.messages[0]["event"], measured.messages[-1]["event"]) == ("facts", "done")
+    assert (measured.messages[0]["event"], measured.messages[-1]["event"]) == ("started", "done")
 
 
 def test_a_pedantic_test_has_a_set_up_before_each_call(measured):

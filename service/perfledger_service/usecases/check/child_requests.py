@@ -60,8 +60,9 @@ def requests_for_device(
 ) -> Mapping[Side, ChildRequest]:
     """Return requests that interleave the sides' steps on a CPU, and take longer on a device.
 
-    An accelerator is quieter and holds one process at a time. On a CPU with a raised effort, as for
-    tails, the time per process stays at its default.
+    On a CPU the workloads run in forks of one process. An accelerator is
+    quieter and holds one process at a time. On a CPU with a raised effort, as for tails, the time
+    per process stays at its default.
     """
     adapted = _interleaved if device is Device.CPU else _on_accelerator
     return {side: adapted(request) for side, request in requests.items()}
@@ -71,7 +72,10 @@ def _interleaved(request: ChildRequest) -> ChildRequest:
     usual = MeasuringEffort()
     seconds = INTERLEAVED_SECONDS if request.effort == usual else usual.max_seconds
     return replace(
-        request, is_interleaved=True, effort=replace(request.effort, max_seconds=seconds)
+        request,
+        is_interleaved=True,
+        is_forking=True,
+        effort=replace(request.effort, max_seconds=seconds),
     )
 
 

@@ -40,6 +40,7 @@ from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.kernel_windows import lost_window_notes, match_kernels
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
+from perfledger_runners.measuring.process_groups import own_process_notes
 from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_runners.measuring.same_code import CodeWatch
 from perfledger_service.errors import UsageError
@@ -216,6 +217,7 @@ def measure_change(
     bundle = replace(
         bundle,
         notes=bundle.notes
+        + own_process_notes(paired_runs.alone)
         + lost_window_notes(bundle.kernels, paired_runs.windows)
         + budget_notes(bundle, paired_runs),
     )

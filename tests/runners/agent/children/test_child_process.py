@@ -202,7 +202,7 @@ def test_one_that_dies_before_any_workload_takes_all_with_it(
     root = write_benchmarks(tmp_path / "checkout", odd=PREAMBLE + "os._exit(7)\n")
     asked = [workload_of("fine_first"), workload_of("another")]
 
-    messages = tuple(run_request(harness, request_for(root, asked)))
+    messages = tuple(run_request(harness, request_for(root, asked, is_forking=True)))
 
     found = failures(messages)
     assert {each: found[each].reason for each in asked} == dict.fromkeys(

@@ -226,10 +226,21 @@ def test_packages_of_a_sides_own_environment_come_before_the_users_path(interpre
     [("abcd", "a"), ("bcd", "b"), ("acd", "ac"), ("ac", "ac"), ("db", "d")],
 )
 def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, workloads, together):
-    """With launchers for "b" and "d": the others before them share a process."""
+    """With launchers for "b" and "d": forks of one process run the others before them."""
     with prepare_harness(interpreter, environment={}) as harness:
         with_launchers = replace(
             harness, launches=dict.fromkeys("bd", Launch("", 4, Framework.JAX))
         )
 
-        assert with_launchers.first_child_of(tuple(workloads)) == tuple(together)
+        asked = ChildRequest(
+            command=Command.MEASURE,
+            root="/",
+            repository="/",
+            workloads=tuple(workloads),
+            is_forking=True,
+        )
+
+        assert with_launchers.first_child_of(asked) == tuple(together)
+        assert with_launchers.first_child_of(replace(asked, is_forking=False)) == tuple(
+            workloads[:1]
+        )

@@ -40,7 +40,7 @@ def test_each_point_is_said_when_it_is_done_and_then_that_all_are(load):
     answer = load()
 
     events = [each["event"] for each in answer.messages]
-    assert events == ["facts", "started", "sampling", *["served"] * 3, "loaded", "done"]
+    assert events == ["started", "sampling", *["served"] * 3, "loaded", "done"]
     assert [each["concurrency"] for each in answer.of("served")] == [1, 2, None]
     assert [each["offered_per_second"] for each in answer.of("served")] == [None, None, 1000.0]
     assert all(each["peak_bytes"] > 0 for each in answer.of("served"))

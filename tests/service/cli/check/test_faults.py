@@ -34,6 +34,31 @@ def test_a_planted_fault_is_not_green_and_is_named(faults, tmp_path, name):
     assert outcome.is_named
 
 
+CARRY_OVER = (
+    "memory that another workload keeps",
+    "more memory beside memory that base's workload keeps",
+    "precision that another workload sets in JAX",
+    "twice the work beside base's precision of JAX",
+    "a variable of the environment that another workload sets",
+    "numpy's error state that another workload sets",
+    "torch's anomaly detection that another workload switches on",
+    "a cache of a module that head's other workload does not fill",
+    "a thread that another workload leaves at work",
+)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+@pytest.mark.parametrize("name", CARRY_OVER)
+def test_what_a_workload_leaves_reddens_and_hides_nothing_in_the_next_one(faults, tmp_path, name):
+    """A busy machine may leave it undecided; it is never green with a change, or red without."""
+    (case,) = [each for each in faults.CASES if each.name == name]
+
+    outcome = faults.run_case(case, tmp_path)
+
+    assert outcome.mark in {"right", "unsure"}, outcome.outcomes
+
+
 def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(faults):
     names = [case.name for case in faults.CASES]
     groups = {case.group for case in faults.CASES}
@@ -44,7 +69,7 @@ def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(fa
     assert groups == {
         *("installed copies", "no work", "wrong work", "not finite", "swapped environments"),
         *("load", "throttling", "hanging", "dying", "changed inputs", "missing parts"),
-        *("slow", "controls"),
+        *("slow", "carry-over", "controls"),
     }
 
 

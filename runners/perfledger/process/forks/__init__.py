@@ -1,0 +1,1 @@
+"""Runs workloads in forks of a child, where these are independent."""

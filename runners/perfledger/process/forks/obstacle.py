@@ -1,0 +1,109 @@
+"""Finds what a fork of this process would share with it, or lose, besides a copy of its memory.
+
+A fork has one thread, whatever its parent had: a lock that another thread held stays locked, and a
+pool of threads has none. It shares open files with their positions, and memory that is mapped as
+shared. Where there is nothing of the kind, what a fork does reaches neither its parent nor the next
+fork.
+"""
+
+import os
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.meters import child_processes
+
+PROCESS = Path("/proc/self")
+# A thread that was joined leaves the kernel's list a little later.
+TRIES, TRY_S = 200, 0.001
+NO_LIST = "this system does not list the threads of a process"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenState:
+    """The files that a process has open, by device and inode, and its shared writable mappings."""
+
+    files: frozenset[tuple[int, int]] = frozenset()
+    mappings: frozenset[str] = frozenset()
+
+
+def open_state(process: Path = PROCESS) -> OpenState:
+    """Return what is open now; nothing where the system does not list it."""
+    try:
+        return OpenState(frozenset(_files(process)), frozenset(_shared_mappings(process)))
+    except OSError:
+        return OpenState()
+
+
+def fork_obstacle(before: OpenState, process: Path = PROCESS) -> str:
+    """Return in one clause why forks of this process would not be independent, "" if they are.
+
+    `before` is what was open before the user's code was imported. OpenBLAS ends its threads at a
+    fork and starts new ones afterwards, as do other libraries with handlers for it
+    (pthread_atfork(3)): a fork that only exits shows which threads are left.
+    """
+    try:
+        if child_processes.has_children():
+            return "its imports leave a process running"
+        if _threads(process) > 1:
+            _fork_and_exit()
+        if threads := _lasting_threads(process):
+            return f"its imports leave {threads} thread{'s' if threads > 1 else ''} running"
+        now = open_state(process)
+        if now.files - before.files:
+            return "its imports leave a file or a connection open"
+        if now.mappings - before.mappings:
+            return "its imports leave memory that processes share"
+    except OSError:
+        return NO_LIST
+    return ""
+
+
+def quiet_fork() -> int:
+    """Fork without warnings: Python's and JAX's are about threads, of which there are none.
+
+    With `-W error` such a warning would end the process.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def _files(process: Path) -> set[tuple[int, int]]:
+    """Return the open files; a copy of a descriptor is the same file."""
+    files: set[tuple[int, int]] = set()
+    for name in os.listdir(process / "fd"):  # noqa: PTH208 - names, without a Path for each
+        try:
+            status = os.fstat(int(name))
+        except OSError:  # the one that listed them
+            continue
+        files.add((status.st_dev, status.st_ino))
+    return files
+
+
+def _shared_mappings(process: Path) -> set[str]:
+    """Return the lines of mappings that are shared and writable, without their addresses."""
+    lines = (process / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    mappings = (line.partition(" ")[2] for line in lines)
+    return {each for each in mappings if each[1] == "w" and each[3] == "s"}
+
+
+def _threads(process: Path) -> int:
+    return len(os.listdir(process / "task"))  # noqa: PTH208 - names, without a Path for each
+
+
+def _lasting_threads(process: Path) -> int:
+    """Return the number of threads beside this one that do not end by themselves at once."""
+    tries = TRIES
+    while (threads := _threads(process) - 1) and tries:
+        time.sleep(TRY_S)
+        tries -= 1
+    return threads
+
+
+def _fork_and_exit() -> None:
+    child = quiet_fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)

@@ -1,0 +1,51 @@
+"""Groups workloads by the process that runs them, and says why some have one of their own."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from perfledger.records import WorkloadSpec
+from perfledger_runners.children.launch import launch_of
+
+Groups = tuple[tuple[str, ...], ...]
+MAX_NAMES = 3  # in a note
+
+
+def process_groups(workloads: Sequence[WorkloadSpec], *, is_forking: bool) -> Groups:
+    """Return the ids that forks of one process run: one framework's; one of several devices alone.
+
+    Importing the framework takes longest. Without forks each workload has a process of its own.
+    """
+    if not is_forking:
+        return singly(spec.id for spec in workloads)
+    alone = [spec for spec in workloads if launch_of(spec, "") is not None]
+    shared = [spec for spec in workloads if spec not in alone]
+    by_framework = (
+        tuple(spec.id for spec in shared if spec.framework is framework)
+        for framework in dict.fromkeys(spec.framework for spec in shared)
+    )
+    return (*by_framework, *singly(spec.id for spec in alone))
+
+
+def singly(workloads: Iterable[str]) -> Groups:
+    """Return groups of one each."""
+    return tuple((each,) for each in workloads)
+
+
+def own_process_notes(alone: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why workloads were not run in forks; `alone` has the reasons.
+
+    It changes no result and costs time: one workload loses nothing by it.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for workload, reason in alone.items():
+        by_reason.setdefault(reason, []).append(workload)
+    return tuple(
+        f"{_names(names)} ran in a process of their own each, because {reason}: the check is "
+        "faster if a set-up does that, and not the import"
+        for reason, names in by_reason.items()
+        if len(names) > 1
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more

@@ -1,0 +1,105 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfledger.process.forks.obstacle import NO_LIST, fork_obstacle, open_state
+from perfledger.protocol import Command
+
+# Runs the lines of a user's import, and prints what stands in the way of independent forks.
+PROGRAM = """
+from perfledger.process.forks.obstacle import fork_obstacle, open_state
+before = open_state()
+{lines}
+print(fork_obstacle(before))
+"""
+
+
+def obstacle_after(lines: str, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *options, "-c", PROGRAM.format(lines=lines)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "obstacle"),
+    [
+        ("import json; VALUE = bytearray(2**20)", ""),
+        (
+            "from threading import *; Thread(target=Event().wait, daemon=True).start()",
+            "its imports leave 1 thread running",
+        ),
+        ("import os; at = os.pipe()", "its imports leave a file or a connection open"),
+        ("import os; copy = os.dup(2)", ""),
+        ("import mmap; shared = mmap.mmap(-1, 8)", "its imports leave memory that processes share"),
+        ("import mmap; own = mmap.mmap(-1, 8, mmap.MAP_PRIVATE)", ""),
+        (
+            "from subprocess import *; import atexit; atexit.register(Popen(['sleep', '60']).kill)",
+            "its imports leave a process running",
+        ),
+    ],
+)
+def test_what_forks_would_share_or_lose_is_an_obstacle(lines, obstacle):
+    assert obstacle_after(lines) == obstacle
+
+
+@pytest.mark.slow
+def test_the_threads_of_openblas_which_end_at_a_fork_are_none():
+    pytest.importorskip("numpy")
+    lines = "import numpy as np; np.ones((300, 300)) @ np.ones((300, 300))"
+
+    assert obstacle_after(lines, "-W", "error") == ""
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+def test_a_parallel_region_of_torch_leaves_threads_and_an_import_does_not():
+    region = "torch.set_num_threads(2); torch.ones(2_000_000).add(1).mul(2)"
+
+    assert obstacle_after("import torch", "-W", "error") == ""
+    assert "thread" in obstacle_after(f"import torch; {region}")
+
+
+@pytest.mark.slow(ci_only=True)
+def test_the_backend_of_jax_leaves_threads_and_an_import_does_not():
+    pytest.importorskip("jax")
+
+    assert obstacle_after("import jax.numpy", "-W", "error") == ""
+    assert "thread" in obstacle_after("import jax.numpy as jnp; X = jnp.ones(3)")
+
+
+def test_a_system_that_lists_nothing_has_an_obstacle(tmp_path):
+    assert fork_obstacle(open_state(tmp_path), tmp_path) == NO_LIST
+
+
+def test_files_are_told_apart_by_what_they_are_and_not_by_their_numbers():
+    before = open_state()
+    with Path(os.devnull).open(encoding="utf-8") as file:
+        during = open_state()
+        copy = os.dup(file.fileno())
+        with_copy = open_state()
+        os.close(copy)
+
+    assert len(during.files - before.files) <= 1  # standard input may be the same file
+    assert with_copy == during
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [Command.MEASURE, Command.COUNT])
+def test_a_child_with_an_obstacle_runs_nothing_and_says_why(write, run_child, command):
+    text = (
+        "import os, perfledger\nLEFT = os.pipe()\n@perfledger.workload\ndef work():\n"
+        "    return lambda: None\n"
+    )
+    answer = run_child(write({"benchmarks/b.py": text}), command, is_forking=True)
+
+    assert [each["event"] for each in answer.messages] == ["no_fork", "done"]
+    assert answer.messages[0]["reason"] == "its imports leave a file or a connection open"
