@@ -6,6 +6,7 @@ issues, check runs and workflows, answers and refuses like GitHub, and is contro
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/branches  {"repository": "o/r", "name": "gh-readonly-queue/…", "sha": "…"}
+POST /_stand_in/files     {"repository": "o/r", "sha": "…", "path": "gpt.py", "text": "…"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/browser   {"login": "alice"}: who signs in (`github_oauth.py`)
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
@@ -31,6 +32,7 @@ from socket import socket
 from urllib.parse import parse_qs, urlsplit
 
 from github_apps import APP_ROUTES, SLUG, check_jwt
+from github_code import CODE_ROUTES
 from github_issues import (
     add_reaction,
     create_issue,
@@ -111,6 +113,11 @@ def update_check(state: State, request: "Handler", name: str, check: str) -> Rep
     return 200, found
 
 
+def list_annotations(state: State, _request: "Handler", name: str, check: str) -> Reply:
+    found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
+    return 200, found.get("output", {}).get("annotations", [])
+
+
 def list_checks(state: State, request: "Handler", name: str, sha: str) -> Reply:
     wanted = request.query.get("check_name", [None])[0]
     known = state.repository(name)["check_runs"].values()
@@ -132,19 +139,6 @@ def set_pull(state: State, request: "Handler") -> Reply:
         "base": {"repo": {"full_name": document["repository"]}},
     }
     return 201, pull
-
-
-def set_branch(state: State, request: "Handler") -> Reply:
-    document = request.document
-    branches = state.repository(document["repository"], create=True).setdefault("branches", {})
-    branches[document["name"]] = document["sha"]
-    return 201, document
-
-
-def list_branches(state: State, _request: "Handler", name: str, sha: str) -> Reply:
-    known = state.repository(name).get("branches", {})
-    branches = [{"name": one, "commit": {"sha": sha}} for one, at in known.items() if at == sha]
-    return 200, [one | {"protected": False} for one in branches]
 
 
 def set_permission(state: State, request: "Handler") -> Reply:
@@ -195,10 +189,9 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY + r"/collaborators/([\w-]+)/permission", get_permission),
     ("POST", REPOSITORY + r"/check-runs", create_check),
     ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
+    ("GET", REPOSITORY + r"/check-runs/(\d+)/annotations", list_annotations),
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
     ("POST", r"/_stand_in/pulls", set_pull),
-    ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/branches-where-head", list_branches),
-    ("POST", r"/_stand_in/branches", set_branch),
     ("POST", r"/_stand_in/permissions", set_permission),
     ("POST", r"/_stand_in/browser", set_browser),
     ("POST", r"/_stand_in/comments", post_comment),
@@ -207,6 +200,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", r"/_stand_in/late", handle_late),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
     *APP_ROUTES,
+    *CODE_ROUTES,
     *WORKFLOW_ROUTES,
 )
 

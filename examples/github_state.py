@@ -27,6 +27,7 @@ class Repository(TypedDict):
     check_runs: dict[str, Document]
     permissions: dict[str, str]
     reactions: list[Document]
+    files: NotRequired[dict[str, str]]  # texts by commit and path
     branches: NotRequired[dict[str, str]]  # commits by name
 
 

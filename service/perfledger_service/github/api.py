@@ -21,7 +21,7 @@ from perfledger_service.github.rate_limits import (
     is_limit,
 )
 from perfledger_service.github.request_counts import RequestCounts, RequestOutcome, outcome_of
-from perfledger_service.github.retrying import SERVER_ERRORS, RetryingAdapter
+from perfledger_service.github.retrying import ONCE, SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
 from perfledger_service.values.service_views.admin_views import RateLimit
 
@@ -74,10 +74,12 @@ class GitHubApi:
         json: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
         is_download: bool = False,
+        is_repeatable: bool = True,
     ) -> Response:
         """Return the successful answer to one request; an installation has its own rate limits.
 
-        That of a download may be a redirect, which is not followed. Raises GitHubError for any
+        That of a download may be a redirect, which is not followed. A write that is not repeatable
+        is sent once, although its method is. Raises GitHubError for any
         other redirect, a status of 400 and above, no answer, and while the rate limit is used up.
         """
         self.check_limit(installation)
@@ -88,7 +90,7 @@ class GitHubApi:
             )
         with gate.writing():
             return self._send(
-                gate, method, path, auth=auth, json=json, params=params, is_download=False
+                gate, method, path, auth=auth, json=json, params=params, is_repeatable=is_repeatable
             )
 
     def check_limit(self, installation: str = "") -> None:
@@ -132,7 +134,8 @@ class GitHubApi:
         auth: AuthBase,
         json: Mapping[str, Any] | None,
         params: Mapping[str, str] | None,
-        is_download: bool,
+        is_download: bool = False,
+        is_repeatable: bool = True,
     ) -> Response:
         try:
             response = self._session().request(
@@ -141,6 +144,7 @@ class GitHubApi:
                 auth=auth,
                 json=None if json is None else dict(json),
                 params=None if params is None else dict(params),
+                headers={} if is_repeatable else {ONCE: "1"},
                 allow_redirects=False,
             )
         except (RequestException, ValueError) as error:  # requests reads even a bad Location

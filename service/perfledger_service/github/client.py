@@ -1,6 +1,7 @@
 """Implements PullRequests and BranchCommits with GitHub's REST API."""
 
-from collections.abc import Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from pydantic import SecretStr
@@ -16,16 +17,19 @@ from perfledger_service.github.authentication import (
     TokenAuthentication,
 )
 from perfledger_service.github.documents import (
+    ANNOTATIONS,
     BRANCHES,
     CHECK_RUNS,
     COMMENTS,
     COMPARISON,
     CREATED,
+    FILE_CONTENT,
     LISTED_COMMITS,
     LISTED_PULL_REQUESTS,
     PERMISSION,
     PULL_REQUEST,
     REPOSITORY,
+    UNREADABLE,
     decode_answer,
 )
 from perfledger_service.github.issues import GitHubIssues
@@ -36,12 +40,14 @@ from perfledger_service.github.pull_requests import (
 )
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import AppDeliveries
+from perfledger_service.values.pull_request_report import CodeAnnotation
 
 PAGE = 100
 # Comments beyond this many pages are not searched.
 MAX_PAGES = 50
 # GitHub's limits.
 MAX_TEXT = 65_535
+MAX_ANNOTATIONS = 50  # of one request
 UNAUTHORIZED = 401
 NOT_FOUND = 404
 GONE = 410
@@ -165,11 +171,61 @@ class GitHub:
     def create_check(self, repository: str, check: CheckRunContent) -> int:
         """Add a check run to its commit and return its id."""
         body = {"head_sha": check.head_sha} | _check_body(check)
-        return decode_answer(self._call("POST", repository, "check-runs", body), CREATED).id
+        check_run = decode_answer(self._call("POST", repository, "check-runs", body), CREATED)
+        self._annotate(repository, check_run.id, check, check.annotations)
+        return check_run.id
 
     def update_check(self, repository: str, check_run_id: int, check: CheckRunContent) -> bool:
         """Replace a check run's result; return False if the check run is gone."""
-        return self._is_there("PATCH", repository, f"check-runs/{check_run_id}", _check_body(check))
+        path = f"check-runs/{check_run_id}"
+        if not self._is_there("PATCH", repository, path, _check_body(check)):
+            return False
+        if check.annotations:
+            present = {
+                (one.path, one.start_line, one.annotation_level, one.title, one.message)
+                for page in self._pages(repository, f"{path}/annotations")
+                for one in decode_answer(page, ANNOTATIONS)
+            }
+            missing = [
+                one
+                for one in check.annotations
+                if (one.path, one.line, one.level, one.title, one.message) not in present
+            ]
+            self._annotate(repository, check_run_id, check, missing)
+        return True
+
+    def line_count(self, repository: str, path: str, sha: str) -> int | None:
+        """Return the number of lines of a file at a commit, None where it cannot be read."""
+        try:
+            response = self._call("GET", repository, f"contents/{quote(path)}", params={"ref": sha})
+        except GitHubError as error:
+            if error.is_transient and error.github_status != NOT_FOUND:
+                raise
+            return None
+        try:
+            document = FILE_CONTENT.decode(response.content)
+            content = b64decode(document.content) if document.encoding == "base64" else b""
+        except (*UNREADABLE, ValueError):  # of a folder or a submodule
+            return None
+        return len(content.splitlines())
+
+    def _annotate(
+        self,
+        repository: str,
+        check_run_id: int,
+        check: CheckRunContent,
+        annotations: Sequence[CodeAnnotation],
+    ) -> None:
+        """Add annotations to a check run, as many at a time as GitHub takes.
+
+        A request whose answer is lost is not sent again, which would add them twice.
+        """
+        for first in range(0, len(annotations), MAX_ANNOTATIONS):
+            some = annotations[first : first + MAX_ANNOTATIONS]
+            output = _output(check) | {"annotations": [_annotation_body(one) for one in some]}
+            path = f"check-runs/{check_run_id}"
+            body = _check_body(check) | {"output": output}
+            self._call("PATCH", repository, path, body, is_repeatable=False)
 
     def default_branch(self, repository: str) -> str:
         """Return the name of the default branch."""
@@ -251,6 +307,8 @@ class GitHub:
         path: str,
         json: Mapping[str, object] | None = None,
         params: Mapping[str, str] | None = None,
+        *,
+        is_repeatable: bool = True,
     ) -> Response:
         """Send a request about a repository; a token that GitHub refuses is replaced next time."""
         access = self._authentication.access(repository)
@@ -263,6 +321,7 @@ class GitHub:
                 installation=access.installation,
                 json=json,
                 params=params,
+                is_repeatable=is_repeatable,
             )
         except GitHubError as error:
             if error.github_status == UNAUTHORIZED:
@@ -304,5 +363,20 @@ def _check_body(check: CheckRunContent) -> dict[str, object]:
         "name": check.name,
         "details_url": check.details_url,
         "external_id": check.external_id,
-        "output": {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]},
+        "output": _output(check),
+    }
+
+
+def _output(check: CheckRunContent) -> dict[str, object]:
+    return {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]}
+
+
+def _annotation_body(annotation: CodeAnnotation) -> dict[str, object]:
+    return {
+        "path": annotation.path,
+        "start_line": annotation.line,
+        "end_line": annotation.line,
+        "annotation_level": annotation.level,
+        "title": annotation.title,
+        "message": annotation.message,
     }

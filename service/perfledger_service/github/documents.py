@@ -75,6 +75,23 @@ class CheckRun(msgspec.Struct):
     app: GitHubApp | None = None
 
 
+class Annotation(msgspec.Struct):
+    """An annotation of a check run."""
+
+    path: str
+    start_line: int
+    annotation_level: str | None = None
+    title: str | None = None
+    message: str | None = None
+
+
+class FileContent(msgspec.Struct):
+    """A file of at most a megabyte; larger ones come without content."""
+
+    content: str
+    encoding: str
+
+
 class CheckRuns(msgspec.Struct):
     """The check runs on a commit."""
 
@@ -167,6 +184,8 @@ USER = msgspec.json.Decoder(GitHubUser)
 PULL_REQUEST = msgspec.json.Decoder(PullRequestDocument)
 COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])
 APP = msgspec.json.Decoder(GitHubApp)
+ANNOTATIONS = msgspec.json.Decoder(tuple[Annotation, ...])
+FILE_CONTENT = msgspec.json.Decoder(FileContent)
 CHECK_RUNS = msgspec.json.Decoder(CheckRuns)
 ISSUES = msgspec.json.Decoder(tuple[Issue, ...])
 ISSUE_NUMBER = msgspec.json.Decoder(IssueNumber)

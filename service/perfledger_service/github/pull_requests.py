@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from perfledger_service.values.pull_request_report import CodeAnnotation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
@@ -27,7 +29,8 @@ class PullRequestComment:
 class CheckRunContent:
     """What a check run shows; its summary is Markdown.
 
-    `conclusion` is in GitHub's terms, "" while the check is in progress.
+    `conclusion` is in GitHub's terms, "" while the check is in progress. Annotations are added to
+    those that the check run has: GitHub removes none.
     """
 
     name: str
@@ -37,6 +40,7 @@ class CheckRunContent:
     summary: str
     details_url: str
     external_id: str
+    annotations: tuple[CodeAnnotation, ...] = ()
 
 
 class PullRequests(Protocol):
@@ -76,6 +80,10 @@ class PullRequests(Protocol):
 
     def permission(self, repository: str, login: str) -> str:
         """Return what a person may do with a repository, in GitHub's words; "none" for nobody."""
+        ...
+
+    def line_count(self, repository: str, path: str, sha: str) -> int | None:
+        """Return the number of lines of a file at a commit, None where it cannot be read."""
         ...
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:

@@ -12,6 +12,8 @@ MAX_ATTEMPTS = 4
 FIRST_WAIT_S = 0.5
 # Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})
+# Marks a request that is not repeated whatever its method; it is not sent.
+ONCE = "Perfledger-Once"
 SERVER_ERRORS = frozenset({500, 502, 503, 504})
 
 
@@ -35,7 +37,8 @@ class RetryingAdapter(HTTPAdapter):
         proxies: dict[str, str] | None = None,
     ) -> Response:
         """Send the request, at most MAX_ATTEMPTS times."""
-        is_repeatable = request.method in REPEATABLE
+        is_once = request.headers.pop(ONCE, None) is not None
+        is_repeatable = request.method in REPEATABLE and not is_once
         for attempt in range(MAX_ATTEMPTS):
             is_last = attempt == MAX_ATTEMPTS - 1
             backoff_s = FIRST_WAIT_S * 2**attempt

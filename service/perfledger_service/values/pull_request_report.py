@@ -15,6 +15,24 @@ class ClassStatus(StrEnum):
     NOT_MEASURED = "not measured"
 
 
+class AnnotationLevel(StrEnum):
+    """How serious an annotation is, in GitHub's words."""
+
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeAnnotation:
+    """A remark on a line of the head's code, in plain text; `path` is the repository's own."""
+
+    path: str
+    line: int
+    level: AnnotationLevel
+    title: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedReport:
     """What stays of a report after retention removed its bundle; `removal` says when, and why."""

@@ -11,6 +11,7 @@ from perfledger_service.github.pull_requests import (
     PullRequest,
     PullRequestComment,
 )
+from perfledger_service.values.pull_request_report import AnnotationLevel, CodeAnnotation
 
 REPOSITORY = "octo/models"
 SHA = "b" * 40
@@ -200,3 +201,77 @@ def test_more_open_pull_requests_than_can_be_listed_are_not_known(github, at_git
         at_github.open_pull(number)
 
     assert github.open_pull_requests(REPOSITORY) is None
+
+
+def annotations_of(count):
+    return tuple(
+        CodeAnnotation(
+            path="gpt.py",
+            line=number,
+            level=AnnotationLevel.FAILURE,
+            title="gpt:step: step time +20 %",
+            message="aten::mm",
+        )
+        for number in range(1, count + 1)
+    )
+
+
+def test_annotations_are_added_fifty_at_a_time_and_once(github, at_github):
+    check = replace(a_check(), annotations=annotations_of(120))
+    check_id = github.create_check(REPOSITORY, check)
+    [made] = at_github.checks
+    sent = [one for one in at_github.requests if one.startswith(("PATCH", "POST"))]
+
+    assert len(sent) == 1 + 3
+    assert [one["start_line"] for one in made["output"]["annotations"]] == list(range(1, 121))
+    assert (made["status"], made["conclusion"]) == ("completed", "success")
+
+    github.update_check(REPOSITORY, check_id, replace(check, annotations=annotations_of(121)))
+
+    assert [one["start_line"] for one in made["output"]["annotations"]] == list(range(1, 122))
+
+
+def test_annotations_whose_answer_is_lost_are_not_added_twice(github, at_github):
+    check_id = github.create_check(REPOSITORY, a_check())
+    check = replace(a_check(), annotations=annotations_of(3))
+
+    def lose_next(_method, _path):
+        at_github.server.state.after_handling = lambda _method, _path: None
+        at_github.server.state.faults.append({"count": 1, "method": "PATCH", "drop": "after"})
+
+    at_github.server.state.after_handling = lose_next  # after the check run itself was updated
+    with pytest.raises(GitHubError):
+        github.update_check(REPOSITORY, check_id, check)
+    github.update_check(REPOSITORY, check_id, check)
+
+    [made] = at_github.checks
+    assert [one["start_line"] for one in made["output"]["annotations"]] == [1, 2, 3]
+
+
+def test_the_lines_of_a_file_are_counted(github, at_github):
+    at_github.tell("files", {"sha": SHA, "path": "a b/gpt.py", "text": "import torch\n\nx = 1\n"})
+
+    assert github.line_count(REPOSITORY, "a b/gpt.py", SHA) == 3
+    assert github.line_count(REPOSITORY, "a b/gpt.py", "f" * 40) is None
+
+
+@pytest.mark.parametrize("status", [403, 404, 422])
+def test_a_file_that_cannot_be_read_has_no_known_lines(github, at_github, status):
+    at_github.fail_next(path="/contents/", status=status)
+
+    assert github.line_count(REPOSITORY, "gpt.py", SHA) is None
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"content": "!", "encoding": "base64"}'])
+def test_what_is_no_file_has_no_known_lines(github, at_github, text):
+    at_github.tell("files", {"sha": SHA, "path": "gpt", "text": "x"})
+    at_github.fail_next(path="/contents/", status=200, text=text)
+
+    assert github.line_count(REPOSITORY, "gpt", SHA) in {None, 0}
+
+
+def test_a_file_is_asked_for_again_where_github_is_away(github, at_github):
+    at_github.fail_next(path="/contents/", status=503, count=4)
+
+    with pytest.raises(GitHubError):
+        github.line_count(REPOSITORY, "gpt.py", SHA)

@@ -6,6 +6,7 @@ What is posted comes from `machine_classes`, which puts the reports of all class
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -14,6 +15,7 @@ from perfledger_service.errors import RemovedError
 from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
 from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
 from perfledger_service.rendering.check.comment import MARKER
+from perfledger_service.rendering.check_run.annotations import code_annotations
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
 from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
@@ -28,10 +30,15 @@ from perfledger_service.store.uploads import (
 from perfledger_service.usecases.pull_requests.machine_classes import pull_request_report
 from perfledger_service.usecases.pull_requests.merge_groups import find_group
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.values.pull_request_report import ClassStatus
+from perfledger_service.values.pull_request_report import (
+    ClassStatus,
+    CodeAnnotation,
+    PullRequestReport,
+)
 from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
+MAX_ANNOTATED_FILES = 20  # each of which GitHub is asked for
 CHECK_NAME = "perfledger"
 # In GitHub's terms, of merge groups that ended: the first is no failure of the branch.
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
@@ -162,6 +169,7 @@ def _post(
         summary=classes_summary(result, public_url=public_url, url=url),
         details_url=url,
         external_id=upload_id,
+        annotations=_annotations(pull_requests, head, result),
     )
     check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
@@ -201,10 +209,27 @@ def _post_group(
         summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
         details_url=url,
         external_id=upload_ids[0] if upload_ids else "",
+        annotations=_annotations(pull_requests, head, result),
     )
     check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
     posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
     _save_posts(engine, head, posts, now=now)
+
+
+def _annotations(
+    pull_requests: PullRequests, head: CheckedHead, result: PullRequestReport
+) -> tuple[CodeAnnotation, ...]:
+    """Return the annotations of a finished check, on lines that GitHub has at its head.
+
+    A check in progress has none, because none can be taken back.
+    """
+    if result.conclusion is None:
+        return ()
+    reports = [one.report for one in result.classes if one.report is not None]
+    annotations = tuple(dict.fromkeys(chain.from_iterable(map(code_annotations, reports))))
+    paths = tuple(dict.fromkeys(one.path for one in annotations))[:MAX_ANNOTATED_FILES]
+    lines = {path: pull_requests.line_count(head.repository, path, head.head_sha) for path in paths}
+    return tuple(one for one in annotations if one.line <= (lines.get(one.path) or 0))
 
 
 def _outcome(

@@ -1,7 +1,10 @@
 """One comment and one check run for each pull request, whatever happens."""
 
+from dataclasses import replace
+
 import pytest
 
+from perfledger.profile import CallingLine
 from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.api import LOST_POST_WAIT_S
@@ -9,11 +12,18 @@ from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.comment_and_check import NEWER_RESULT, post_report
+from perfledger_service.usecases.pull_requests.comment_and_check import (
+    NEWER_RESULT,
+    post_expected,
+    post_report,
+)
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.upload_views import UploadStatus
+from tests.service.rendering.example_reports import regressed
+from tests.service.rendering.example_values import Make
 
 PUBLIC_URL = "https://ledger.example"
+PLACES = (("gpt.py", 90), ("gpt.py", 91), ("gone.py", 1))
 NEWER_SHA = "c" * 40
 US = "perfledger[bot]"
 
@@ -327,3 +337,40 @@ def test_what_is_said_is_what_was_stored(engine, judged, make_bundle, at_github,
     [comment], [check] = at_github.comments, at_github.checks
     assert check["conclusion"] == "failure"
     assert upload.headline.replace("\u00a0", " ") in comment["body"].replace("`", "")
+
+
+def test_a_finished_check_annotates_the_lines_that_its_head_has(
+    engine, judged, make_bundle, at_github, github
+):
+    """The causes are an example's; head has 90 lines of one file and nothing of the other."""
+    upload = judged(engine, make_bundle(ratio=1.2))
+    explanation = regressed(Make).explanations[0]
+    lines = tuple(CallingLine(path=path, line=line, calls=1.0) for path, line in PLACES)
+    explained = replace(
+        explanation,
+        workload="gpt:step",
+        causes=(replace(explanation.causes[0], lines=lines),),
+        memory=None,
+    )
+    at_github.open_pull()
+    at_github.tell("files", {"sha": upload.head_sha, "path": "gpt.py", "text": "x\n" * 90})
+
+    def explain(bundle, **values):
+        return replace(build_report(bundle, **values), explanations=(explained,))
+
+    for _ in range(2):
+        post_expected(
+            engine,
+            upload.head,
+            pull_requests=github,
+            reports=UploadReports(explain),
+            public_url=PUBLIC_URL,
+            now=upload.created_at,
+        )
+
+    [check] = at_github.checks
+    [one] = check["output"]["annotations"]
+    assert (one["path"], one["start_line"], one["end_line"]) == ("gpt.py", 90, 90)
+    assert one["annotation_level"] == "failure"
+    assert one["title"].startswith("gpt:step: step time +20")
+    assert "aten::_softmax" in one["message"]
