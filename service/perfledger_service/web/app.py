@@ -120,7 +120,7 @@ def create_app(state: AppState) -> FastAPI:
     app.state.is_finished = True
     app.state.metrics = metrics_registry(state)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
-    app.routes.extend(_routes())
+    app.routes.extend(service_routes())
     access_by_route(app)  # a route without a rule is a bug that is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)
@@ -132,7 +132,7 @@ def create_app(state: AppState) -> FastAPI:
 
 
 @cache
-def _routes() -> tuple[BaseRoute, ...]:
+def service_routes() -> tuple[BaseRoute, ...]:
     """Return the routes, which no state changes: FastAPI reads their signatures once a process."""
     router = APIRouter()
     for module in ROUTED:
