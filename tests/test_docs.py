@@ -1,6 +1,7 @@
 """What a user can type, set or meet is documented: these tests fail when it is not."""
 
 import re
+import tomllib
 from pathlib import Path
 
 from perfledger.metrics import METRICS, OPTIONAL_METRICS
@@ -54,6 +55,42 @@ def test_every_setting_of_the_service_is_on_the_page_of_settings():
     names = [f"`PERFLEDGER_{name.upper()}`" for each in classes for name in each.model_fields]
 
     assert [name for name in names if name not in SETTINGS] == []
+
+
+def test_the_defaults_on_the_page_of_settings_are_those_of_the_code():
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", SETTINGS, re.MULTILINE)
+    defaults = {name: text.strip(" `") for name, text in rows if name in CheckSettings.model_fields}
+    known = CheckSettings()
+
+    for name, text in defaults.items():
+        given = getattr(CheckSettings(**({name: value_of(text)} if text else {})), name)
+        assert given == getattr(known, name), name
+    assert set(defaults) == set(CheckSettings.model_fields)
+
+
+def test_the_defaults_of_the_service_on_the_page_are_those_of_the_code():
+    rows = re.findall(r"^\| `PERFLEDGER_(\w+)` \|([^|]*)\|", SETTINGS, re.MULTILINE)
+    known = {}
+    for kind in (PriceSettings, UploadSettings, ServiceSettings):
+        known |= {name: (kind, field) for name, field in kind.model_fields.items()}
+    defaults = {
+        name.lower(): text.strip(" `") for name, text in rows if re.fullmatch(" `.*` ", text)
+    }
+
+    assert {"database_url", "session_days"} <= set(defaults)
+    for name, text in defaults.items():
+        kind, field = known[name]
+        assert getattr(kind(**{name: text}), name) == field.default, name
+    unset = {name for name, (_, field) in known.items() if field.default not in (None, "")}
+    assert unset <= set(defaults)
+
+
+def value_of(text):
+    """Return a default as TOML has it; a word without quotes is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def test_every_metric_has_its_name_and_meaning_on_the_page_of_settings_or_bundles():

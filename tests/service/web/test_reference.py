@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_service.cli.service_reference import main, pages
 from perfledger_service.store.maintenance.service_counts import ServiceCounts
 from perfledger_service.web.app import service_routes
-from tests.service.cli.test_reference import DOCS
+from perfledger_service.web.reference import main, pages
 
-FOLDER = DOCS.parent / "service"
+FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "service"
 PAGES = pages()
 
 

@@ -1,6 +1,6 @@
 """Writes the reference of the service's routes, metrics and events, one Markdown page each.
 
-`python -m perfledger_service.cli.service_reference docs/reference/service` is part of `make docs`.
+`python -m perfledger_service.web.reference docs/reference/service` is part of `make docs`.
 """
 
 import asyncio
@@ -49,7 +49,6 @@ GROUPS = (
     ("/metrics", "Health", ""),
     ("/", "Pages and forms", "`/static` serves scripts and styles to anyone."),
 )
-LEAST_COUNT = 0
 EVENT_STATES = {
     EventState.OPEN: "nobody has said anything of it",
     EventState.ACKNOWLEDGED: "somebody works on it",
@@ -208,13 +207,13 @@ def _grouped(
     keys: Iterable[tuple[str, str]],
 ) -> Sequence[tuple[str, str, Sequence[tuple[str, str]]]]:
     """Return the routes of each group, with its title and its remark."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for _, title, remark in GROUPS:
-        found.setdefault((title, remark), [])
+        groups.setdefault((title, remark), [])
     for method, path in keys:
         _, title, remark = next(group for group in GROUPS if path.startswith(group[0]))
-        found[title, remark].append((method, path))
-    return [(title, remark, routes) for (title, remark), routes in found.items() if routes]
+        groups[title, remark].append((method, path))
+    return [(title, remark, routes) for (title, remark), routes in groups.items() if routes]
 
 
 def _items(rows: Iterable[tuple[str, str, str]]) -> str:
@@ -239,15 +238,15 @@ def _named(meanings: Mapping[_Name, str], names: Iterable[_Name]) -> list[tuple[
 
 def _service_metrics() -> Iterable[Metric]:
     counts = ServiceCounts(
-        uploads=dict.fromkeys(UploadStatus, LEAST_COUNT),
-        checks=dict.fromkeys(Conclusion, LEAST_COUNT),
-        imports=dict.fromkeys(UploadStatus, LEAST_COUNT),
-        waiting=LEAST_COUNT,
+        uploads=dict.fromkeys(UploadStatus, 0),
+        checks=dict.fromkeys(Conclusion, 0),
+        imports=dict.fromkeys(UploadStatus, 0),
+        waiting=0,
         oldest_waiting_s=0.0,
-        jobs=dict.fromkeys(RunnerJobState, LEAST_COUNT),
-        held_leases=LEAST_COUNT,
-        expired_leases=LEAST_COUNT,
-        database_bytes=LEAST_COUNT,
+        jobs=dict.fromkeys(RunnerJobState, 0),
+        held_leases=0,
+        expired_leases=0,
+        database_bytes=0,
     )
     return ServiceCollector(
         lambda: counts, github=RequestCounts(), is_launched=lambda: True
