@@ -36,6 +36,7 @@ from perfledger_service.web.metrics.request_times import (
 )
 from perfledger_service.web.metrics.service_metrics import ServiceCollector
 from perfledger_service.web.sign_in.access import Access, access_by_route
+from perfledger_service.web.webhooks import WebhookEvent
 
 MAX_LINE = 120
 _Name = TypeVar("_Name", bound=str)
@@ -76,11 +77,13 @@ NOTICE_STATUSES = {
     NoticeStatus.SKIPPED: "its event was there before its target",
 }
 DELIVERIES = {
-    (webhooks.COMMENT_EVENT, webhooks.CREATED_ACTION): "a comment by a person may be a command",
-    (webhooks.PULL_REQUEST_EVENT, webhooks.PUSH_ACTION): "its jobs for older commits end",
-    (webhooks.PULL_REQUEST_EVENT, webhooks.CLOSED_STATE): "its jobs end; a merge commit is noted",
-    (webhooks.PULL_REQUEST_EVENT, webhooks.LABELED): f"`{webhooks.ALLOW_LABEL}` allows its commit",
-    (webhooks.PULL_REQUEST_EVENT, webhooks.UNLABELED): "and no longer allows it",
+    (WebhookEvent.COMMENT, webhooks.CREATED_ACTION): "a comment by a person may be a command",
+    (WebhookEvent.PULL_REQUEST, webhooks.PUSH_ACTION): "its jobs for older commits end",
+    (WebhookEvent.PULL_REQUEST, webhooks.CLOSED_STATE): "its jobs end; a merge commit is noted",
+    (WebhookEvent.PULL_REQUEST, webhooks.LABELED): f"`{webhooks.ALLOW_LABEL}` allows its commit",
+    (WebhookEvent.PULL_REQUEST, webhooks.UNLABELED): f"without `{webhooks.ALLOW_LABEL}` it is not",
+    (WebhookEvent.MERGE_GROUP, webhooks.CHECKS_REQUESTED): "its head gets a check",
+    (WebhookEvent.MERGE_GROUP, webhooks.DESTROYED): "its check ends",
 }
 AUDIT_ACTIONS = {
     AuditAction.SIGN_IN: "began a session",

@@ -47,7 +47,9 @@ _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
 
-class _Event(StrEnum):
+class WebhookEvent(StrEnum):
+    """The events of GitHub that are read; every other one is answered and ignored."""
+
     COMMENT = "issue_comment"
     PULL_REQUEST = "pull_request"
     MERGE_GROUP = MERGE_GROUP_EVENT
@@ -190,13 +192,13 @@ def receive_delivery(
     before is answered with 200 and changes nothing.
     """
     match request.headers.get("x-github-event"):
-        case _Event.COMMENT:
+        case WebhookEvent.COMMENT:
             return _receive_comment(state, read_comment(body), response)
-        case _Event.PULL_REQUEST:
+        case WebhookEvent.PULL_REQUEST:
             delivery_id = request.headers.get("x-github-delivery", "")
             changed = read_pull_request(body)
             return _receive_change(state, changed, response, delivery_id=delivery_id)
-        case _Event.MERGE_GROUP:
+        case WebhookEvent.MERGE_GROUP:
             return _receive_group(state, read_merge_group(body))
         case _:
             reason = "not a comment, a pull request or a merge group"
@@ -332,17 +334,17 @@ async def _read_body(request: Request) -> bytes:
 
 def read_comment(body: bytes) -> _CommentDelivery:
     """Return the fields of a comment's delivery; raise UsageError if it is not one of GitHub's."""
-    return _read_delivery(body, _COMMENT_DECODER, event=_Event.COMMENT)
+    return _read_delivery(body, _COMMENT_DECODER, event=WebhookEvent.COMMENT)
 
 
 def read_pull_request(body: bytes) -> _PullRequestDelivery:
     """Return the fields of a pull request's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _PULL_REQUEST_DECODER, event=_Event.PULL_REQUEST)
+    return _read_delivery(body, _PULL_REQUEST_DECODER, event=WebhookEvent.PULL_REQUEST)
 
 
 def read_merge_group(body: bytes) -> _MergeGroupDelivery:
     """Return the fields of a merge group's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _MERGE_GROUP_DECODER, event=_Event.MERGE_GROUP)
+    return _read_delivery(body, _MERGE_GROUP_DECODER, event=WebhookEvent.MERGE_GROUP)
 
 
 def _read_delivery(body: bytes, decoder: msgspec.json.Decoder[_Fields], *, event: str) -> _Fields:

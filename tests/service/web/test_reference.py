@@ -7,6 +7,7 @@ import pytest
 from perfledger_service.store.maintenance.service_counts import ServiceCounts
 from perfledger_service.web.app import service_routes
 from perfledger_service.web.reference import main, pages
+from perfledger_service.web.webhooks import WebhookEvent
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "service"
 PAGES = pages()
@@ -43,6 +44,10 @@ def test_each_count_of_the_database_is_a_metric():
     for name in ServiceCounts.__dataclass_fields__:
         assert f"`perfledger_{others.get(name, name)}` (gauge): " in text
     assert "- `perfledger_request_seconds` (histogram): " in text
+
+
+def test_each_delivery_that_is_read_is_on_the_page_of_events():
+    assert [one for one in WebhookEvent if f"| `{one}`, " not in PAGES["events.md"]] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
