@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 from perfledger.compile_record import CompileRecord
+from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.package_code import LoadedPackage
 from perfledger.step_evidence import StepEvidence
 
@@ -125,8 +126,10 @@ class Run:
     # Of a launched workload: each rank's seconds per step, whose largest are its step times.
     rank_times_s: tuple[tuple[float, ...], ...] = ()
     core_times: CoreTimes = CoreTimes()
-    clock_mhz: float | None = None  # of the device's processors during the run, median
+    # Of the device's processors during the run, median; of several devices the slowest one's.
+    clock_mhz: float | None = None
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
+    telemetry: tuple[DeviceTelemetry, ...] = ()  # of each device that was read
     packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them
     evidence: StepEvidence = field(default_factory=StepEvidence)  # that the step does its work
     memory: MemoryReadings = MemoryReadings()

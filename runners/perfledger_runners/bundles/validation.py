@@ -24,6 +24,7 @@ from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.canary_checks import check_canaries
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
+from perfledger_runners.bundles.telemetry_checks import check_telemetry
 from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS, MAX_LISTED_DEVICES
@@ -267,6 +268,7 @@ def _check_devices(run: Run) -> None:
     require(is_list, f"device_places: more than {MAX_LISTED_DEVICES}")
     is_fine = are_places(run.device_places, devices=run.devices)
     require(is_fine, "device_places: negative, or not one for each device")
+    check_telemetry(run)
 
 
 def _check_packages(packages: Collection[LoadedPackage]) -> None:

@@ -97,7 +97,9 @@ def read_machine(
     host = read_host(environment=environment)
     machine = fingerprint(facts, requested=requested, host=host)
     nvml = load_nvml() if machine.device is Device.CUDA else None
-    gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=environment)
+    gpu = nvml and find_gpu(
+        nvml, uuid=machine.uuid, more_uuids=machine.more_uuids, environment=environment
+    )
     if gpu is None:
         return machine, None
     gpu_facts = gpu.facts(visible=visible_uuids(nvml, environment))

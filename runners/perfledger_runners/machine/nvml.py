@@ -4,7 +4,8 @@ The library is an optional extra and untyped: it is used only here, as `Any`.
 """
 
 import importlib
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Self
@@ -31,6 +32,11 @@ SLOWDOWNS: Mapping[int, str] = {
 }
 GPM_VERSION = 1  # NVML_GPM_METRICS_GET_VERSION
 GPM_SM_UTIL = 2  # NVML_GPM_METRIC_SM_UTIL: share of time with a warp resident, mean over SMs, in %
+# NVML_GPM_METRIC_PCIE_TX_PER_SEC and _RX_, NVLINK_TOTAL_RX_PER_SEC and _TX_ of all links: MiB/s.
+GPM_PCIE, GPM_NVLINK = (20, 21), (60, 61)
+GPM_METRICS = (GPM_SM_UTIL, *GPM_PCIE, *GPM_NVLINK)
+MIB = 2**20
+MAX_TRAFFIC = 1e14  # bytes per second: a hundred times the fastest links; NVML's sentinels are more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,16 @@ class GpuState:
     clock_mhz: float | None
     power_w: float | None
     temperature_c: float | None
+    memory_bytes: float | None = None  # in use, by all processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuActivity:
+    """What a GPU did since the previous reading; None is unknown."""
+
+    sm_active: float | None = None  # share of time with a warp resident, 0 to 1
+    pcie_bytes_per_s: float | None = None  # both ways
+    nvlink_bytes_per_s: float | None = None  # of all links, both ways
 
 
 def load_nvml() -> Any | None:  # noqa: ANN401 - untyped library, fenced in here
@@ -97,9 +113,15 @@ def load_nvml() -> Any | None:  # noqa: ANN401 - untyped library, fenced in here
 class Gpu:
     """One GPU; every query may be unsupported, depending on device and driver."""
 
-    def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
+    def __init__(self, nvml: Any, handle: Any, *, more: tuple[Self, ...] = ()) -> None:  # noqa: ANN401 - see load_nvml
         self._nvml = nvml
         self.handle = handle
+        self.more = more  # the others that the workloads may use, in their order
+
+    @property
+    def uuid(self) -> str:
+        """Return its id, "" if unknown."""
+        return self._ask("nvmlDeviceGetUUID") or ""
 
     def facts(self, *, visible: Iterable[str] = ()) -> GpuFacts:
         """Return the facts that do not change during a check.
@@ -108,7 +130,7 @@ class Gpu:
         """
         memory = self._ask("nvmlDeviceGetMemoryInfo")
         condition = self.condition()
-        uuid: str = self._ask("nvmlDeviceGetUUID") or ""
+        uuid = self.uuid
         return GpuFacts(
             model=self._ask("nvmlDeviceGetName") or "",
             uuid=uuid,
@@ -151,23 +173,25 @@ class Gpu:
 
     def state(self) -> GpuState:
         """Return the current state; a reading takes tens of microseconds."""
+        memory = self._ask("nvmlDeviceGetMemoryInfo")
         return GpuState(
             reasons=self._reasons() or 0,
             clock_mhz=self._ask("nvmlDeviceGetClockInfo", CLOCK_SM),
             power_w=_thousandth(self._ask("nvmlDeviceGetPowerUsage")),
             temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
+            memory_bytes=None if memory is None else float(memory.used),
         )
 
     def energy_joules(self) -> float | None:
         """Return its energy since the driver was loaded (Volta and newer; not for MIG)."""
         return _thousandth(self._ask("nvmlDeviceGetTotalEnergyConsumption"))
 
-    def sm_meter(self) -> "SmMeter | None":
-        """Return a meter of SM activity, None before Hopper."""
+    def activity_meter(self) -> "ActivityMeter | None":
+        """Return a meter of SM activity and traffic, None before Hopper."""
         support = self._ask("nvmlGpmQueryDeviceSupport")
         if support is None or not support.isSupportedDevice:
             return None
-        return SmMeter(self._nvml, self.handle)
+        return ActivityMeter(self._nvml, self.handle)
 
     def _parent_uuid(self) -> str:
         """Return the id of the GPU that this MIG slice is a part of, "" for a whole one."""
@@ -187,8 +211,8 @@ class Gpu:
         return _call(self._nvml, question, self.handle, *arguments)
 
 
-class SmMeter:
-    """A meter of the share of time with a warp resident, averaged over SMs, between readings.
+class ActivityMeter:
+    """A meter of SM activity, averaged over SMs, and of traffic between readings.
 
     As a context it holds two buffers of the driver. NVML requires more than 100 ms between two
     readings (API reference, nvmlGpmMetricsGet).
@@ -211,20 +235,30 @@ class SmMeter:
             if buffer is not None:
                 _call(self._nvml, "nvmlGpmSampleFree", buffer)
 
-    def read(self) -> float | None:
-        """Return the share since the previous reading (0 to 1), None if unavailable."""
+    def read(self) -> GpuActivity:
+        """Return the activity since the previous reading."""
         if not self._sample(self._after):
-            return None
+            return GpuActivity()
         request = self._nvml.c_nvmlGpmMetricsGet_t()
-        request.version, request.numMetrics = GPM_VERSION, 1
+        request.version, request.numMetrics = GPM_VERSION, len(GPM_METRICS)
         request.sample1, request.sample2 = self._before, self._after
-        request.metrics[0].metricId = GPM_SM_UTIL
+        for place, metric in enumerate(GPM_METRICS):
+            request.metrics[place].metricId = metric
         answer = _call(self._nvml, "nvmlGpmMetricsGet", request)
         self._before, self._after = self._after, self._before
-        if answer is None or answer.metrics[0].nvmlReturn != 0:
-            return None
-        share = float(answer.metrics[0].value) / 100
-        return share if 0 <= share <= 1 else None
+        if answer is None:
+            return GpuActivity()
+        values = {
+            metric: float(answer.metrics[place].value)
+            for place, metric in enumerate(GPM_METRICS)
+            if answer.metrics[place].nvmlReturn == 0
+        }
+        share = values.get(GPM_SM_UTIL, math.nan) / 100
+        return GpuActivity(
+            sm_active=share if 0 <= share <= 1 else None,
+            pcie_bytes_per_s=_traffic(values, GPM_PCIE),
+            nvlink_bytes_per_s=_traffic(values, GPM_NVLINK),
+        )
 
     def _sample(self, buffer: Any) -> bool:  # noqa: ANN401 - see load_nvml
         if buffer is None:
@@ -232,23 +266,53 @@ class SmMeter:
         return _call(self._nvml, "nvmlGpmSampleGet", self._handle, buffer) is not None
 
 
-def find_gpu(nvml: Any, *, uuid: str, environment: Mapping[str, str]) -> Gpu | None:  # noqa: ANN401 - see load_nvml
+def find_gpu(
+    nvml: Any,  # noqa: ANN401 - see load_nvml
+    *,
+    uuid: str,
+    more_uuids: Sequence[str] = (),
+    environment: Mapping[str, str],
+) -> Gpu | None:
     """Return the GPU with this UUID, else the first one that the workloads may use.
 
-    A framework writes the id of a MIG slice as that of a GPU.
+    It comes with the others, in the order of `more_uuids` if they are known: that of the framework,
+    which may number GPUs by speed and not by slot. A framework writes the id of a MIG slice as that
+    of a GPU.
     """
     visible = environment.get(VISIBLE_DEVICES, "").partition(",")[0].strip()
     slice_uuid = uuid.replace("GPU-", "MIG-", 1) if uuid else ""
     for name in (visible if visible.startswith("MIG-") else "", uuid, slice_uuid):
         handle = _call(nvml, "nvmlDeviceGetHandleByUUID", name) if name else None
         if handle is not None:
-            return Gpu(nvml, handle)
+            return _with_others(nvml, handle, more_uuids, environment)
     handle = _visible_handle(nvml, visible or "0") or _visible_handle(nvml, "0")
-    return None if handle is None else Gpu(nvml, handle)
+    return None if handle is None else _with_others(nvml, handle, more_uuids, environment)
+
+
+def _with_others(
+    nvml: Any,  # noqa: ANN401 - see load_nvml
+    handle: Any,  # noqa: ANN401 - see load_nvml
+    more_uuids: Sequence[str],
+    environment: Mapping[str, str],
+) -> Gpu:
+    """Return a GPU with the others that workloads may use; a slice has none beside it."""
+    first = Gpu(nvml, handle)
+    if _call(nvml, "nvmlDeviceIsMigDeviceHandle", handle):
+        return first
+    gpus = (each for each in visible_gpus(nvml, environment) if each.uuid != first.uuid)
+    if more_uuids:
+        handles = (_call(nvml, "nvmlDeviceGetHandleByUUID", uuid) for uuid in more_uuids)
+        gpus = (Gpu(nvml, each) for each in takewhile(lambda one: one is not None, handles))
+    return Gpu(nvml, handle, more=tuple(gpus))
 
 
 def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ANN401 - see load_nvml
-    """Return the ids of the GPUs that workloads may use, in their order.
+    """Return the ids of the GPUs that workloads may use, in their order."""
+    return tuple(filter(None, (each.uuid for each in visible_gpus(nvml, environment))))
+
+
+def visible_gpus(nvml: Any, environment: Mapping[str, str]) -> tuple[Gpu, ...]:  # noqa: ANN401 - see load_nvml
+    """Return the GPUs that workloads may use, in their order.
 
     CUDA ignores what comes after the first name that it does not know.
     """
@@ -256,8 +320,7 @@ def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
     count = _call(nvml, "nvmlDeviceGetCount") or 0
     names = visible.split(",") if visible else map(str, range(count))
     handles = (_visible_handle(nvml, name.strip()) for name in names)
-    devices = takewhile(lambda handle: handle is not None, handles)
-    return tuple(filter(None, (_call(nvml, "nvmlDeviceGetUUID", each) for each in devices)))
+    return tuple(Gpu(nvml, each) for each in takewhile(lambda handle: handle is not None, handles))
 
 
 def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvml
@@ -286,6 +349,12 @@ def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see l
         return function(*arguments)
     except (nvml.NVMLError, UnicodeEncodeError):  # it encodes names, also of no UTF-8
         return None
+
+
+def _traffic(values: Mapping[int, float], metrics: Iterable[int]) -> float | None:
+    """Return the sum of rates in MiB/s as bytes per second; None where one is unknown."""
+    total = sum(values.get(metric, math.nan) for metric in metrics) * MIB
+    return total if 0 <= total <= MAX_TRAFFIC else None
 
 
 def _cuda(version: int | None) -> str:

@@ -61,6 +61,15 @@ FAKE_TORCH = {
 }
 
 
+TRAFFIC = (
+    pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC,
+    pynvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC,
+    pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC,
+    pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC,
+)
+RATES = (100.0, 300.0, 2000.0, 1000.0)  # of these, in MiB/s
+
+
 class FakeError(Exception):
     """What the fake raises where a device has no answer."""
 
@@ -73,19 +82,19 @@ class FakeNvml:
 
     NVMLError = FakeError
     c_nvmlGpmMetricsGet_t = staticmethod(  # noqa: N815 - pynvml's name
-        lambda: SimpleNamespace(metrics=[SimpleNamespace()])
+        lambda: SimpleNamespace(metrics=[SimpleNamespace() for _ in range(210)])
     )
 
-    def __init__(self, *silent, reasons=0, shares=(50.0,), persistence=1):
+    def __init__(self, *silent, reasons=0, shares=(50.0,), persistence=1, rates=RATES):
         self.silent = silent
-        self.shares = iter(shares)
+        self.shares, self.rates = iter(shares), rates
         self.held = 0
         self.answers = {
             "nvmlSystemGetDriverVersion": "560.35",
             "nvmlSystemGetCudaDriverVersion": 12060,
             "nvmlDeviceGetName": "NVIDIA H100 80GB HBM3",
             "nvmlDeviceGetUUID": "GPU-1",
-            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30),
+            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30, used=3 * 2**30),
             "nvmlDeviceGetPowerManagementLimit": 700_000,
             "nvmlDeviceGetEccMode": [1, 1],
             "nvmlDeviceGetMigMode": [0, 0],
@@ -148,9 +157,12 @@ class FakeNvml:
 
     def compute(self, asked):
         assert asked.sample1 is not asked.sample2
-        assert asked.metrics[0].metricId == pynvml.NVML_GPM_METRIC_SM_UTIL
-        asked.metrics[0].nvmlReturn = 0
-        asked.metrics[0].value = next(self.shares)
+        values = dict(zip(TRAFFIC, self.rates, strict=True))
+        values[pynvml.NVML_GPM_METRIC_SM_UTIL] = next(self.shares)
+        for metric in asked.metrics[: asked.numMetrics]:
+            metric.nvmlReturn = pynvml.NVML_ERROR_NOT_SUPPORTED
+            if metric.metricId not in self.silent:
+                metric.nvmlReturn, metric.value = pynvml.NVML_SUCCESS, values[metric.metricId]
         return asked
 
 

@@ -25,6 +25,7 @@ from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,
     unknown_sentences,
 )
+from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
 # Relative: a spread that went through JSON is the same.
 SAME_SPREAD = 1e-9
@@ -147,7 +148,11 @@ def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
         runs = bundle.runs_of(spec.id, Side.HEAD)
         if spec.devices > 1 and runs:
             spread = rank_spread(runs)
-            parts = [*((_spread_words(spread),) if spread else ()), _scaling_words(bundle, spec)]
+            parts = [
+                *((_spread_words(spread),) if spread else ()),
+                *slowest_device_words(runs),
+                _scaling_words(bundle, spec),
+            ]
             notes.append(f"{spec.id} on head: {'; '.join(parts)}")
     return tuple(notes)
 

@@ -10,6 +10,7 @@ import pytest
 from perfledger_runners.machine import nvml as ours
 from perfledger_runners.machine.nvml import (
     Gpu,
+    GpuActivity,
     GpuCondition,
     GpuFacts,
     GpuState,
@@ -25,6 +26,14 @@ def test_the_numbers_are_the_real_librarys():
     assert ours.TEMPERATURE_GPU == pynvml.NVML_TEMPERATURE_GPU
     assert ours.GPM_VERSION == pynvml.NVML_GPM_METRICS_GET_VERSION
     assert ours.GPM_SM_UTIL == pynvml.NVML_GPM_METRIC_SM_UTIL
+    assert ours.GPM_PCIE == (
+        pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC,
+        pynvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC,
+    )
+    assert ours.GPM_NVLINK == (
+        pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC,
+        pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC,
+    )
     assert ours.THRESHOLD_SLOWDOWN == pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
     assert pynvml.nvmlClocksEventReasonApplicationsClocksSetting == ours.CLOCKS_SET
     hard = (
@@ -120,7 +129,9 @@ def test_the_slot_of_a_gpu_is_read_from_bytes_too(fake_nvml):
 def test_a_gpu_tells_what_it_is_doing(fake_nvml):
     state = Gpu(fake_nvml(reasons=0x40), "handle").state()
 
-    assert state == GpuState(reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61)
+    assert state == GpuState(
+        reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61, memory_bytes=3 * 2**30
+    )
 
 
 def test_a_gpu_tells_its_energy_in_joules_or_not_at_all(fake_nvml):
@@ -137,7 +148,7 @@ def test_an_older_driver_tells_its_reasons_by_their_former_name(fake_nvml):
 
 
 def meter_of(library):
-    meter = Gpu(library, "handle").sm_meter()
+    meter = Gpu(library, "handle").activity_meter()
     assert meter is not None
     return meter
 
@@ -146,7 +157,7 @@ def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
     library = fake_nvml(shares=[25.0, 100.0])
 
     with meter_of(library) as meter:
-        shares = [meter.read(), meter.read()]
+        shares = [meter.read().sm_active, meter.read().sm_active]
 
     assert shares == [0.25, 1.0]
     assert library.held == 0
@@ -155,7 +166,22 @@ def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
 @pytest.mark.parametrize("told", [140737488355328.0, 100.5, -1.0, float("nan")])
 def test_a_sentinel_is_no_share(fake_nvml, told):
     with meter_of(fake_nvml(shares=[told])) as meter:
-        assert meter.read() is None
+        assert meter.read().sm_active is None
+
+
+@pytest.mark.parametrize("told", [70368744177664.0, -1.0, float("nan"), float("inf")])
+def test_a_sentinel_is_no_traffic(fake_nvml, told):
+    library = fake_nvml(rates=(told, 0.0, told, 0.0))
+
+    with meter_of(library) as meter:
+        assert meter.read() == GpuActivity(sm_active=0.5)
+
+
+def test_traffic_both_ways_is_added_up_and_unknown_where_one_way_is(fake_nvml):
+    way = pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC
+
+    with meter_of(fake_nvml(way)) as meter:
+        assert meter.read() == GpuActivity(sm_active=0.5, pcie_bytes_per_s=400 * 2**20)
 
 
 @pytest.mark.parametrize("silent", ["nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"])
@@ -163,12 +189,12 @@ def test_a_meter_that_fails_reads_nothing(fake_nvml, silent):
     library = fake_nvml(silent)
 
     with meter_of(library) as meter:
-        assert meter.read() is None
+        assert meter.read() == GpuActivity()
     assert library.held == 0
 
 
 def test_a_gpu_before_hopper_has_no_meter(fake_nvml):
-    assert Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle").sm_meter() is None
+    assert Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle").activity_meter() is None
 
 
 @pytest.mark.parametrize(
@@ -275,14 +301,14 @@ def test_a_real_gpu_tells_its_facts_and_what_it_does():
         pytest.skip("needs a CUDA device")
     product = torch.ones(4096, 4096, device="cuda")
     facts, joules = gpu.facts(), gpu.energy_joules()
-    meter = gpu.sm_meter()
+    meter = gpu.activity_meter()
 
     with meter or nullcontext():
         began = time.monotonic()
         while time.monotonic() - began < 5 * READ_EVERY_S:
             product = (product @ product).clamp_(0, 1)
             torch.cuda.synchronize()
-        active = None if meter is None else meter.read()
+        active = None if meter is None else meter.read().sm_active
 
     properties = torch.cuda.get_device_properties(0)
     assert facts.model == properties.name
@@ -295,3 +321,36 @@ def test_a_real_gpu_tells_its_facts_and_what_it_does():
     is_hopper_or_newer = properties.major >= 9
     assert (active is not None) is is_hopper_or_newer
     assert active is None or active > 0.5
+
+
+@pytest.mark.parametrize(
+    ("more_uuids", "handles"),
+    [
+        ((), ["by index 1", "by index 2"]),
+        (("GPU-3", "GPU-2"), ["third", "second"]),  # numbered by speed
+        (("GPU-9", "GPU-2"), []),  # with an unknown one the places of the others are unknown
+    ],
+)
+def test_a_gpu_comes_with_the_others_in_the_order_of_the_framework(fake_nvml, more_uuids, handles):
+    library = fake_nvml()
+    indices = {place: f"by index {place}" for place in range(3)}
+    uuids = {"by uuid": "GPU-1"} | {f"by index {place}": f"GPU-{place + 1}" for place in range(3)}
+    library.answers |= {
+        "nvmlDeviceGetCount": 3,
+        "nvmlDeviceGetHandleByIndex": indices,
+        "nvmlDeviceGetHandleByUUID": {"GPU-1": "by uuid", "GPU-2": "second", "GPU-3": "third"},
+        "nvmlDeviceGetUUID": uuids,
+    }
+
+    gpu = find_gpu(library, uuid="GPU-1", more_uuids=more_uuids, environment={})
+
+    assert [each.handle for each in gpu.more] == handles
+
+
+def test_a_slice_has_no_other_gpu_beside_it(fake_nvml):
+    library = fake_nvml()
+    library.answers["nvmlDeviceIsMigDeviceHandle"] = 1
+
+    gpu = find_gpu(library, uuid="MIG-7", environment={"CUDA_VISIBLE_DEVICES": "MIG-7,MIG-8"})
+
+    assert gpu.more == ()

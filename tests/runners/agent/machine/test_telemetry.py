@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE
 from perfledger.records import Device, FailureReason, Run, Side
 from perfledger.step_evidence import StepEvidence
-from perfledger_runners.machine.nvml import Gpu, GpuState
+from perfledger_runners.machine.nvml import Gpu, GpuActivity, GpuState
 from perfledger_runners.machine.telemetry import (
     MAX_THROTTLED_SHARE,
     GpuTelemetry,
@@ -31,14 +31,18 @@ RUN = Run(
 SPANS = ((0.0, 1.0),)  # of its three steps
 
 
-def reading(at_s, *, since_s=None, reasons=0, sm_active=None, clock_mhz=1410.0, joules=None):
+def reading(
+    at_s, *, since_s=None, reasons=0, sm_active=None, clock_mhz=1410.0, joules=None, place=0
+):
     state = GpuState(reasons=reasons, clock_mhz=clock_mhz, power_w=300.0, temperature_c=88.0)
     return TelemetrySample(
         since_s=max(0.0, at_s - 0.1) if since_s is None else since_s,
         at_s=at_s,
         state=state,
-        sm_active=sm_active,
+        activity=GpuActivity(sm_active=sm_active, pcie_bytes_per_s=1e9),
         energy_joules=joules,
+        place=place,
+        name=f"GPU-{place}",
     )
 
 
@@ -292,7 +296,7 @@ def test_a_thread_reads_until_it_is_stopped(fake_nvml):
         pass
     readings = telemetry.stop()
 
-    assert readings[0].sm_active == 0.4
+    assert readings[0].activity.sm_active == 0.4
     assert readings[0].state.reasons == 0x4
     assert library.held == 0
     assert telemetry.stop() == readings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfledger.records import Device, FailureReason, Framework, Side, WorkloadSpec
-from perfledger_runners.machine.nvml import GpuState
+from perfledger_runners.machine.nvml import GpuActivity, GpuState
 from perfledger_runners.machine.telemetry import TelemetrySample
 from perfledger_runners.measuring.paired_runs import measure_pairs, pair_order
 
@@ -72,7 +72,8 @@ class Hot:
     def stop(self):
         self.calls.append("stop")
         state = GpuState(reasons=0x40, clock_mhz=900.0, power_w=300.0, temperature_c=95.0)
-        return (TelemetrySample(since_s=0.0, at_s=0.0, state=state, sm_active=0.5),)
+        active = GpuActivity(sm_active=0.5)
+        return (TelemetrySample(since_s=0.0, at_s=0.0, state=state, activity=active),)
 
 
 def spec(name, framework=Framework.HOST):
