@@ -1,11 +1,13 @@
 """Lints the workflows and the action that GitHub runs, and those that users get."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from perfledger.records import Framework
 from perfledger_service.rendering.check.init import workflow_text
@@ -15,12 +17,14 @@ ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GUIDE = ROOT / "docs" / "how-to" / "github-jobs.md"
 OURS = ROOT / ".github" / "workflows" / "ci.yml"
+CALLED = OURS.with_name("check.yml")
+CALLERS_GUIDE = GUIDE.with_name("reuse-the-workflow.md")
 # One for each way to make an environment, and one for a device.
 PROJECTS = (
     ProjectFacts(framework=Framework.TORCH),
     *(ProjectFacts(manager=manager, has_requirements=True) for manager in EnvironmentManager),
 )
-PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+")
+PINNED = re.compile(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+")
 
 
 @pytest.fixture
@@ -38,14 +42,21 @@ def lint(require_system):
 
 @pytest.fixture
 def workflows(tmp_path):
-    """Return our workflow, what `perfledger init` writes for several projects, and the guide's."""
+    """Return our workflows, what `perfledger init` writes for several projects, and the guides'."""
     folder = tmp_path / ".github" / "workflows"
     folder.mkdir(parents=True)
     for number, facts in enumerate(PROJECTS):
         (folder / f"{number}.yml").write_text(workflow_text(facts, default_branch="main"))
     (of_jobs,) = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (folder / "job.yml").write_text(of_jobs)
-    return [OURS, *sorted(folder.iterdir())]
+    (folder / "called.yml").write_text(caller())
+    return [OURS, CALLED, *sorted(folder.iterdir())]
+
+
+def caller():
+    """Return the workflow of a repository that calls ours, as the guide has it."""
+    (text,) = re.findall(r"```yaml\n(.*?)```", CALLERS_GUIDE.read_text("utf-8"), re.DOTALL)
+    return text
 
 
 @pytest.mark.slow
@@ -100,11 +111,43 @@ def test_every_action_is_pinned_by_its_hash(workflows):
 def test_the_action_and_the_workflow_have_the_same_steps(workflows):
     # In a matrix each job must keep its bundle under another name.
     text = ACTION.read_text().replace("${{ inputs.artifact }}", "perfledger-bundle")
-    action, workflow = steps_of(text), steps_of(workflows[1].read_text())
+    action, workflow = steps_of(text), steps_of(workflows[2].read_text())
 
     assert text != ACTION.read_text()
     assert len(action) == 5
     assert action == {name: workflow[name] for name in action}
+
+
+def test_the_called_workflow_has_the_steps_of_the_action():
+    action, workflow = steps_of(ACTION.read_text()), steps_of(CALLED.read_text())
+
+    assert {name: workflow[name] for name in action} == action
+    assert set(workflow) - set(action) == {"Make the environment of the workloads"}
+
+
+def test_the_called_workflow_asks_for_no_more_than_to_read_and_hides_its_secret():
+    text = CALLED.read_text()
+    called = yaml.safe_load(text)
+    (job,) = called["jobs"].values()
+    with_secret = {
+        step.get("name") for step in job["steps"] if "secrets." in json.dumps(step.get("env", {}))
+    }
+
+    assert (called["permissions"], job["permissions"]) == ({}, {"contents": "read"})
+    assert text.count("secrets.upload-token") == len(with_secret) == 2
+    assert "Check the change" not in with_secret
+    # In a command GitHub would paste an input as code; in the environment it is only text.
+    assert not any("${{" in step.get("run", "") for step in job["steps"])
+
+
+def test_the_guide_gives_only_inputs_that_the_called_workflow_has():
+    offered = yaml.safe_load(CALLED.read_text())[True]["workflow_call"]  # YAML reads "on" as true
+    (job,) = yaml.safe_load(caller())["jobs"].values()
+    table = re.findall(r"^\| `([\w-]+)` \|", CALLERS_GUIDE.read_text("utf-8"), re.MULTILINE)
+
+    assert set(job["with"]) <= set(offered["inputs"])
+    assert set(job["secrets"]) <= set(offered["secrets"])
+    assert table == list(offered["inputs"])
 
 
 def steps_of(text):
