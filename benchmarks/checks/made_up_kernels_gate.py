@@ -1,0 +1,201 @@
+"""How often the gate of kernels accuses what did not change, on made-up windows.
+
+python benchmarks/checks/made_up_kernels_gate.py [--checks 300] [--seed 1]
+
+Each check has other families, of lognormal shares of the step, 12 pairs, and noise of each family
+(0.4 to 1.2 % of a process), of calls, and of each process, which lengthens all of its kernels
+alike: 1, 3 or 10 %. In turn nothing changes, one family of 2 to 5 % of the step becomes 5 % slower,
+or all but some families become 2 to 8 % faster or slower. A false finding is a family that is said
+to have become slower or faster and did not, and a false outcome is regressed where nothing became
+slower, or improved where nothing became faster. Every figure is what `judgement_of` says.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.kernel_times import KernelTimes, WorkloadKernels
+from perfledger.metrics import KERNELS, STEP_TIME
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.kernel_judgement import KernelChange, KernelJudgement
+from perfledger_baselines.judging.verdict import Outcome
+
+PAIRS, STEPS = 12, 9
+STEP_S = 0.03
+WORKLOAD = "made_up:step"
+TARGET = (0.02, 0.05)  # of the step: the family whose change is to be found
+Factors = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What changes on head: of all families this share by count, by a factor from these."""
+
+    name: str
+    changed: tuple[float, float] = (0.0, 0.0)
+    factors: tuple[float, float] = (1.0, 1.0)
+    is_one: bool = False  # one family of TARGET
+
+
+SCENARIOS = (
+    Scenario("nothing changes"),
+    Scenario("one family 5 % slower", factors=(1.05, 1.05), is_one=True),
+    Scenario("most become faster", changed=(0.6, 0.95), factors=(0.92, 0.98)),
+    Scenario("most become slower", changed=(0.6, 0.95), factors=(1.02, 1.08)),
+    Scenario("a third becomes faster", changed=(0.25, 0.4), factors=(0.92, 0.98)),
+)
+
+
+def shares_of(draw: np.random.Generator) -> dict[str, float]:
+    """Return shares of the step of 8 to 24 families, one of them of TARGET."""
+    sizes = np.exp(draw.normal(0, 1.3, draw.integers(8, 25)))
+    sizes *= draw.uniform(0.6, 0.95) / sizes.sum()
+    sizes[0] = draw.uniform(*TARGET)
+    return {f"aten::op{number}": float(size) for number, size in enumerate(sizes)}
+
+
+def factors_of(scenario: Scenario, names: list[str], draw: np.random.Generator) -> Factors:
+    """Return by what each family's time is multiplied on head."""
+    factor = draw.uniform(*scenario.factors)
+    if scenario.is_one:
+        return {names[0]: factor}
+    count = round(draw.uniform(*scenario.changed) * len(names))
+    return dict.fromkeys(draw.permutation(names)[:count].tolist(), factor)
+
+
+def windows_of(
+    shares: Mapping[str, float], factors: Factors, noise: float, draw: np.random.Generator
+) -> WorkloadKernels:
+    """Return profiled windows; `noise` is the standard deviation that all kernels share."""
+    process = {side: np.exp(noise * draw.standard_normal(PAIRS)) for side in Side}
+    kernels = []
+    for name, share in shares.items():
+        spread = draw.uniform(0.004, 0.012)
+        times: dict[Side, NDArray[np.float64]] = {}
+        for side in Side:
+            factor = factors.get(name, 1.0) if side is Side.HEAD else 1.0
+            level = STEP_S * share * factor * process[side]
+            level *= np.exp(spread * draw.standard_normal(PAIRS))
+            calls = 1 + np.abs(0.05 * draw.standard_t(3, (PAIRS, STEPS)))
+            times[side] = level[:, np.newaxis] * calls / calls.min(axis=1, keepdims=True)
+        kernels.append(
+            KernelTimes(
+                family=name,
+                name=name,
+                base_count=4.0,
+                head_count=4.0,
+                base=rows(times[Side.BASE]),
+                head=rows(times[Side.HEAD]),
+                base_undisturbed=tuple(times[Side.BASE].min(axis=1).tolist()),
+                head_undisturbed=tuple(times[Side.HEAD].min(axis=1).tolist()),
+            )
+        )
+    steps = {
+        side: STEP_S * process[side][:, np.newaxis] * (1 + draw.exponential(0.02, (PAIRS, STEPS)))
+        for side in Side
+    }
+    return WorkloadKernels(
+        workload=WORKLOAD,
+        pairs=tuple(range(PAIRS)),
+        base_steps=rows(steps[Side.BASE]),
+        head_steps=rows(steps[Side.HEAD]),
+        kernels=tuple(kernels),
+    )
+
+
+def rows(values: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, values.tolist()))
+
+
+def bundle_of(draw: np.random.Generator) -> Bundle:
+    """Return a check of an unchanged step that was asked for kernels."""
+    runs = tuple(
+        Run(
+            workload=WORKLOAD,
+            side=side,
+            pair=pair,
+            position=position,
+            process=2 * pair + position,
+            started_at="",
+            samples={STEP_TIME.name: tuple(STEP_S * np.exp(0.005 * draw.standard_normal(20)))},
+        )
+        for pair in range(PAIRS)
+        for position, side in enumerate(Side)
+    )
+    return Bundle(
+        id="0" * 32,
+        created_at="",
+        base=Revision(sha="a" * 40),
+        head=Revision(sha="b" * 40),
+        machine=Machine(device=Device.CPU, model="made up"),
+        plan=Plan(seed=0, order=(), looks=(5, 8, PAIRS), kernel_pairs=PAIRS, kernel_share=0.2),
+        workloads=(WorkloadSpec(id=WORKLOAD, module="made_up", function="step"),),
+        metrics=(STEP_TIME, KERNELS),
+        runs=runs,
+    )
+
+
+def is_false_finding(judgement: KernelJudgement, factors: Factors) -> bool:
+    """Return whether a family is said to have changed that did not, or changed the other way."""
+    for one in judgement.findings:
+        factor = factors.get(one.family, 1.0)
+        if one.is_alarm and factor <= 1:
+            return True
+        if one.change is KernelChange.FASTER and not one.is_moved and factor >= 1:
+            return True
+    return False
+
+
+def is_false_outcome(judgement: KernelJudgement, factors: Factors) -> bool:
+    match judgement.outcome:
+        case Outcome.REGRESSED:
+            return all(factor <= 1 for factor in factors.values())
+        case Outcome.IMPROVED:
+            return all(factor >= 1 for factor in factors.values())
+        case _:
+            return False
+
+
+def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.Generator) -> None:
+    counts: Counter[str] = Counter()
+    outcomes: Counter[Outcome] = Counter()
+    for _ in range(checks):
+        shares = shares_of(draw)
+        factors = factors_of(scenario, list(shares), draw)
+        bundle = bundle_of(draw)
+        windows = windows_of(shares, factors, noise, draw)
+        (judgement,) = judgement_of(replace(bundle, kernels=(windows,))).kernels
+        outcomes[judgement.outcome] += 1
+        counts["finding"] += is_false_finding(judgement, factors)
+        counts["outcome"] += is_false_outcome(judgement, factors)
+        counts["found"] += scenario.is_one and any(
+            one.is_alarm and factors.get(one.family, 1) > 1 for one in judgement.findings
+        )
+    shown = ", ".join(f"{outcome} {count / checks:.2f}" for outcome, count in outcomes.items())
+    found = f"{counts['found'] / checks:.2f}" if scenario.is_one else ""
+    false = " | ".join(f"{counts[name] / checks:.3f}" for name in ("outcome", "finding"))
+    print(f"| {scenario.name} | {100 * noise:.0f} % | {false} | {found} | {shown} |", flush=True)
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checks", type=int, default=300, help="of each row")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    draw = np.random.default_rng(options.seed)
+    print("| what changes | noise in common | false outcome | false finding | found | outcomes |")
+    print("|---|---|---|---|---|---|")
+    for scenario in SCENARIOS:
+        for noise in (0.01, 0.03, 0.1):
+            print_row(scenario, noise, checks=options.checks, draw=draw)
+
+
+if __name__ == "__main__":
+    main()
