@@ -23,7 +23,7 @@ from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.kernel_judgement import KernelChange, KernelJudgement
+from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Outcome
 
 PAIRS, STEPS = 12, 9
@@ -145,9 +145,8 @@ def is_false_finding(judgement: KernelJudgement, factors: Factors) -> bool:
     """Return whether a family is said to have changed that did not, or changed the other way."""
     for one in judgement.findings:
         factor = factors.get(one.family, 1.0)
-        if one.is_alarm and factor <= 1:
-            return True
-        if one.change is KernelChange.FASTER and not one.is_moved and factor >= 1:
+        is_claimed = one.is_proven and not one.is_moved
+        if is_claimed and (factor <= 1 if one.is_alarm else factor >= 1):
             return True
     return False
 

@@ -1,5 +1,6 @@
 """Holds families of kernels with their tests, and the rule that says which of them changed."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -64,16 +65,6 @@ class JudgedFamily:
         return self._seconds(abs(result.mean) + result.narrow_half_width)
 
     @property
-    def is_proven_gain(self) -> bool:
-        """Return whether it takes less time on head as measured, by the same interval."""
-        return self.measured_result.mean + self.measured_result.narrow_half_width < 0
-
-    @property
-    def is_proven_loss(self) -> bool:
-        """Return whether it takes more time on head as measured, by the same interval."""
-        return self.measured_result.mean - self.measured_result.narrow_half_width > 0
-
-    @property
     def delta_seconds(self) -> float:
         """Return the seconds that it adds to a step."""
         return self._seconds(self.result.mean)
@@ -118,11 +109,12 @@ class KernelShift:
 class KernelTestRule:
     """The level of one test of `tests` in all of a check, for the families of one workload.
 
-    `rule` has the floor and the confidence of intervals.
+    `proof_level` is that of the workload. `rule` has the floor and the confidence of intervals.
     """
 
     level: float
     tests: int
+    proof_level: float
     rule: DecisionRule
     step_seconds: float
     has_common_change: bool
@@ -163,6 +155,16 @@ class KernelTestRule:
             is_same_way = family.result.mean * family.measured_result.mean > 0
             is_significant &= is_same_way and family.measured_result.p_value < self.level
         return is_significant and abs(change) >= self.rule.floor and share >= MIN_STEP_SHARE
+
+    def is_proven(self, family: JudgedFamily, *, among: int) -> bool:
+        """Return whether something that changed did so as measured, one of so many findings.
+
+        It may otherwise be one that stayed while what all have in common changed the other way, by
+        the code or by the machine.
+        """
+        result = family.measured_result
+        is_same_way = family.result.mean * result.mean > 0
+        return is_same_way and result.p_value / 2 < self.proof_level / among
 
     def uneven_change(self, family: JudgedFamily) -> JudgedFamily | None:
         """Return the change over all steps that the shortest ones do not show; None without one.
@@ -226,7 +228,19 @@ class KernelTestRule:
             estimate=self.estimate(family),
         )
 
-    def finding(self, family: JudgedFamily, *, is_moved: bool) -> KernelFinding:
+    def spread_needed(self, family: JudgedFamily, *, among: int) -> float:
+        """Return with which spread such a change is proven as measured with the usual power."""
+        result = family.measured_result
+        detectable = detectable_change(
+            result,
+            looks=looks_until((), result.pairs),
+            alpha=2 * self.proof_level / among,
+            floor=0.0,
+        )
+        size = abs(relative_change(family.result.mean))
+        return result.sd * math.log1p(size) / math.log1p(detectable)
+
+    def finding(self, family: JudgedFamily, *, is_moved: bool = False) -> KernelFinding:
         """Return what is known of a changed family."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
         return KernelFinding(
@@ -239,6 +253,15 @@ class KernelTestRule:
             adjusted_p=self.adjusted_p(family),
             is_moved=is_moved,
             kernels=self._changed_kernels(family),
+        )
+
+    def unproven_finding(self, family: JudgedFamily, *, among: int) -> KernelFinding:
+        """Return what is known of a family that changed against the others, and maybe they did."""
+        return replace(
+            self.finding(family),
+            is_proven=False,
+            spread=family.measured_result.sd,
+            spread_needed=self.spread_needed(family, among=among),
         )
 
     def _changed_kernels(self, family: JudgedFamily) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ change of all steps on average, is no finding, but nothing is then called unchan
 
 The state of the machine lengthens all kernels of a process. A family is therefore compared with
 what most families of its pair have in common; whether these changed all alike is for the step's own
-timing to judge. Nothing is called unchanged or improved unless it is proven as measured, and, where
-more than a quarter of the families changed, nothing regressed: "common" may be the change.
+timing to judge. A kernel that stayed while all others became faster looks like one that became
+slower while they stayed, and where the machine's state differs more than that, nobody can tell
+which. Nothing is called unchanged, improved or regressed unless it is proven as measured.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,11 +40,9 @@ from perfledger_baselines.judging.judged_kernels import (
     KernelShift,
     KernelTestRule,
 )
-from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.kernel_judgement import KernelFinding, KernelJudgement
 from perfledger_baselines.judging.kernel_wording import (
     UNPROVEN,
-    UNPROVEN_GAIN,
-    UNPROVEN_LOSS,
     kernel_reason,
     uneven_reason,
     widest_reason,
@@ -59,8 +58,6 @@ from perfledger_baselines.significance.kernel_tests import (
 # Of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step. They
 # count where work moved.
 MIN_FAMILY_SHARE = 0.002
-# Of the families. Where more changed than that against what is common, "common" may be the change.
-MOST_CHANGED = 0.25
 TOGETHER = "kernels that were added, removed or replaced"
 
 
@@ -88,7 +85,13 @@ def judge_kernels(
     return tuple(
         _judge(
             prepared[each.workload],
-            _test_rule(prepared[each.workload], level=level, tests=tests, rule=rule),
+            _test_rule(
+                prepared[each.workload],
+                level=level,
+                tests=tests,
+                workloads=len(prepared),
+                rule=rule,
+            ),
             step_detectable.get(each.workload),
         )
         if each.workload in prepared
@@ -169,11 +172,12 @@ def _common_change(ratios: FloatArray, rule: DecisionRule) -> float | None:
 
 
 def _test_rule(
-    workload: JudgedWorkload, *, level: float, tests: int, rule: DecisionRule
+    workload: JudgedWorkload, *, level: float, tests: int, workloads: int, rule: DecisionRule
 ) -> KernelTestRule:
     return KernelTestRule(
         level=level / tests,
         tests=tests,
+        proof_level=level / workloads,
         rule=rule,
         step_seconds=workload.step_seconds,
         has_common_change=workload.common_change is not None,
@@ -184,10 +188,10 @@ def _judge(
     workload: JudgedWorkload, shared: KernelTestRule, step_detectable: float | None
 ) -> KernelJudgement:
     shift = _shift(workload, shared)
-    findings = tuple(
-        shared.finding(one, is_moved=group is shift.shifts)
-        for group in (shift.alarms, shift.gains, shift.shifts)
-        for one in sorted(group, key=lambda each: -abs(each.delta_seconds))
+    findings = (
+        *_findings(shift.alarms, shared),
+        *_findings(shift.gains, shared),
+        *(shared.finding(one, is_moved=True) for one in _largest_first(shift.shifts)),
     )
     outcome, decisive, doubt = _outcome(workload, shift, shared)
     detectable = [shared.detectable(one) for one in workload.tested]
@@ -207,6 +211,32 @@ def _judge(
         adjusted_p=shared.adjusted_p(decisive) if decisive is not None else 1.0,
     )
     return replace(judgement, reason=kernel_reason(judgement, doubt=doubt))
+
+
+def _findings(
+    changed: Collection[JudgedFamily], shared: KernelTestRule
+) -> tuple[KernelFinding, ...]:
+    """Return losses, or gains, those that are proven as measured first."""
+    proven = _proven(changed, shared)
+    among = len(changed)
+    return (
+        *(shared.finding(one) for one in proven),
+        *(
+            shared.unproven_finding(one, among=among)
+            for one in _largest_first(changed)
+            if one not in proven
+        ),
+    )
+
+
+def _proven(changed: Collection[JudgedFamily], shared: KernelTestRule) -> tuple[JudgedFamily, ...]:
+    """Return those of some losses, or gains, that are proven as measured, the largest first."""
+    among = len(changed)
+    return tuple(one for one in _largest_first(changed) if shared.is_proven(one, among=among))
+
+
+def _largest_first(families: Collection[JudgedFamily]) -> tuple[JudgedFamily, ...]:
+    return tuple(sorted(families, key=lambda one: -abs(one.delta_seconds)))
 
 
 def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
@@ -289,15 +319,19 @@ def _outcome(
     All are unchanged, and none decides, if each is proven to add or save no more than the margin,
     as a share of the step. Those that may have passed work on count as one.
     """
-    if shift.alarms and not _are_doubtful(shift.alarms, workload, shared):
-        return Outcome.REGRESSED, _first_alarm(shift.alarms), ""
+    if shift.alarms:
+        proven = _proven(shift.alarms, shared)
+        outcome = Outcome.REGRESSED if proven else Outcome.UNDECIDED
+        return outcome, (*proven, *_largest_first(shift.alarms))[0], ""
     step_seconds = workload.step_seconds
     pool = () if shift.pool is None else (shift.pool,)
     doubtful = _doubtful_change(workload, shift, shared)
     if doubtful is not None:
         return Outcome.UNDECIDED, *doubtful
     if shift.gains:
-        return Outcome.IMPROVED, _first_gain(shift.gains), ""
+        proven = _proven(shift.gains, shared)
+        outcome = Outcome.IMPROVED if proven else Outcome.UNDECIDED
+        return outcome, (*proven, *_largest_first(shift.gains))[0], ""
     if not workload.tested:
         return Outcome.NOT_MEASURED, None, ""
     apart = (one for one in workload.tested if not one.is_restructured and one not in shift.shifts)
@@ -311,9 +345,7 @@ def _outcome(
 def _doubtful_change(
     workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
 ) -> tuple[JudgedFamily, str] | None:
-    """Return what changed in some steps only, or is not proven, and why it is undecided."""
-    if shift.alarms:
-        return _first_alarm(shift.alarms), UNPROVEN_LOSS
+    """Return what changed in some steps only, or may have added work, and why it is undecided."""
     for family in (*workload.tested, *((shift.pool,) if shift.pool else ())):
         uneven = shared.uneven_change(family)
         if uneven is not None:
@@ -321,28 +353,4 @@ def _doubtful_change(
             return uneven, uneven_reason(family.seconds.name, share=share)
     if not shift.is_proven:
         return max(shift.shifts, key=lambda one: one.delta_seconds), UNPROVEN
-    if shift.gains and not _first_gain(shift.gains).is_proven_gain:
-        return _first_gain(shift.gains), UNPROVEN_GAIN
     return None
-
-
-def _are_doubtful(
-    alarms: Collection[JudgedFamily], workload: JudgedWorkload, shared: KernelTestRule
-) -> bool:
-    """Return whether slower families may be those that stayed while the others became faster.
-
-    So it may be where many changed against what is common, and none is slower as measured.
-    """
-    changed = sum(shared.is_change(one) for one in workload.tested)
-    is_widespread = changed > MOST_CHANGED * len(workload.tested)
-    return is_widespread and not _first_alarm(alarms).is_proven_loss
-
-
-def _first_alarm(alarms: Collection[JudgedFamily]) -> JudgedFamily:
-    """Return the largest of the alarms that are proven as measured, or else of all."""
-    return max(alarms, key=lambda one: (one.is_proven_loss, one.delta_seconds))
-
-
-def _first_gain(gains: Collection[JudgedFamily]) -> JudgedFamily:
-    """Return the largest of the gains that are proven as measured, or else of all."""
-    return min(gains, key=lambda one: (not one.is_proven_gain, one.delta_seconds))

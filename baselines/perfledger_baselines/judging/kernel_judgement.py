@@ -20,7 +20,8 @@ class KernelFinding:
     """A family of kernels that changed, at the error rate of all families of the check.
 
     All figures are relative to what most kernels have in common, which head's machine may have
-    slowed.
+    slowed. `is_proven` is false where it did not change for sure as measured: the others may have
+    changed the other way. Its pairs then have `spread`, and with `spread_needed` they would tell.
     `relative_change` is None where base took no time. `is_moved` says that other kernels changed by
     as much the other way: cost moved, and none was added. `kernels` are those of several kernels
     that changed.
@@ -34,12 +35,16 @@ class KernelFinding:
     step_share: float  # of base's profiled step that it adds, negative where it saves
     adjusted_p: float
     is_moved: bool = False
+    is_proven: bool = True
+    spread: float | None = None
+    spread_needed: float | None = None
     kernels: tuple[str, ...] = ()
 
     @property
     def is_alarm(self) -> bool:
-        """Return whether it is work that became slower or was added, and not moved."""
-        return self.change in {KernelChange.SLOWER, KernelChange.NEW} and not self.is_moved
+        """Return whether it is work that became slower or was added for sure, and not moved."""
+        is_more = self.change in {KernelChange.SLOWER, KernelChange.NEW}
+        return is_more and self.is_proven and not self.is_moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

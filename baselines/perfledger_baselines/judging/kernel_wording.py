@@ -8,21 +8,24 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 
 MAX_NAMED = 3
+WHOLE_PERCENTS_FROM = 10
 UNPROVEN = "too noisy to tell whether none was added"
-UNPROVEN_LOSS = "too noisy to tell whether these became slower or the others faster"
-UNPROVEN_GAIN = "too noisy to tell whether these became faster or the others slower"
 
 
 def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
     """Return the alarms and gains in words, then cost that moved, then what stays unknown.
 
+    What is not proven as measured is no alarm and no gain: the others may have changed.
+
     `doubt` is why the judgement is undecided; "" where it is not.
     """
     shifts = [finding for finding in judgement.findings if finding.is_moved]
     changes = [finding for finding in judgement.findings if not finding.is_moved]
-    parts = [_sentence(each, judgement.step_detectable) for each in changes[:MAX_NAMED]]
-    if len(changes) > MAX_NAMED:
-        parts.append(f"{len(changes) - MAX_NAMED} more changed")
+    proven = [finding for finding in changes if finding.is_proven]
+    parts = [_sentence(each, judgement.step_detectable) for each in proven[:MAX_NAMED]]
+    if len(proven) > MAX_NAMED:
+        parts.append(f"{len(proven) - MAX_NAMED} more changed")
+    parts += _unproven_sentences([finding for finding in changes if not finding.is_proven])
     if shifts:
         parts.append(_shift_sentence(shifts, is_proven=not doubt))
     if not (judgement.findings or doubt):
@@ -46,13 +49,36 @@ def uneven_reason(family: str, *, share: float) -> str:
     )
 
 
+def _unproven_sentences(findings: Sequence[KernelFinding]) -> list[str]:
+    """Return what may have changed, slower and faster ones apart, and what would tell."""
+    sentences = []
+    for how, other in (("slower", "faster"), ("faster", "slower")):
+        of_kind = [each for each in findings if (each.step_share > 0) is (how == "slower")]
+        if of_kind:
+            sentences.append(
+                f"too noisy to tell whether {_shares(of_kind)} became {how} or the others {other}"
+                f"{_what_would_tell(of_kind[0])}"
+            )
+    return sentences
+
+
+def _what_would_tell(finding: KernelFinding) -> str:
+    if finding.spread is None or finding.spread_needed is None:
+        return ""
+    needed = _percent(finding.spread_needed)
+    return f" (pairs differ by {_percent(finding.spread)}, and at most {needed} would tell)"
+
+
+def _shares(findings: Sequence[KernelFinding]) -> str:
+    """Return the first few by name, with the share of the step that each adds or saves."""
+    named = ", ".join(f"{each.family} {_signed(each.step_share)}" for each in findings[:MAX_NAMED])
+    rest = f" and {len(findings) - MAX_NAMED} more" if len(findings) > MAX_NAMED else ""
+    return f"{named} of the step{rest}"
+
+
 def _shift_sentence(shifts: Sequence[KernelFinding], *, is_proven: bool) -> str:
-    named = ", ".join(
-        f"{each.family} {100 * each.step_share:+.2g} %" for each in shifts[:MAX_NAMED]
-    )
-    rest = f" and {len(shifts) - MAX_NAMED} more" if len(shifts) > MAX_NAMED else ""
     proof = ", and none was added" if is_proven else ""
-    return f"cost moved between kernels{proof}: {named} of the step{rest}"
+    return f"cost moved between kernels{proof}: {_shares(shifts)}"
 
 
 def _common_sentence(change: float) -> str:
@@ -84,4 +110,10 @@ def _sentence(finding: KernelFinding, step_detectable: float | None) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    """Return a share to two digits, and to whole percents from 10 % on."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= WHOLE_PERCENTS_FROM else f"{percent:.2g} %"
+
+
+def _signed(share: float) -> str:
+    return f"{'+' if share >= 0 else '-'}{_percent(abs(share))}"

@@ -16,6 +16,7 @@ from perfledger_baselines.significance.kernel_tests import relative_change
 RULE = KernelTestRule(
     level=0.001,
     tests=10,
+    proof_level=0.01,
     rule=DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003),
     step_seconds=1.0,
     has_common_change=False,
@@ -141,19 +142,46 @@ def test_at_a_limit_the_share_and_the_floor_count_and_the_level_does_not(rule, m
     assert replace(RULE, **rule).is_change(family) is is_change
 
 
-def test_an_interval_that_ends_at_zero_proves_neither_a_gain_nor_a_loss():
-    up, down = (
-        replace(family_of(), measured_result=replace(family_of().result, mean=mean))
-        for mean in (0.0625, -0.0625)
-    )
-    up, down = (
-        replace(each, measured_result=replace(each.measured_result, narrow_half_width=0.0625))
-        for each in (up, down)
-    )
+@pytest.mark.parametrize(
+    ("mean", "p_value", "among", "is_proven"),
+    [
+        (0.0625, 0.0199, 1, True),
+        (0.0625, 0.02, 1, False),  # one-sided: the level itself
+        (0.0625, 0.0099, 2, True),
+        (0.0625, 0.0101, 2, False),
+        (-0.0625, 1e-9, 1, False),
+        (0.0, 1e-9, 1, False),
+    ],
+)
+def test_a_change_is_proven_by_what_was_measured_the_same_way(mean, p_value, among, is_proven):
+    family = family_of()
+    measured = replace(family.measured_result, mean=mean, p_value=p_value)
 
-    assert not up.is_proven_loss
-    assert not down.is_proven_gain
-    assert not replace(up, result=replace(up.result, mean=0.0)).is_slower
+    assert RULE.is_proven(replace(family, measured_result=measured), among=among) is is_proven
+    assert not replace(family, result=replace(family.result, mean=0.0)).is_slower
+
+
+def test_with_the_spread_that_is_needed_a_change_is_proven_four_times_in_five():
+    draw = np.random.default_rng(7)
+    family = RULE.test(seconds(0.05, noise=0.03))
+    needed = RULE.spread_needed(family, among=1)
+    size = relative_change(family.result.mean)
+
+    proven = [
+        RULE.is_proven(
+            RULE.test(
+                PairedSeconds(
+                    name="k",
+                    base=np.ones(12),
+                    head=(1 + size) * np.exp(draw.normal(0, needed, 12)),
+                )
+            ),
+            among=1,
+        )
+        for _ in range(400)
+    ]
+
+    assert 0.7 < np.mean(proven) < 0.9
 
 
 @pytest.mark.parametrize(

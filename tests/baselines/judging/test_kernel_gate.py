@@ -280,62 +280,6 @@ def test_a_check_never_regresses_against_itself(seed):
     assert (judgement.outcome, judgement.findings) == (Outcome.UNCHANGED, ())
 
 
-def all_alike(windows, ratios):
-    """Return the workload with all kernels of each pair so many times as long on head."""
-    return replace(
-        windows,
-        kernels=tuple(
-            on_head(
-                one,
-                tuple(
-                    tuple(ratio * seconds for seconds in steps)
-                    for ratio, steps in zip(ratios, one.head, strict=True)
-                ),
-            )
-            for one in windows.kernels
-        ),
-    )
-
-
-def test_a_machine_that_slows_all_kernels_of_some_pairs_hides_no_change_of_one():
-    ratios = np.exp(np.random.default_rng(1).normal(0, 0.15, PAIRS))
-    windows = slower(workload(2), "layer_norm", 1.06)
-    (judgement,) = judge(all_alike(windows, ratios))
-
-    (finding,) = judgement.findings
-    assert (finding.family, judgement.common_change) == ("layer_norm", None)
-    assert finding.relative_change == pytest.approx(0.06, abs=0.02)
-
-
-def test_a_change_of_all_kernels_but_one_is_no_change_of_that_one():
-    windows = all_alike(workload(30), [1.1] * PAIRS)
-    (judgement,) = judge(slower(windows, "layer_norm", 1 / 1.1))
-
-    assert "layer_norm" not in {one.family for one in judgement.findings}
-    assert judgement.common_change == pytest.approx(0.1, abs=0.01)
-    assert "the typical kernel took 9.7 % longer on head" in judgement.reason
-    assert judgement.outcome is Outcome.UNDECIDED
-    assert "too noisy to tell: mm may add or save" in judgement.reason
-
-
-@pytest.mark.parametrize(
-    ("factor", "why"),
-    [(1.05, "whether these became faster or"), (0.95, "whether these became slower or")],
-)
-def test_where_most_changed_on_a_noisy_machine_the_others_did_not_for_sure(factor, why):
-    judgements = []
-    for seed in range(10):
-        ratios = np.exp(np.random.default_rng(seed).normal(0, 0.15, PAIRS))
-        windows = all_alike(workload(seed), ratios)
-        for family in ("mm", "attention", "gelu"):
-            windows = slower(windows, family, factor)
-        judgements += judge(windows)
-
-    undecided = [one.reason for one in judgements if one.outcome is Outcome.UNDECIDED]
-    assert len(undecided) >= 9
-    assert any(why in reason for reason in undecided)
-
-
 def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
     draw = np.random.default_rng(31)
     reasons = []

@@ -119,3 +119,29 @@ def test_only_more_than_three_are_counted(count):
 
 def test_a_change_as_large_as_what_the_step_can_see_is_not_below_it():
     assert "below" not in reason(finding(), step_detectable=0.002)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [(0.0949, "9.5 %"), (0.0996, "10 %"), (0.996, "100 %"), (1.0, "100 %"), (12.34, "1234 %")],
+)
+def test_from_ten_percent_on_a_change_is_in_whole_percents(change, text):
+    slower = finding(relative_change=change, step_share=change)
+    moved = finding("k", is_moved=True, step_share=-change)
+
+    assert f"{text} slower: {text} of the step" in reason(slower)
+    assert f"k -{text} of the step" in reason(moved)
+
+
+def test_what_is_not_proven_as_measured_accuses_nobody_and_says_what_would_tell():
+    unsure = [
+        finding("mm", step_share=0.01, is_proven=False, spread=0.08, spread_needed=0.023),
+        finding("add", step_share=0.004, is_proven=False, spread=0.09, spread_needed=0.01),
+    ]
+    faster = finding("gelu", change=KernelChange.FASTER, step_share=-0.02, is_proven=False)
+
+    assert reason(*unsure, faster) == (
+        "too noisy to tell whether mm +1 %, add +0.4 % of the step became slower or the others "
+        "faster (pairs differ by 8 %, and at most 2.3 % would tell); too noisy to tell whether "
+        "gelu -2 % of the step became faster or the others slower, after 12 pairs"
+    )

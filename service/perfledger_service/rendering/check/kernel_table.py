@@ -60,7 +60,9 @@ def _change(row: _FamilyRow) -> str:
 def _word(row: _FamilyRow) -> str:
     if row.finding is None:
         return "none"
-    return "cost moved" if row.finding.is_moved else str(row.finding.change)
+    if row.finding.is_moved:
+        return "cost moved"
+    return str(row.finding.change) if row.finding.is_proven else "undecided"
 
 
 def _detectable(row: _FamilyRow) -> str:
@@ -69,6 +71,6 @@ def _detectable(row: _FamilyRow) -> str:
 
 
 def _style(row: _FamilyRow) -> TextStyle:
-    if row.finding is None or row.finding.is_moved:
+    if row.finding is None or row.finding.is_moved or not row.finding.is_proven:
         return TextStyle.PLAIN
     return TextStyle.WORSE if row.finding.is_alarm else TextStyle.BETTER

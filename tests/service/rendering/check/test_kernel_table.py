@@ -112,6 +112,14 @@ def test_the_page_has_all_families_in_a_fold_that_a_finding_opens(with_tested, f
     assert "<b>" not in section
 
 
+def test_a_family_that_may_have_changed_is_undecided_and_not_coloured(with_tested):
+    unsure = replace(finding("aten::mm"), is_proven=False)
+
+    (row,) = kernel_table(with_tested(figures("aten::mm"), findings=(unsure,))).rows
+
+    assert (row.texts[5], row.style) == ("undecided", TextStyle.PLAIN)
+
+
 def test_a_page_without_kernels_has_no_such_section(reports):
     report = reports["regressed"]
 
