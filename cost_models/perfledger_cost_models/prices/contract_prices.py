@@ -6,6 +6,7 @@ share = 0.12
 models = ["on_demand"]  # default: every pricing model
 as_of = 2026-07-01
 source = "enterprise agreement 4711"
+confirmed_on = 2026-07-02  # needed above a share of 0.6: 0.88 may be the share that is paid
 
 [[price]]               # replaces a published price, or adds one that is not published
 provider = "aws"
@@ -60,6 +61,7 @@ import msgspec
 
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.check import CheckContext, check_prices
+from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.layers import still_rejected, unpriced
 from perfledger_cost_models.prices.price_sheet import (
     BILLED_TERM,
@@ -76,6 +78,8 @@ from perfledger_cost_models.units import USD
 MAX_CHARACTERS = 1_000_000
 # A larger share is a price entered as a discount.
 MAX_DISCOUNT = Decimal("0.95")
+# A larger share may be the one that is paid: somebody has to confirm it.
+MAX_UNCONFIRMED_DISCOUNT = Decimal("0.6")
 MAX_MONEY = Decimal(1_000_000_000)
 
 Name = Annotated[str, msgspec.Meta(max_length=200, pattern="^[^:/@]*$")]
@@ -93,9 +97,18 @@ class PriceDiscount(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     as_of: date
     source: Text
     models: tuple[PricingModel, ...] = ()  # empty: all
+    confirmed_on: date | None = None  # the day on which a person confirmed an unusual share
 
     def __post_init__(self) -> None:
         _check_within("share", self.share, MAX_DISCOUNT)
+        if self.share > MAX_UNCONFIRMED_DISCOUNT and self.confirmed_on is None:
+            rest = 1 - self.share
+            msg = (
+                f"a discount of {float(100 * self.share):.4g} % leaves {float(100 * rest):.4g} % "
+                f"to pay: give the share that is not paid, {rest} perhaps, or confirm this one "
+                "by confirmed_on = a date"
+            )
+            raise ValueError(msg)
 
 
 class OwnPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -204,8 +217,9 @@ def apply_overrides(
     An own price replaces all published ones of the same option and region and gets no discount,
     unless it is implausible beside them or dated after `today`, and not confirmed: then it is among
     the rejected ones. Raises OverrideError for a currency without an exchange rate, for two
-    discounts on one price, and for a discount that applies to no price.
+    discounts on one price, and for a discount that applies to no price or not yet.
     """
+    _check_days(overrides.discount, today)
     own_prices, rejected = _checked_own_prices(sheet, overrides, today)
     keys = {price.key for price in own_prices}
     published = [price for price in sheet.prices if price.key not in keys]
@@ -249,6 +263,16 @@ def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceO
             *contract.server,
         ),
     )
+
+
+def _check_days(discounts: Iterable[PriceDiscount], today: date | None) -> None:
+    for each in discounts:
+        if today is not None and each.as_of > today + ONE_DAY:
+            msg = (
+                f"the discount of {each.share} on {each.provider!r} is dated {each.as_of}, after "
+                f"{today}: leave it out until then"
+            )
+            raise OverrideError(msg)
 
 
 def _checked_own_prices(

@@ -23,6 +23,8 @@ MAX_FOLD = Decimal(3)
 MAX_FOLD_SPOT_OR_OWN = Decimal(5)
 # Two values of one price that differ by less are one level: exchange rates, rounding.
 SAME_LEVEL = Decimal("1.2")
+# A lower price for so long may have been a promotion.
+MAX_PROMOTION = timedelta(days=365)
 # Where a day begins depends on the place: a source may be a day ahead of its reader.
 ONE_DAY = timedelta(days=1)
 
@@ -50,7 +52,17 @@ def earlier_values(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def superseded_prices(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find old prices under a new date: a price that another one has replaced does not return."""
+    """Find old prices under a new date: a price that another one has replaced rarely returns.
+
+    A promotion ends within a year, and the price before it is right again. Only where the SKU has
+    another region or term does such a price contradict anything.
+    """
+    skus = {
+        (same[0].price.provider, same[0].price.sku): {
+            (one.price.region, one.price.option) for one in same
+        }
+        for same in groups_by(listed, lambda price: (price.provider, price.sku))
+    }
     for same in groups_by(listed, lambda price: (price.provider, price.option)):
         if is_spot(same[0].price):
             continue
@@ -67,7 +79,10 @@ def superseded_prices(listed: Sequence[PricedRow]) -> RowFindings:
                     f"{new.usd_per_hour} has replaced since {new.as_of}: an old price under a new "
                     "date"
                 )
-                yield one, FindingSeverity.REJECT, reason
+                is_alone = len(skus[one.price.provider, one.price.sku]) == 1
+                may_return = is_alone and one.price.as_of - old.as_of <= MAX_PROMOTION
+                level = FindingSeverity.WARN if may_return else FindingSeverity.REJECT
+                yield one, level, reason
 
 
 def _outlier(rows: Sequence[PricedRow]) -> tuple[PricedRow, PricedRow] | None:
@@ -92,7 +107,7 @@ def _contradict(left: Price, right: Price) -> bool:
     if difference > (MAX_FOLD_SPOT_OR_OWN if is_lenient else MAX_FOLD):
         return True
     count = max(left.count, right.count)
-    return count > 1 and not is_lenient and is_same_price(difference, Decimal(count))
+    return count > 1 and not is_spot(left) and is_same_price(difference, Decimal(count))
 
 
 def _contradiction(wrong: Price, reference: Price) -> str:

@@ -128,15 +128,16 @@ def outliers(listed: Sequence[PricedRow]) -> RowFindings:
 def ranges(listed: Sequence[PricedRow]) -> RowFindings:
     """Find prices far outside all others of the accelerator; without others, of any accelerator.
 
-    A SKU's median over its regions is outside too: single regions are for the rules above.
+    The median of its SKU and pricing model over the regions is outside too: single regions are for
+    the rules above.
     """
     current = current_prices(listed)
     everything = _sorted_prices(current)
     for same in groups_by(current, lambda price: (price.accelerator, is_spot(price))):
         kind = _sorted_prices(same)
         medians = {
-            alike[0].price.sku: median(one.price.usd_per_device_hour for one in alike)
-            for alike in groups_by(same, lambda price: price.sku)
+            _mode(alike[0].price): median(one.price.usd_per_device_hour for one in alike)
+            for alike in groups_by(same, _mode)
         }
         factor = MAX_BEYOND_RANGE_SPOT if is_spot(same[0].price) else MAX_BEYOND_RANGE
         for one in same:
@@ -148,13 +149,17 @@ def ranges(listed: Sequence[PricedRow]) -> RowFindings:
             if ends is None:
                 continue
             usd = one.price.usd_per_device_hour
-            prices = usd, medians[one.price.sku]
+            prices = usd, medians[_mode(one.price)]
             if max(prices) < ends[0] / limit or min(prices) > ends[1] * limit:
                 reason = (
                     f"{usd:.4g} an accelerator; other prices of {name} are {ends[0]:.4g} to "
                     f"{ends[1]:.4g}"
                 )
                 yield one, FindingSeverity.REJECT, reason
+
+
+def _mode(price: Price) -> tuple[str, str]:
+    return price.sku, price.pricing_model
 
 
 def _sorted_prices(listed: Sequence[PricedRow]) -> _SortedPrices:

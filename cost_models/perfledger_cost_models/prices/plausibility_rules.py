@@ -206,19 +206,25 @@ def _columns(listed: Sequence[PricedRow]) -> RowFindings:
                 yield one, FindingSeverity.REJECT, reason
 
 
-def _counts(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find rows that contradict others about how many accelerators an instance has."""
+def _instances(listed: Sequence[PricedRow]) -> RowFindings:
+    """Find rows that contradict others about an instance's accelerators: which, and how many."""
     for same in groups_by(listed, lambda price: (price.provider, price.sku)):
-        counts = Counter(one.price.count for one in same)
-        if len(counts) == 1:
-            continue
-        references = {one.price.count for one in same if one.is_reference}
-        oldest = min(same, key=lambda one: one.price.as_of).price.count
-        right = max(counts, key=lambda count: (count in references, counts[count], count == oldest))
+        contents = Counter(map(_contents, same))
+        references = {_contents(one) for one in same if one.is_reference}
+        oldest = _contents(min(same, key=lambda one: one.price.as_of))
+        right = max(contents, key=lambda each: (each in references, contents[each], each == oldest))
         for one in same:
-            if one.price.count != right:
-                reason = f"{one.price.sku} has {right} accelerators in other rows"
-                yield one, FindingSeverity.REJECT, f"{reason}, not {one.price.count}"
+            if _contents(one) != right:
+                count, accelerator = right
+                reason = (
+                    f"{one.price.sku} has {count} {accelerator} in other rows, not "
+                    f"{one.price.count} {one.price.accelerator}"
+                )
+                yield one, FindingSeverity.REJECT, reason
+
+
+def _contents(row: PricedRow) -> tuple[int, str]:
+    return row.price.count, row.price.accelerator
 
 
 # In this order: a row that one rule rejects is no reference for the next.
@@ -232,11 +238,12 @@ RULES: Mapping[str, _Rule] = {
     "chips and cores": _chips,
     "Windows meter": _windows,
     "instance and accelerator": _denominators,
-    "accelerators of an instance": _counts,
+    "accelerators of an instance": _instances,
     "level of its region": market_rules.region_levels,
     "spread over regions": market_rules.region_spread,
     "spot above on demand": term_rules.spot_prices,
     "commitments by term": term_rules.commitments,
+    "bill and list": term_rules.billed_prices,
     "range of its kind": market_rules.ranges,
     "sizes of a family": market_rules.family_sizes,
     "median of its kind": market_rules.outliers,
@@ -248,6 +255,6 @@ RULES_OF_OWN_PRICES = frozenset(
     {
         *("days", "swapped columns", "placeholder", "earlier value", "duplicate"),
         *("chips and cores", "accelerators of an instance", "commitments by term"),
-        *("spot above on demand", "range of its kind"),
+        *("spot above on demand", "range of its kind", "bill and list"),
     }
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 from perfledger_cost_models.prices.priced_rows import (
     MAX_LATER,
     FindingSeverity,
@@ -12,6 +12,7 @@ from perfledger_cost_models.prices.priced_rows import (
     RowFindings,
     current_prices,
     groups_by,
+    is_spot,
     newer_of,
     on_demand_rows,
     row_in_force,
@@ -21,6 +22,13 @@ from perfledger_cost_models.quote import PriceLayer
 # The providers' largest discounts: AWS states up to 72 % for its longest commitments, and a year of
 # a P5 costs 0.59 of on demand. A commitment below these shares belongs to another list price.
 MIN_COMMITTED_SHARE = {1: Decimal("0.45"), 3: Decimal("0.25")}
+# A private offer lowers a commitment by up to this share more; AWS's largest published discounts on
+# top of plans are below a third.
+OWN_DISCOUNT = Decimal("0.4")
+# What a bill says an hour cost may be below the list by a discount and credits, or above it by
+# rounding up to whole hours. Beyond this, its unit or its cost is wrong.
+MAX_BILLED_FOLD = Decimal(3)
+MAX_BILLED_FOLD_SPOT = Decimal(5)
 # A price that contradicts two others is wrong, and not both of them.
 MIN_CONTRADICTIONS = 2
 
@@ -37,8 +45,8 @@ def spot_prices(listed: Sequence[PricedRow]) -> RowFindings:
         for on_demand, other in contradictions:
             if other.price.pricing_model is PricingModel.SPOT:
                 reason = (
-                    f"spot at {other.price.usd_per_hour} is above on demand, "
-                    f"{on_demand.price.usd_per_hour}"
+                    f"spot at {other.price.usd_per_hour:.6g} is above on demand, "
+                    f"{on_demand.price.usd_per_hour:.6g}"
                 )
                 yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
 
@@ -50,12 +58,37 @@ def commitments(listed: Sequence[PricedRow]) -> RowFindings:
         for on_demand, other in contradictions:
             if other.price.pricing_model in _COMMITMENTS:
                 reason = (
-                    f"committed at {other.price.usd_per_hour} is above on demand, "
-                    f"{on_demand.price.usd_per_hour}"
+                    f"committed at {other.price.usd_per_hour:.6g} is above on demand, "
+                    f"{on_demand.price.usd_per_hour:.6g}"
                 )
                 yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
         yield from _too_cheap(same)
         yield from _longer_terms(same)
+
+
+def billed_prices(listed: Sequence[PricedRow]) -> RowFindings:
+    """Find effective prices of a bill far from the list prices of their SKU and pricing model."""
+    for same in groups_by(
+        current_prices(listed),
+        lambda price: (price.provider, price.sku, price.pricing_model),
+    ):
+        published = [one for one in same if not _is_billed(one) and not _is_own(one)]
+        for one in filter(_is_billed, same):
+            here = [each for each in published if each.price.region == one.price.region]
+            prices = [each.price.usd_per_hour for each in here or published]
+            limit = MAX_BILLED_FOLD_SPOT if is_spot(one.price) else MAX_BILLED_FOLD
+            usd = one.price.usd_per_hour
+            if prices and not min(prices) / limit <= usd <= max(prices) * limit:
+                reason = (
+                    f"{usd:.4g} an hour was paid by the bill, and the list says "
+                    f"{_range_text(prices)}: the bill's hours or costs are in another unit"
+                )
+                yield one, FindingSeverity.REJECT, reason
+
+
+def _range_text(prices: Sequence[Decimal]) -> str:
+    low, high = min(prices), max(prices)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _above_on_demand(same: Sequence[PricedRow]) -> list[_Contradiction]:
@@ -88,12 +121,12 @@ def _wrong_price(
 def _too_cheap(same: Sequence[PricedRow]) -> RowFindings:
     """Find an on-demand price so high that commitments would be cheaper than any that are granted.
 
-    An old list price under a new date is one. Own prices are negotiated, and exempt.
+    An old list price under a new date is one. An own on-demand price is negotiated, and no
+    reference; an own commitment may be lower than a published one by OWN_DISCOUNT.
     """
-    published = [one for one in same if not _is_own(one)]
-    current = current_prices(published)
+    current = [one for one in current_prices(same) if not _is_billed(one)]
     committed = [one for one in current if one.price.pricing_model in _COMMITMENTS]
-    for on_demand in on_demand_rows(current):
+    for on_demand in [one for one in on_demand_rows(current) if not _is_own(one)]:
         same_time = [
             one
             for one in committed
@@ -101,16 +134,14 @@ def _too_cheap(same: Sequence[PricedRow]) -> RowFindings:
             and abs(one.price.as_of - on_demand.price.as_of) <= MAX_LATER
         ]
         contradictions = [
-            (on_demand, one)
-            for one in same_time
-            if _share(one, on_demand) < MIN_COMMITTED_SHARE[_years(one.price)]
+            (on_demand, one) for one in same_time if _share(one, on_demand) < _least_share(one)
         ]
         is_outvoted = 2 * len(contradictions) < len(same_time)
         for _, other in contradictions:
             reason = (
-                f"{_years(other.price)} years committed at {other.price.usd_per_hour} are "
+                f"{_years(other.price)} years committed at {other.price.usd_per_hour:.6g} are "
                 f"{100 * _share(other, on_demand):.0f} % of on demand, "
-                f"{on_demand.price.usd_per_hour}: they belong to different price lists"
+                f"{on_demand.price.usd_per_hour:.6g}: they belong to different price lists"
             )
             wrong = other if is_outvoted else _wrong_price(on_demand, other, contradictions)
             yield wrong, FindingSeverity.REJECT, reason
@@ -137,6 +168,15 @@ def _longer_terms(same: Sequence[PricedRow]) -> RowFindings:
         else:
             reason = f"{years} years cost the same as {_years(shortest.price)}: one price is wrong"
             yield one, FindingSeverity.WARN, reason
+
+
+def _least_share(committed: PricedRow) -> Decimal:
+    share = MIN_COMMITTED_SHARE[_years(committed.price)]
+    return share * (1 - OWN_DISCOUNT) if _is_own(committed) else share
+
+
+def _is_billed(row: PricedRow) -> bool:
+    return row.price.option_term == BILLED_TERM
 
 
 def _is_own(row: PricedRow) -> bool:

@@ -219,7 +219,9 @@ def test_what_was_really_paid_has_no_discount_again():
         (DISCOUNT.replace("agreement 4711", "a" * 490), False),
         (DISCOUNT.replace("enterprise agreement 4711", "a"), True),
         (DISCOUNT.replace("enterprise agreement 4711", ""), False),
-        (DISCOUNT.replace("0.12", "0.949"), True),
+        (DISCOUNT.replace("0.12", "0.6"), True),
+        (DISCOUNT.replace("0.12", "0.601"), False),
+        (DISCOUNT.replace("0.12", "0.949") + "confirmed_on = 2026-07-02\n", True),
         (DISCOUNT.replace("0.12", "0.95"), False),
         (DISCOUNT.replace("0.12", "0"), False),
         (TAX.replace("0.19", "0.99"), True),
@@ -236,3 +238,23 @@ def test_overrides_are_accepted_up_to_their_limits(text, is_accepted):
     else:
         with pytest.raises(OverrideError):
             read_overrides(text, "o")
+
+
+def test_a_large_discount_has_to_be_confirmed():
+    paid = DISCOUNT.replace("0.12", "0.88")
+
+    with pytest.raises(OverrideError, match=r"88 % leaves 12 % to pay.*0\.12 perhaps"):
+        read_overrides(paid, "o")
+    confirmed = read_overrides(f"{paid}confirmed_on = 2026-07-02\n", "o")
+    assert apply_overrides(SHEET, confirmed, name="ours").find(P5).usd_per_hour == pytest.approx(
+        Decimal("0.12") * SHEET.find(P5).usd_per_hour
+    )
+
+
+def test_a_discount_of_the_future_is_not_applied():
+    overrides = read_overrides(DISCOUNT, "o")
+
+    with pytest.raises(OverrideError, match="dated 2026-07-01, after 2026-06-29: leave it out"):
+        apply_overrides(SHEET, overrides, name="ours", today=date(2026, 6, 29))
+    applied_then = apply_overrides(SHEET, overrides, name="ours", today=date(2026, 6, 30))
+    assert applied_then.find(P5).usd_per_hour < SHEET.find(P5).usd_per_hour

@@ -93,6 +93,19 @@ def test_the_right_price_after_a_restamped_one_stays(price, rejected):
     assert rejected(SUPERSEDED, *rows) == [2]
 
 
+def test_a_price_may_return_after_a_promotion_unless_the_sku_has_other_prices(price, rejected):
+    rows = price("31.92", JULY), price("23.92", AUGUST), price("31.92", NOVEMBER)
+
+    assert rejected(SUPERSEDED, *rows) == []
+    assert rejected(SUPERSEDED, *rows, price("23.92", NOVEMBER, region="r2")) == [2]
+
+
+def test_own_prices_of_one_accelerator_are_none_of_the_instance(price, rejected):
+    own = price("14.69", NOVEMBER, layer=PriceLayer.OVERRIDE, count=4)
+
+    assert rejected(EARLIER, own, references=[price("58.76", JULY, count=4)]) == [0]
+
+
 def test_a_price_that_nothing_replaced_may_be_confirmed_and_moved_a_little(price, rejected):
     rows = price("98.32", JULY), price("98.32", AUGUST), price("98.32", NOVEMBER)
 

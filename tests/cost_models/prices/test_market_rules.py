@@ -94,6 +94,14 @@ def test_spot_prices_are_compared_with_spot_prices(price, rejected):
     assert rejected(RANGE, *rows, price("9.1", **spot)) == [3]
 
 
+def test_an_option_is_not_saved_by_its_skus_other_options(price, rejected):
+    others = [price(each, sku=each, count=1) for each in ("3", "4", "5")]
+    blocks = price("4", count=1, pricing_model=PricingModel.CAPACITY_BLOCK)
+
+    assert rejected(RANGE, *others, blocks, price("1.4", count=1)) == [4]
+    assert rejected(RANGE, *others, blocks, price("1.6", count=1)) == []
+
+
 REAL = Path(__file__).parent / "azure_2025.csv"
 
 

@@ -147,6 +147,12 @@ def test_the_newest_price_of_each_option_and_region_is_current():
     assert {one.row for one in current_prices(rows)} == {0, 2}
 
 
+def test_an_instance_has_the_accelerators_of_its_other_rows():
+    prices = price("32"), price("33"), price("21.96", accelerator="A100-40GB")
+
+    assert findings("accelerators of an instance", *prices) == [(2, REJECT)]
+
+
 def test_most_rows_say_how_many_accelerators_an_instance_has():
     prices = price("32"), price("33"), price("34", count=4)
 

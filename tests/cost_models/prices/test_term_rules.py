@@ -8,7 +8,7 @@ from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.quote import PriceLayer
 
 JULY, AUGUST, NOVEMBER = (date(2026, month, 9) for month in (7, 8, 11))
-TERMS, SPOT = "commitments by term", "spot above on demand"
+TERMS, SPOT, BILLED = "commitments by term", "spot above on demand", "bill and list"
 
 
 @pytest.fixture
@@ -84,6 +84,33 @@ def test_published_prices_may_be_above_a_negotiated_one(price, committed, reject
     assert rejected(SPOT, own, references=[price("30", pricing_model=PricingModel.SPOT)]) == []
     above = committed("30", "1y", NOVEMBER, layer=PriceLayer.OVERRIDE)
     assert rejected(TERMS, own, above) == [1]
+
+
+def test_an_own_commitment_may_be_lower_by_a_private_discount(price, committed, rejected):
+    listed = price("55.04", AUGUST)
+    own = {"layer": PriceLayer.OVERRIDE}
+
+    assert rejected(TERMS, committed("8.26", "3y", NOVEMBER, **own), references=[listed]) == []
+    assert rejected(TERMS, committed("6.88", "3y", NOVEMBER, **own), references=[listed]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("usd", "expected"), [("18.4", []), ("18.3", [0]), ("165", []), ("166", [0]), ("5.504", [0])]
+)
+def test_what_a_bill_says_is_near_the_list(price, rejected, usd, expected):
+    billed = price(usd, NOVEMBER, term="billed")
+
+    assert rejected(BILLED, billed, references=[price("55.04", AUGUST)]) == expected
+    elsewhere = price("55.04", AUGUST, region="r2")
+    assert rejected(BILLED, billed, references=[elsewhere]) == expected
+    assert rejected(BILLED, billed) == []
+
+
+def test_a_billed_commitment_is_compared_with_all_terms(committed, rejected):
+    terms = committed("32.36", "1y"), committed("20.695", "3y")
+
+    for usd, expected in (("7", []), ("6.8", [0]), ("97", []), ("98", [0])):
+        assert rejected(BILLED, committed(usd, "billed"), references=terms) == expected
 
 
 def test_effective_prices_of_a_bill_are_no_list_prices(price, rejected):
