@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_rows
+from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
@@ -43,6 +44,7 @@ class Bill:
     other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
     unlisted: Mapping[str, Decimal]  # the part of it for instances with unknown accelerators
     unknown_providers: Mapping[str, Decimal]  # the part charged by the hour by each of these
+    unread_units: Mapping[str, Decimal]  # the part for accelerators in units other than of time
     effective_usd: Decimal
     billed_usd: Decimal
     list_usd: Decimal | None  # None where a row lacks it; likewise contracted_usd
@@ -90,6 +92,7 @@ class _Reading:
     other_usd: Decimal = Decimal(0)
     unlisted: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     unknown_providers: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    unread_units: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
@@ -111,7 +114,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
     earlier bills; both would make the period look longer than it is.
     """
     reading = _Reading()
-    for row in rows:
+    for row in without_repeats(rows):
         _add(reading, row, team_tag)
     period = reading.all_rows if reading.used.start is None else reading.used
     if period.start is None or period.end is None:
@@ -125,6 +128,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         other_usd=reading.other_usd,
         unlisted=reading.unlisted,
         unknown_providers=reading.unknown_providers,
+        unread_units=reading.unread_units,
         effective_usd=reading.total.effective,
         billed_usd=reading.total.billed,
         list_usd=reading.listed,
@@ -196,19 +200,20 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     sku = row.instance
     if not sku or not row.is_of_period:
         reading.other_usd += effective
-        if row.is_of_period and row.is_by_hour:
+        if row.is_of_period and row.is_by_time:
             _add_unknown(reading.unlisted, row.unlisted_instance, effective)
             _add_unknown(reading.unknown_providers, row.unknown_provider, effective)
     elif row.is_unused:
         accelerator = known_instances(row.provider)[sku].accelerator
         reading.unused[accelerator] = reading.unused.get(accelerator, Decimal(0)) + effective
-    elif not row.is_by_hour:
+    elif not row.is_by_time:
         reading.other_usd += effective
+        _add_unknown(reading.unread_units, row.cells["PricingUnit"].strip() or "no unit", effective)
     else:
         team = (row.tags.get(team_tag) if team_tag else None) or row.account
         key = row.provider, sku, row.cells["RegionId"], row.model, team
         sums = reading.usage.setdefault(key, _Sums())
-        sums.hours += row.number("PricingQuantity")
+        sums.hours += row.hours
         sums.effective += effective
         sums.billed += billed
 

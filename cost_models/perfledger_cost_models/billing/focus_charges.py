@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
+from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.price_feeds.rows import known_instances
 
 
@@ -25,15 +26,15 @@ def read_charges(lines: Iterable[str]) -> Iterator[Charge]:
     Purchases, taxes and corrections of earlier bills belong to other periods and are skipped.
     Raises BillError.
     """
-    return (_charge(row) for row in csv_rows(lines) if row.is_of_period)
+    return (_charge(row) for row in without_repeats(csv_rows(lines)) if row.is_of_period)
 
 
 def _charge(row: BillRow) -> Charge:
     sku = row.instance
     hours, labels = 0.0, dict[str, str]()
-    if sku and row.is_by_hour and not row.is_unused:
+    if sku and row.is_by_time and not row.is_unused:
         accelerators = known_instances(row.provider)[sku]
-        hours = float(row.number("PricingQuantity")) * accelerators.count
+        hours = float(row.hours) * accelerators.count
         labels = {
             "provider": row.provider,
             "account": row.account,

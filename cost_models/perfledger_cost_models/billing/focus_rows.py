@@ -17,7 +17,7 @@ import msgspec
 
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.units import USD
+from perfledger_cost_models.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, USD
 
 COLUMNS = (
     "BillingCurrency",
@@ -44,6 +44,7 @@ OPTIONAL = (
     "ListCost",
     "PricingCategory",
     "RegionId",
+    "ResourceId",
     "ResourceType",
     "ServiceName",
     "SkuMeter",
@@ -64,7 +65,11 @@ PROVIDERS = {
     "google cloud": "gcp",
     "google cloud platform": "gcp",
 }
-HOURS = ("hours", "hour", "hrs", "1 hour")
+# "Hours", Azure's "100 Hours", and FOCUS's other units of time; others, such as GB-hours, are not.
+_TIME_UNIT = re.compile(
+    r"(?:(?P<times>[1-9]\d{0,5}) )?(?:(?P<hours>h|hrs?|hours?)|(?P<minutes>minutes?)|seconds?)"
+)
+_SECONDS_PER_HOUR, _MINUTES_PER_HOUR = Decimal(SECONDS_PER_HOUR), Decimal(MINUTES_PER_HOUR)
 # The other datasets of FOCUS 1.3 and 1.4, by a column that no Cost and Usage has.
 _OTHER_DATASETS = {
     "ContractCommitmentCategory": "Contract Commitment",
@@ -146,9 +151,20 @@ class BillRow:
         return has_unused_status or is_metered or is_described
 
     @property
-    def is_by_hour(self) -> bool:
-        """Return whether its quantity is in hours."""
-        return self.cells["PricingUnit"].strip().lower() in HOURS
+    def is_by_time(self) -> bool:
+        """Return whether its quantity is in hours or another unit of time."""
+        return self._time_unit is not None
+
+    @property
+    def hours(self) -> Decimal:
+        """Return its quantity in hours; zero where that is in another unit than of time."""
+        unit = self._time_unit
+        if unit is None:
+            return Decimal(0)
+        quantity = self.number("PricingQuantity") * int(unit["times"] or 1)
+        if unit["hours"]:
+            return quantity
+        return quantity / (_MINUTES_PER_HOUR if unit["minutes"] else _SECONDS_PER_HOUR)
 
     @property
     def provider(self) -> str:
@@ -240,6 +256,10 @@ class BillRow:
         text = self.cells["ChargeDescription"].strip()
         is_aws = self.provider == "aws" and len(text) <= MAX_DESCRIPTION
         return _DESCRIPTION.fullmatch(text) if is_aws else None
+
+    @property
+    def _time_unit(self) -> re.Match[str] | None:
+        return _TIME_UNIT.fullmatch(self.cells["PricingUnit"].strip().lower())
 
     @property
     def _provider_name(self) -> str:

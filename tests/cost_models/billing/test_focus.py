@@ -351,6 +351,20 @@ def test_hours_of_a_provider_without_known_instances_are_a_part_of_everything_el
     assert bill.other_usd == 2 * Decimal("110.08")
 
 
+def test_hours_of_accelerators_in_an_unread_unit_are_a_part_of_everything_else():
+    bill = read_focus(lines({}, {"PricingUnit": "GPU Hours"}, {"PricingUnit": ""}))
+
+    assert bill.unread_units == {"GPU Hours": Decimal("110.08"), "no unit": Decimal("110.08")}
+    assert bill.other_usd == 2 * Decimal("110.08")
+
+
+def test_a_bill_that_is_there_twice_is_refused():
+    rows = [{"RegionId": region} for region in ("r1", "r2", "r3")]
+
+    with pytest.raises(BillError, match="rows of 2026-10 is there 2 times"):
+        read_focus(lines(*rows, *rows))
+
+
 def test_a_capacity_reservation_that_nobody_used_is_nobodys_hour():
     """AWS's FOCUS 1.0 has no column that says so but its own usage type."""
     meter = {"SkuPriceDetails": "", "x_UsageType": "USE1-UnusedBox:p5.48xlarge"}

@@ -95,10 +95,18 @@ def test_unused_capacity_is_known_by_its_status_or_meter(cells, is_unused):
 
 
 @pytest.mark.parametrize(
-    ("unit", "is_by_hour"), [("Hours", True), (" hrs ", True), ("GB-Mo", False), ("", False)]
+    ("unit", "hours"),
+    [
+        *(("Hours", 36), (" hrs ", 36), ("h", 36), ("1 Hour", 36), ("100 Hours", 3600)),
+        *(("Minutes", Decimal("0.6")), ("Seconds", Decimal("0.01"))),
+        *(("GB-Mo", None), ("", None), ("GPU Hours", None), ("0 Hours", None), ("Hours 2", None)),
+    ],
 )
-def test_only_hours_are_hours(unit, is_by_hour):
-    assert row(PricingUnit=unit).is_by_hour is is_by_hour
+def test_only_units_of_time_are_hours(unit, hours):
+    by_unit = row(PricingUnit=unit, PricingQuantity="36")
+
+    assert by_unit.is_by_time is (hours is not None)
+    assert by_unit.hours == (hours or 0)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
+_UNCOUNTED = ("unlisted", "unknown_providers", "unread_units")
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 
@@ -28,7 +29,7 @@ def bill_document(bill: Bill) -> Document:
     """Return the use by team, and the other costs of the bill."""
     return Document(
         name="perfledger-bill",
-        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, "unlisted", "unknown_providers"),
+        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED),
         blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
     )
 
@@ -65,6 +66,13 @@ def _sentences(bill: Bill) -> Iterator[str]:
     yield f"{cents['unused']:z,.2f} USD for unused commitments to accelerators"
     yield f"{cents['other']:z,.2f} USD for everything else"
     yield f"{sum(cents.values()):z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"
+    if bill.unread_units:
+        usd = sum(bill.unread_units.values(), Decimal(0))
+        units = clean(", ".join(sorted(bill.unread_units)))
+        yield (
+            f"{usd:z,.2f} USD of everything else is for accelerators in units that are not of "
+            f"time, so that their hours are not counted: {units}"
+        )
     if bill.unlisted:
         usd = sum(bill.unlisted.values(), Decimal(0))
         yield (

@@ -10,7 +10,7 @@ from perfledger_service.rendering.prices.bill import bill_document
 
 @pytest.fixture
 def shown():
-    def shown(unlisted=(), unknown_providers=()):
+    def shown(unlisted=(), unknown_providers=(), unread_units=()):
         usd = Decimal(100)
         bill = Bill(
             start=datetime(2026, 10, 1, tzinfo=UTC),
@@ -20,6 +20,7 @@ def shown():
             other_usd=usd,
             unlisted=dict(unlisted),
             unknown_providers=dict(unknown_providers),
+            unread_units=dict(unread_units),
             effective_usd=usd,
             billed_usd=usd,
             list_usd=None,
@@ -48,6 +49,14 @@ def test_the_cost_of_providers_without_known_instances_is_said(shown):
     assert "42.00 USD of everything else is charged by the hour by providers" in text
     assert "their accelerators are not counted: `*Oracle*`, CoreWeave" in text
     assert set(values["unknown_providers"]) == {"CoreWeave", "*Oracle*"}
+
+
+def test_the_cost_of_accelerators_in_unread_units_is_said(shown):
+    values, text = shown(unread_units={"GPU Hours": Decimal(42)})
+
+    assert "42.00 USD of everything else is for accelerators in units that are not of time" in text
+    assert text.endswith("not counted: GPU Hours")
+    assert set(values["unread_units"]) == {"GPU Hours"}
 
 
 def test_a_bill_without_them_says_nothing_of_them(shown):
