@@ -99,6 +99,8 @@ class PullRequest:
     machines: tuple[ShownMachine, ...] = (H100, A100)
     expects: tuple[str, ...] = ()
     accepted: str = ""  # why a maintainer accepted its regression
+    has_profiles: bool = False  # as recorded, on a CPU
+    is_undone: bool = False  # the recorded change is taken back
 
 
 EFFECTS = (
@@ -114,6 +116,7 @@ PULLS = (
     PullRequest(
         subject="Return the attention weights, so that attention maps can be logged",
         machines=(CPU,),
+        has_profiles=True,
     ),
     PullRequest(subject="Name the parts of the ResNet after what they do"),
     PullRequest(
@@ -139,7 +142,12 @@ PULLS = (
         subject="Keep activations for the probe",
         effect=Effect(workload=ATTENTION, factor=1.22, machines=(A100,)),
     ),
-    PullRequest(subject="Type the data loader", machines=(CPU,)),
+    PullRequest(
+        subject="Return the attention weights only where they are logged",
+        machines=(CPU,),
+        has_profiles=True,
+        is_undone=True,
+    ),
     PullRequest(
         subject="Sort batches by length", effect=Effect(workload=RESNET, factor=1.012), pushes=2
     ),

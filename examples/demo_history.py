@@ -27,7 +27,14 @@ from demo_commits import (
 )
 from demo_machines import seed_machines
 from demo_repository import EXAMPLES, REPOSITORY
-from recorded_checks import CheckedCommits, ShownMachine, made_check, moved_check, recorded_check
+from recorded_checks import (
+    CheckedCommits,
+    ShownMachine,
+    made_check,
+    moved_check,
+    recorded_check,
+    reverted_check,
+)
 from sqlalchemy import Engine
 
 from perfledger.bundle import Bundle
@@ -120,9 +127,10 @@ class _History:
                 machine_classes=pull.expects,
             )
             seed = f"{number}/{push}/{shown.machine.model}"
+            explained = reverted_check(self._explained) if pull.is_undone else self._explained
             bundle = (
-                moved_check(self._explained, pairs, seed=seed)
-                if number == FIRST_PULL_REQUEST
+                moved_check(explained, pairs, seed=seed)
+                if pull.has_profiles
                 else made_check(self._recorded, _machine_at(shown, base), pairs, seed=seed)
             )
             self._store(bundle)

@@ -123,9 +123,26 @@ def moved_check(recorded: Bundle, commits: CheckedCommits, *, seed: str) -> Bund
         id=sha256(seed.encode()).hexdigest()[:32],
         created_at=commits.measured_at.isoformat(),
         base=commits.base,
-        head=replace(commits.head, subject=recorded.head.subject),
+        head=commits.head,
         plan=replace(recorded.plan, machine_classes=commits.machine_classes),
         pull_request=commits.pull_request,
+    )
+
+
+def reverted_check(recorded: Bundle) -> Bundle:
+    """Return a recorded check as that of a change which undoes it: base is head, and head base."""
+    other = {Side.BASE: Side.HEAD, Side.HEAD: Side.BASE}
+    return replace(
+        recorded,
+        base=recorded.head,
+        head=recorded.base,
+        runs=tuple(
+            replace(run, side=other[run.side], position=1 - run.position, process=run.process ^ 1)
+            for run in recorded.runs
+        ),
+        profiles=tuple(replace(one, side=other[one.side]) for one in recorded.profiles),
+        repeats=tuple(replace(one, side=other[one.side]) for one in recorded.repeats),
+        work=tuple(replace(one, side=other[one.side]) for one in recorded.work),
     )
 
 

@@ -73,7 +73,7 @@ def index_view(session: Session) -> IndexView:
     """Return the front page's values; years of an import are not its news."""
     return IndexView(
         repositories=tuple(project.repository for project in projects(session)),
-        uploads=_uploads(session, ~IS_IMPORTED, most=NEWEST_UPLOADS),
+        uploads=uploads_where(session, ~IS_IMPORTED, most=NEWEST_UPLOADS),
         uploads_left_out=_left_out(session),
     )
 
@@ -138,7 +138,9 @@ def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> P
         .offset((page - 1) * PULL_REQUESTS_PER_PAGE)
         .limit(PULL_REQUESTS_PER_PAGE)
     ).all()
-    uploads = _uploads(session, *is_listed, col(UploadRow.pull_request).in_(numbers), most=None)
+    uploads = uploads_where(
+        session, *is_listed, col(UploadRow.pull_request).in_(numbers), most=None
+    )
     heads: dict[int | None, str] = {}
     for upload in uploads:
         heads.setdefault(upload.pull_request, upload.head_sha)
@@ -147,6 +149,29 @@ def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> P
         uploads=tuple(one for one in uploads if heads[one.pull_request] == one.head_sha),
         pull_requests=total,
         page=page,
+    )
+
+
+def uploads_where(
+    session: Session, *conditions: ColumnElement[bool], most: int | None = MAX_UPLOADS
+) -> tuple[UploadView, ...]:
+    """Return the uploads that meet some conditions, without their verdicts, newest first."""
+    rows = session.exec(
+        select(UploadRow, ProjectRow, EnvironmentRow.device_class)
+        .join(ProjectRow)
+        .join(EnvironmentRow)
+        .where(*conditions)
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
+        .limit(most)
+    )
+    return tuple(
+        upload.to_value(
+            _UPLOAD_VIEW_DECODER,
+            repository=project.repository,
+            device_class=device_class,
+            created_at=upload.measured_at,
+        )
+        for upload, project, device_class in rows
     )
 
 
@@ -165,7 +190,7 @@ def pull_request_view(
 ) -> PullRequestView:
     """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
     project = project_named(session, repository)
-    uploads = _uploads(
+    uploads = uploads_where(
         session, col(UploadRow.project_id) == project.id, col(UploadRow.pull_request) == number
     )
     if not uploads:
@@ -182,38 +207,11 @@ def pull_request_view(
 
 def upload_view(session: Session, upload_id: str) -> UploadView:
     """Return one upload without its verdicts; raise NotFoundError for an unknown id."""
-    uploads = _uploads(session, col(UploadRow.id) == upload_id)
+    uploads = uploads_where(session, col(UploadRow.id) == upload_id)
     if not uploads:
         msg = f"no upload {upload_id[:80]!r}"
         raise NotFoundError(msg)
     return replace(uploads[0], removals=removals_of(session, upload_id))
-
-
-def upload_named(session: Session, project_id: int, name: str) -> UploadView:
-    """Return a project's judged upload by its id, or the newest of a head that begins with a text.
-
-    An import is none: it is compared with nothing. Raises NotFoundError if there is none, or if
-    several commits begin with the text.
-    """
-    is_judged = (
-        col(UploadRow.project_id) == project_id,
-        col(UploadRow.status).in_(COUNTED_STATUSES),
-        ~IS_IMPORTED,
-    )
-    by_id = _uploads(session, *is_judged, col(UploadRow.id) == name, most=1)
-    if by_id:
-        return by_id[0]
-    begins_so = col(UploadRow.head_sha).startswith(name, autoescape=True)
-    heads = session.exec(
-        select(UploadRow.head_sha).where(*is_judged, begins_so).distinct().limit(2)
-    ).all()
-    if not heads:
-        msg = f"no judged check has the id {name[:80]!r} or a head commit that begins with it"
-        raise NotFoundError(msg)
-    if len(heads) > 1:
-        msg = f"several measured commits begin with {name[:80]!r}: give more of the SHA"
-        raise NotFoundError(msg)
-    return _uploads(session, *is_judged, col(UploadRow.head_sha) == heads[0], most=1)[0]
 
 
 def series_view(session: Session, series_id: int) -> SeriesView:
@@ -227,28 +225,6 @@ def series_view(session: Session, series_id: int) -> SeriesView:
     series, project = row
     points = _points(session, series)
     return series.to_value(_SERIES_VIEW_DECODER, repository=project.repository, points=points)
-
-
-def _uploads(
-    session: Session, *conditions: ColumnElement[bool], most: int | None = MAX_UPLOADS
-) -> tuple[UploadView, ...]:
-    rows = session.exec(
-        select(UploadRow, ProjectRow, EnvironmentRow.device_class)
-        .join(ProjectRow)
-        .join(EnvironmentRow)
-        .where(*conditions)
-        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
-        .limit(most)
-    )
-    return tuple(
-        upload.to_value(
-            _UPLOAD_VIEW_DECODER,
-            repository=project.repository,
-            device_class=device_class,
-            created_at=upload.measured_at,
-        )
-        for upload, project, device_class in rows
-    )
 
 
 def _left_out(session: Session) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 
 from perfledger.records import Device
@@ -57,10 +58,20 @@ class AlertView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateView:
-    """How far a project's checks on one machine class can be trusted."""
+    """How far a project's checks on one machine class can be trusted, and what they take.
+
+    `conclusions` are GitHub's of its newest checks, with their uploads, newest first. `held_s` is
+    how long its newest checks held the machine, as far as they say so (`timed` of them); None if
+    none does. `usd` is that time at `device_price`, the newest check's setting; None without it.
+    """
 
     device_class: str
     health: GateHealth
+    conclusions: tuple[tuple[str, str], ...] = ()
+    held_s: float | None = None
+    timed: int = 0
+    device_price: str = ""  # untrusted
+    usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +154,24 @@ class TriagedEvent:
     alerts: tuple[AlertView, ...] = ()
     priced_check: PricedCheck | None = None
     prices: tuple[ChangePrice, ...] = ()
+
+    @property
+    def machine_classes(self) -> frozenset[str]:
+        """Return the machine classes of its series."""
+        if self.view is not None:
+            return frozenset(one.machine_class for one in self.view.event.series)
+        if isinstance(self.change, ChangeEvent):
+            return frozenset(one.change.series.machine_class for one in self.change.members)
+        return frozenset()
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Return the workloads of its series."""
+        if self.view is not None:
+            return frozenset(one.workload for one in self.view.event.series)
+        if isinstance(self.change, ChangeEvent):
+            return frozenset(one.change.series.workload for one in self.change.members)
+        return frozenset()
 
     @property
     def part(self) -> TriagePart:

@@ -61,6 +61,7 @@ from perfledger_service.web.project_pages import (
     gate_badge,
     machine_pages,
     reviews,
+    step_pages,
 )
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.service_pages import admin, admin_audit, search
@@ -80,7 +81,7 @@ ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
     *(webhooks, health, metrics),
     *(routes, account, search, admin, admin_audit, audit_page, gate_badge, costs),
-    *(reviews, machine_pages, pages, event_pages),
+    *(reviews, machine_pages, step_pages, pages, event_pages),
 )
 
 

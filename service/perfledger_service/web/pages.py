@@ -157,12 +157,27 @@ def series_points(reader: CurrentPageReader, series_id: Number) -> Response:
 def pull_request(
     state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, number: Number
 ) -> str:
-    """Show one pull request's uploads."""
+    """Show what a pull request changed, why and what it costs, and all its checks."""
     with reader.session() as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
-        project_id = project_named(session, view.repository).id
-        acceptances = acceptances_of(session, project_id, number)
-    return web_pages.pull_request_page(view, acceptances)
+        acceptances = acceptances_of(session, project_named(session, view.repository).id, number)
+        current = [
+            upload_by_id(session, one.id)
+            for one in web_pages.current_checks(view)
+            if not is_removed(one)
+        ]
+        today = state.now().date()
+
+        def render() -> str:
+            reports = {
+                one.id: state.reports.report(session, one, today=today)[0] for one in current
+            }
+            return web_pages.pull_request_page(view, acceptances, reports=reports)
+
+        # As that of a check: approvals expire, verdicts never change.
+        if any(approvals_of(session, decided_head(session, one), today=today) for one in current):
+            return render()
+        return state.pages.page((view, acceptances), render)
 
 
 @router.get("/{owner}/{name}/pulls")
@@ -216,5 +231,8 @@ def compare(
             return HTMLResponse(compare_page(project.repository, None))
         comparison = compare_uploads(session, f"{owner}/{name}", base=a, head=b)
     if output is PageFormat.HTML:
-        return HTMLResponse(compare_page(comparison.repository, comparison))
+        text = compare_page(comparison.repository, comparison)
+        return HTMLResponse(
+            text, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY}
+        )
     return data_response(compare_page_document(comparison), output)

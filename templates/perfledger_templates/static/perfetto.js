@@ -11,16 +11,19 @@
   const PING_MS = 100;
   const PATIENCE_MS = 60_000;
 
-  const holder = document.getElementById("steps-data");
-  if (!holder) return;
-  const steps = JSON.parse(holder.textContent);
-
-  function handOver(step, say) {
-    const tab = window.open(PERFETTO);
+  async function handOver(step, say) {
+    const tab = window.open(PERFETTO); // at once: a browser opens tabs only on a click
     if (!tab) {
       say("The browser opened no tab: allow this site to open one, and click again.");
       return;
     }
+    const loaded = await fetch(step.steps).catch(() => null);
+    if (!loaded?.ok) {
+      say("The steps could not be loaded: reload this page, and click again.");
+      tab.close();
+      return;
+    }
+    const buffer = await loaded.arrayBuffer();
     const stop = () => {
       clearInterval(pinging);
       clearTimeout(giveUp);
@@ -29,8 +32,8 @@
     const answer = (event) => {
       if (event.source !== tab || event.origin !== PERFETTO || event.data !== "PONG") return;
       stop();
-      const buffer = new TextEncoder().encode(JSON.stringify(step.trace)).buffer;
-      const perfetto = { buffer, title: step.title, fileName: step.file_name };
+      const title = `base and head of ${step.title}`;
+      const perfetto = { buffer, title, fileName: "perfledger-steps.json" };
       tab.postMessage({ perfetto }, PERFETTO, [buffer]);
       say("Handed over.");
     };
@@ -46,8 +49,7 @@
   for (const place of document.querySelectorAll(".hand-over")) {
     const button = place.querySelector("button");
     const output = place.querySelector("output");
-    const step = steps[Number(button.dataset.step)];
-    button.addEventListener("click", () => handOver(step, (text) => { output.textContent = text; }));
+    button.addEventListener("click", () => handOver(button.dataset, (text) => { output.textContent = text; }));
     place.hidden = false;
   }
 })();

@@ -17,7 +17,6 @@ from perfledger_service.store.page_queries import (
     pull_requests_view,
     series_view,
     upload_counts,
-    upload_named,
     upload_view,
     with_verdicts,
     workload_view,
@@ -40,49 +39,6 @@ SERIES: dict[str, Any] = {
 def test_an_unknown_upload_is_not_found(engine):
     with read_session(engine) as session, pytest.raises(NotFoundError, match="no upload 'nothing'"):
         upload_view(session, "nothing")
-
-
-def test_an_upload_is_named_by_its_id_or_by_the_start_of_its_head(
-    any_engine, judged, make_bundle, now
-):
-    heads = ["b" * 40, "b" * 39 + "1", "c" * 40]
-    for number, sha in enumerate(heads):
-        bundle = make_bundle(seed=number, head=Revision(sha=sha, subject="", ref=""))
-        judged(any_engine, bundle, upload_id=f"{number}" * 32, now=now + timedelta(hours=number))
-
-    with read_session(any_engine) as session:
-        assert upload_named(session, 1, "1" * 32).head_sha == heads[1]
-        assert upload_named(session, 1, "ccccccc").id == "2" * 32
-        for project, name, reason in (
-            (1, "b" * 7, "several measured commits begin with 'bbbbbbb'"),
-            (1, "d" * 7, "no judged check has the id 'ddddddd'"),
-            (2, "c" * 7, "no judged check"),
-        ):
-            with pytest.raises(NotFoundError, match=reason):
-                upload_named(session, project, name)
-
-
-def test_a_second_commit_is_noticed_behind_many_checks_of_the_first(engine, judged, make_bundle):
-    upload = judged(engine, make_bundle(head=Revision(sha="b" * 40, subject="", ref="")))
-    older = judged(
-        engine,
-        make_bundle(seed=1, head=Revision(sha="b" * 39 + "1", subject="", ref="")),
-        upload_id="2" * 32,
-        now=upload.created_at - timedelta(days=1),
-    )
-    with write_session(engine) as session:
-        row = session.get_one(UploadRow, upload.id).model_dump()
-        bundle = session.get_one(BundleRow, row["bundle_sha256"]).model_dump()
-        for number in range(60):
-            name = {"sha256": f"{number:064d}"}
-            session.add(BundleRow(**bundle | name))
-            more = {"id": f"{number:032d}", "bundle_sha256": name["sha256"]}
-            session.add(UploadRow(**row | more))
-
-    with read_session(engine) as session:
-        with pytest.raises(NotFoundError, match="several measured commits"):
-            upload_named(session, 1, "b" * 7)
-        assert upload_named(session, 1, older.head_sha).id == older.id
 
 
 def test_a_pull_request_shows_its_uploads_newest_first(any_engine, judged, make_bundle):

@@ -1,11 +1,15 @@
 """Renders the page that compares two checks of a project, and its data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
+from perfledger.records import Side
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.check.compare import UNPAIRED_NOTE
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout.check_command import option_words
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
     Column,
@@ -21,11 +25,35 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.values.comparison_view import ComparedUpload, UploadComparison
+from perfledger_service.rendering.trace.cause_rows import ReasonBlock, reason_block
+from perfledger_service.rendering.trace.profile_json import explanation_record
+from perfledger_service.rendering.trace.step_pictures import (
+    MAX_PICTURED,
+    StepPictures,
+    step_pictures,
+)
+from perfledger_service.values.comparison_view import (
+    ComparedUpload,
+    MissingProfile,
+    UnprofiledSide,
+    UploadComparison,
+)
 
 _MAX_METRIC = 40
+_MAX_CAUSES = 12
+_MAX_NAMED = 8  # workloads of one reason why there is no profile
+_SIDES = {Side.BASE: "A", Side.HEAD: "B"}
 # Most results on the page; the CSV and the JSON have all of them.
 MAX_RESULTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDifference:
+    """A fact that differs between the machines of two checks; the values are untrusted."""
+
+    name: str
+    a: str
+    b: str
 
 
 def compare_page(repository: str, comparison: UploadComparison | None) -> str:
@@ -43,6 +71,19 @@ def compare_page(repository: str, comparison: UploadComparison | None) -> str:
         missing=[(one.workload, one.reason) for one in missing[:MAX_RESULTS]],
         missing_left_out=max(0, len(missing) - MAX_RESULTS),
         note=UNPAIRED_NOTE,
+        machines=machine_differences(comparison) if comparison else (),
+        paired=[
+            (
+                one,
+                stored_verdict_rows.upload_headline(one),
+                stored_verdict_rows.stored_groups(one),
+            )
+            for one in (comparison.paired if comparison else ())
+        ],
+        command=_pairs_command(comparison) if comparison else "",
+        blocks=_blocks(comparison) if comparison else (),
+        unpictured=max(0, len(comparison.steps.explanations) - MAX_PICTURED) if comparison else 0,
+        unprofiled=tuple(_unprofiled(comparison.steps.unprofiled)) if comparison else (),
         short_sha=provenance_facts.short_sha,
         device=stored_verdict_rows.device,
         moment=number_format.moment,
@@ -60,6 +101,14 @@ def compare_page_document(comparison: UploadComparison) -> Document:
             "is_paired": False,
             "note": UNPAIRED_NOTE,
             "confidence": 1 - comparison.view.alpha,
+            "paired_checks": [
+                {"check": one.id, "machine_class": one.device_class} for one in comparison.paired
+            ],
+            "explanations": [explanation_record(one) for one in comparison.steps.explanations],
+            "unprofiled": [
+                {"workload": one.workload, "side": _SIDES[one.side], "why": one.why}
+                for one in comparison.steps.unprofiled
+            ],
         },
         blocks=(
             title(f"A {comparison.base.sha}, B {comparison.head.sha}"),
@@ -67,6 +116,67 @@ def compare_page_document(comparison: UploadComparison) -> Document:
             *notes([UNPAIRED_NOTE]),
         ),
     )
+
+
+def machine_differences(comparison: UploadComparison) -> tuple[MachineDifference, ...]:
+    """Return what is known to differ between the machines of the two checks."""
+    sides = [
+        {
+            one.name: ", ".join(filter(None, (one.value, *one.untrusted)))
+            for one in provenance_facts.machine_facts(side.machine)
+        }
+        for side in (comparison.base, comparison.head)
+    ]
+    return tuple(
+        MachineDifference(name, *(side.get(name, "unknown") for side in sides))
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+        if sides[0].get(name) != sides[1].get(name)
+    )
+
+
+def _blocks(comparison: UploadComparison) -> tuple[tuple[ReasonBlock, StepPictures], ...]:
+    """Return why the steps differ, the largest ratio first.
+
+    A difference of times that were not measured in pairs is no claim that a step became slower.
+    """
+    ordered = sorted(
+        comparison.steps.explanations,
+        key=lambda one: -one.head_step_seconds / (one.base_step_seconds or 1.0),
+    )
+    blocks = [
+        reason_block(one, max_causes=_MAX_CAUSES, outcome=Outcome.NOT_MEASURED) for one in ordered
+    ]
+    pictures = step_pictures(ordered, comparison.steps.profiles, roofs=comparison.steps.roofs)
+    return tuple(zip(blocks, pictures, strict=True))[:MAX_PICTURED]
+
+
+def _unprofiled(sides: Sequence[UnprofiledSide]) -> Iterator[tuple[str, tuple[str, ...], int]]:
+    """Yield each reason why a side has no profile, some of its workloads and how many more."""
+    reasons = sorted((_reason(one), one.workload) for one in sides)
+    for reason, group in groupby(reasons, key=lambda one: one[0]):
+        names = tuple(name for _, name in group)
+        yield reason, names[:_MAX_NAMED], max(0, len(names) - _MAX_NAMED)
+
+
+def _reason(unprofiled: UnprofiledSide) -> str:
+    side = _SIDES[unprofiled.side]
+    match unprofiled.why:
+        case MissingProfile.NOT_MEASURED:
+            return f"{side}'s check did not measure it"
+        case MissingProfile.NOT_CHANGED:
+            return (
+                f"{side}'s check has no profile: a check profiles the workloads that changed "
+                "against its own base"
+            )
+        case MissingProfile.FAILED:
+            return f"{side}'s check says: {unprofiled.note}"
+
+
+def _pairs_command(comparison: UploadComparison) -> str:
+    """Return the command that measures both commits in pairs, and so judges and profiles them."""
+    base, head = (provenance_facts.short_sha(one.sha) for one in (comparison.base, comparison.head))
+    options = option_words(comparison.head.options)
+    return " ".join([f"perfledger check --base {base} --head {head}", *options])
 
 
 def _results(verdicts: Sequence[Verdict], *, alpha: float) -> Table:

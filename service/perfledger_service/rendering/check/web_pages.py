@@ -5,18 +5,19 @@ check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothi
 The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
+from perfledger.records import Side
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
-from perfledger_service.rendering.check.first_screen import first_screen
+from perfledger_service.rendering.check.acceptance_rows import acceptance_command, acceptance_rows
+from perfledger_service.rendering.check.first_screen import FirstScreen, first_screen
 from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
@@ -33,9 +34,9 @@ from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.trace import cause_rows
-from perfledger_service.rendering.trace.step_pictures import step_pictures, steps_data
+from perfledger_service.rendering.trace.step_pictures import step_pictures
 from perfledger_service.values.acceptance import Acceptance
-from perfledger_service.values.report import Report
+from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import (
     IndexView,
     PullRequestView,
@@ -93,20 +94,48 @@ def index_page(view: IndexView) -> str:
     )
 
 
-def pull_request_page(view: PullRequestView, acceptances: Sequence[Acceptance] = ()) -> str:
-    """Return the page of one pull request: what was accepted, and all its checks, newest first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestCheck:
+    """A check of a pull request as its page shows it; `screen` is None for an earlier one."""
+
+    upload: UploadView
+    head: stored_verdict_rows.UploadHeadline
+    groups: tuple[tuple[str, tuple[stored_verdict_rows.StoredVerdictRow, ...]], ...]
+    screen: FirstScreen | None = None
+    reproduction: str = ""
+
+
+def current_checks(view: PullRequestView) -> tuple[UploadView, ...]:
+    """Return the newest check of the newest head on each machine class, as far as it is judged."""
+    by_class: dict[str, UploadView] = {}
+    for one in view.uploads:
+        if one.head_sha == view.uploads[0].head_sha and one.conclusion:
+            by_class.setdefault(one.device_class, one)
+    return tuple(by_class[name] for name in sorted(by_class))
+
+
+def pull_request_page(
+    view: PullRequestView,
+    acceptances: Sequence[Acceptance] = (),
+    *,
+    reports: Mapping[str, Report] | None = None,
+) -> str:
+    """Return the page of one pull request: causes, prices and commands, and all its checks.
+
+    `reports` are those of its current checks, by upload. Earlier checks follow, newest first.
+    """
+    report_of = reports or {}
+    current = {one.id for one in current_checks(view)}
     return render(
         "html/pull_request.html.j2",
         view=view,
         acceptances=acceptances,
-        uploads=[
-            (
-                upload,
-                stored_verdict_rows.upload_headline(upload),
-                stored_verdict_rows.stored_groups(upload),
-            )
-            for upload in view.uploads
+        current=[_pull_request_check(one, report_of.get(one.id)) for one in current_checks(view)],
+        earlier_checks=[
+            _pull_request_check(one, None) for one in view.uploads if one.id not in current
         ],
+        commands=tuple(dict.fromkeys(chain.from_iterable(map(_commands, report_of.values())))),
+        takes_commands=any(one.takes_commands for one in report_of.values()),
         removals={one.id: removal_sentence(one) for one in view.uploads},
         earlier={one.id: _earlier_upload(view, one) for one in view.uploads},
         missing=[
@@ -118,6 +147,29 @@ def pull_request_page(view: PullRequestView, acceptances: Sequence[Acceptance] =
             for one in view.missing_classes
         ],
     )
+
+
+def _pull_request_check(upload: UploadView, report: Report | None) -> PullRequestCheck:
+    return PullRequestCheck(
+        upload=upload,
+        head=stored_verdict_rows.upload_headline(upload),
+        groups=stored_verdict_rows.stored_groups(upload),
+        screen=None if report is None else first_screen(report, verdict_rows.verdict_rows(report)),
+        reproduction="" if report is None else reproduction(report),
+    )
+
+
+def _commands(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the comments that act on a check, each with what it does."""
+    if not report.takes_commands:
+        return
+    accept = acceptance_command(report, verdict_rows.verdict_rows(report))
+    if accept:
+        yield accept, "accepts what fails the check, with a reason"
+    if report.conclusion is not Conclusion.SUCCESS:
+        yield "/perfledger rerun", "measures again what is not decided or failed"
+    if accept and report.pull_request is not None:
+        yield "/perfledger bisect", "finds the commit that made it slower"
 
 
 def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
@@ -158,7 +210,9 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
     pictures = step_pictures(
         explanations,
         bundle.profiles,
-        roofs={one.workload: one.roof for one in report.advice if one.roof is not None},
+        roofs={
+            (one.workload, Side.HEAD): one.roof for one in report.advice if one.roof is not None
+        },
     )
     return render(
         "html/run.html.j2",
@@ -178,7 +232,6 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         plots=tuple(islice(_plots(report, every), _MAX_PLOTS)),
         margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
-        steps=steps_data(explanations, bundle.profiles),
         prices=_outside(loud, other_workloads),
         quiet_prices=_outside(quiet, other_workloads),
         total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),

@@ -14,12 +14,17 @@ from perfledger_service.rendering.history.triage import (
     yearly_usd,
 )
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout.document import Column, Document, fact, facts, name, table
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import page_of
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import BranchView, TriagedEvent, TriagePart
 
-# Events on one page, and further rows of each kind, newest first.
-EVENTS_PER_PAGE = 6
+# Events on one page, and further rows of each kind, newest first: at most three screens of a phone.
+EVENTS_PER_PAGE = 3
+MAX_GATES = 3  # that are not folded
+MAX_ACCEPTED = 5
+ACCEPTED_PER_PAGE = 25
 MAX_ALERTS = 6
 MAX_REQUESTS = 10
 MAX_NOTES = 30
@@ -40,22 +45,26 @@ def branch_page(
     order: EventOrder = EventOrder.NEWEST,
     page: int = 1,
     decided: int = 0,
+    text: str = "",
     form_token: str = "",
 ) -> str:
     """Return the page of a project: one part of its events, A/B requests and gates.
 
     `url` is the service's address, where bundles are uploaded; `page` is that of the events, among
-    which the event of number `decided` is shown whatever its part. With a token the events have
+    which the event of number `decided` is shown whatever its part. With a `text` they are those of
+    workloads whose names hold it. With a token the events have
     forms that set their states and queue jobs.
     """
-    listed_events = _listed_events(view.events, part, order, decided=decided)
+    events = [one for one in view.events if _holds(one, text)]
+    listed_events = _listed_events(events, part, order, decided=decided)
     shown_events = page_of(listed_events, page, size=EVENTS_PER_PAGE)
     return render(
         "html/branch.html.j2",
         view=view,
         part=part,
         order=order,
-        parts=_parts(view.events),
+        parts=_parts(events),
+        text=text,
         orders=tuple(EventOrder),
         events=shown_events,
         rows=[triage_row(one, view.search.commits) for one in shown_events.items],
@@ -67,11 +76,49 @@ def branch_page(
         alerts=alert_rows(view.alerts[:MAX_ALERTS]),
         ab_requests=ab_request_rows(view.requests[:MAX_REQUESTS], url=url),
         doubtful_events=doubtful_events_sentence(view.search.grouped_changes),
-        gates=gate_rows(view.gates),
+        gates=gate_rows(view.gates, view.events),
+        most_gates=MAX_GATES,
+        accepted=view.acceptances[:MAX_ACCEPTED],
         short_sha=provenance_facts.short_sha,
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
     )
+
+
+def accepted_page(
+    repository: str, acceptances: Sequence[Acceptance], *, text: str = "", page: int = 1
+) -> str:
+    """Return a page of what was accepted in a project, newest first; `text` is in its workload."""
+    matching = [one for one in acceptances if text.lower() in one.workload.lower()]
+    return render(
+        "html/accepted.html.j2",
+        repository=repository,
+        text=text,
+        accepted=page_of(matching, page, size=ACCEPTED_PER_PAGE),
+        short_sha=provenance_facts.short_sha,
+    )
+
+
+def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
+    """Return what was accepted in a project as data, newest first."""
+    columns: tuple[Column[Acceptance], ...] = (
+        name("workload", "Workload", lambda one: one.workload),
+        *facts("pull_request", "head_sha", "merged_sha"),
+        name("login", "By", lambda one: one.login),
+        fact("accepted_at", lambda one: one.accepted_at),
+        fact("until", lambda one: one.until),
+        name("reason", "Why", lambda one: one.reason),
+    )
+    return Document(
+        name="perfledger-accepted",
+        facts={"repository": repository},
+        blocks=(table(columns, acceptances, key="accepted"),),
+    )
+
+
+def _holds(event: TriagedEvent, text: str) -> bool:
+    """Return whether the name of one of an event's workloads holds a text."""
+    return not text or any(text.lower() in one.lower() for one in event.workloads)
 
 
 def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]:

@@ -1,5 +1,6 @@
 """Renders how far a project's checks can be trusted, in sentences for its page."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.values.branch_views import GateView
+from perfledger_service.values.branch_views import GateView, TriagedEvent, TriagePart
 
 TO_MEASURE = (
     "no check has compared a commit with itself yet. To measure it: perfledger check --base HEAD "
@@ -15,21 +16,67 @@ TO_MEASURE = (
 )
 
 
+_UNKNOWN = "unknown"
+_MARKS = {
+    "success": ("improved", "\N{CHECK MARK}", "passed"),
+    "failure": ("regressed", "\N{MULTIPLICATION SIGN}", "failed"),
+    "neutral": ("unchanged", "\N{EN DASH}", "neutral"),
+}
+_OTHER_MARK = ("undecided", "?", "undecided")
+
+
+@dataclass(frozen=True, slots=True)
+class GateMark:
+    """How a check of a gate ended: a sign in a colour, and its word."""
+
+    upload_id: str
+    tone: str
+    sign: str
+    word: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow:
     """A gate as its page names it: the device, what is known of it, and advice."""
 
-    device: str
+    device: str  # untrusted
+    device_class: str  # untrusted
+    conclusions: tuple[GateMark, ...]  # newest first
+    to_decide: int  # open regressions
+    noise_floor: str
+    false_alarms: str
+    spent: str
+    usd: str
     is_too_noisy: bool
     sentences: tuple[str, ...]
     advice: str
 
 
-def gate_rows(gates: Sequence[GateView]) -> tuple[GateRow, ...]:
-    """Return a row for each machine class."""
+def gate_rows(
+    gates: Sequence[GateView], events: Sequence[TriagedEvent] = ()
+) -> tuple[GateRow, ...]:
+    """Return a row for each machine class; `events` are the project's."""
+    to_decide = Counter(
+        name
+        for event in events
+        if event.part is TriagePart.TO_DECIDE
+        for name in event.machine_classes
+    )
     return tuple(
         GateRow(
             device=device(gate.device_class),
+            device_class=gate.device_class,
+            conclusions=tuple(
+                GateMark(upload_id, *_MARKS.get(conclusion, _OTHER_MARK))
+                for upload_id, conclusion in gate.conclusions
+            ),
+            to_decide=to_decide[gate.device_class],
+            noise_floor=_UNKNOWN
+            if gate.health.detectable is None
+            else number_format.share(gate.health.detectable),
+            false_alarms=_false_alarm_bound(gate.health),
+            spent=_spent(gate),
+            usd=_usd(gate),
             is_too_noisy=gate.health.is_too_noisy,
             sentences=tuple(_sentences(gate.health)),
             advice=gate_advice(gate.health),
@@ -47,6 +94,27 @@ def gate_advice(health: GateHealth) -> str:
         f"set margin = {health.margin:g}, which nine of ten workloads find now; or keep it "
         f'and measure longer: budget = "{budget}", with max_pairs to match'
     )
+
+
+def _false_alarm_bound(health: GateHealth) -> str:
+    """Return the bound of the false-alarm rate by unchanged code, else (*) by exchanged sides."""
+    if health.false_alarms is not None:
+        return _interval(health.false_alarms)
+    if health.shadows is not None:
+        return f"{_interval(health.shadows)} *"
+    return _UNKNOWN
+
+
+def _spent(gate: GateView) -> str:
+    """Return how long the machine was held, with the checks that say so."""
+    if gate.held_s is None:
+        return _UNKNOWN
+    return f"{number_format.duration(gate.held_s)}, {_checks(gate.timed, verb='')}"
+
+
+def _usd(gate: GateView) -> str:
+    """Return what that time cost, "unknown" without the price of a device-hour."""
+    return _UNKNOWN if gate.usd is None else number_format.usd(gate.usd)
 
 
 def _sentences(health: GateHealth) -> Iterator[str]:

@@ -17,7 +17,7 @@ from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_r
 from perfledger_service.rendering.trace.memory_plot import memory_charts, missing_memory_note
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
 from perfledger_service.rendering.trace.summary import MAX_READINGS, reading_value, shown_readings
-from perfledger_service.rendering.trace.timeline import longest_seconds, timeline_chart
+from perfledger_service.rendering.trace.timeline.timeline import longest_seconds, timeline_chart
 from perfledger_service.rendering.trace.waterfall import waterfall_chart, waterfall_summary
 from perfledger_service.values.trace_views import TraceDiffView, TraceView
 

@@ -9,105 +9,88 @@ from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.rendering.chart.picture import Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.trace.chrome_trace import chrome_trace
 from perfledger_service.rendering.trace.flame_graph.flame_graph import FlameGraph, flame_graph
 from perfledger_service.rendering.trace.kernel_rows import PairedKernelRow, paired_kernel_rows
 from perfledger_service.rendering.trace.memory_plot import memory_charts, missing_memory_note
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
-from perfledger_service.rendering.trace.timeline import longest_seconds, timeline_chart
+from perfledger_service.rendering.trace.timeline.step_timelines import StepTimelines, step_timelines
+from perfledger_service.rendering.trace.timeline.timeline import longest_seconds
 from perfledger_service.rendering.trace.waterfall import waterfall_chart, waterfall_summary
 
-# The workloads that changed most; each picture has some thousand shapes.
+# The workloads that changed most; the rest is text.
 MAX_PICTURED = 6
+# Of them, those whose timelines and flame graph are on the page: some 50 kB each.
+MAX_DRAWN = 1
 
 _MAX_ROWS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPictures:
-    """The pictures of one workload as SVG; `data` is its place in the page's viewer data."""
+    """The pictures of one workload as SVG."""
 
     waterfall: str = ""
-    timelines: tuple[tuple[str, str], ...] = ()  # by side
+    timelines: StepTimelines | None = None
+    has_steps: bool = False  # on a page of their own, if they are not drawn here
     memories: tuple[tuple[str, str], ...] = ()  # by side
     unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how to record its memory
-    roofline: str = ""  # of head
+    rooflines: tuple[tuple[str, str], ...] = ()  # by side
     flames: FlameGraph | None = None  # where both sides were profiled
     rows: tuple[PairedKernelRow, ...] = ()
     is_of_kernels: bool = False
-    data: int | None = None
 
 
 def step_pictures(
     explanations: Sequence[StepTimeExplanation],
     profiles: Sequence[Profile],
     *,
-    roofs: Mapping[str, Roofline],
+    roofs: Mapping[tuple[str, Side], Roofline],
 ) -> tuple[StepPictures, ...]:
     """Return the pictures of the first MAX_PICTURED explanations.
 
-    `roofs` are those of the heads' devices, by workload.
+    `roofs` are those of the sides' devices, by workload and side.
     """
     by_side = {(profile.workload, profile.side): profile for profile in profiles}
     collected: list[StepPictures] = []
-    data = 0
     for place, explanation in enumerate(explanations):
-        sides = _sides(explanation, by_side) if place < MAX_PICTURED else {}
-        roof = roofs.get(explanation.workload)
-        pictures = _pictures(explanation, sides, roof, data) if sides else StepPictures()
-        data += pictures.data is not None
-        collected.append(pictures)
+        sides = sides_of(explanation.workload, by_side)
+        mine = {side: roofs[key] for side in Side if (key := (explanation.workload, side)) in roofs}
+        if sides and place < MAX_PICTURED:
+            is_drawn = sum(one.has_steps for one in collected) < MAX_DRAWN
+            collected.append(_pictures(explanation, sides, mine, is_drawn=is_drawn))
+        else:
+            collected.append(StepPictures())
     return tuple(collected)
 
 
-def steps_data(
-    explanations: Sequence[StepTimeExplanation], profiles: Sequence[Profile]
-) -> tuple[Mapping[str, object], ...]:
-    """Return the trace for each workload whose pictures have `data`."""
-    by_side = {(profile.workload, profile.side): profile for profile in profiles}
-    return tuple(
-        {
-            "title": f"base and head of {clean(explanation.workload)}",
-            "file_name": "perfledger-steps.json",
-            "trace": chrome_trace({str(side): profile for side, profile in sides.items()}),
-        }
-        for explanation in explanations[:MAX_PICTURED]
-        if _has_slices(sides := _sides(explanation, by_side))
-    )
-
-
-def _sides(
-    explanation: StepTimeExplanation, by_side: Mapping[tuple[str, Side], Profile]
-) -> dict[Side, Profile]:
-    return {
-        side: by_side[explanation.workload, side]
-        for side in Side
-        if (explanation.workload, side) in by_side
-    }
+def sides_of(workload: str, by_side: Mapping[tuple[str, Side], Profile]) -> Mapping[Side, Profile]:
+    """Return the profiles of a workload, base before head."""
+    return {side: by_side[workload, side] for side in Side if (workload, side) in by_side}
 
 
 def _pictures(
     explanation: StepTimeExplanation,
     sides: Mapping[Side, Profile],
-    roof: Roofline | None,
-    data: int,
+    roofs: Mapping[Side, Roofline],
+    *,
+    is_drawn: bool,
 ) -> StepPictures:
     is_paired = len(sides) == len(Side)
+    timelines = step_timelines(sides, workload=explanation.workload) if is_drawn else None
     return StepPictures(
         waterfall=_waterfall(explanation),
-        timelines=tuple(_timelines(sides)),
+        timelines=timelines,
+        has_steps=longest_seconds(*sides.values()) > 0,
         memories=tuple(_memories(sides)),
         unrecorded=tuple(
             (str(side), note) for side in sides if (note := missing_memory_note(sides[side]))
         ),
-        roofline="" if roof is None else _roofline(roof),
-        flames=flame_graph(sides[Side.BASE], sides[Side.HEAD]) if is_paired else None,
+        rooflines=tuple(_rooflines(roofs)),
+        flames=flame_graph(sides[Side.BASE], sides[Side.HEAD]) if is_paired and is_drawn else None,
         rows=paired_kernel_rows(sides[Side.BASE], sides[Side.HEAD], most=_MAX_ROWS)
         if is_paired
         else (),
         is_of_kernels=any(profile.kernels for profile in sides.values()),
-        data=data if _has_slices(sides) else None,
     )
 
 
@@ -115,15 +98,6 @@ def _waterfall(explanation: StepTimeExplanation) -> str:
     chart = waterfall_chart(explanation)
     label = f"{waterfall_summary(explanation)}, bucket by bucket"
     return "" if chart is None else embedded_svg(chart, label=label)
-
-
-def _timelines(sides: Mapping[Side, Profile]) -> Iterator[tuple[str, str]]:
-    span_s = longest_seconds(*sides.values())
-    for side, profile in sides.items():
-        chart = timeline_chart(profile, span_seconds=span_s)
-        if chart is not None:
-            label = f"One step of {side}; the table below lists the longest calls"
-            yield str(side), embedded_svg(chart, label=label)
 
 
 def _memories(sides: Mapping[Side, Profile]) -> Iterator[tuple[str, str]]:
@@ -134,10 +108,8 @@ def _memories(sides: Mapping[Side, Profile]) -> Iterator[tuple[str, str]]:
             yield str(side), embedded_svg(Picture(title="", charts=charts), label=label)
 
 
-def _roofline(roof: Roofline) -> str:
-    chart = roofline_chart(roof)
-    return "" if chart is None else embedded_svg(chart, label=f"Roofline: {chart.caption}")
-
-
-def _has_slices(sides: Mapping[Side, Profile]) -> bool:
-    return longest_seconds(*sides.values()) > 0
+def _rooflines(roofs: Mapping[Side, Roofline]) -> Iterator[tuple[str, str]]:
+    for side, roof in roofs.items():
+        chart = roofline_chart(roof)
+        if chart is not None:
+            yield str(side), embedded_svg(chart, label=f"Roofline of {side}: {chart.caption}")

@@ -35,7 +35,7 @@ from perfledger_service.store.events.tracked_events import (
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS, UploadPrices
 from perfledger_service.usecases.history.branch_history import branch_view
-from perfledger_service.usecases.history.gate_health import ProjectGates
+from perfledger_service.usecases.history.gate_health import ProjectGates, priced_gates
 from perfledger_service.values.branch_views import (
     AlertView,
     BranchSearch,
@@ -76,6 +76,7 @@ def project_triage(
     matched = {one.upload_id for each in events for one in each.alerts}
     return replace(
         view,
+        gates=priced_gates(view.gates, today=now.date()),
         events=_with_prices(session, project.id, events, prices),
         alerts=tuple(one for one in view.alerts if one.upload_id not in matched),
         notes=tuple(

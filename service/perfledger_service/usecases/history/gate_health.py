@@ -2,6 +2,12 @@
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from itertools import islice
 from threading import Lock
 
 import msgspec
@@ -10,18 +16,26 @@ from sqlmodel import Session
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.store.gate_checks import (
     GateUpload,
+    StoredGate,
     gate_uploads,
     stored_gates,
     undecided_checks,
 )
 from perfledger_service.store.uploads import StoredUpload
+from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.inputs.stored_bundles import read_fields
 from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report
 
 MAX_PROJECTS = 100  # whose gates are kept
+MOST_CONCLUSIONS = 10  # of a gate's newest checks
+MAX_PRICE = 200  # characters of a setting
+MAX_USD_PER_HOUR = Decimal(1_000_000)  # of a device: beyond it a price is a slip
 
 
 class StoredGateSettings(msgspec.Struct):
@@ -63,18 +77,38 @@ class ProjectGates:
             recent = self._gates.get(uploads)
         if recent is not None:
             return recent
-        gates = tuple(
-            GateView(
-                device_class=gate.device_class,
-                health=gate_health(gate.checks, _settings(session, gate.newest_bundle)),
-            )
-            for gate in stored_gates(session, uploads)
-        )
+        gates = tuple(_gate_view(session, gate, uploads) for gate in stored_gates(session, uploads))
         with self._lock:
             self._gates[uploads] = gates
             while len(self._gates) > MAX_PROJECTS:
                 self._gates.popitem(last=False)
         return gates
+
+
+def priced_gates(gates: Sequence[GateView], *, today: date) -> tuple[GateView, ...]:
+    """Return gates with what their checks cost, where the price of a device-hour is known."""
+    return tuple(replace(gate, usd=_usd(gate, today=today)) for gate in gates)
+
+
+def _usd(gate: GateView, *, today: date) -> Decimal | None:
+    """Return the cost of the time that a gate's checks held all devices of their machine."""
+    per_hour = _usd_per_device_hour(gate.device_price, today=today)
+    _, _, devices = gate.device_class.rpartition(":")
+    if per_hour is None or gate.held_s is None or not devices.isdecimal():
+        return None
+    return per_hour * int(devices) * Decimal(gate.held_s) / Decimal(SECONDS_PER_HOUR)
+
+
+def _usd_per_device_hour(device_price: str, *, today: date) -> Decimal | None:
+    """Return the price that a setting names: USD, or a purchase option; None for neither."""
+    if not device_price or len(device_price) > MAX_PRICE:
+        return None
+    with suppress(InvalidOperation):
+        usd = Decimal(device_price)
+        return usd if usd.is_finite() and 0 < usd <= MAX_USD_PER_HOUR else None
+    with suppress(PriceMissingError):
+        return rate_of(current_sheet(today=today), device_price, today=today).usd_per_device_hour
+    return None
 
 
 def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:
@@ -89,9 +123,22 @@ def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:
     return (note,)
 
 
-def _settings(session: Session, sha256: str) -> GateSettings | None:
-    """Return the margin and the budget of a bundle's check, None if it does not have them."""
-    settings = read_fields(session, sha256, _SETTINGS).settings
+def _gate_view(session: Session, gate: StoredGate, uploads: Sequence[GateUpload]) -> GateView:
+    settings = read_fields(session, gate.newest_bundle, _SETTINGS).settings
+    times_s = [check.held_s for check in gate.checks if check.held_s is not None]
+    mine = (one for one in uploads if one.device_class == gate.device_class)
+    return GateView(
+        device_class=gate.device_class,
+        health=gate_health(gate.checks, _settings(settings)),
+        conclusions=tuple((one.id, one.conclusion) for one in islice(mine, MOST_CONCLUSIONS)),
+        held_s=sum(times_s) if times_s else None,
+        timed=len(times_s),
+        device_price=str(settings.get("device_price", "")),
+    )
+
+
+def _settings(settings: Mapping[str, object]) -> GateSettings | None:
+    """Return the margin and the budget of a check, None if it does not have them."""
     margin, budget_s = settings.get("margin"), settings.get("budget")
     if not isinstance(margin, float) or not isinstance(budget_s, int | float):
         return None

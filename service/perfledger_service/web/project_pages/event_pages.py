@@ -10,9 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobKind
-from perfledger_service.rendering.history.branch_page import EventOrder, branch_page
+from perfledger_service.rendering.history.branch_page import (
+    EventOrder,
+    accepted_document,
+    accepted_page,
+    branch_page,
+)
 from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.rendering.layout.escape import path
+from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.usecases.events.event import (
@@ -25,7 +31,14 @@ from perfledger_service.usecases.events.triaged_events import project_triage, tr
 from perfledger_service.values.branch_views import TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
-from perfledger_service.web.pages import Name, PageNumber
+from perfledger_service.web.pages import (
+    MAX_NAME,
+    NUL,
+    Name,
+    PageFormat,
+    PageNumber,
+    data_response,
+)
 from perfledger_service.web.sign_in.forms import (
     CurrentForm,
     CurrentMaintainedProject,
@@ -39,6 +52,7 @@ from perfledger_service.web.sign_in.readers import (
 )
 
 router = APIRouter(prefix="/{owner}/{name}", include_in_schema=False)
+Text = Annotated[str, Query(max_length=MAX_NAME)]
 EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
 
 
@@ -92,6 +106,7 @@ def branch(
     order: EventOrder = EventOrder.NEWEST,
     page: PageNumber = 1,
     decided: Annotated[int, Query(ge=0, le=MAX_EVENT_ID)] = 0,
+    text: Text = "",
 ) -> str:
     """Show what there is to decide of a project, and how far its checks can be trusted.
 
@@ -109,8 +124,29 @@ def branch(
         order=order,
         page=page,
         decided=decided,
+        text=text.replace(NUL, "").strip(),
         form_token=_form_token(reader, project),
     )
+
+
+@router.get("/accepted", response_class=Response)
+def accepted(
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    *,
+    text: Text = "",
+    page: PageNumber = 1,
+    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
+) -> Response:
+    """Show which regressions were accepted in a project, newest first."""
+    with reader.session() as session:
+        project = project_named(session, f"{owner}/{name}")
+        acceptances = acceptances_of_project(session, project.id)
+    if output is not PageFormat.HTML:
+        return data_response(accepted_document(project.repository, acceptances), output)
+    name_part = text.replace(NUL, "").strip()
+    return HTMLResponse(accepted_page(project.repository, acceptances, text=name_part, page=page))
 
 
 @router.get("/events/{event_id}", response_class=HTMLResponse)

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.check.compare_page import (
     MAX_RESULTS,
@@ -11,6 +12,7 @@ from perfledger_service.rendering.check.compare_page import (
     compare_page_document,
 )
 from perfledger_service.rendering.layout.writers import to_json
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.comparison_view import (
     ComparedUpload,
     ComparisonView,
@@ -27,6 +29,8 @@ def comparison(*verdicts):
             device_class="cuda:NVIDIA H100:1",
             pull_request=7,
             measured_at=datetime(2026, 11, 20, tzinfo=UTC),
+            machine=Machine(device=Device.CUDA, model="NVIDIA H100"),
+            options=CheckOptions(),
         )
         for digit in "ab"
     ]

@@ -9,10 +9,16 @@ from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
 from perfledger_service.rendering.history.branch_page import (
+    ACCEPTED_PER_PAGE,
     EVENTS_PER_PAGE,
+    MAX_ACCEPTED,
     EventOrder,
+    accepted_document,
+    accepted_page,
     branch_page,
 )
+from perfledger_service.rendering.layout.writers import to_csv
+from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import (
     AbRequestView,
     AlertView,
@@ -87,6 +93,58 @@ def tracked(number, *, workload="gpt:step", **values):
     return TriagedEvent(
         view=EventView(event=event, opened_at=MOMENT, changed_at=MOMENT), change=None
     )
+
+
+def accepted(number, *, workload="gpt:step"):
+    return Acceptance(
+        pull_request=number,
+        head_sha="a" * 40,
+        login="lead",
+        workload=workload,
+        reason=HOSTILE,
+        accepted_at=MOMENT,
+        until=None,
+    )
+
+
+def test_many_accepted_regressions_are_folded_and_have_a_page_of_their_own():
+    many = tuple(accepted(number) for number in range(1, 61))
+
+    page = branch_page(replace(QUIET, acceptances=many), url="u")
+    first, last = (accepted_page("octo/models", many, page=number) for number in (1, 9))
+
+    assert "Accepted regressions: 60" in page
+    assert page.count(">#") == MAX_ACCEPTED
+    assert 'href="/octo/models/accepted"' in page
+    assert first.count(">#") == ACCEPTED_PER_PAGE
+    assert last.count(">#") == 60 % ACCEPTED_PER_PAGE
+    assert "<script>" not in first
+
+
+def test_accepted_regressions_are_found_by_a_part_of_their_workload():
+    many = (accepted(1), accepted(2, workload="resnet:step"))
+
+    page = accepted_page("octo/models", many, text="RES")
+    none = accepted_page("octo/models", many, text="bert")
+
+    assert ">#2<" in page
+    assert ">#1<" not in page
+    assert "Nothing was accepted of such a workload" in none
+    assert len(to_csv(accepted_document("octo/models", many)).splitlines()) == 3
+
+
+def test_events_are_filtered_by_workload_and_their_links_keep_the_filter():
+    events = tuple(
+        tracked(number, workload="gpt:step" if number % 2 else "resnet:step")
+        for number in range(1, 2 * EVENTS_PER_PAGE + 3)
+    )
+
+    page = branch_page(replace(QUIET, events=events), url="u", text="Res")
+
+    assert f"To decide {EVENTS_PER_PAGE + 1}" in page.replace("To-decide", "To decide")
+    assert "<code>resnet:step</code>" in page
+    assert "<code>gpt:step</code>" not in page
+    assert "&amp;text=Res" in page
 
 
 def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
@@ -79,3 +82,37 @@ def test_any_machine_class_has_a_row(device_class):
     (row,) = gate_rows([GateView(device_class=device_class, health=UNKNOWN)])
 
     assert row.sentences
+
+
+def test_a_gate_shows_its_last_verdicts_what_is_open_and_what_it_cost():
+    gate = GateView(
+        device_class="cuda:H100:2",
+        health=NOISY,
+        conclusions=(("1" * 32, "success"), ("2" * 32, "failure"), ("3" * 32, "action_required")),
+        held_s=5400.0,
+        timed=30,
+        usd=Decimal("7.5"),
+    )
+
+    (row,) = gate_rows([gate])
+
+    assert [(one.sign, one.word) for one in row.conclusions] == [
+        ("\N{CHECK MARK}", "passed"),
+        ("\N{MULTIPLICATION SIGN}", "failed"),
+        ("?", "undecided"),
+    ]
+    assert row.to_decide == 0
+    assert row.noise_floor.replace("\u00a0", " ") == "1.2 %"
+    assert row.false_alarms.replace("\u00a0", " ") == "at most 6.0 %"
+    assert row.spent.replace("\u00a0", " ") == "1.5 h, 30 checks"
+    assert row.usd.replace("\u00a0", " ") == "7.50 USD"
+
+
+def test_what_a_gate_does_not_know_is_unknown_and_never_zero():
+    (row,) = gate_rows([GateView(device_class="cpu:A:1", health=UNKNOWN)])
+    (exchanged,) = gate_rows(
+        [GateView(device_class="cpu:A:1", health=replace(NOISY, false_alarms=None))]
+    )
+
+    assert (row.noise_floor, row.false_alarms, row.spent, row.usd) == ("unknown",) * 4
+    assert exchanged.false_alarms.endswith("*")

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -8,10 +7,11 @@ from perfledger.profile import Bucket, MemoryPoint
 from perfledger.records import Side
 from perfledger_profiles.diff.cause import BucketChange, StepTimeExplanation
 from perfledger_service.rendering.trace.step_pictures import (
+    MAX_DRAWN,
     MAX_PICTURED,
     StepPictures,
+    sides_of,
     step_pictures,
-    steps_data,
 )
 
 BUCKETS = (
@@ -44,13 +44,16 @@ def sides(make):
 
 def test_a_checks_page_has_the_roofline_of_its_head(make, diff_explanation):
     head = make.profile()
-    roofs = {head.workload: make.trace_view().roof}
+    roofs = {(head.workload, Side.HEAD): make.trace_view().roof}
 
     (pictures,) = step_pictures([diff_explanation(head.workload)], [head], roofs=roofs)
     (without,) = step_pictures([diff_explanation(head.workload)], [head], roofs={})
 
-    assert "under the roof of bfloat16" in pictures.roofline
-    assert without.roofline == ""
+    ((side, drawn),) = pictures.rooflines
+    assert side == "head"
+    assert "Roofline of head" in drawn
+    assert "under the roof of bfloat16" in drawn
+    assert without.rooflines == ()
 
 
 def test_both_sides_are_drawn_to_one_scale_with_their_kernels_beside_each_other(
@@ -61,18 +64,18 @@ def test_both_sides_are_drawn_to_one_scale_with_their_kernels_beside_each_other(
     (pictures,) = step_pictures([explanation], sides, roofs={})
 
     assert "bucket by bucket" in pictures.waterfall
-    assert [side for side, _ in pictures.timelines] == ["base", "head"]
-    assert all("One step of" in svg for _, svg in pictures.timelines)
+    assert [side for side, _ in pictures.timelines.sides] == ["base", "head"]
+    assert all("One step of" in svg for _, svg in pictures.timelines.sides)
     assert pictures.rows
-    assert (pictures.is_of_kernels, pictures.data) == (True, 0)
-    for drawn in (pictures.waterfall, *(svg for _, svg in pictures.timelines)):
+    assert (pictures.is_of_kernels, pictures.has_steps) == (True, True)
+    for drawn in (pictures.waterfall, *(svg for _, svg in pictures.timelines.sides)):
         ElementTree.fromstring(drawn)
 
 
 def test_one_side_alone_has_its_timeline_and_no_rows(make, diff_explanation, sides):
     (pictures,) = step_pictures([diff_explanation(make.GPT)], sides[1:], roofs={})
 
-    assert [side for side, _ in pictures.timelines] == ["head"]
+    assert [side for side, _ in pictures.timelines.sides] == ["head"]
     assert pictures.rows == ()
 
 
@@ -90,48 +93,35 @@ def test_memory_is_drawn_where_it_was_recorded_and_else_is_said_how(make, diff_e
     assert "profile_memory=True" in note
 
 
-def test_a_workload_without_profiles_has_no_pictures_and_no_data(make, diff_explanation, sides):
+def test_a_workload_without_profiles_has_no_pictures(make, diff_explanation, sides):
     explanations = [diff_explanation("m:other"), diff_explanation(make.GPT)]
 
     without, with_profiles = step_pictures(explanations, sides, roofs={})
 
     assert without == StepPictures()
-    assert with_profiles.data == 0
-    assert len(steps_data(explanations, sides)) == 1
+    assert with_profiles.has_steps
+    assert sides_of("m:other", {}) == {}
 
 
-def test_profiles_without_slices_have_pictures_and_no_data(make, diff_explanation, sides):
+def test_profiles_without_slices_have_pictures_and_no_steps(make, diff_explanation, sides):
     bare = [replace(profile, slices=()) for profile in sides]
 
     (pictures,) = step_pictures([diff_explanation(make.GPT)], bare, roofs={})
 
-    assert (pictures.data, pictures.timelines) == (None, ())
+    assert (pictures.has_steps, pictures.timelines) == (False, None)
     assert pictures.rows
-    assert steps_data([diff_explanation(make.GPT)], bare) == ()
 
 
-def test_the_workloads_that_changed_most_are_pictured_and_the_data_follows(diff_explanation, sides):
+def test_the_workload_that_changed_most_has_its_steps_drawn_and_others_a_page_of_theirs(
+    diff_explanation, sides
+):
     names = [f"m:f{number}" for number in range(MAX_PICTURED + 2)]
-    explanations = [diff_explanation(name) for name in names]
     profiles = [replace(profile, workload=name) for name in names for profile in sides]
 
-    pictures = step_pictures(explanations, profiles, roofs={})
-    data = steps_data(explanations, profiles)
+    pictures = step_pictures([diff_explanation(name) for name in names], profiles, roofs={})
 
-    assert [one.data for one in pictures] == [*range(MAX_PICTURED), None, None]
-    assert [one["title"] for one in data] == [
-        f"base and head of {name}" for name in names[:MAX_PICTURED]
-    ]
-
-
-def test_a_viewer_is_handed_both_sides_of_a_step(make, diff_explanation, sides):
-    evil = f"{make.GPT}\u202e"
-    profiles = [replace(profile, workload=evil) for profile in sides]
-
-    (handed,) = steps_data([diff_explanation(evil)], profiles)
-
-    assert handed["title"] == f"base and head of {make.GPT}"
-    assert handed["file_name"] == "perfledger-steps.json"
-    trace: Any = handed["trace"]
-    events = trace["traceEvents"]
-    assert {event["pid"] for event in events} == {1, 2}
+    is_drawn = [True] * MAX_DRAWN + [False] * (len(names) - MAX_DRAWN)
+    assert [one.timelines is not None for one in pictures] == is_drawn
+    assert [one.flames is not None for one in pictures] == is_drawn
+    assert [one.has_steps for one in pictures] == [True] * MAX_PICTURED + [False] * 2
+    assert [bool(one.rows) for one in pictures] == [True] * MAX_PICTURED + [False] * 2

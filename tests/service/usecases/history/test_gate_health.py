@@ -1,13 +1,19 @@
 """The health of a project's gates, as its page and its reports use it."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
 
 import pytest
 
 from perfledger.bundle import Plan
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.history.gate_health import ProjectGates, gate_notes
+from perfledger_service.usecases.history.gate_health import (
+    ProjectGates,
+    gate_notes,
+    priced_gates,
+)
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from tests.cases import case
 
@@ -94,3 +100,46 @@ def test_a_report_says_that_its_gate_was_too_noisy_before_it(check, engine):
     (note,) = notes[10]
     assert note.startswith("this gate is too noisy to be required: 10 of its last 10 checks")
     assert note in report.notes
+
+
+def test_a_gate_knows_its_last_conclusions_and_how_long_it_held_its_machine(check, engine):
+    for number, values in enumerate(({"held_s": 1800.0}, {"ratio": 1.2, "held_s": None})):
+        check(number, **values)
+
+    with read_session(engine) as session:
+        (gate,) = ProjectGates().of_project(session, 1)
+
+    assert [upload_id[-1] for upload_id, _ in gate.conclusions] == ["1", "0"]
+    assert gate.conclusions[0][1] == "failure"
+    assert (gate.held_s, gate.timed) == (1800.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("device_price", "device_class", "usd"),
+    [
+        ("2.50", "cpu:Test CPU:1", "1.25"),
+        ("2.50", "cuda:H100:8", "10.00"),
+        ("p5.48xlarge/on_demand", "cuda:H100:1", None),
+        ("", "cpu:Test CPU:1", None),
+        ("free", "cpu:Test CPU:1", None),
+        ("0", "cpu:Test CPU:1", None),
+        ("NaN", "cpu:Test CPU:1", None),
+        ("1e9", "cpu:Test CPU:1", None),
+        ("9" * 300, "cpu:Test CPU:1", None),
+        ("2.50", "cpu:Test CPU:*", None),
+    ],
+)
+def test_checking_costs_what_the_setting_says_and_else_is_unknown(
+    check, engine, device_price, device_class, usd
+):
+    check(0, held_s=1800.0, settings=SETTINGS | {"device_price": device_price})
+    with read_session(engine) as session:
+        (gate,) = ProjectGates().of_project(session, 1)
+
+    (priced,) = priced_gates([replace(gate, device_class=device_class)], today=date(2026, 11, 20))
+
+    if device_price.startswith("p5"):
+        assert priced.usd is not None
+        assert 0 < priced.usd < 100  # half an hour of one device of the price sheet
+    else:
+        assert priced.usd == (None if usd is None else Decimal(usd))

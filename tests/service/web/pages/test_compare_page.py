@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import event
 
-from perfledger.records import Revision
+from perfledger.records import Device, Machine, Revision
 from tests.cases import case
 
 HOSTILE = "<script>alert(1)</script>"
@@ -110,6 +110,82 @@ def test_a_check_links_to_its_comparison_with_the_commit_before(site, checks):
     assert set(sides) == set(checks)  # both arrived at one time of this clock
 
 
+def test_commits_that_one_check_measured_have_its_verdicts_first(site, make_bundle):
+    base = Revision(sha="b" * 40, subject="", ref="main")
+    head = Revision(sha="c" * 40, subject="", ref="topic")
+    ids = []
+    for seed, values in enumerate(({"head": base}, {"base": base, "head": head})):
+        upload = site.upload(make_bundle(seed=seed, ratio=1.5, **values)).json()
+        site.judge(upload["id"])
+        ids.append(upload["id"])
+
+    page = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc")
+    facts = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc&format=json").json()
+
+    assert page.text.index("Measured in pairs") < page.text.index("each in its own check")
+    assert "regressed" in page.text
+    assert "is unknown until" not in page.text
+    assert facts["paired_checks"] == [{"check": ids[1], "machine_class": "cpu:Test CPU:1"}]
+    swapped = site.get("/octo/models/compare?a=ccccccc&b=bbbbbbb").text
+    assert "Measured in pairs" not in swapped
+
+
+def test_two_kinds_of_machine_are_said_first_and_no_speed_is_compared(site, make_bundle):
+    for digit, model in (("b", "Old CPU"), ("c", "New CPU")):
+        bundle = make_bundle(
+            head=Revision(sha=digit * 40, subject="", ref="topic"),
+            machine=Machine(device=Device.CPU, model=model),
+        )
+        site.judge(site.upload(bundle).json()["id"])
+
+    text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
+
+    assert text.index("Two kinds of machine") < text.index("Side by side")
+    assert "A ran on Old CPU (cpu), B on New CPU (cpu)" in text
+    assert "Not comparable: A ran on" in text
+    assert "<td" not in text  # no figures beside each other
+
+
+def test_a_commit_is_compared_on_the_machine_that_both_were_measured_on(site, make_bundle):
+    shared, newer = Machine(device=Device.CPU, model="A"), Machine(device=Device.CPU, model="B")
+    for number, (digit, machine) in enumerate((("b", shared), ("c", shared), ("c", newer))):
+        bundle = make_bundle(
+            seed=number,
+            head=Revision(sha=digit * 40, subject="", ref="topic"),
+            machine=machine,
+            created_at=f"2026-11-20T1{number}:00:00+00:00",
+        )
+        site.judge(site.upload(bundle).json()["id"])
+
+    text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
+
+    assert "Two kinds of machine" not in text
+    assert "also measured on" in text
+
+
+def test_a_machine_that_was_updated_is_part_of_the_change(site, make_bundle):
+    for digit, kernel in (("b", "6.1"), ("c", "6.12")):
+        bundle = make_bundle(
+            head=Revision(sha=digit * 40, subject="", ref="topic"),
+            machine=Machine(device=Device.CPU, model="Test CPU", kernel=kernel),
+        )
+        site.judge(site.upload(bundle).json()["id"])
+
+    text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
+
+    assert "The machines differ" in text
+    assert "6.1 → 6.12" in text
+
+
+@pytest.mark.usefixtures("checks")
+def test_what_lacks_a_profile_is_named_with_the_command_that_settles_it(site):
+    text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
+
+    assert "Without a profile of both sides" in text
+    assert "a check profiles the workloads that changed" in text
+    assert "perfledger check --base bbbbbbbbbbbb --head cccccccccccc" in text
+
+
 @pytest.mark.usefixtures("checks")
 def test_a_comparison_takes_a_fixed_number_of_queries(site):
     statements = []
@@ -117,4 +193,4 @@ def test_a_comparison_takes_a_fixed_number_of_queries(site):
 
     site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc")
 
-    assert len([one for one in statements if one.startswith("SELECT")]) <= 11
+    assert len([one for one in statements if one.startswith("SELECT")]) <= 17

@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from perfledger.records import Revision
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger.records import Device, Machine, Revision
 from perfledger_service.store.database import write_session
 from perfledger_service.store.uploads import set_status
 from perfledger_service.values.upload_views import UploadStatus
@@ -175,3 +176,28 @@ def test_a_bundle_that_came_gzipped_is_handed_out_unpacked(site, make_bundle):
 def test_a_name_that_no_database_stores_is_not_found(any_engine, start_site, path):
     with start_site(any_engine) as site:
         assert site.get(path).status_code == 404
+
+
+def test_a_pull_request_has_causes_prices_and_commands_of_its_newest_commit(site, make_bundle):
+    fleet = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+    ids = []
+    for seed, digit in enumerate("bc"):
+        bundle = make_bundle(
+            seed=seed,
+            head=Revision(sha=digit * 40, subject="", ref="topic"),
+            machine=Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3"),
+            pricing=PricingConfig(fleet=(fleet,)),
+            created_at=f"2026-11-20T1{seed}:00:00+00:00",
+        )
+        ids.append(site.upload(bundle).json()["id"])
+        site.judge(ids[-1])
+
+    page = site.get("/octo/models/pull/7").text
+
+    current, _, earlier = page.partition("Earlier checks")
+    assert f"/runs/{ids[1]}" in current
+    assert f"/runs/{ids[0]}" not in current.partition("Commands")[0].replace(f"a={ids[0]}", "")
+    assert f"/runs/{ids[0]}" in earlier
+    assert "USD" in current
+    assert "perfledger check --base aaaaaaaaaaaa --head cccccccccccc" in current
+    assert "USD" not in earlier

@@ -148,6 +148,7 @@ class PagesByPath(dict[str, str]):
             f"/series/{one.series.id}/points.json": json.dumps(series_data(one))
             for one in histories
         }
+        self.points["steps"] = '{"traceEvents": [{"pid": 1}, {"pid": 2}]}'
 
 
 @pytest.fixture(scope="session")
@@ -345,17 +346,17 @@ def served(pages) -> Iterator[str]:
             if name != self.path:
                 content = (web_pages.static_folder() / name).read_bytes()
                 kind = mimetypes.guess_type(name)[0] or "text/plain"
-            elif self.path in pages.points:
-                content, kind = pages.points[self.path].encode(), "application/json"
+            elif self.path in pages.points or "/steps?" in self.path:
+                text = pages.points.get(self.path, pages.points["steps"])
+                content, kind = text.encode(), "application/json"
             else:
                 content, kind = pages[self.path].encode(), "text/html; charset=utf-8"
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Content-Security-Policy", web_pages.CONTENT_SECURITY_POLICY)
-            is_run = self.path.startswith("/runs/")
-            opener = web_pages.RUN_OPENER_POLICY if is_run else "same-origin"
-            self.send_header("Cross-Origin-Opener-Policy", opener)
+            if self.path.startswith("/runs/"):
+                self.send_header("Cross-Origin-Opener-Policy", web_pages.RUN_OPENER_POLICY)
             self.end_headers()
             self.wfile.write(content)
 

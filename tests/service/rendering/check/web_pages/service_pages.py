@@ -1,9 +1,12 @@
 """The pages about all projects at once, made of values by hand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from perfledger.records import Device, Machine, Side
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
+from perfledger_service.rendering.check.compare_page import compare_page
 from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.rendering.prices.page import prices_page
 from perfledger_service.rendering.review.stored import review_page, reviews_page
@@ -15,6 +18,16 @@ from perfledger_service.rendering.server.pages.admin import (
     waiting_page,
 )
 from perfledger_service.rendering.server.pages.search import search_page
+from perfledger_service.rendering.trace.timeline.steps_page import StepsAddress, steps_page
+from perfledger_service.values.check_options import CheckOptions
+from perfledger_service.values.comparison_view import (
+    ComparedSteps,
+    ComparedUpload,
+    ComparisonView,
+    MissingProfile,
+    UnprofiledSide,
+    UploadComparison,
+)
 from perfledger_service.values.people.person import AuditAction, AuditEntry
 from perfledger_service.values.service_views.admin_views import (
     AppInstallation,
@@ -34,14 +47,64 @@ from perfledger_service.values.service_views.review_views import StoredReview
 from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.values.upload_views import UploadStatus
+from tests.service.rendering.example_values import GPT, profile
 from tests.service.rendering.example_views import NOON
 
 Change = Callable[[str], str]
 
 
+def comparison_pages(change: Change) -> dict[str, str]:
+    """Return the pages of a comparison, and of the steps of a workload."""
+    sides = [
+        ComparedUpload(
+            upload_id=digit * 32,
+            sha=digit * 40,
+            subject=change("a subject"),
+            device_class=change("cuda:H100:1"),
+            pull_request=41,
+            measured_at=NOON,
+            machine=Machine(device=Device.CUDA, model=change("H100"), driver=change(driver)),
+            options=CheckOptions(),
+            other_checks=((change("cuda:A100:1"), "3" * 32),),
+        )
+        for digit, driver in (("a", "570"), ("b", "580"))
+    ]
+    workload = change(GPT)
+    comparison = UploadComparison(
+        repository=change("acme/models"),
+        base=sides[0],
+        head=replace(sides[1], device_class=change("cuda:H200:1")),
+        view=ComparisonView(
+            base="a", head="b", alpha=0.05, margin=0.01, floor=0.01, assumed="", verdicts=()
+        ),
+        steps=ComparedSteps(
+            unprofiled=tuple(
+                UnprofiledSide(workload=workload, side=Side.HEAD, why=why, note=change("a note"))
+                for why in MissingProfile
+            )
+        ),
+    )
+    address = StepsAddress(
+        repository=change("acme/models"),
+        steps=f"/runs/{1:032x}/steps?",
+        explained=f"/runs/{1:032x}",
+        section="checks",
+    )
+    both = {side: replace(profile(side), workload=workload) for side in Side}
+    return {
+        "/acme/models/compare": compare_page(change("acme/models"), None),
+        "/acme/models/compare/machines": compare_page(comparison.repository, comparison),
+        "/acme/models/compare/same": compare_page(
+            comparison.repository, replace(comparison, head=sides[1])
+        ),
+        "/acme/models/compare/steps": steps_page(both, workload=workload, address=address),
+    }
+
+
 def service_pages(change: Change) -> dict[str, str]:
     """Return the pages by path, with their texts put through a function."""
     return {
+        **comparison_pages(change),
         "/search": search_page(
             SearchView(
                 text=change("gpt"),

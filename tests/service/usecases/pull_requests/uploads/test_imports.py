@@ -20,7 +20,8 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.events.tracked_events import due_searches, tracked_events
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import gate_uploads
-from perfledger_service.store.page_queries import index_view, series_view, upload_named
+from perfledger_service.store.page_queries import index_view, series_view
+from perfledger_service.store.pages.compared_checks import upload_named
 from perfledger_service.store.quarter_queries import stored_quarter
 from perfledger_service.store.search_queries import search_hits
 from perfledger_service.store.tables import ObservationRow, RevisionRow, UploadRow, VerdictRow

@@ -5,7 +5,11 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.profile import Bucket, StepSlice
 from perfledger_service.rendering.chart.marks import BarMark, Tone
-from perfledger_service.rendering.trace.timeline import longest_seconds, timeline_chart
+from perfledger_service.rendering.trace.timeline.timeline import (
+    StepWindow,
+    longest_seconds,
+    timeline_chart,
+)
 
 
 def a_slice(start, seconds, *, lane="host", name="aten::mul", bucket=Bucket.CPU):
@@ -14,9 +18,9 @@ def a_slice(start, seconds, *, lane="host", name="aten::mul", bucket=Bucket.CPU)
 
 @pytest.fixture
 def chart_of(make):
-    def chart_of(slices, *, span_seconds=1.0):
+    def chart_of(slices, *, span_seconds=1.0, **values):
         profile = replace(make.profile(), slices=tuple(slices))
-        return timeline_chart(profile, span_seconds=span_seconds)
+        return timeline_chart(profile, span_seconds=span_seconds, **values)
 
     return chart_of
 
@@ -105,3 +109,44 @@ def test_a_picture_has_limits_whatever_the_file_holds(chart_of, calls_of):
             assert all(0 <= chart.y.share(end) <= 1 for call in calls for end in call.y)
 
     holds()
+
+
+def test_a_part_of_the_step_shows_what_the_whole_draws_as_one(chart_of, calls_of):
+    many = [a_slice(n * 1e-5, 0.9e-5) for n in range(10_000)]
+    part = StepWindow(start_seconds=0.0201, end_seconds=0.0211)
+
+    whole, shown = chart_of(many), chart_of(many, window=part)
+
+    assert whole is not None
+    assert shown is not None
+    assert (shown.x.low, shown.x.high) == (part.start_seconds, part.end_seconds)
+    assert len(calls_of(whole)) == 1
+    assert len(calls_of(shown)) == 100
+    assert "aten::mul: 9.00\u00a0µs" in calls_of(shown)[5].title
+    assert all(0 <= shown.x.share(end) <= 1 for call in calls_of(shown) for end in call.x)
+
+
+def test_a_call_that_leaves_a_part_is_cut_off_and_keeps_its_duration(chart_of, calls_of):
+    window = StepWindow(start_seconds=0.4, end_seconds=0.6)
+    chart = chart_of([a_slice(0.1, 0.8), a_slice(0.0, 0.05)], window=window)
+
+    assert chart is not None
+    (call,) = calls_of(chart)
+    assert call.x == pytest.approx((0.4, 0.6), abs=1e-3)
+    assert call.title.startswith("aten::mul: 800\u00a0ms")
+
+
+def test_a_page_may_ask_for_fewer_bars(chart_of, calls_of):
+    apart = [a_slice(n / 100, 0.005) for n in range(100)]
+
+    chart = chart_of(apart, most=20)
+
+    assert chart is not None
+    assert len(calls_of(chart)) <= 20
+    assert len(calls_of(chart_of(apart))) == 100
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (1, 0.5), (-1, 1), (0, float("inf"))])
+def test_a_part_without_time_is_none(start, end):
+    with pytest.raises(ValueError, match="no part of a step"):
+        StepWindow(start_seconds=start, end_seconds=end)

@@ -9,7 +9,7 @@ from perfledger.profile import Profile
 from perfledger_service.rendering.layout import vocabulary
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.trace.lanes import StepLane, lanes_of
+from perfledger_service.rendering.trace.timeline.lanes import StepLane, lanes_of
 
 # Per step; beyond them the shortest are left out. A page has two steps per workload.
 MAX_EVENTS = 2000

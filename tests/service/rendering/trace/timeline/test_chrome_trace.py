@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_service.rendering.trace.chrome_trace import MAX_EVENTS, chrome_trace
+from perfledger_service.rendering.trace.timeline.chrome_trace import MAX_EVENTS, chrome_trace
 
 
 def events_of(profiles):

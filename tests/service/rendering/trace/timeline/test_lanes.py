@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.profile import Bucket, StepSlice
-from perfledger_service.rendering.trace.lanes import LaneCall, lanes_of
+from perfledger_service.rendering.trace.timeline.lanes import LaneCall, lanes_of
 
 times = st.one_of(st.floats(0, 0.1), st.floats(0, 1e-6), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 slices = st.lists(

@@ -6,6 +6,7 @@ A step may have thousands of calls narrower than a pixel: neighbours are drawn a
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isfinite
 
 from perfledger.profile import Bucket, Profile
 from perfledger_profiles.parsing.units import NS_PER_S
@@ -16,7 +17,7 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
-from perfledger_service.rendering.trace.lanes import LaneCall, StepLane, lanes_of
+from perfledger_service.rendering.trace.timeline.lanes import LaneCall, StepLane, lanes_of
 
 _MAX_NAME = 200
 _MAX_OPERATION = 120
@@ -24,12 +25,38 @@ _MAX_OPERATION = 120
 _MAX_CALLS = 20_000
 _MAX_LANES = 12
 _MAX_DEPTH = 8
-_MAX_SHAPES = 1200
+MAX_SHAPES = 1200
 
-_LEFT, _RIGHT = 100.0, 16.0
+PLOT_LEFT, PLOT_RIGHT = 100.0, 16.0
 _ROW_HEIGHT = 16.0
 _LANE_GAP = 0.6  # rows between two lanes
-_NARROWEST = 0.75 / (WIDTH - _LEFT - _RIGHT)  # share of the axis: a narrower bar is invisible
+_NARROWEST = 0.75 / (
+    WIDTH - PLOT_LEFT - PLOT_RIGHT
+)  # share of the axis: a narrower bar is invisible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWindow:
+    """A part of a step, in seconds since it began; raises ValueError for none."""
+
+    start_seconds: float = 0.0
+    end_seconds: float
+
+    def __post_init__(self) -> None:
+        """Check that time passes."""
+        if not (isfinite(self.end_seconds) and 0 <= self.start_seconds < self.end_seconds):
+            msg = f"no part of a step: {self.start_seconds} s to {self.end_seconds} s"
+            raise ValueError(msg)
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it is."""
+        return self.end_seconds - self.start_seconds
+
+    def shows(self, call: LaneCall) -> bool:
+        """Return whether any part of a call is within the window."""
+        starts_before = call.start_ns < self.end_seconds * NS_PER_S
+        return starts_before and call.end_ns > self.start_seconds * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +79,24 @@ def longest_seconds(*profiles: Profile) -> float:
     return max(ends, default=0) / NS_PER_S
 
 
-def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
+def timeline_chart(
+    profile: Profile,
+    *,
+    span_seconds: float,
+    window: StepWindow | None = None,
+    most: int = MAX_SHAPES,
+) -> Chart | None:
     """Return the chart of the profile's step on an axis of `span_seconds`, None without slices.
 
-    Compared steps have the same span. A row is one nesting level.
+    Compared steps have the same span. A row is one nesting level. A `window` is the part of the
+    step that is shown: calls too narrow for the whole step have bars of their own in it.
+    With more than `most` bars, neighbours are drawn as one.
     """
     lanes = lanes_of(profile.slices, most=_MAX_CALLS)
     if not lanes or span_seconds <= 0:
         return None
-    factor, unit = number_format.axis(span_seconds, "s")
+    part = window or StepWindow(end_seconds=span_seconds)
+    factor, unit = number_format.axis(part.end_seconds, "s")
     rows = tuple(_lane_rows(lanes[:_MAX_LANES]))
     begun = f"{unit} since the {'step' if profile.has_steps else 'recording'} began"
     note = _note(profile, lanes)
@@ -69,17 +105,17 @@ def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
         for row in rows
     )
     return Chart(
-        x=linear_axis(0.0, span_seconds, factor=factor),
+        x=linear_axis(part.start_seconds, part.end_seconds, factor=factor),
         y=Axis(low=rows[-1].bottom, high=0.0, ticks=names, has_grid=False),
         marks=(
             *(BarMark(y=(row.top - 0.1, row.bottom + 0.1), tone=Tone.TRACK) for row in rows),
-            *_call_marks(lanes, rows, span_seconds),
+            *_call_marks(lanes, rows, part, most),
         ),
         caption=f"{begun}. {note}" if note else begun,
         legend=_legend(profile),
         height=_ROW_HEIGHT * rows[-1].bottom,
-        left=_LEFT,
-        right=_RIGHT,
+        left=PLOT_LEFT,
+        right=PLOT_RIGHT,
     )
 
 
@@ -101,26 +137,28 @@ def _lane_rows(lanes: Sequence[StepLane]) -> Iterator[_LaneRows]:
 
 
 def _call_marks(
-    lanes: Sequence[StepLane], rows: Sequence[_LaneRows], span_s: float
+    lanes: Sequence[StepLane], rows: Sequence[_LaneRows], window: StepWindow, most: int
 ) -> tuple[Mark, ...]:
-    """Return the bars of the calls; if there are too many, merge wider ones too."""
-    narrow_ns = _NARROWEST * span_s * NS_PER_S
-    gap_s = _NARROWEST * span_s  # so that neighbours do not touch
+    """Return the bars of the calls; if there are more than `most`, merge wider ones too."""
+    narrow_ns = _NARROWEST * window.seconds * NS_PER_S
+    gap_s = _NARROWEST * window.seconds  # so that neighbours do not touch
     while True:
         marks = [
-            _call_mark(calls, row, gap_s)
+            _call_mark(calls, row, gap_s, window)
             for lane, row in zip(lanes, rows, strict=False)
-            for calls in _drawn_as_one(lane.calls, narrow_ns)
+            for calls in _drawn_as_one(lane.calls, narrow_ns, window)
         ]
-        if len(marks) <= _MAX_SHAPES:
+        if len(marks) <= most:
             return tuple(marks)
         narrow_ns *= 2
 
 
-def _drawn_as_one(calls: Sequence[LaneCall], narrow_ns: float) -> Iterator[tuple[LaneCall, ...]]:
+def _drawn_as_one(
+    calls: Sequence[LaneCall], narrow_ns: float, window: StepWindow
+) -> Iterator[tuple[LaneCall, ...]]:
     """Yield the calls of each depth, with neighbours narrower than `narrow_ns` merged."""
     visible = sorted(
-        (call for call in calls if call.depth < _MAX_DEPTH),
+        (call for call in calls if call.depth < _MAX_DEPTH and window.shows(call)),
         key=lambda call: (call.depth, call.start_ns),
     )
     for _, row in groupby(visible, key=lambda call: call.depth):
@@ -139,10 +177,13 @@ def _drawn_as_one(calls: Sequence[LaneCall], narrow_ns: float) -> Iterator[tuple
             yield tuple(group)
 
 
-def _call_mark(calls: Sequence[LaneCall], row: _LaneRows, gap_s: float) -> BarMark:
+def _call_mark(
+    calls: Sequence[LaneCall], row: _LaneRows, gap_s: float, window: StepWindow
+) -> BarMark:
     first, last = calls[0], calls[-1]
     longest = max(calls, key=lambda call: call.end_ns - call.start_ns)
-    start, end = first.start_ns / NS_PER_S, last.end_ns / NS_PER_S
+    start = max(first.start_ns / NS_PER_S, window.start_seconds)
+    end = min(last.end_ns / NS_PER_S, window.end_seconds)
     return BarMark(
         x=(start, max(end - gap_s, start)),
         y=(row.top + first.depth + 0.03, row.top + first.depth + 0.97),

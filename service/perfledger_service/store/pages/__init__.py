@@ -1,0 +1,1 @@
+"""Owns queries of single pages."""
