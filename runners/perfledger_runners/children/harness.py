@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import Device, WorkloadSpec
+from perfledger.records import Device, Framework, WorkloadSpec
 from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.interpreter import (
     Interpreter,
@@ -31,6 +31,10 @@ MARK_VARIABLE = "PERFLEDGER_CHILD"
 # their waiting would count as CPU time. OpenMP's runtimes (GNU, LLVM and Intel) then sleep. XLA's
 # thread pool on the CPU has no such switch: it spins for microseconds.
 PASSIVE_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+XLA_NOTE = (
+    "XLA's threads spin for some microseconds before they sleep, on both sides: no variable "
+    "changes that, and it is part of the CPU time"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,20 +250,25 @@ def passive_waiting(environment: Mapping[str, str]) -> dict[str, str]:
     return {} if PASSIVE_WAITING.keys() & environment.keys() else dict(PASSIVE_WAITING)
 
 
-def waiting_notes(environment: Mapping[str, str], device: Device) -> tuple[str, ...]:
-    """Return the note of a check on this device that threads wait in another way than by default.
+def waiting_notes(
+    environment: Mapping[str, str], device: Device, workloads: Iterable[WorkloadSpec]
+) -> tuple[str, ...]:
+    """Return the notes of a check on this device on how threads wait for work.
 
     Only on a CPU are the sides interleaved.
     """
-    chosen = passive_waiting(environment) if device is Device.CPU else {}
-    if not chosen:
+    if device is not Device.CPU:
         return ()
+    spinning = (XLA_NOTE,) if any(spec.framework is Framework.JAX for spec in workloads) else ()
+    chosen = passive_waiting(environment)
+    if not chosen:
+        return spinning
     variables = ", ".join(f"{name}={value}" for name, value in chosen.items())
     note = (
         f"OpenMP's threads sleep while they wait, on both sides ({variables}): set one of these "
         "variables to choose otherwise"
     )
-    return (note,)
+    return (note, *spinning)
 
 
 def _extension_folder(harness: Harness, request: ChildRequest) -> Path:

@@ -26,6 +26,11 @@ _MAX_COMMAND = 240  # a sentence has room for it
 _BUDGET_SLACK = 1.1
 _MARGIN_DIGITS = 1  # of a per cent
 _ROUNDING = 1e-9  # of a number that went through its logarithm
+_FIRST_USE = "nothing yet: changes that build on this one are compared with it"
+_ONLY_NEW = (
+    "compare the same workloads on both sides: keep the names that base has, which the notes list, "
+    "or pass --base with a revision that registers the new ones"
+)
 _MENDS = {
     FailureReason.MISSING: "restore the workload, or have its removal accepted",
     FailureReason.CHANGED: "rename it: sides with different units of work cannot be compared",
@@ -81,7 +86,7 @@ def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
     `rows` are those of the results that decide the check.
     """
     if not report.verdicts and report.new_workloads:
-        return NextSteps(("nothing yet: changes that build on this one are compared with it",))
+        return NextSteps((_ONLY_NEW if report.conclusion is Conclusion.FAILURE else _FIRST_USE,))
     if not rows or rows[0].is_warning:
         return NextSteps()
     match rows[0].outcome:

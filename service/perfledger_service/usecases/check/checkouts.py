@@ -26,7 +26,11 @@ from perfledger_runners.environments.derived_build import BuildInputs, build_inp
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_runners.private_folder import private_folder
 from perfledger_service.usecases.check.child_requests import request_for
-from perfledger_service.usecases.check.revisions import CheckConfiguration, RevisionPair
+from perfledger_service.usecases.check.revisions import (
+    CheckConfiguration,
+    RevisionPair,
+    is_first_use,
+)
 from perfledger_service.usecases.check.side_code import (
     BuiltCode,
     SideCode,
@@ -125,7 +129,12 @@ class CheckoutFolder:
             sides=RevisionPair(base=base.revision, head=head.revision),
             configuration=self.configuration,
             harness=self.harness,
-            code=pair_code(base.code, head.code, self.configuration.settings),
+            code=pair_code(
+                base.code,
+                head.code,
+                self.configuration.settings,
+                is_first_use=is_first_use(self.repository, base.revision, self.configuration),
+            ),
             notes=tuple(dict.fromkeys((*base.notes, *head.notes))),
         )
 

@@ -54,6 +54,7 @@ from perfledger_service.usecases.check.workloads.changed_workloads import (
     changed_workload_notes,
 )
 from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
+from perfledger_service.usecases.check.workloads.moved_paths import with_moved_paths
 from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
     comparison_advice,
@@ -207,7 +208,7 @@ def measure_change(
         + advice
         + workload_plan.notes
         + rules.notes
-        + waiting_notes(os.environ, machine.device)
+        + waiting_notes(os.environ, machine.device, workload_plan.to_measure)
         + cores.notes
         + allowance.notes
         + history_notes
@@ -283,11 +284,14 @@ def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
     Both sides are listed at once where no device can be in the way.
     """
     watch, code = begin_watch(site)
-    if may_have_accelerator():
-        base, head = (code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
-        return watch, base, head
-    discoveries = on_both_sides(site.harness, code.discover)
-    return watch, discoveries[Side.BASE], discoveries[Side.HEAD]
+    discoveries = (
+        {side: code.discover(site.harness, side) for side in Side}
+        if may_have_accelerator()
+        else on_both_sides(site.harness, code.discover)
+    )
+    head_paths = site.configuration.head_paths
+    head = with_moved_paths(discoveries[Side.HEAD], head_paths=head_paths)
+    return watch, discoveries[Side.BASE], head
 
 
 def _unmatched_on_base(

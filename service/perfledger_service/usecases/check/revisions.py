@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from perfledger.process.asv_configuration import (
     CONFIGURATION,
@@ -13,7 +14,7 @@ from perfledger.protocol import BenchmarkSuite
 from perfledger.records import Revision
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, WorkloadSource
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import (
@@ -100,17 +101,26 @@ def _name(repository: Repository, sha: str) -> str:
 class CheckConfiguration:
     """The settings of a check, base's configuration file ("" without one), and notes on both.
 
-    `overlay` has the workloads that replace those of both revisions, if any do.
+    `overlay` has the workloads that replace those of both revisions, if any do. `head_paths` are
+    head's `paths` where base's decide and differ.
     """
 
     settings: CheckSettings
     base_file: str
     notes: tuple[str, ...]
     overlay: WorkloadOverlay | None = None
+    head_paths: tuple[str, ...] = ()
 
     def checked_out_sha(self, repository: Repository, sha: str) -> str:
         """Return the commit to check out for a revision: itself, or with what is laid over it."""
         return self.overlay.lay_over(repository, sha) if self.overlay else sha
+
+
+def is_first_use(repository: Repository, base: Revision, configuration: CheckConfiguration) -> bool:
+    """Return whether base has neither a configuration nor workloads, and none are laid over it."""
+    if configuration.base_file or configuration.overlay is not None:
+        return False
+    return not repository.files_with_workloads(base.sha)
 
 
 def configuration_from(
@@ -145,9 +155,10 @@ def configuration_of(
     """
     notes = sides.notes
     config = _table(partial(repository.read_file, sides.base.sha))
+    read_head = partial(repository.read_file, sides.head.sha)
     base_file = config[0] if config else ""
     if config is None:
-        config = _table(partial(repository.read_file, sides.head.sha))
+        config = _table(read_head)
         if config is not None:
             notes += (f"base has no configuration: the head's {config[0]} was used",)
     # A change cannot ask for the job's credentials.
@@ -156,7 +167,29 @@ def configuration_of(
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     notes += _same_commit_notes(sides)
-    return CheckConfiguration(settings=settings, base_file=base_file, notes=notes)
+    return CheckConfiguration(
+        settings=settings,
+        base_file=base_file,
+        notes=notes,
+        head_paths=_other_paths(read_head, settings) if base_file else (),
+    )
+
+
+def _other_paths(
+    read_file: Callable[..., bytes | None], settings: CheckSettings
+) -> tuple[str, ...]:
+    """Return the `paths` of a configuration that does not decide, if they are other ones.
+
+    What is wrong in it is not this check's concern.
+    """
+    try:
+        _, table = _table(read_file) or ("", {})
+    except SettingsError:
+        return ()
+    paths = table.get("paths")
+    listed = cast("list[object]", paths) if isinstance(paths, list) else []
+    names = tuple(name for name in listed if isinstance(name, str))
+    return names if set(names) != set(settings.paths) else ()
 
 
 def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:

@@ -43,6 +43,10 @@ OUTSIDE_SANDBOX = (
     "{} changed, which needs a build of each side, and a build runs outside the sandbox: set "
     "`isolated` or `build` in [tool.perfledger] if the changes of pull requests may do so"
 )
+UNBUILT_NOTE = (
+    "nothing is compared yet, so the workloads were listed with what is installed; later checks "
+    "need a build"
+)
 MAX_COMMAND = 200  # characters of one in a sentence
 
 
@@ -151,9 +155,16 @@ def needs_build(settings: CheckSettings, inputs: BuildInputs) -> bool:
     return bool(settings.build or settings.isolated or inputs.files)
 
 
-def pair_code(base: BuiltCode, head: BuiltCode, settings: CheckSettings) -> SideCode:
-    """Return the code of two commits as the sides of a check."""
+def pair_code(
+    base: BuiltCode, head: BuiltCode, settings: CheckSettings, *, is_first_use: bool = False
+) -> SideCode:
+    """Return the code of two commits as the sides of a check.
+
+    On a first use nothing is compared: a build that no setting asks for may fail.
+    """
     sides = {Side.BASE: base, Side.HEAD: head}
+    errors = {side: code.failure for side, code in sides.items() if code.failure is not None}
+    is_needless = is_first_use and not settings.build
     is_built = all(code.request.environment for code in sides.values())
     dependencies = changed_dependencies(base.tree, head.tree)
     installed = dependencies if settings.build else head.inputs.dependencies
@@ -165,8 +176,8 @@ def pair_code(base: BuiltCode, head: BuiltCode, settings: CheckSettings) -> Side
             is_built=is_built,
             installed=installed if is_built else (),
         ),
-        failures={side: code.failure for side, code in sides.items() if code.failure is not None},
-        build_notes=_notes(sides, settings),
+        failures={} if is_needless else errors,
+        build_notes=_unbuilt_notes(errors) if is_needless else _notes(sides, settings),
     )
 
 
@@ -252,6 +263,14 @@ def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[st
     if head.inputs.files or settings.build or not settings.isolated:
         return ()
     return tuple(NO_BUILD_NOTE.format(side) for side in Side if not sides[side].command)
+
+
+def _unbuilt_notes(errors: Mapping[Side, BuildError]) -> tuple[str, ...]:
+    """Return why the workloads of head were listed with what is installed."""
+    error = errors.get(Side.HEAD)
+    if error is None:
+        return ()
+    return (f"{UNBUILT_NOTE}: {error}"[:MAX_DETAIL],)
 
 
 def _own_environment_notes(

@@ -129,11 +129,21 @@ def test_whoever_says_how_threads_wait_decides_it(interpreter, name):
 
 
 def test_a_check_on_the_cpu_says_how_threads_wait():
-    (note,) = waiting_notes({"PATH": "/bin"}, Device.CPU)
+    (note,) = waiting_notes({"PATH": "/bin"}, Device.CPU, [])
 
     assert "OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT=0, KMP_BLOCKTIME=0" in note
-    assert waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU) == ()
-    assert waiting_notes({}, Device.CUDA) == ()
+    assert waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU, []) == ()
+    assert waiting_notes({}, Device.CUDA, []) == ()
+
+
+def test_a_check_of_jax_says_that_xlas_threads_spin_whatever_openmps_do():
+    specs = [WorkloadSpec(id="m:f", module="m", function="f", framework=Framework.JAX)]
+    usual = waiting_notes({}, Device.CPU, specs)
+    chosen = waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU, specs)
+
+    assert [note.partition(" ")[0] for note in usual] == ["OpenMP's", "XLA's"]
+    assert chosen == usual[1:]
+    assert waiting_notes({}, Device.CUDA, specs) == ()
 
 
 def test_only_a_check_on_the_cpu_keeps_jax_there(interpreter):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -29,7 +30,7 @@ def git(folder, *arguments):
     return done.stdout.strip()
 
 
-def perfledger(clone, *arguments):
+def perfledger(clone, *arguments, **variables):
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -41,7 +42,7 @@ def perfledger(clone, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        env=environment | {"XDG_STATE_HOME": str(clone.parent / "state")},
+        env=environment | {"XDG_STATE_HOME": str(clone.parent / "state")} | variables,
     )
 
 
@@ -64,3 +65,28 @@ def test_the_readme_leads_to_a_comparison(clone):
     assert {verdict["workload"] for verdict in report["verdicts"]} == {
         "benchmarks.example:square_roots"
     }
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_first_use_needs_no_tool_for_a_changed_lock(clone, tmp_path):
+    """Without pdm nothing can be built, and nothing has to be."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git"))
+    (clone / "pyproject.toml").write_text('[project]\nname = "theirs"\nversion = "1"\n')
+    (clone / "pdm.lock").write_text("# one\n")
+    git(clone, "add", "-A")
+    git(clone, "commit", "-qm", "lock")
+    git(clone, "push", "-q", "origin", "HEAD:refs/heads/locked")
+    assert perfledger(clone, "init").returncode == 0
+    (clone / "pdm.lock").write_text("# two\n")
+    git(clone, "add", "-A")
+    git(clone, "commit", "-qm", "perfledger")
+
+    done = perfledger(
+        clone, "check", "--base", "origin/locked", "--head", "HEAD", "--json", PATH=str(programs)
+    )
+
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["title"]) == (0, "Nothing to compare yet: 1 new workload")
+    assert any("pdm.lock needs pdm, which is not on PATH" in note for note in report["notes"])

@@ -128,3 +128,11 @@ def test_the_removal_of_a_workload_may_be_accepted(reports, make):
     assert hint.command.startswith(f"/perfledger accept {make.GPT} ")
     new = replace(removed, side=Side.BASE)
     assert hints_of(replace(report, failures=(new,))) == ()
+
+
+def test_new_workloads_alone_need_nothing_on_a_first_use_and_the_same_names_otherwise(reports):
+    first = reports["first_check"]
+    failed = replace(first, conclusion=Conclusion.FAILURE)
+
+    assert steps_of(first).sentences[0].startswith("nothing yet: ")
+    assert steps_of(failed).sentences[0].startswith("compare the same workloads on both sides: ")

@@ -244,6 +244,26 @@ def test_a_file_without_our_table_is_no_configuration(checkout):
     assert configuration.notes == ("base has no configuration: the head's pyproject.toml was used",)
 
 
+@pytest.mark.parametrize(
+    ("head", "moved"),
+    [
+        ('paths = ["perf"]', ("perf",)),
+        ('paths = ["benchmarks"]', ()),
+        ("margin = 0.1", ()),
+        ("paths = ", ()),
+        ("paths = 3", ()),
+    ],
+)
+def test_paths_of_head_that_do_not_decide_are_known(checkout, head, moved):
+    checkout.commit(perfledger='paths = ["benchmarks"]')
+    checkout.commit(perfledger=head)
+
+    configuration = checkout.configuration()
+
+    assert configuration.settings.paths == ("benchmarks",)
+    assert configuration.head_paths == moved
+
+
 def test_a_flag_goes_before_the_configuration(checkout):
     checkout.commit(perfledger="margin = 0.05\nfloor = 0.03")
     checkout.commit(first="x = 1")
