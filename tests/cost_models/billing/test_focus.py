@@ -342,20 +342,14 @@ def test_instances_with_unknown_accelerators_are_a_part_of_everything_else():
     assert bill.other_usd == 4 * Decimal("110.08")
 
 
-def test_hours_of_a_provider_without_known_instances_are_a_part_of_everything_else():
-    unknown = {"ProviderName": "CoreWeave"}
+def test_hours_of_unknown_providers_and_in_unread_units_are_a_part_of_everything_else():
+    unknown, unread = {"ProviderName": "CoreWeave"}, {"PricingUnit": "GPU Hours"}
 
-    bill = read_focus(lines({}, unknown, unknown | {"PricingUnit": "GB"}))
+    bill = read_focus(lines({}, unknown, unknown | {"PricingUnit": "GB"}, unread))
 
     assert bill.unknown_providers == {"CoreWeave": Decimal("110.08")}
-    assert bill.other_usd == 2 * Decimal("110.08")
-
-
-def test_hours_of_accelerators_in_an_unread_unit_are_a_part_of_everything_else():
-    bill = read_focus(lines({}, {"PricingUnit": "GPU Hours"}, {"PricingUnit": ""}))
-
-    assert bill.unread_units == {"GPU Hours": Decimal("110.08"), "no unit": Decimal("110.08")}
-    assert bill.other_usd == 2 * Decimal("110.08")
+    assert bill.unread_units == {"GPU Hours": Decimal("110.08")}
+    assert bill.other_usd == 3 * Decimal("110.08")
 
 
 def test_a_bill_that_is_there_twice_is_refused():
