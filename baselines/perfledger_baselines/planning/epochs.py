@@ -1,5 +1,8 @@
 """Derives the epoch of a machine from the state it is kept in."""
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 from perfledger.records import Machine
 
 # What the machine's administrator decides. The versions of Python, CUDA and the frameworks are not
@@ -22,3 +25,13 @@ EPOCH_FACTS = (
 def epoch_key(machine: Machine) -> str:
     """Return the state of a machine as a text that changes when the state does."""
     return "; ".join(f"{name} {getattr(machine, name)}" for name in EPOCH_FACTS)
+
+
+def epoch_starts(keys: Sequence[str]) -> tuple[int, ...]:
+    """Return the indices at which a series of epoch keys leaves all that came before, but the 0.
+
+    Machines that take turns are one epoch: a key that comes back begins none.
+    """
+    last_places = {key: place for place, key in enumerate(keys)}
+    latest = list(accumulate((last_places[key] for key in keys), max))
+    return tuple(at + 1 for at, last in enumerate(latest) if last == at and at + 1 < len(keys))

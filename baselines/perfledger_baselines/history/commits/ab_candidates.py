@@ -29,7 +29,8 @@ class CandidateSeries:
     """A series with one value per observation, and the increasing positions of their commits.
 
     `devices` are those of the observations, "" where unknown, and `times` when they were measured,
-    in seconds since the epoch, NaN where unknown. Empty without any.
+    in seconds since the epoch, NaN where unknown. Empty without any. `epochs` are the indices at
+    which the machines changed: nothing is suspected across them.
     """
 
     series: Series
@@ -38,6 +39,7 @@ class CandidateSeries:
     pair_seconds: float  # what an A/B pair of the workload takes
     devices: tuple[str, ...] = ()
     times: tuple[float, ...] = ()
+    epochs: tuple[int, ...] = ()
 
 
 def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, ...]:
@@ -49,28 +51,38 @@ def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, .
     """
     values = [series.values for series in all_series]
     times = [series.times for series in all_series]
+    starts = [max(series.epochs, default=0) for series in all_series]
+    odd_ends = tail_suspects(
+        [one[start:] for one, start in zip(values, starts, strict=True)],
+        times=[one[start:] for one, start in zip(times, starts, strict=True)],
+    )
+    findings_of_series = detect_many(
+        values, times=times, epochs=[series.epochs for series in all_series]
+    )
     candidates: list[AbCandidate] = []
     newest = [len(series.values) - 1 for series in all_series]
-    for series, odd, findings, last in zip(
-        all_series,
-        tail_suspects(values, times=times),
-        detect_many(values, times=times),
-        newest,
-        strict=True,
+    for series, odd, findings, start, last in zip(
+        all_series, odd_ends, findings_of_series, starts, newest, strict=True
     ):
         if odd is not None:
-            candidates += _candidates(series, odd, last=last)
+            odd_end = replace(odd, index=start + odd.index)
+            candidates += _candidates(series, odd_end, last=last)
         for change in findings.changes[-1:]:
             is_young = len(series.values) - change.index < YOUNG
             suspect = _suspect(series, change, first=change.index if is_young else change.earliest)
             candidates += _candidates(series, suspect, last=last if is_young else change.latest)
         for hidden in findings.confounded_changes[-1:]:
-            first = max(hidden.index - CONFOUNDED_REACH, 0)
+            first = max(hidden.index - CONFOUNDED_REACH, _epoch_start(series, hidden.index))
             for change in findings.changes:  # an A/B from before it would measure it as well
                 if change.latest < hidden.index:
                     first = max(first, change.latest + CERTAINLY_BEFORE)
             candidates += _candidates(series, _suspect(series, hidden, first=first), last=last)
     return tuple(candidates)
+
+
+def _epoch_start(series: CandidateSeries, index: int) -> int:
+    """Return the first index of an observation's epoch."""
+    return max((start for start in series.epochs if start <= index), default=0)
 
 
 def _suspect(

@@ -40,26 +40,9 @@ def detect(
     Fewer than 8 observations give no findings. Raises SeriesError if nothing was measured, for an
     infinite value, and for invalid errors, times or epochs.
     """
-    if not epochs:
-        return _all_findings([observe(values, errors=errors, times=times)])[0]
-    bounds = [0, *epochs, len(values)]
-    if any(later <= earlier for earlier, later in pairwise(bounds)):
-        msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
-        raise SeriesError(msg)
-    observe(values, errors=errors, times=times)  # raises for the series as a whole
-    series = np.asarray(values, dtype=np.float64)
-    error_pieces, time_pieces = (
-        np.split(np.asarray(each, dtype=np.float64), epochs) for each in (errors, times)
+    return _joined_findings(
+        _all_findings(_pieces(values, errors=errors, times=times, epochs=epochs))
     )
-    pieces: list[Observations] = []
-    parts = np.split(series, epochs)
-    for first, part, errors_of_part, times_of_part in zip(
-        bounds[:-1], parts, error_pieces, time_pieces, strict=True
-    ):
-        if not np.isnan(part).all():
-            piece = observe(part, errors=errors_of_part, times=times_of_part)
-            pieces.append(replace(piece, places=piece.places + first))
-    return _joined_findings(_all_findings(pieces))
 
 
 def detect_many(
@@ -67,19 +50,58 @@ def detect_many(
     *,
     errors: Sequence[Sequence[float]] = (),
     times: Sequence[Sequence[float]] = (),
+    epochs: Sequence[Sequence[int]] = (),
 ) -> tuple[SeriesFindings, ...]:
     """Return the findings in each series, as `detect` does, equally long ones together.
 
-    `errors` and `times` have those of each series, in the same order.
+    `errors`, `times` and `epochs` have those of each series, in the same order.
     """
     none: Sequence[Sequence[float]] = [()] * len(series)
-    observed = [
-        observe(values, errors=series_errors, times=series_times, name=f"series {number}")
-        for number, (values, series_errors, series_times) in enumerate(
-            zip(series, errors or none, times or none, strict=True)
+    no_epochs: Sequence[Sequence[int]] = [()] * len(series)
+    pieces = [
+        _pieces(
+            values,
+            errors=series_errors,
+            times=series_times,
+            epochs=series_epochs,
+            name=f"series {number}",
+        )
+        for number, (values, series_errors, series_times, series_epochs) in enumerate(
+            zip(series, errors or none, times or none, epochs or no_epochs, strict=True)
         )
     ]
-    return tuple(_all_findings(observed))
+    findings = iter(_all_findings([piece for of_series in pieces for piece in of_series]))
+    return tuple(_joined_findings([next(findings) for _ in of_series]) for of_series in pieces)
+
+
+def _pieces(
+    values: Sequence[float],
+    *,
+    errors: Sequence[float],
+    times: Sequence[float],
+    epochs: Sequence[int],
+    name: str = "the series",
+) -> list[Observations]:
+    """Return what was observed in each epoch of a series, without those that were not measured."""
+    whole = observe(values, errors=errors, times=times, name=name)  # raises for the whole series
+    if not epochs:
+        return [whole]
+    bounds = [0, *epochs, len(values)]
+    if any(later <= earlier for earlier, later in pairwise(bounds)):
+        msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
+        raise SeriesError(msg)
+    error_pieces, time_pieces = (
+        np.split(np.asarray(each, dtype=np.float64), epochs) for each in (errors, times)
+    )
+    parts = np.split(np.asarray(values, dtype=np.float64), epochs)
+    pieces: list[Observations] = []
+    for first, part, errors_of_part, times_of_part in zip(
+        bounds[:-1], parts, error_pieces, time_pieces, strict=True
+    ):
+        if not np.isnan(part).all():
+            piece = observe(part, errors=errors_of_part, times=times_of_part)
+            pieces.append(replace(piece, places=piece.places + first))
+    return pieces
 
 
 def _all_findings(observed: Sequence[Observations]) -> list[SeriesFindings]:

@@ -26,6 +26,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
     ConfirmationState,
 )
 from perfledger_baselines.judging.verdict import Verdict
+from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.confirmation_state import (
     add_alerts,
     confirmation_state_of,
@@ -137,6 +138,7 @@ def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSerie
         pair_seconds=pair_seconds,
         devices=series.devices,
         times=series.times,
+        epochs=epoch_starts(series.environments),
     )
 
 

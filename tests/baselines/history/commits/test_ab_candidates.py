@@ -130,3 +130,28 @@ def test_a_step_that_a_cycle_may_hide_is_a_candidate(make, steps, good):
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_short_series_raises_no_candidate(make, count):
     assert ab_candidates([watched(make.series(make.noise(count, seed=1)))]) == ()
+
+
+@pytest.mark.parametrize("place", [40, 90, 97])
+def test_a_change_across_an_epoch_is_no_candidate(make, place):
+    slower = watched(make.series(make.noise(100, seed=2), [(place, 0.3)]))
+
+    assert ab_candidates([slower])
+    assert ab_candidates([replace(slower, epochs=(place,))]) == ()
+
+
+def test_a_change_within_the_last_epoch_is_a_candidate_at_its_own_place(make):
+    """The driver made all 30 % slower, and sixty commits later one of them another 6 %."""
+    slower = watched(make.series(make.noise(140, seed=2), [(60, 0.3), (120, 0.06)]))
+
+    [found] = ab_candidates([replace(slower, epochs=(60,))])
+
+    assert CommitRange(120, 120).distance(found.commits) <= 2
+    assert found.change == pytest.approx(0.06, abs=0.02)
+
+
+def test_series_with_and_without_epochs_are_searched_together(make):
+    plain = watched(make.series(make.noise(100, seed=2), [(60, 0.06)]))
+    split = replace(watched(make.series(make.noise(100, seed=3), [(40, 0.3)])), epochs=(40,))
+
+    assert ab_candidates([split, plain, split]) == ab_candidates([plain])

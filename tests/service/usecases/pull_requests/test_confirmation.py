@@ -10,8 +10,10 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine, Revision
 from perfledger_baselines.history.commits.confirmation_state import BisectionStatus
+from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.database import read_session
+from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.history.branch_history import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates
@@ -184,6 +186,23 @@ def suspected(branch):
 
 
 @pytest.mark.slow
+def test_a_change_of_the_driver_is_no_commits_fault(branch):
+    """All later uploads are on the new driver, on which all is 30 % slower."""
+    old = Machine(device=Device.CUDA, model="H100", uuid="GPU-1", driver="550.1")
+    new = replace(old, driver="560.2")
+    branch.quiet(machines=(old,))
+    branch.check(COMMITS - 1, COMMITS, level=1.3, machine=new)
+    branch.check(COMMITS, COMMITS + 1, level=1.3, machine=new)
+
+    assert (branch.docket.requests, branch.docket.pending_confirmations) == ((), ())
+
+    branch.check(COMMITS + 1, COMMITS + 2, machine=old)  # the old machine still reports
+
+    with read_session(branch.engine) as session:
+        epochs = {epoch_starts(one.environments) for one in branch_series(session, 1)}
+    assert epochs == {()}
+
+
 def test_the_a_b_that_confirms_a_suspect_is_an_alert(suspected):
     branch, request = suspected
     branch.check(request.base, request.head, ratio=1.1)
