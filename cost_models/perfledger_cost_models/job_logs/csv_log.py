@@ -25,6 +25,8 @@ from perfledger_cost_models.job_logs.table import (
 from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
 
 MAX_LINE_CHARACTERS = 100_000
+# A clock that is set back, and those of two hosts, make a start precede its submission by as much.
+MAX_CLOCK_CHANGE_S = 3600.0
 # Excel writes semicolons where commas are decimal signs; copied tables have tabs.
 _DELIMITERS = (",", ";", "\t")
 
@@ -98,13 +100,19 @@ class SkipReason(StrEnum):
     STEP = "a step of a counted job"
     OTHER_KIND = "an object that is not a job"
     ENDS_BEFORE_START = "ends before it starts (clock change?)"
+    STARTS_BEFORE_SUBMISSION = "starts over an hour before its submission (wrong date?)"
     NO_DEVICE = "requests no device"
     OTHER_QUARTER = "submitted outside the quarter"
 
 
 # Rows that held devices at times that the log does not say: figures of use are too low.
 _HELD_DEVICES = frozenset(
-    {SkipReason.NO_SUBMISSION, SkipReason.STILL_RUNNING, SkipReason.ENDS_BEFORE_START}
+    {
+        SkipReason.NO_SUBMISSION,
+        SkipReason.STILL_RUNNING,
+        SkipReason.ENDS_BEFORE_START,
+        SkipReason.STARTS_BEFORE_SUBMISSION,
+    }
 )
 
 
@@ -187,8 +195,10 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
         return SkipReason.NO_SUBMISSION
     if start is not None and submit is not None and start <= 0 < submit:
         start = None  # 0 or -1 stands for a job that has not started, and for one without an end
-    if wait is None and submit is not None and start is not None:
-        wait = start - submit
+    if submit is not None and start is not None:
+        if start < submit - MAX_CLOCK_CHANGE_S:
+            return SkipReason.STARTS_BEFORE_SUBMISSION
+        wait = start - submit if wait is None else wait
     if start is not None and end is not None and end > 0:
         if end < start:
             return SkipReason.ENDS_BEFORE_START

@@ -155,6 +155,15 @@ def test_a_job_that_ends_before_it_starts_is_left_out_with_a_reason():
     assert str(SkipReason.ENDS_BEFORE_START) == "ends before it starts (clock change?)"
 
 
+def test_a_job_that_starts_long_before_its_submission_is_left_out_with_a_reason():
+    header = "submit_time,start_time,end_time,gpus\n"
+
+    log = read_job_log(header + "9000,9001,9009,1\n9000,5400,9009,1\n9000,5399,9009,1\n")
+
+    assert dict(log.left_out) == {SkipReason.STARTS_BEFORE_SUBMISSION: 1}
+    assert log.jobs.wait_ms.tolist() == [1000, -1]
+
+
 def test_milliseconds_since_1970_are_times():
     header = "submit_time,start_time,end_time,gpus\n"
     log = read_job_log(header + "1790812800000,1790812860500,1790812900000,1\n")
