@@ -1,6 +1,7 @@
 """Holds the context in which rules look for advice, and formats their triggers."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     median_shares,
 )
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
+from perfledger_profiles.timeline.concurrent_work import ALONE_TIME
 
 # The least share of a step that is worth advice.
 MIN_SHARE = 0.01
@@ -79,6 +81,25 @@ class AdviceContext:
         spent = sum(operation.seconds for operation in operations)
         return min(spent / self.profile.step_seconds, 1.0)
 
+    def alone_share(self, operations: Iterable[Operation]) -> float:
+        """Return the operations' share of the step in which nothing else runs on the device.
+
+        Where other work runs, too, the step is as long without them.
+        """
+        if not self.profile.step_seconds > 0:
+            return 0.0
+        alone = {one.subject: one.value for one in self.profile.readings if one.name == ALONE_TIME}
+        of_name: dict[str, float] = defaultdict(float)
+        for operation in self.profile.operations:
+            of_name[operation.name] += operation.seconds
+        spent = sum(
+            operation.seconds * min(alone[operation.name] / of_name[operation.name], 1.0)
+            if operation.name in alone and of_name[operation.name] > 0
+            else operation.seconds
+            for operation in operations
+        )
+        return min(spent / self.profile.step_seconds, 1.0)
+
     def _is_known(self, operation: Operation) -> bool:
         is_hosts = BOTTLENECKS[operation.bucket] is Bottleneck.HOST
         return self.profile.is_host_known or not is_hosts
@@ -100,11 +121,16 @@ class AdviceContext:
 
         The trigger is their share, `what` of the step they are, and their names.
         """
-        share = self.share(operations)
-        if share < least:
+        share, alone_share = self.share(operations), self.alone_share(operations)
+        if min(share, alone_share) < least:
             return None
         trigger = f"{100 * share:.1f} % of the step {what} ({name_operations(operations)})"
-        return self.recommendation(advice, trigger=trigger, share=share)
+        if share - alone_share >= MIN_SHARE:
+            beside = f"; in all but {100 * alone_share:.1f} % of the step other kernels run, too"
+            trigger = f"{trigger[:-1]}{beside})"
+        return self.recommendation(
+            advice, trigger=trigger, share=share, saved_share=alone_share * advice.saved
+        )
 
     def recommendation(
         self, advice: Advice, *, trigger: str, share: float, saved_share: float | None = None

@@ -129,7 +129,7 @@ def _float64(case: AdviceContext) -> Recommendation | None:
 
 def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
     operations = [op for op in case.matching(_HALF_PRODUCT) if _is_unaligned(op)]
-    share = case.share(operations)
+    share = case.alone_share(operations)
     if share < NOTABLE_SHARE or _nvidia_capability(case) is None:
         return None
     trigger = (
@@ -184,7 +184,7 @@ def _share_of_launch(case: AdviceContext, kernel: Kernel) -> float:
     """Return the exclusive share of a kernel's launches of one shape."""
     operations = [op for op in case.of_kernels([kernel]) if op.bucket is Bucket.COMPUTE]
     of_name = sum(row.seconds for row in case.profile.kernels if row.name == kernel.name)
-    return case.share(operations) * kernel.seconds / of_name if of_name > 0 else 0.0
+    return case.alone_share(operations) * kernel.seconds / of_name if of_name > 0 else 0.0
 
 
 RULES: tuple[Rule, ...] = (

@@ -133,8 +133,8 @@ def _number(value: object) -> int:
 
 def _device(process: str, agent: object, agents: _Agents) -> int | str:
     """Return the number of a GPU; one that the file does not list keeps its agent's."""
-    known = agents.get((process, agent))
-    return known[0] if known is not None else clean_name(f"agent {agent}")
+    key = (process, agent)
+    return agents[key][0] if key in agents else clean_name(f"agent {agent}")
 
 
 def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object, str]]:

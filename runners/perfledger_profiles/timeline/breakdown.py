@@ -14,11 +14,14 @@ from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
+    FloatArray,
     IntArray,
+    OwnedSegments,
     SpanNesting,
     TimeSegments,
     cut_by_owner,
     nest,
+    share_evenly,
     sum_by_index,
     to_list,
     union,
@@ -63,9 +66,10 @@ class CallTimeline:
     """The calls of one device (of the host if there is none), and the owner of each instant.
 
     `layers` refer to calls by number, the layer with the highest priority first; `windows` are the
-    kept steps. `is_counted` marks the calls that add to an operation's count. `label` is each
-    call's place in `labels`; without it there is one label per call. `call_window` is the window
-    in which each call counts; without it, the one in which it starts.
+    kept steps. Where calls of a layer run at once, its place in `shared` has their spans, and they
+    share its time evenly; else None. `is_counted` marks the calls that add to an operation's count.
+    `label` is each call's place in `labels`; without it there is one label per call. `call_window`
+    is the window in which each call counts; without it, the one in which it starts.
     """
 
     labels: Sequence[CallLabel]
@@ -75,6 +79,7 @@ class CallTimeline:
     is_counted: npt.NDArray[np.bool_]
     layers: Sequence[TimeSegments]
     windows: TimeSegments
+    shared: Sequence[TimeSegments | None] = ()
 
 
 # Where steps are timed on the device: its time from one kernel to the next one in its queue.
@@ -177,7 +182,7 @@ def breakdown(
     if windows == 0:
         msg = "the profile has no step with a length: profile at least one complete step"
         raise ProfileError(msg)
-    spent_ns: dict[CallLabel, int] = defaultdict(int)
+    spent_ns: dict[CallLabel, float] = defaultdict(float)
     calls: dict[CallLabel, int] = defaultdict(int)
     steps_ns = [_add(timeline, spent_ns, calls) for timeline in timelines]
     operations = [
@@ -226,19 +231,22 @@ def longest_operations(
 
 
 def _add(
-    timeline: CallTimeline, spent_ns: dict[CallLabel, int], calls: dict[CallLabel, int]
+    timeline: CallTimeline, spent_ns: dict[CallLabel, float], calls: dict[CallLabel, int]
 ) -> IntArray:
     """Add the calls up by label; return the nanoseconds by window and bucket."""
     label = _label_numbers(timeline)
     pieces = cut_by_owner(timeline.layers, timeline.windows)
     size = len(timeline.labels) + 1
     labelled = label[pieces.owner]
-    spent = sum_by_index(labelled, pieces.length_ns, size=size)
+    spent = sum_by_index(labelled, pieces.length_ns, size=size).astype(np.float64)
+    excess_ns = _evened(timeline, pieces, timeline.windows)
+    if excess_ns is not None:
+        spent += np.bincount(label[:-1], weights=excess_ns, minlength=size)
     begun = timeline.is_counted & (_call_windows(timeline) != NO_CALL)
     count = np.bincount(label[:-1][begun], minlength=size)
     labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
     for number in np.flatnonzero((spent > 0) | (count > 0)).tolist():
-        spent_ns[labels[number]] += int(spent[number])
+        spent_ns[labels[number]] += float(spent[number])
         calls[labels[number]] += int(count[number])
     bucket = np.array([_BUCKETS[each.bucket] for each in labels], dtype=np.int64)
     window = np.searchsorted(timeline.windows.owner, pieces.window)
@@ -270,12 +278,12 @@ def _call_times(
     owner = np.where(pieces.owner == NO_CALL, calls, pieces.owner)
     place = np.searchsorted(windows, pieces.window) * size + owner
     spent = sum_by_index(place, pieces.length_ns, size=windows.size * size)
-    spent = spent.reshape(windows.size, size)
+    by_window = spent.reshape(windows.size, size) + _evened_by_window(timeline, pieces, size)
     first_window = np.append(_call_windows(timeline), NO_CALL)
-    is_in = (spent > 0) | (first_window == windows[:, np.newaxis])
+    is_in = (by_window > 0) | (first_window == windows[:, np.newaxis])
     order = np.append(np.argsort(timeline.start_ns, kind="stable"), calls)
     steps: list[tuple[tuple[float, ...], ...]] = []
-    for seconds, is_call in zip(spent / NS_PER_S, is_in, strict=True):
+    for seconds, is_call in zip(by_window / NS_PER_S, is_in, strict=True):
         times: list[list[float]] = [[] for _ in operations]
         chosen = order[is_call[order]]
         durations: list[float] = seconds[chosen].tolist()
@@ -284,6 +292,48 @@ def _call_times(
                 times[row].append(one)
         steps.append(tuple(map(tuple, times)))
     return tuple(steps)
+
+
+def _evened(
+    timeline: CallTimeline, pieces: OwnedSegments, windows: TimeSegments
+) -> FloatArray | None:
+    """Return what each call's even share of the windows exceeds its pieces by; None without any.
+
+    A layer's pieces are all of one of the calls that run at once.
+    """
+    calls = timeline.start_ns.size
+    if not any(spans is not None for spans in timeline.shared):
+        return None
+    excess_ns = np.zeros(calls)
+    for place, spans in enumerate(timeline.shared):
+        if spans is None:
+            continue
+        time = share_evenly(spans, windows, hidden_by=timeline.layers[:place])
+        share_ns = time.between(spans.start_ns, spans.end_ns)
+        is_mine = np.zeros(calls + 1, dtype=np.bool_)
+        is_mine[spans.owner] = True
+        is_shared = is_mine[pieces.owner] & np.isin(pieces.window, windows.owner)
+        owned_ns = sum_by_index(pieces.owner[is_shared], pieces.length_ns[is_shared], size=calls)
+        excess_ns += np.bincount(spans.owner, weights=share_ns, minlength=calls) - owned_ns
+    return excess_ns
+
+
+def _evened_by_window(timeline: CallTimeline, pieces: OwnedSegments, size: int) -> FloatArray:
+    """Return `_evened` for each window, of shape (windows, size)."""
+    windows = timeline.windows
+    excess_ns = np.zeros((windows.owner.size, size))
+    for row, owner in enumerate(to_list(windows.owner)):
+        is_row = windows.owner == owner
+        window = TimeSegments(
+            start_ns=windows.start_ns[is_row],
+            end_ns=windows.end_ns[is_row],
+            owner=windows.owner[is_row],
+        )
+        more_ns = _evened(timeline, pieces, window)
+        if more_ns is None:
+            break
+        excess_ns[row, : more_ns.size] = more_ns
+    return excess_ns
 
 
 def _label_numbers(timeline: CallTimeline) -> IntArray:

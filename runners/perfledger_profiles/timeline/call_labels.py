@@ -14,10 +14,10 @@ from perfledger_profiles.parsing.copy_names import (
     is_pageable_copy,
 )
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.input_shapes import shapes_of
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import CallLabel
-from perfledger_profiles.timeline.input_shapes import shapes_of
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,

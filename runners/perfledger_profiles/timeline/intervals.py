@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 
 NO_CALL = -1
 
@@ -44,6 +45,30 @@ class TimeSegments:
     def length_ns(self) -> int:
         """Return the total time of all segments."""
         return int((self.end_ns - self.start_ns).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedTime:
+    """Time of which each instant is split evenly among the spans that run at it.
+
+    `alone_ns` and `shared_ns` have the shape of `edges`: the time before each edge at which one
+    span runs, and that at which several run, divided by their number.
+    """
+
+    edges_ns: IntArray
+    alone_ns: IntArray
+    shared_ns: FloatArray
+
+    def alone_between(self, start_ns: IntArray, end_ns: IntArray) -> IntArray:
+        """Return the time from start to end in which nothing else runs; both are edges."""
+        begin, end = (np.searchsorted(self.edges_ns, times) for times in (start_ns, end_ns))
+        return self.alone_ns[end] - self.alone_ns[begin]
+
+    def between(self, start_ns: IntArray, end_ns: IntArray) -> FloatArray:
+        """Return the part of a span from start to end; both are edges."""
+        begin, end = (np.searchsorted(self.edges_ns, times) for times in (start_ns, end_ns))
+        alone = self.alone_ns[end] - self.alone_ns[begin]
+        return alone + (self.shared_ns[end] - self.shared_ns[begin])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +244,36 @@ def cut_by_owner(layers: Sequence[TimeSegments], windows: TimeSegments) -> Owned
         owner[open_] = layer.at(left[open_])
     return OwnedSegments(
         owner=owner, window=window[is_inside_window], length_ns=length[is_inside_window]
+    )
+
+
+def run_at_once(start_ns: IntArray, end_ns: IntArray) -> bool:
+    """Return whether any two spans overlap."""
+    order = np.argsort(start_ns, kind="stable")
+    return bool((start_ns[order][1:] < np.maximum.accumulate(end_ns[order])[:-1]).any())
+
+
+def share_evenly(
+    spans: TimeSegments, windows: TimeSegments, *, hidden_by: Sequence[TimeSegments] = ()
+) -> SharedTime:
+    """Return the spans' time in the windows where none of the other layers runs.
+
+    The spans may overlap, unlike segments.
+    """
+    parts = (spans, windows, *hidden_by)
+    edges = np.sort(np.concatenate([e for s in parts for e in (s.start_ns, s.end_ns)]))
+    left, length = edges[:-1], np.diff(edges)
+    running = np.searchsorted(np.sort(spans.start_ns), left, side="right")
+    running -= np.searchsorted(np.sort(spans.end_ns), left, side="right")
+    is_open = windows.at(left) != NO_CALL
+    for layer in hidden_by:
+        is_open &= layer.at(left) == NO_CALL
+    alone = np.where(is_open & (running == 1), length, 0)
+    shared = np.where(is_open & (running > 1), length / np.maximum(running, 1), 0.0)
+    return SharedTime(
+        edges_ns=edges,
+        alone_ns=np.concatenate([[0], np.cumsum(alone)]),
+        shared_ns=np.concatenate([[0.0], np.cumsum(shared)]),
     )
 
 

@@ -21,10 +21,10 @@ from perfledger_profiles.hardware.efficiency_metrics import (
     roofline_attained,
 )
 from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE
+from perfledger_profiles.parsing.input_shapes import shapes_of
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S
-from perfledger_profiles.timeline.input_shapes import shapes_of
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,

@@ -28,7 +28,6 @@ from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.breakdown import (
     BETWEEN_KERNELS,
-    DEVICE_ORDER,
     CallTimeline,
     breakdown,
 )
@@ -39,6 +38,7 @@ from perfledger_profiles.timeline.call_labels import (
     nest_threads,
 )
 from perfledger_profiles.timeline.collective_sizes import collectives_of
+from perfledger_profiles.timeline.concurrent_work import alone_readings, device_layers
 from perfledger_profiles.timeline.device_scopes import (
     DeviceScope,
     chosen_scopes,
@@ -114,7 +114,12 @@ def build_profile(
     timelines = [_timeline(part, threads, labels) for part in parts]
     profile = profile_of(timelines, dropped_events=trace.dropped_events)
     readings = [
-        trace_readings(part.trace, part.begun, labels.bucket, part.launched_by, part.steps.windows)
+        (
+            *trace_readings(
+                part.trace, part.begun, labels.bucket, part.launched_by, part.steps.windows
+            ),
+            *alone_readings(part.trace, part.begun, part.steps.windows),
+        )
         for part in parts
     ]
     alone = [
@@ -235,7 +240,8 @@ def _device_steps(
 def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> CallTimeline:
     trace, steps = part.trace, part.steps
     is_ours = _is_of_process(trace, steps.main) & ~steps.is_marker
-    device, host = _device_layers(trace, labels), _host_layers(trace, steps.main, threads, labels)
+    device, shared = device_layers(trace, labels.bucket)
+    host = _host_layers(trace, steps.main, threads, labels)
     timeline = CallTimeline(
         labels=labels.table,
         label=labels.label,
@@ -244,6 +250,7 @@ def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> 
         is_counted=trace.is_device_work | (trace.is_on_host & is_ours),
         layers=(*device, *host),
         windows=steps.windows,
+        shared=shared,
     )
     if not steps.is_device_timed:
         return timeline
@@ -266,14 +273,6 @@ def _is_of_process(trace: Trace, main: int) -> BoolArray:
         return np.zeros(trace.name.shape, dtype=np.bool_)
     process = trace.lanes[main].process
     return np.array([lane.process == process for lane in trace.lanes], dtype=np.bool_)[trace.lane]
-
-
-def _device_layers(trace: Trace, labels: CallLabels) -> list[TimeSegments]:
-    layers: list[TimeSegments] = []
-    for bucket in DEVICE_ORDER:
-        mine = np.flatnonzero(trace.is_device_work & (labels.bucket == _BUCKETS.index(bucket)))
-        layers.append(nest(trace.start_ns[mine], trace.end_ns[mine], mine).segments)
-    return layers
 
 
 def _host_layers(

@@ -8,6 +8,7 @@ def test_readings_follow_from_the_kept_steps(steps):
         "gpu_busy": pytest.approx(0.5),
         "comm_time": pytest.approx(200e-6),
         "comm_overlap": pytest.approx(0.5),
+        "alone_time": pytest.approx(100e-6),  # of the collective, which a product hides half of
         "launch_delay_p50": pytest.approx((85 + 275) / 2 * 1e-6),
         "queue_len_p50": pytest.approx(1.0),
         "queue_len_max": pytest.approx(2.0),

@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_profiles.timeline.input_shapes import MAX_SHAPES, shapes_of
+from perfledger_profiles.parsing.input_shapes import MAX_SHAPES, shapes_of
 
 
 def shapes(dims, types=""):
