@@ -21,6 +21,8 @@ from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
 # A reason is one cell of a table; the full message of a failed workload is in its log.
 MAX_REASON_LENGTH = 200
+CAPPED = "the sides differ by more than a million times, shown as a factor of a million"
+LEFT_OUT = "left out: zero, negative or not a number"
 
 
 def paired_verdicts(
@@ -85,12 +87,10 @@ def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> 
     if test.other_clocks:
         parts.append(f"{_count_of_pairs(test.other_clocks)} left out: their clocks differ")
     if decision.estimate is not None and is_capped(decision.estimate.change):
-        parts.append(
-            "the sides differ by more than a million times, shown as a factor of a million"
-        )
+        parts.append(CAPPED)
     if test.left_out and decision.outcome is not Outcome.NOT_MEASURED:
         samples = "sample" if test.left_out == 1 else "samples"
-        parts.append(f"{test.left_out} {samples} left out: zero, negative or not a number")
+        parts.append(f"{test.left_out} {samples} {LEFT_OUT}")
     return "; ".join(parts)
 
 
@@ -126,11 +126,24 @@ def _change_so_far(result: TTestResult, rule: DecisionRule) -> str:
 def _unpaired_reason(test: UnpairedTest, decision: Decision, rule: DecisionRule) -> str:
     if decision.adjusted is None:
         return test.flaw
+    parts = [_runs_reason(test, decision, decision.adjusted, rule)]
+    if decision.estimate is not None and is_capped(decision.estimate.change):
+        parts.append(CAPPED)
+    if any(test.left_out):
+        counts = zip(test.left_out, (test.base, test.head), ("A", "B"), strict=True)
+        sides = (f"{out} of {out + len(side)} {name}" for out, side, name in counts if out)
+        parts.append(f"{' and '.join(sides)} runs {LEFT_OUT}")
+    return "; ".join(parts)
+
+
+def _runs_reason(
+    test: UnpairedTest, decision: Decision, adjusted: AdjustedResult, rule: DecisionRule
+) -> str:
     runs = f"{len(test.base)} A and {len(test.head)} B runs"
-    if not decision.adjusted.result.is_enough:
+    if not adjusted.result.is_enough:
         needed = f"each side needs {FEWEST_PAIRS}" if test.prior is None else "one side needs two"
         return f"{runs}: {needed}"
-    return _reason(decision, decision.adjusted, rule, after=runs)
+    return _reason(decision, adjusted, rule, after=runs)
 
 
 def _reason(decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *, after: str) -> str:

@@ -35,6 +35,7 @@ class UnpairedTest:
     """One metric of one workload: a positive value for each run of either side.
 
     `flaw` says why this cannot be judged whatever the values are; "" if nothing is wrong.
+    `left_out` counts the runs of base and of head that have no such value.
     """
 
     workload: str
@@ -43,6 +44,7 @@ class UnpairedTest:
     head: tuple[float, ...]
     flaw: str = ""
     prior: SpreadPrior | None = None
+    left_out: tuple[int, int] = (0, 0)
 
     @property
     def is_exact(self) -> bool:

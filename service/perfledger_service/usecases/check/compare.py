@@ -27,7 +27,12 @@ from perfledger_service.usecases.inputs.history_sources import (
     geometric_mean,
     read_bundle_or_series,
 )
-from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.run_values import (
+    UsableValues,
+    run_estimates,
+    runs_of,
+    usable_values,
+)
 from perfledger_service.usecases.inputs.table_columns import quote_text
 from perfledger_service.values.comparison_view import ComparisonView
 from perfledger_service.values.measured_series import MeasuredSeries
@@ -160,17 +165,23 @@ def _folder_tests(
             tests.append(_flawed_test(workload, metrics[0], reason))
             continue
         for metric in metrics:
-            values = run_values(runs, metric)
-            if not values and metric.name != STEP_TIME.name:
+            values = usable_values(run_estimates(runs, metric), metric)
+            if not (values.values or values.left_out or metric.name == STEP_TIME.name):
                 continue
             try:
                 baseline = before.baseline_of(after, workload, metric)
             except NoBaselineError as error:
                 tests.append(_flawed_test(workload, metric, str(error)))
                 continue
-            head = (geometric_mean(values),) if values else ()
-            test = _test(workload, metric, base=baseline.values, head=head)
-            tests.append(replace(test, prior=baseline.prior))
+            head = (geometric_mean(values.values),) if values.values else ()
+            test = _test(
+                workload,
+                metric,
+                base=UsableValues(baseline.values),
+                head=replace(values, values=head),
+            )
+            flaw = "" if not values.flaw else f"B: {values.flaw}"
+            tests.append(replace(test, prior=baseline.prior, flaw=flaw))
             baselines.append((f"{workload} {metric.name}", baseline.reason))
     return tuple(tests), tuple(baselines)
 
@@ -249,7 +260,12 @@ def _workload_tests(
         speed = next((metric for metric in metrics if metric.kind is MetricKind.SPEED), metrics[0])
         return (_flawed_test(workload, speed, flaw),)
     return tuple(
-        _test(workload, metric, base=run_values(runs[0], metric), head=run_values(runs[1], metric))
+        _test(
+            workload,
+            metric,
+            base=usable_values(run_estimates(runs[0], metric), metric),
+            head=usable_values(run_estimates(runs[1], metric), metric),
+        )
         for metric in metrics
         if all(any(metric.name in run.samples for run in side) for side in runs)
         or metric.name == STEP_TIME.name
@@ -262,21 +278,21 @@ def _flawed_test(workload: str, metric: Metric, flaw: str) -> UnpairedTest:
 
 
 def _series_test(before: MeasuredSeries, after: MeasuredSeries, metric: Metric) -> UnpairedTest:
-    sides = [
-        tuple(value for value in series.values if value == value)  # noqa: PLR0124 - a gap is NaN
-        for series in (before, after)
-    ]
-    is_positive = all(value > 0 for side in sides for value in side)
-    usable = sides if is_positive else ((), ())
-    return _test(before.name, metric, base=usable[0], head=usable[1])
+    base, head = (usable_values(series.values, metric) for series in (before, after))
+    return _test(before.name, metric, base=base, head=head)
 
 
-def _test(
-    workload: str, metric: Metric, *, base: tuple[float, ...], head: tuple[float, ...]
-) -> UnpairedTest:
-    """Return a test; it is flawed if a side has no values."""
-    flaw = "" if base and head else "a reading is zero, negative or missing, so there is no ratio"
-    return UnpairedTest(workload=workload, metric=metric, base=base, head=head, flaw=flaw)
+def _test(workload: str, metric: Metric, *, base: UsableValues, head: UsableValues) -> UnpairedTest:
+    """Return a test; it is flawed if a side has no values, or too many that are none."""
+    flaws = (f"{name}: {side.flaw}" for name, side in (("A", base), ("B", head)) if side.flaw)
+    return UnpairedTest(
+        workload=workload,
+        metric=metric,
+        base=base.values,
+        head=head.values,
+        left_out=(base.left_out, head.left_out),
+        flaw="; ".join(flaws),
+    )
 
 
 def _metric_of(name: str, worse: WorseDirection | None) -> Metric:

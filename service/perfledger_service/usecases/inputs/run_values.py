@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Metric, MetricKind
+from perfledger.metrics import Metric, MetricKind, MetricScale
 from perfledger.records import Run, Side
-from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.estimators import MOST_LEFT_OUT, point_estimates
 
 
 def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:
@@ -26,6 +27,41 @@ def medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
     return tuple(None if values is None else float(np.median(values)) for values in samples)
 
 
+@dataclass(frozen=True, slots=True)
+class UsableValues:
+    """The values of a side's runs that can be compared, and how many cannot.
+
+    A value that is zero, negative or not a number has no ratio to another one.
+    """
+
+    values: tuple[float, ...]
+    left_out: int = 0
+
+    @property
+    def flaw(self) -> str:
+        """Return why too many are left out for a comparison; "" if few enough are.
+
+        The limit is that of a process's samples.
+        """
+        runs = len(self.values) + self.left_out
+        if runs and self.left_out <= MOST_LEFT_OUT * runs:
+            return ""
+        if not runs:
+            return "a reading is missing, so there is no ratio"
+        share = f"over a quarter of the runs ({self.left_out} of {runs})"
+        return f"{share} are zero, negative or not a number"
+
+
+def run_estimates(
+    runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
+) -> tuple[float, ...]:
+    """Return a metric's estimate in each run that has it; none if one is too short for a tail."""
+    estimates = medians(runs, metric) if is_imported else point_estimates(runs, metric)
+    if metric.kind is MetricKind.TAIL and None in estimates:
+        return ()
+    return tuple(value for value in estimates if value is not None)
+
+
 def run_values(
     runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
 ) -> tuple[float, ...]:
@@ -33,8 +69,17 @@ def run_values(
 
     Also none if a run has too few steps for a tail.
     """
-    estimates = medians(runs, metric) if is_imported else point_estimates(runs, metric)
-    if metric.kind is MetricKind.TAIL and None in estimates:
-        return ()
-    values = tuple(value for value in estimates if value is not None)
-    return values if all(math.isfinite(value) and value > 0 for value in values) else ()
+    values = run_estimates(runs, metric, is_imported=is_imported)
+    return values if all(map(_is_usable, values)) else ()
+
+
+def usable_values(estimates: Sequence[float], metric: Metric) -> UsableValues:
+    """Return the values that can be compared; all or none of a count, of which zero is a value."""
+    usable = tuple(value for value in estimates if _is_usable(value))
+    if metric.scale is MetricScale.EXACT and len(usable) < len(estimates):
+        return UsableValues((), len(estimates))
+    return UsableValues(usable, len(estimates) - len(usable))
+
+
+def _is_usable(value: float) -> bool:
+    return math.isfinite(value) and value > 0

@@ -200,15 +200,43 @@ def test_a_column_named_after_a_metric_has_its_direction_and_unit(compare):
     assert "read as a time" not in shown
 
 
-def test_few_runs_and_zeros_are_no_verdict(compare):
+def test_few_runs_are_no_verdict(compare):
     assert "each side needs 4" in compare("ms\n1\n2\n", "ms\n1\n2\n", code=3)
-    assert "there is no ratio" in " ".join(compare(runs(), "ms\n1\n0\n3\n4\n", code=3).split())
 
 
-def test_gaps_are_left_out(compare):
-    shown = compare(runs(), runs() + "nan\n\n10\n", "--format", "json", code=0)
+@pytest.mark.parametrize("value", ["nan", "0", "-1"])
+def test_runs_without_a_value_are_left_out_and_counted(compare, value):
+    shown = compare(runs(), runs() + f"{value}\n", "--format", "json", code=0)
 
-    assert "8 A and 9 B runs" in json.loads(shown)["verdicts"][0]["reason"]
+    reason = json.loads(shown)["verdicts"][0]["reason"]
+    assert "after 8 A and 8 B runs" in reason
+    assert "; 1 of 9 B runs left out: zero, negative or not a number" in reason
+
+
+@pytest.mark.parametrize(
+    ("failed", "kept", "outcome"), [(2, 6, "unchanged"), (3, 8, "not measured")]
+)
+@pytest.mark.parametrize("value", ["nan", "0"])
+def test_over_a_quarter_of_the_runs_left_out_is_not_measured(compare, value, failed, kept, outcome):
+    few = runs(noise=(0, 1, -1, 2, -2, 1, 0, -1)[:kept]) + failed * f"{value}\n"
+    code = 0 if outcome == "unchanged" else 3
+
+    shown = compare(few, runs(), "--format", "json", code=code)
+
+    (verdict,) = json.loads(shown)["verdicts"]
+    assert verdict["outcome"] == outcome
+    if code:
+        assert verdict["reason"] == (
+            "A: over a quarter of the runs (3 of 11) are zero, negative or not a number"
+        )
+
+
+def test_a_change_of_more_than_a_million_times_says_that_it_is_capped(compare):
+    shown = compare(runs(), runs(ratio=1e9), "--format", "json", code=1)
+
+    (verdict,) = json.loads(shown)["verdicts"]
+    assert verdict["estimate"]["low"] == verdict["estimate"]["high"]
+    assert "; the sides differ by more than a million times, shown as a factor" in verdict["reason"]
 
 
 def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):

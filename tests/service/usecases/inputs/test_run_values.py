@@ -5,9 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95, MetricScale
 from perfledger.records import Side
-from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.run_values import (
+    UsableValues,
+    run_values,
+    runs_of,
+    usable_values,
+)
 
 
 def measured(runs, *readings, metric=STEP_TIME):
@@ -69,3 +74,31 @@ def test_a_tail_needs_enough_steps_in_every_run(runs):
 
     assert run_values([long, long], STEP_TIME_P95) == pytest.approx((0.01, 0.01))
     assert run_values([long, short], STEP_TIME_P95) == ()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_values_without_a_ratio_are_left_out_and_counted(value):
+    assert usable_values((1.0, value, 2.0), STEP_TIME) == UsableValues((1.0, 2.0), 1)
+
+
+def test_a_count_of_zero_is_a_value_that_has_no_ratio():
+    count = replace(PEAK_MEMORY, name="launches", scale=MetricScale.EXACT)
+
+    assert usable_values((1.0, 2.0), count) == UsableValues((1.0, 2.0))
+    assert usable_values((1.0, 0.0, 2.0, 1.0, 1.0), count) == UsableValues((), 5)
+
+
+@pytest.mark.parametrize(
+    ("values", "left_out", "flaw"),
+    [
+        ((1.0,) * 3, 1, ""),
+        (
+            (1.0,) * 5,
+            2,
+            "over a quarter of the runs (2 of 7) are zero, negative or not a number",
+        ),
+        ((), 0, "a reading is missing, so there is no ratio"),
+    ],
+)
+def test_up_to_a_quarter_may_be_left_out(values, left_out, flaw):
+    assert UsableValues(values, left_out).flaw == flaw
