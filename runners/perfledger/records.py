@@ -48,6 +48,7 @@ class FailureReason(StrEnum):
     KILLED = "killed"
     GARBAGE = "garbage"  # something else wrote on the harness's descriptor
     NO_DEVICE = "no device"
+    OTHER_DEVICE = "other device"  # on head than on base
     WRONG_CODE = "wrong code"  # what ran is not the revision's own code
     BUILD = "build"  # the configured build failed
     PYTHON = "python"  # no interpreter, or too old

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from scipy.special import bdtrc
+
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Param, Run, WorkloadSpec
 
@@ -16,45 +18,78 @@ STRAGGLER_SHARE = 0.8
 STRAGGLER_LAG = 0.02
 
 
+# Which rank is the slowest depends on how a process was placed, so processes are counted and not
+# steps. At this chance, of all ranks together, 6 processes show a straggler of 2 ranks, 4 of 4, and
+# 3 of 8.
+MAX_CHANCE = 0.05
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankSpread:
     """How a step's ranks differ: the rank that is the slowest most often.
 
     `share` is that of the steps in which it is, and `lag` the median share of the step time by
-    which the slowest rank of a step is behind the median of the others.
+    which the slowest rank of a step is behind the median of the others. A process is a run of the
+    step; in `slow_processes` of them it is the slowest in a STRAGGLER_SHARE of the steps.
     """
 
     ranks: int
     slowest: int
     share: float
     lag: float
+    processes: int
+    slow_processes: int
+    cores: int | None = None  # of the machine; None: unknown
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether the others waited for that rank, whatever the reason."""
+        return self.share >= STRAGGLER_SHARE and self.lag >= STRAGGLER_LAG
+
+    @property
+    def chance(self) -> float:
+        """Return how likely some rank is the slowest in so many processes if all are alike.
+
+        A binomial tail, times the number of ranks (Bonferroni); at most 1.
+        """
+        tail = float(bdtrc(self.slow_processes - 1, self.processes, 1 / self.ranks))
+        return min(1.0, self.ranks * tail)
+
+    @property
+    def has_too_few_cores(self) -> bool:
+        """Return whether ranks take turns on cores, so that one of them has to wait."""
+        return self.cores is not None and self.ranks > self.cores
 
     @property
     def has_straggler(self) -> bool:
-        """Return whether the others wait for that rank."""
-        return self.share >= STRAGGLER_SHARE and self.lag >= STRAGGLER_LAG
+        """Return whether the others wait for that rank, and neither chance nor cores explain it."""
+        return self.is_behind and not self.has_too_few_cores and self.chance <= MAX_CHANCE
 
 
-def rank_spread(runs: Iterable[Run]) -> RankSpread | None:
+def rank_spread(runs: Iterable[Run], *, cores: int | None = None) -> RankSpread | None:
     """Return how the ranks of these runs differ; None where none has several ranks.
 
     A collective at the end of a step makes all ranks wait for the last one, and hides which it is.
     """
-    steps = [
-        times
-        for run in runs
-        if len(run.rank_times_s) > 1
-        for times in zip(*run.rank_times_s, strict=True)
+    processes = [
+        tuple(zip(*run.rank_times_s, strict=True)) for run in runs if len(run.rank_times_s) > 1
     ]
+    steps = [times for process in processes for times in process]
     if not steps:
         return None
-    slowest = Counter(times.index(max(times)) for times in steps)
-    rank, count = slowest.most_common(1)[0]
+    slowest_counts = [Counter(map(_slowest, process)) for process in processes]
+    rank, count = sum(slowest_counts, Counter[int]()).most_common(1)[0]
+    slow_processes = sum(
+        counts[rank] >= STRAGGLER_SHARE * counts.total() for counts in slowest_counts
+    )
     return RankSpread(
         ranks=len(steps[0]),
         slowest=rank,
         share=count / len(steps),
         lag=median(map(_lag, steps)),
+        processes=len(processes),
+        slow_processes=slow_processes,
+        cores=cores,
     )
 
 
@@ -83,6 +118,10 @@ def one_device_spec(spec: WorkloadSpec, workloads: Iterable[WorkloadSpec]) -> Wo
 def _without_devices(spec: WorkloadSpec) -> tuple[str, str, dict[str, Param]]:
     params = {name: value for name, value in spec.params.items() if name != DEVICES}
     return spec.module, spec.function, params
+
+
+def _slowest(times: Sequence[float]) -> int:
+    return times.index(max(times))
 
 
 def _lag(times: Sequence[float]) -> float:

@@ -28,6 +28,7 @@ from perfledger_runners.children.protocol_parser import (
 from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, with_telemetry
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
 from perfledger_runners.measuring.kernel_windows import RunWindows, read_run_windows
+from perfledger_runners.measuring.pair_devices import other_device_failures
 from perfledger_runners.measuring.profile_runs import trace_folder
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
@@ -143,7 +144,7 @@ class PairMeasurement:
             read_run_windows(self.harness, message, side=side, pair=pair)
             for side, message in children.windows
         )
-        return MeasuredPair(
+        measured = MeasuredPair(
             pair=pair,
             workloads=tuple(workloads),
             runs=tuple(children.runs),
@@ -153,6 +154,8 @@ class PairMeasurement:
             processes=children.processes - process,
             windows=windows,
         )
+        other_devices = other_device_failures(measured.complete())
+        return replace(measured, failures=(*measured.failures, *other_devices))
 
 
 def run_of(message: RunMessage, *, side: Side, pair: int, position: int, process: int) -> Run:

@@ -1,4 +1,5 @@
 import pytest
+from hypothesis import given, strategies as st
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side, WorkloadSpec
@@ -36,12 +37,54 @@ def spec(devices, *, unit="tokens", units_per_step=1.0, **params):
     )
 
 
+BEHIND = run_of([0.8, 0.9], [1.0, 1.0], [0.8, 0.7])  # rank 1 of 3
+
+
 def test_a_rank_that_is_always_behind_is_a_straggler():
-    spread = rank_spread([run_of([0.8, 0.9], [1.0, 1.0], [0.8, 0.7])])
+    spread = rank_spread([BEHIND] * 4, cores=3)
 
     assert (spread.ranks, spread.slowest, spread.share) == (3, 1, 1.0)
     assert spread.lag == pytest.approx(0.2)
+    assert spread.chance == pytest.approx(3 * (1 / 3) ** 4)
     assert spread.has_straggler
+
+
+@pytest.mark.parametrize(("ranks", "fewest"), [(2, 6), (4, 4), (8, 3)])
+def test_few_processes_show_no_straggler_however_many_steps_they_have(ranks, fewest):
+    run = run_of([1.0] * 500, *[[0.5] * 500] * (ranks - 1))
+
+    needed = next(count for count in range(1, 20) if rank_spread([run] * count).has_straggler)
+
+    assert needed == fewest
+    assert rank_spread([run]).is_behind
+
+
+def test_a_rank_that_is_behind_in_some_processes_alone_may_be_so_by_chance():
+    other = run_of([1.0], [0.5], [0.5])
+    spread = rank_spread([BEHIND] * 10 + [other] * 5)
+
+    assert (spread.processes, spread.slow_processes) == (15, 10)
+    assert spread.share == 0.8
+    assert spread.has_straggler
+    assert not rank_spread([BEHIND] * 2 + [other]).has_straggler
+
+
+def test_ranks_that_share_cores_show_no_straggler():
+    spread = rank_spread([BEHIND] * 10, cores=2)
+
+    assert spread.is_behind
+    assert spread.has_too_few_cores
+    assert not spread.has_straggler
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_ranks_that_are_alike_are_rarely_stragglers(slowest):
+    """The chance is that of a binomial count: it never says less than one process in four."""
+    runs = [run_of(*[[1.0 if rank == slow else 0.5] for rank in range(4)]) for slow in slowest]
+    spread = rank_spread(runs)
+
+    assert spread.chance >= 4 * (1 / 4) ** len(slowest) * (1 - 1e-9)
+    assert spread.has_straggler == (spread.is_behind and spread.chance <= 0.05)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +95,7 @@ def test_a_rank_that_is_always_behind_is_a_straggler():
     ],
 )
 def test_ranks_that_take_turns_or_hardly_differ_have_none(ranks):
-    assert not rank_spread([run_of(*ranks)]).has_straggler
+    assert not rank_spread([run_of(*ranks)] * 10).has_straggler
 
 
 def test_a_step_in_one_process_has_no_spread():

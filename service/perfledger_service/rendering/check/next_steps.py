@@ -42,6 +42,7 @@ _MENDS = {
     "(dmesg) or of the batch system",
     FailureReason.GARBAGE: "do not write on the file descriptor in PERFLEDGER_FD",
     FailureReason.NO_DEVICE: "measure where the device is, or change the device in the settings",
+    FailureReason.OTHER_DEVICE: "let the workload choose the same device on both sides",
     FailureReason.WRONG_CODE: "remove the installed copy that ran in place of the checkout, or "
     "set build and isolated so that each side is installed",
     FailureReason.BUILD: "mend the build: the end of its log is in the report",

@@ -94,6 +94,7 @@ _WHY = {
     FailureReason.KILLED: "was killed",
     FailureReason.GARBAGE: "wrote on the harness's own descriptor",
     FailureReason.NO_DEVICE: "found no device to run on",
+    FailureReason.OTHER_DEVICE: "ran on another device than base",
     FailureReason.WRONG_CODE: "ran other code than its commit's",
     FailureReason.BUILD: "could not be built",
     FailureReason.PYTHON: "has no interpreter that can run it",

@@ -147,7 +147,7 @@ def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
     for spec in bundle.workloads:
         runs = bundle.runs_of(spec.id, Side.HEAD)
         if spec.devices > 1 and runs:
-            spread = rank_spread(runs)
+            spread = rank_spread(runs, cores=bundle.machine.cores)
             parts = [
                 *((_spread_words(spread),) if spread else ()),
                 *slowest_device_words(runs),
@@ -159,15 +159,31 @@ def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
 
 def _spread_words(spread: RankSpread) -> str:
     share, lag = f"{100 * spread.share:.0f} %", f"{100 * spread.lag:.1f} %"
-    if spread.has_straggler:
-        return (
-            f"rank {spread.slowest} of {spread.ranks} is a straggler, the slowest in {share} of "
-            f"the steps, in which the slowest is {lag} of the step time behind"
-        )
-    return (
-        f"no rank of {spread.ranks} is a straggler by its times (rank {spread.slowest} is the "
-        f"slowest in {share} of the steps)"
+    behind = (
+        f"the slowest in {share} of the steps, in which the slowest is {lag} of the step time "
+        "behind"
     )
+    if spread.has_straggler:
+        return f"rank {spread.slowest} of {spread.ranks} is a straggler, {behind}"
+    if not spread.is_behind:
+        return (
+            f"no rank of {spread.ranks} is a straggler by its times (rank {spread.slowest} is the "
+            f"slowest in {share} of the steps)"
+        )
+    why = _straggler_doubt(spread)
+    return (
+        f"whether rank {spread.slowest} of {spread.ranks} is a straggler is unknown: it is "
+        f"{behind}, but {why}"
+    )
+
+
+def _straggler_doubt(spread: RankSpread) -> str:
+    """Return why a rank that is behind may be no straggler, and what would tell."""
+    if spread.has_too_few_cores:
+        cores = f"{spread.cores} core{'s' * (spread.cores != 1)}"
+        return f"{spread.ranks} ranks have {cores}; measure where each has its own"
+    processes = f"{spread.processes} process{'es' * (spread.processes != 1)}"
+    return f"chance alone may do that in {processes}; more pairs would tell"
 
 
 def _scaling_words(bundle: Bundle, spec: WorkloadSpec) -> str:

@@ -130,24 +130,47 @@ def test_threads_of_xla_are_not_openmps(make_bundle):
     assert report_notes(bundle, judge_bundle(bundle)) == ("noise left gpt:step undecided",)
 
 
-def test_ranks_are_described_and_scaling_is_unknown_without_one_device(make_bundle):
-    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+def bundle_of_two_ranks(make_bundle, *, pairs, cores):
+    """Return a bundle whose second rank takes twice as long as its first one."""
+    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0, pairs=pairs)
 
     def two_ranks(run):
         steps = run.samples[STEP_TIME.name]
         return replace(run, rank_times_s=(tuple(each / 2 for each in steps), steps))
 
-    bundle = replace(
+    return replace(
         plain,
+        machine=replace(plain.machine, cores=cores),
         workloads=tuple(replace(each, devices=2) for each in plain.workloads),
         runs=tuple(map(two_ranks, plain.runs)),
     )
 
-    (note,) = report_notes(bundle, judge_bundle(bundle))
 
+BEHIND = "the slowest in 100 % of the steps, in which the slowest is 50.0 % of the step time behind"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "cores", "doubt"),
+    [
+        (6, 2, ""),
+        (4, 2, "chance alone may do that in 4 processes; more pairs would tell"),
+        (6, 1, "2 ranks have 1 core; measure where each has its own"),
+    ],
+)
+def test_ranks_are_described_and_scaling_is_unknown_without_one_device(
+    make_bundle, pairs, cores, doubt
+):
+    bundle = bundle_of_two_ranks(make_bundle, pairs=pairs, cores=cores)
+
+    (note,) = [each for each in report_notes(bundle, judge_bundle(bundle)) if "rank" in each]
+
+    words = (
+        f"whether rank 1 of 2 is a straggler is unknown: it is {BEHIND}, but {doubt}"
+        if doubt
+        else f"rank 1 of 2 is a straggler, {BEHIND}"
+    )
     assert note == (
-        "gpt:step on head: rank 1 of 2 is a straggler, the slowest in 100 % of the steps, in which "
-        "the slowest is 50.0 % of the step time behind; scaling unknown without the same on one "
+        f"gpt:step on head: {words}; scaling unknown without the same on one "
         'device: params={"devices": [1, …]}'
     )
 
