@@ -19,6 +19,7 @@ from perfledger_profiles.benchmark_histories.mlperf_history import is_mlperf, re
 from perfledger_profiles.benchmark_histories.nvbench import is_nvbench, read_nvbench
 from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
 from perfledger_profiles.benchmark_histories.perfherder import is_perfherder, read_perfherder
+from perfledger_profiles.benchmark_histories.plain_csv import is_plain_csv, read_plain_csv
 from perfledger_profiles.benchmark_histories.pytest_benchmark import (
     is_pytest_benchmark,
     read_pytest_benchmark,
@@ -72,6 +73,7 @@ _READERS: Mapping[HistoryFormat, _Reader] = {
     HistoryFormat.VLLM: _Reader(is_vllm, _for_each(read_vllm_history)),
     HistoryFormat.ACTION_BENCHMARK: _Reader(is_action_benchmark, _for_each(read_action_benchmark)),
     HistoryFormat.BENCHER: _Reader(is_bencher, _for_each(read_bencher)),
+    HistoryFormat.CSV: _Reader(is_plain_csv, _for_each(read_plain_csv)),
     HistoryFormat.OTAVA: _Reader(is_otava_csv, _for_each(read_otava_csv)),
 }
 

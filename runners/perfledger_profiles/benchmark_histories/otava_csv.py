@@ -14,9 +14,9 @@ from perfledger_profiles.benchmark_histories.results import (
 )
 
 # Otava's `time_column` and the names that its documentation and examples give to commits.
-_TIMES = ("time", "timestamp", "date")
-_COMMITS = ("commit", "git_commit", "sha", "revision", "hash")
-_BRANCH = "branch"
+TIME_COLUMNS = ("time", "timestamp", "date")
+COMMIT_COLUMNS = ("commit", "git_commit", "sha", "revision", "hash")
+BRANCH_COLUMN = "branch"
 _GAPS = frozenset({"", "nan", "null", "none"})
 
 
@@ -24,10 +24,12 @@ def is_otava_csv(file: HistoryText) -> bool:
     """Return whether this is a CSV with a time, and several columns of numbers beside it."""
     header, first = _head(file.text)
     named = {name.lower() for name in header}
-    if file.documents or len(set(header)) < len(header) or not named & set(_TIMES):
+    if file.documents or len(set(header)) < len(header) or not named & set(TIME_COLUMNS):
         return False
-    numbers = [name for name, cell in zip(header, first, strict=False) if _is_number(cell)]
-    return len([name for name in numbers if name.lower() not in (*_TIMES, *_COMMITS)]) > 1
+    numbers = [name for name, cell in zip(header, first, strict=False) if is_number_cell(cell)]
+    return (
+        len([name for name in numbers if name.lower() not in (*TIME_COLUMNS, *COMMIT_COLUMNS)]) > 1
+    )
 
 
 def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
@@ -39,21 +41,23 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     if file.text.count(",") > MAX_HISTORY_VALUES:
         msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: keep fewer columns"
         raise HistoryFileError(msg)
-    times = [place for place, name in enumerate(header) if name.lower() in _TIMES]
-    commits = [place for place, name in enumerate(header) if name.lower() in _COMMITS]
+    times = [place for place, name in enumerate(header) if name.lower() in TIME_COLUMNS]
+    commits = [place for place, name in enumerate(header) if name.lower() in COMMIT_COLUMNS]
     if not times or not first:
-        msg = f"{file.source} has no column {' or '.join(_TIMES)}, or no row: add Otava's time"
+        msg = (
+            f"{file.source} has no column {' or '.join(TIME_COLUMNS)}, or no row: add Otava's time"
+        )
         raise HistoryFileError(msg)
     metrics = [
         place
         for place, cell in enumerate(first[: len(header)])
         if place not in times
         and place not in commits
-        and (_is_number(cell) or cell.strip().lower() in _GAPS)
+        and (is_number_cell(cell) or cell.strip().lower() in _GAPS)
     ]
-    branches = [place for place, name in enumerate(header) if name.lower() == _BRANCH]
+    branches = [place for place, name in enumerate(header) if name.lower() == BRANCH_COLUMN]
     names: set[str] = set()
-    for number, row in enumerate(_rows(file), start=1):
+    for number, row in enumerate(rows_of(file), start=1):
         where = f"{file.source}, row {number}"
         if len(row) != len(header):
             msg = f"{where}: {len(row)} cells where the first line has {len(header)}"
@@ -62,12 +66,12 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
         if len(names) > 1:
             msg = f"{where}: there are several branches: keep the rows of one"
             raise HistoryFileError(msg)
-        time = _time(row[times[0]], where)
+        time = time_in(row[times[0]], where)
         for place in metrics:
             yield BenchmarkResult(
                 benchmark=header[place],
                 metric="value",
-                value=_number(row[place], f"{where}, column {header[place][:40]!r}"),
+                value=number_in(row[place], f"{where}, column {header[place][:40]!r}"),
                 commit=row[commits[0]].strip() if commits else "",
                 time=time,
                 place=float(number),
@@ -81,8 +85,10 @@ def _head(text: str) -> tuple[list[str], list[str]]:
     return ([name.strip() for name in rows[0]], rows[1]) if len(rows) > 1 else ([], [])
 
 
-def _rows(file: HistoryText) -> Iterator[Sequence[str]]:
-    reader = csv.reader(StringIO(file.text.lstrip(), newline=""), strict=True)
+def rows_of(file: HistoryText, *, delimiter: str = ",") -> Iterator[Sequence[str]]:
+    """Yield the rows after the header; raise HistoryFileError for quotes that are not closed."""
+    text = StringIO(file.text.lstrip(), newline="")
+    reader = csv.reader(text, strict=True, delimiter=delimiter)
     try:
         next(reader, None)
         yield from (row for row in reader if row)
@@ -91,17 +97,19 @@ def _rows(file: HistoryText) -> Iterator[Sequence[str]]:
         raise HistoryFileError(msg) from error
 
 
-def _is_number(cell: str) -> bool:
+def is_number_cell(cell: str) -> bool:
+    """Return whether a cell is a finite number."""
     try:
         return math.isfinite(float(cell)) and "_" not in cell
     except ValueError:
         return False
 
 
-def _number(cell: str, where: str) -> float:
+def number_in(cell: str, where: str) -> float:
+    """Return the number in a cell, NaN for a gap; raise HistoryFileError for anything else."""
     if cell.strip().lower() in _GAPS:
         return math.nan
-    if not _is_number(cell):
+    if not is_number_cell(cell):
         msg = f"{where} has no number: write one, or leave the cell empty"
         raise HistoryFileError(msg)
     return float(cell)
@@ -116,10 +124,11 @@ def _moment(text: str) -> datetime:
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
-def _time(cell: str, where: str) -> float:
+def time_in(cell: str, where: str) -> float:
+    """Return a time in seconds since the epoch; raise HistoryFileError for none."""
     text = cell.strip()
     try:
-        seconds = float(text) if _is_number(text) else _moment(text).timestamp()
+        seconds = float(text) if is_number_cell(text) else _moment(text).timestamp()
     except (ValueError, OverflowError):
         seconds = math.inf
     if abs(seconds) > LARGEST_TIME:

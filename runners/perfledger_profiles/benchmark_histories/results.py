@@ -27,6 +27,7 @@ class HistoryFormat(StrEnum):
     PERFHERDER = "perfherder"
     SKIA_PERF = "skia-perf"
     OTAVA = "otava"
+    CSV = "csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

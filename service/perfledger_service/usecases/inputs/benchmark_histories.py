@@ -214,7 +214,7 @@ def _of_one_format(
         msg = f"{folder} has files of {', '.join(sorted(formats))}: choose one with --from"
         raise UsageError(msg)
     (chosen,) = formats
-    if chosen is HistoryFormat.OTAVA and len(texts) > 1:
+    if chosen in {HistoryFormat.OTAVA, HistoryFormat.CSV} and len(texts) > 1:
         msg = f"{folder} has several CSV files, whose rows have no common order: give one of them"
         raise UsageError(msg)
     for file in files:

@@ -8,7 +8,7 @@ from perfledger_profiles.benchmark_histories.action_benchmark import (
     read_action_benchmark,
 )
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import (
+from tests.runners.profiles.history_samples import (
     ACTION,
     ACTION_RUNS,
     ACTION_SCRIPT,

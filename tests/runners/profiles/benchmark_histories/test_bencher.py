@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.bencher import is_bencher, read_bencher
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import BENCHER_BMF, BENCHER_PERF, COMMITS
+from tests.runners.profiles.history_samples import BENCHER_BMF, BENCHER_PERF, COMMITS
 
 
 def test_perf_has_commits_in_the_order_of_versions(parsed):

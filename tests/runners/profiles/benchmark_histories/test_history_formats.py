@@ -15,7 +15,7 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFileError,
     HistoryFormat,
 )
-from tests.runners.profiles.benchmark_histories import samples
+from tests.runners.profiles import history_samples as samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS, parsed
 from tests.tries import tries
 
@@ -33,8 +33,10 @@ CONTENTS = {
     HistoryFormat.PERFHERDER: samples.PERFHERDER,
     HistoryFormat.SKIA_PERF: samples.SKIA_PERF,
     HistoryFormat.OTAVA: samples.OTAVA_CSV,
+    HistoryFormat.CSV: samples.PLAIN_CSV,
 }
 FORMATS = sorted(HistoryFormat)
+OF_LINES = {HistoryFormat.OTAVA, HistoryFormat.CSV, HistoryFormat.MLPERF}
 TRIES = tries(160)
 STRANGE = [None, True, -1, 0, 1e308, math.nan, math.inf, 10**400, "", "x" * 3000, "\x00", [], {}]
 STRANGE += [[[]], {"value": {}}, [None], "9" * 40, 2**63]
@@ -111,7 +113,7 @@ def test_a_file_that_is_cut_off_is_an_error_or_a_shorter_history(format_):
             read(cut, format_)
         except HistoryFileError:
             continue
-        assert format_ in {HistoryFormat.OTAVA, HistoryFormat.MLPERF}  # of lines
+        assert format_ in OF_LINES
 
 
 def places_of(document, path=()):
@@ -123,9 +125,7 @@ def places_of(document, path=()):
             yield from places_of(value, (*path, key))
 
 
-@pytest.mark.parametrize(
-    "format_", [one for one in FORMATS if one not in {HistoryFormat.OTAVA, HistoryFormat.MLPERF}]
-)
+@pytest.mark.parametrize("format_", [one for one in FORMATS if one not in OF_LINES])
 def test_a_strange_value_anywhere_is_an_error_or_is_not_read(format_):
     document, rng = json.loads(text_of(format_)), random.Random(2)
     places = list(places_of(document))
@@ -148,7 +148,7 @@ def test_a_strange_value_anywhere_is_an_error_or_is_not_read(format_):
             assert not any(map(math.isinf, series.values))
 
 
-@pytest.mark.parametrize("format_", [HistoryFormat.OTAVA, HistoryFormat.MLPERF])
+@pytest.mark.parametrize("format_", sorted(OF_LINES))
 def test_strange_characters_in_text_are_an_error_or_are_not_read(format_):
     text, rng = text_of(format_), random.Random(3)
     for _ in range(3 * TRIES):
@@ -167,3 +167,21 @@ def test_a_history_of_too_many_results_is_an_error(monkeypatch):
 
     with pytest.raises(HistoryFileError, match="more than 2 results"):
         read(samples.ACTION_SCRIPT, HistoryFormat.ACTION_BENCHMARK)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "series", "values"),
+    [
+        ("action_benchmark.js", HistoryFormat.ACTION_BENCHMARK, 2, [23650.877700000023e-9]),
+        ("perfherder.log", HistoryFormat.PERFHERDER, 4, [156.62339401245117]),
+        ("otava.csv", HistoryFormat.OTAVA, 2, [154023, 138455, 143112, 149190, 132098]),
+    ],
+)
+def test_files_that_others_made_are_known_and_read(name, format_, series, values):
+    file = parse_history((RECORDINGS / name).read_bytes(), name)
+
+    history = order_history(read_results([file], format_))
+
+    assert history_format(file) is format_
+    assert len(history.series) == series
+    assert history.series[0].values[: len(values)] == pytest.approx(values)

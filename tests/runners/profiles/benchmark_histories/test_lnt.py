@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.lnt import is_lnt, read_lnt
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import LNT
+from tests.runners.profiles.history_samples import LNT
 
 
 def test_metrics_of_the_default_suite_have_units_and_directions(parsed):

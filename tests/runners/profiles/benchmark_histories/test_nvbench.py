@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.nvbench import is_nvbench, read_nvbench
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import NVBENCH
+from tests.runners.profiles.history_samples import NVBENCH
 
 
 def test_shown_times_and_rates_are_read_and_noise_is_not(parsed):

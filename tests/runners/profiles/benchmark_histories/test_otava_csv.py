@@ -7,7 +7,7 @@ import pytest
 from perfledger_profiles.benchmark_histories import otava_csv
 from perfledger_profiles.benchmark_histories.otava_csv import is_otava_csv, read_otava_csv
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import OTAVA_CSV
+from tests.runners.profiles.history_samples import OTAVA_CSV
 
 
 def test_every_column_of_numbers_is_a_series_in_the_order_of_the_rows(parsed):

@@ -5,7 +5,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.perfherder import is_perfherder, read_perfherder
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import PERFHERDER, PERFHERDER_LOG
+from tests.runners.profiles.history_samples import PERFHERDER, PERFHERDER_LOG
 
 
 @pytest.mark.parametrize("content", [PERFHERDER, PERFHERDER_LOG])

@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_profiles.benchmark_histories.pytorch_benchmark import read_pytorch_benchmark
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
-from tests.runners.profiles.benchmark_histories.samples import COMMITS, PYTORCH_V3
+from tests.runners.profiles.history_samples import COMMITS, PYTORCH_V3
 
 LINES = "".join(f"{json.dumps(record)}\n" for record in PYTORCH_V3)
 MIXED = f"{json.dumps(PYTORCH_V3[0])}\n{json.dumps(PYTORCH_V3[1:])}\n"

@@ -5,7 +5,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.benchmark_histories.skia_perf import read_skia_perf
-from tests.runners.profiles.benchmark_histories.samples import COMMITS, SKIA_PERF
+from tests.runners.profiles.history_samples import COMMITS, SKIA_PERF
 
 
 def test_every_trace_is_a_series(parsed):

@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.benchmark_histories.vllm_history import is_vllm, read_vllm_history
-from tests.runners.profiles.benchmark_histories.samples import VLLM_SERVE
+from tests.runners.profiles.history_samples import VLLM_SERVE
 
 
 def test_throughputs_and_latencies_are_series_of_the_model_and_the_load(parsed):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
-from tests.runners.profiles.benchmark_histories import samples
+from tests.runners.profiles import history_samples as samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS
 from tests.service.git_history import GitHistory
 
@@ -56,6 +56,7 @@ def folder(tmp_path, monkeypatch):
         shutil.copy(ROOT / "examples" / "commands" / name, tmp_path)
     write(tmp_path / "perf.json", samples.BENCHER_PERF)
     write(tmp_path / "otava.csv", samples.OTAVA_CSV)
+    write(tmp_path / "values.csv", samples.PLAIN_CSV)
     records = zip(samples.PYTORCH_V3, commits, strict=True)
     write(tmp_path / "records.json", [record | {"head_sha": commit} for record, commit in records])
     for name, content in NAMED_BY_COMMIT.items():

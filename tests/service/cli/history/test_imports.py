@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perfledger_service.errors import UsageError
-from tests.runners.profiles.benchmark_histories import samples
+from tests.runners.profiles import history_samples as samples
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 
@@ -29,6 +29,21 @@ def test_a_dry_run_needs_no_service_and_shows_series_points_and_commits(run, dat
     assert (series["workload"], series["unit"], series["worse"]) == ("fib_10", "s", "higher")
     assert (series["points"], series["commits"], document["is_dry_run"]) == (3, 3, True)
     assert document["left_out"] == []
+
+
+def test_a_plain_csv_is_imported_without_saying_which_tool_made_it(run, tmp_path):
+    path = tmp_path / "values.csv"
+    path.write_text(samples.PLAIN_CSV.replace("aaa", "8c1f0a2b3c4d5e6f708192a3b4c5d6e7f8091a2"))
+
+    document = json.loads(
+        run("history", "import", path, "--repository", "octo/models", "--dry-run", "--json")
+    )
+
+    series = {one["workload"]: one for one in document["series"]}
+    assert {name: (one["unit"], one["worse"], one["points"]) for name, one in series.items()} == {
+        "latency": ("s", "higher", 3),
+        "throughput": ("images/s", "lower", 1),
+    }
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from perfledger_service.usecases.inputs import benchmark_histories
 from perfledger_service.usecases.inputs.benchmark_histories import read_benchmark_histories
 from perfledger_service.usecases.inputs.history_sources import read_histories
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
-from tests.runners.profiles.benchmark_histories import samples
+from tests.runners.profiles import history_samples as samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS
 
 TOKEN = "pl_0123abcd_" + "s" * 43

@@ -15,7 +15,7 @@ from perfledger_service.usecases.inputs.benchmark_histories import (
     is_column,
     read_benchmark_histories,
 )
-from tests.runners.profiles.benchmark_histories import samples
+from tests.runners.profiles import history_samples as samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS
 from tests.service.git_history import GitHistory
 

@@ -226,3 +226,10 @@ OTAVA_CSV = """time,commit,branch,metric1,metric2
 2026.01.02 3:00:00 +0100,aaa1,main,138455,
 2026.01.03 3:00:00 +0100,aaa2,main,143112,10.29
 """
+PLAIN_CSV = """commit,time,metric,value,unit
+aaa0,2026-01-01T02:00:00Z,latency,1.25,ms
+aaa0,2026-01-01T02:00:00Z,throughput,800,images/s
+aaa1,2026-01-02T02:00:00Z,latency,1.5,ms
+aaa1,2026-01-02T02:00:00Z,throughput,,images/s
+aaa2,2026-01-03T02:00:00Z,latency,1.26,ms
+"""

@@ -1,0 +1,137 @@
+"""Reads a CSV with a row for each value: commit, time, metric, value, unit."""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from perfledger.metrics import WorseDirection
+from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
+from perfledger_profiles.benchmark_histories.otava_csv import (
+    BRANCH_COLUMN,
+    COMMIT_COLUMNS,
+    TIME_COLUMNS,
+    number_in,
+    rows_of,
+    time_in,
+)
+from perfledger_profiles.benchmark_histories.result_units import base_unit
+from perfledger_profiles.benchmark_histories.results import BenchmarkResult, HistoryFileError
+
+METRIC, VALUE, UNIT, WORSE = "metric", "value", "unit", "worse"
+BENCHMARK_COLUMNS = ("benchmark", "workload")
+MACHINE = "machine"
+_DELIMITERS = (",", ";", "\t")
+
+
+def is_plain_csv(file: HistoryText) -> bool:
+    """Return whether this is a CSV with the columns metric and value, and a commit or a time."""
+    if file.documents:
+        return False
+    columns, _ = _columns(file.text)
+    has_point = bool(set(columns) & {*COMMIT_COLUMNS, *TIME_COLUMNS})
+    return METRIC in columns and VALUE in columns and has_point
+
+
+def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
+    """Yield the values in the order of the rows, in base units.
+
+    A commit may be named by several rows. Their order is that of the rows if all series of the file
+    agree on it, else unknown. The time is that of measuring.
+    """
+    columns, delimiter = _columns(file.text)
+    missing = [name for name in (METRIC, VALUE) if name not in columns]
+    if missing:
+        msg = f"{file.source} has no column {' and no column '.join(missing)}: name it so"
+        raise HistoryFileError(msg)
+    if file.text.count(delimiter) > MAX_HISTORY_VALUES:
+        msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: give a shorter time"
+        raise HistoryFileError(msg)
+    results: list[BenchmarkResult] = []
+    branches: set[str] = set()
+    for number, row in enumerate(rows_of(file, delimiter=delimiter), start=1):
+        where = f"{file.source}, row {number}"
+        if len(row) != len(columns):
+            msg = f"{where}: {len(row)} cells where the first line has {len(columns)}"
+            raise HistoryFileError(msg)
+        cells = {name: cell.strip() for name, cell in zip(columns, row, strict=True)}
+        branches.add(cells.get(BRANCH_COLUMN, ""))
+        if len(branches) > 1:
+            msg = f"{where}: there are several branches: keep the rows of one"
+            raise HistoryFileError(msg)
+        results.append(_result(cells, where))
+    places = _places(results)
+    if places is None:
+        yield from results
+        return
+    for result in results:
+        yield replace(result, place=places[result.commit])
+
+
+def _columns(text: str) -> tuple[Sequence[str], str]:
+    """Return the names of the columns in lower case, and what divides them; () if they repeat."""
+    line = text.lstrip().partition("\n")[0].rstrip("\r")
+    for delimiter in _DELIMITERS:
+        header = next(csv.reader([line], delimiter=delimiter), list[str]())
+        names = [name.strip().lower() for name in header]
+        if VALUE in names:
+            return (names if len(set(names)) == len(names) else ()), delimiter
+    return (), _DELIMITERS[0]
+
+
+def _result(cells: Mapping[str, str], where: str) -> BenchmarkResult:
+    metric = cells[METRIC]
+    benchmark = _first(cells, BENCHMARK_COLUMNS)
+    if not metric:
+        msg = f"{where} names no metric: write what its value is of"
+        raise HistoryFileError(msg)
+    unit = base_unit(cells.get(UNIT, ""))
+    time = _first(cells, TIME_COLUMNS)
+    return BenchmarkResult(
+        benchmark=benchmark or metric,
+        metric=metric if benchmark else "value",  # a series of one name
+        value=number_in(cells[VALUE], f"{where}, column {VALUE!r}") * unit.factor,
+        unit=unit.name,
+        worse=_worse(cells.get(WORSE, ""), where) or unit.worse,
+        machine=cells.get(MACHINE, ""),
+        commit=_first(cells, COMMIT_COLUMNS),
+        time=time_in(time, where) if time else math.nan,
+    )
+
+
+def _first(cells: Mapping[str, str], names: Iterable[str]) -> str:
+    return next((cells[name] for name in names if cells.get(name)), "")
+
+
+def _worse(text: str, where: str) -> WorseDirection | None:
+    if not text:
+        return None
+    try:
+        return WorseDirection(text.lower())
+    except ValueError as error:
+        msg = f"{where}: {text[:40]!r} is no direction: write higher or lower, or nothing"
+        raise HistoryFileError(msg) from error
+
+
+def _places(results: Sequence[BenchmarkResult]) -> Mapping[str, float] | None:
+    """Return the place of each commit, None where a row names none or series contradict each other.
+
+    A commit that was not named before is the newest one. It may only follow the one that was, in
+    the file or in its series: otherwise it may as well belong between two others.
+    """
+    places: dict[str, float] = {}
+    reached: dict[tuple[str, str, str, str], float] = {}
+    previous = -1.0
+    for result in results:
+        if not result.commit:
+            return None
+        newest = len(places) - 1.0
+        is_new = result.commit not in places
+        last = reached.get(result.key, previous)
+        if is_new and newest not in (previous, last):
+            return None
+        place = places.setdefault(result.commit, newest + 1)
+        if result.key in reached and place < last:
+            return None
+        reached[result.key] = previous = place
+    return places
