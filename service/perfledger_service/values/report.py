@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import IntEnum, StrEnum
 from functools import cached_property
 
@@ -98,6 +99,28 @@ class BottleneckAdvice:
     roof: Roofline | None = None
 
 
+class CheckCostSource(StrEnum):
+    """Whose price of a device-hour a check's own cost is by."""
+
+    SETTING = "device_price"
+    FLEET = "the declared fleet"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCost:
+    """What a check itself cost: the device-seconds that it held, and their price in USD.
+
+    The price is None where it is unknown, and otherwise between that of the cheapest and of the
+    dearest option that may be meant.
+    """
+
+    device_s: float
+    low_usd: Decimal | None = None
+    high_usd: Decimal | None = None
+    source: CheckCostSource = CheckCostSource.UNKNOWN
+
+
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
 class Report:
     """One check, judged, explained and priced; `headline` is the verdict in one line."""
@@ -144,6 +167,7 @@ class Report:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
+    check_cost: CheckCost | None = None  # of that time
     kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
     acceptances: tuple[Acceptance, ...] = ()  # of what regressed, where they count
     variants: tuple[VariantRanking, ...] = ()  # of workloads that have some

@@ -83,9 +83,9 @@ def _pieces(
     name: str = "the series",
 ) -> list[Observations]:
     """Return what was observed in each epoch of a series, without those that were not measured."""
-    whole = observe(values, errors=errors, times=times, name=name)  # raises for the whole series
+    observed = observe(values, errors=errors, times=times, name=name)  # raises for all of it
     if not epochs:
-        return [whole]
+        return [observed]
     bounds = [0, *epochs, len(values)]
     if any(later <= earlier for earlier, later in pairwise(bounds)):
         msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"

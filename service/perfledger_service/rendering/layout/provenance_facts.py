@@ -90,7 +90,25 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         *_of_kernels(report),
         stop,
         *_leaning(report),
+        *_check_cost(report),
     )
+
+
+def _check_cost(report: Report) -> tuple[str, ...]:
+    """Return what the check itself cost, if its bundle says how long it held its machine."""
+    cost = report.check_cost
+    if cost is None:
+        return ()
+    devices = number_format.quantity(report.machine.count, "device")
+    each_s = cost.device_s / max(1, report.machine.count)
+    beginning = f"The check held {devices} for {number_format.duration(each_s)}"
+    if cost.low_usd is None or cost.high_usd is None:
+        settle = "set `device_price`, or declare a fleet with an option for this accelerator"
+        return (f"{beginning}; what that cost is unknown: {settle}.",)
+    amount = number_format.usd(cost.high_usd)
+    if cost.low_usd != cost.high_usd:
+        amount = f"{number_format.usd_interval(cost.low_usd, cost.high_usd)}{number_format.NBSP}USD"
+    return (f"{beginning}: {amount}, by the price of {cost.source}.",)
 
 
 def _of_kernels(report: Report) -> tuple[str, ...]:

@@ -3,10 +3,9 @@
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import islice
 from threading import Lock
 
@@ -16,8 +15,6 @@ from sqlmodel import Session
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_cost_models.prices.price_sheet import PriceMissingError
-from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.store.gate_checks import (
     GateUpload,
@@ -27,15 +24,13 @@ from perfledger_service.store.gate_checks import (
     undecided_checks,
 )
 from perfledger_service.store.uploads import StoredUpload
-from perfledger_service.usecases.inputs.price_books import current_sheet
+from perfledger_service.usecases.cost.check_cost import usd_per_device_hour
 from perfledger_service.usecases.inputs.stored_bundles import read_fields
 from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report
 
 MAX_PROJECTS = 100  # whose gates are kept
 MOST_CONCLUSIONS = 10  # of a gate's newest checks
-MAX_PRICE = 200  # characters of a setting
-MAX_USD_PER_HOUR = Decimal(1_000_000)  # of a device: beyond it a price is a slip
 
 
 class StoredGateSettings(msgspec.Struct):
@@ -92,23 +87,11 @@ def priced_gates(gates: Sequence[GateView], *, today: date) -> tuple[GateView, .
 
 def _usd(gate: GateView, *, today: date) -> Decimal | None:
     """Return the cost of the time that a gate's checks held all devices of their machine."""
-    per_hour = _usd_per_device_hour(gate.device_price, today=today)
+    per_hour = usd_per_device_hour(gate.device_price, today=today)
     _, _, devices = gate.device_class.rpartition(":")
     if per_hour is None or gate.held_s is None or not devices.isdecimal():
         return None
     return per_hour * int(devices) * Decimal(gate.held_s) / Decimal(SECONDS_PER_HOUR)
-
-
-def _usd_per_device_hour(device_price: str, *, today: date) -> Decimal | None:
-    """Return the price that a setting names: USD, or a purchase option; None for neither."""
-    if not device_price or len(device_price) > MAX_PRICE:
-        return None
-    with suppress(InvalidOperation):
-        usd = Decimal(device_price)
-        return usd if usd.is_finite() and 0 < usd <= MAX_USD_PER_HOUR else None
-    with suppress(PriceMissingError):
-        return rate_of(current_sheet(today=today), device_price, today=today).usd_per_device_hour
-    return None
 
 
 def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:

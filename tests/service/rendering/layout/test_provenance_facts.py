@@ -1,11 +1,16 @@
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.layout import provenance_facts
+from perfledger_service.values.report import CheckCost, CheckCostSource
+
+SETTING, FLEET = CheckCostSource.SETTING, CheckCostSource.FLEET
 
 
 def test_uncommitted_changes_are_said_and_repeated_from_the_working_folder(reports):
@@ -195,3 +200,41 @@ def test_there_is_no_common_margin_where_workloads_have_their_own(reports):
         )
         == ""
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"low_usd": Decimal("1.5"), "high_usd": Decimal("1.5"), "source": SETTING},
+            "The check held 1 device for 20 min: 1.50 USD, by the price of device_price.",
+        ),
+        (
+            {"low_usd": Decimal(1), "high_usd": Decimal("2.25"), "source": FLEET},
+            (
+                "The check held 1 device for 20 min: 1.00 to 2.25 USD, by the price of the "
+                "declared fleet."
+            ),
+        ),
+        (
+            {},
+            (
+                "The check held 1 device for 20 min; what that cost is unknown: set "
+                "`device_price`, or declare a fleet with an option for this accelerator."
+            ),
+        ),
+    ],
+)
+def test_a_check_says_what_it_cost_itself(reports, values, words):
+    report = replace(reports["regressed"], check_cost=CheckCost(device_s=1200.0, **values))
+
+    sentences = provenance_facts.decision_sentences(report)
+
+    assert sentences[-1].replace("\u00a0", " ") == words
+    assert sentences[-1] in comment(report)
+
+
+def test_a_check_that_does_not_say_how_long_it_took_says_nothing_of_its_cost(reports):
+    sentences = provenance_facts.decision_sentences(reports["regressed"])
+
+    assert not any("The check held" in one for one in sentences)

@@ -1,0 +1,73 @@
+"""Prices the time that a check held its machine."""
+
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from perfledger.bundle import Bundle
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_service.usecases.cost.change import device_model
+from perfledger_service.usecases.inputs.price_books import current_sheet
+from perfledger_service.values.report import CheckCost, CheckCostSource
+
+MAX_PRICE = 200  # characters of a setting
+MAX_USD_PER_HOUR = Decimal(1_000_000)  # of a device: beyond it a price is a slip
+MOST_OPTIONS = 100  # of a fleet that are looked up
+
+
+def check_cost(bundle: Bundle, *, today: date) -> CheckCost | None:
+    """Return what the devices of a check's machine cost while it held them, None if it says not.
+
+    The price of a device-hour is the setting `device_price`; without one, that of the declared
+    fleet's purchase options for this accelerator, the cheapest and the dearest. It is unknown
+    without any of these.
+    """
+    if bundle.held_s is None:
+        return None
+    device_s = bundle.held_s * bundle.machine.count
+    hours = Decimal(device_s) / Decimal(SECONDS_PER_HOUR)
+    declared_usd = usd_per_device_hour(str(bundle.settings.get("device_price", "")), today=today)
+    if declared_usd is not None:
+        usd = declared_usd * hours
+        return CheckCost(
+            device_s=device_s, low_usd=usd, high_usd=usd, source=CheckCostSource.SETTING
+        )
+    rates = _fleet_rates(bundle, today=today)
+    if not rates:
+        return CheckCost(device_s=device_s)
+    return CheckCost(
+        device_s=device_s,
+        low_usd=min(one.usd_per_device_hour for one in rates) * hours,
+        high_usd=max(one.usd_per_device_hour for one in rates) * hours,
+        source=CheckCostSource.FLEET,
+    )
+
+
+def usd_per_device_hour(device_price: str, *, today: date) -> Decimal | None:
+    """Return the price that a setting names: USD, or a purchase option; None for neither."""
+    if not device_price or len(device_price) > MAX_PRICE:
+        return None
+    with suppress(InvalidOperation):
+        usd = Decimal(device_price)
+        return usd if usd.is_finite() and 0 < usd <= MAX_USD_PER_HOUR else None
+    with suppress(PriceMissingError):
+        return rate_of(current_sheet(today=today), device_price, today=today).usd_per_device_hour
+    return None
+
+
+def _fleet_rates(bundle: Bundle, *, today: date) -> tuple[HourlyRate, ...]:
+    """Return the rates of the declared fleet for the accelerator that was measured on."""
+    options = tuple(dict.fromkeys(one.where for one in bundle.pricing.fleet))[:MOST_OPTIONS]
+    accelerator = accelerator_of(device_model(bundle.machine), bundle.machine.memory_bytes)
+    if not options or accelerator is None:
+        return ()
+    sheet = current_sheet(today=today)
+    rates: list[HourlyRate] = []
+    for option in options:
+        with suppress(PriceMissingError):
+            rates.append(rate_of(sheet, option, today=today))
+    return tuple(one for one in rates if one.accelerator == accelerator)
