@@ -20,6 +20,7 @@ from perfledger_baselines.history.detection.description_length import (
     description_length,
     state_cost,
 )
+from perfledger_baselines.history.detection.first_level import FEWEST, first_level_shift
 from perfledger_baselines.history.detection.observations import Observations
 from perfledger_baselines.history.detection.time_cycles import CycleBasis, TimedCycle, is_likely
 from perfledger_baselines.history.detection.variance_changes import (
@@ -126,8 +127,9 @@ def remove_transients(row: SearchedRow, *, floor: float) -> StableRow:
         levels, errors = row.levels[None, is_kept], row.errors[None, is_kept]
         row = search_rows(levels, errors, floors=np.array([floor]))[0]
     excursions += _spikes(row, places, floor=floor)
+    first = first_level_shift(row, floor=floor)
     return StableRow(
-        row=row,
+        row=row if first is None else replace(row, shifts=(first, *row.shifts)),
         places=places,
         excursions=tuple(sorted(excursions, key=lambda excursion: excursion.first)),
     )
@@ -150,12 +152,15 @@ def _excursion(first: LevelShift, last: LevelShift, places: IntArray) -> Excursi
 
 
 def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Excursion]:
-    """Yield runs of spikes; not the last observations, which have not come back yet."""
+    """Yield runs of spikes; not the last observations, which have not come back yet.
+
+    The first ones had nowhere to come back to: only one or two of them are spikes.
+    """
     if not row.is_spike.any():
         return
     edges = np.flatnonzero(np.diff(row.is_spike, prepend=False, append=False))
     for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if stop == len(places):
+        if stop == len(places) or (first == 0 and stop >= FEWEST):
             continue
         middle = (first + stop - 1) / 2
         step = float(np.mean(row.levels[first:stop] - row.cleaned[first:stop])) - row.slope_offset(
