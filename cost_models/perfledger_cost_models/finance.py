@@ -1,20 +1,25 @@
-"""Computes present value, internal rate of return and payback of yearly payments.
+"""Computes present value, internal rate of return and payback of payments over years.
 
-Flows are yearly and the first one is now (year 0); an outgoing payment is negative. Money is float
-here: these are study figures, not invoices.
+Hours are billed by the month in arrears (AWS: "no upfront: charged monthly",
+https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-overview.html), and so are power, space
+and salaries: such payments are due at the end of each month. Payments made once are due now or at
+the end of a year. An outgoing payment is negative. A rate is an effective yearly one, whose month
+is (1 + r)^(1/12) - 1. Money is float here: these are study figures, not invoices.
 """
 
 import math
-from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass
 
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.units import MONTHS_PER_YEAR
 
 # Returns outside this range are of no use to compare investments.
 MIN_RETURN = -0.999
 MAX_RETURN = 100.0
+# Below this rate a year a payment of 1/n differs from the factors in the 11th digit only.
+MIN_RATE = 1e-12
 # The grid on which the present value is searched for a change of sign: steps of 0.2 to 5 % of
 # 1 + return.
 RETURNS = np.unique(
@@ -26,40 +31,80 @@ class FinanceError(ValueError):
     """An error for flows that have no such figure."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CashFlows:
+    """The payments of some years: those due once, and those that come month by month.
+
+    Raises FinanceError unless each year has both, as numbers.
+    """
+
+    once: tuple[float, ...]  # now and at the end of each year
+    monthly: tuple[float, ...]  # of each year, the sum of 12 equal payments at its months' ends
+
+    def __post_init__(self) -> None:
+        if len(self.once) != len(self.monthly) + 1 or not all(
+            math.isfinite(flow) for flow in (*self.once, *self.monthly)
+        ):
+            msg = (
+                f"{len(self.once)} payments once and {len(self.monthly)} years by the month: give "
+                "numbers, one for each year and one for now"
+            )
+            raise FinanceError(msg)
+
+    @property
+    def by_year(self) -> tuple[float, ...]:
+        """Return the payment now, and all that each year pays."""
+        later = (once + paid for once, paid in zip(self.once[1:], self.monthly, strict=True))
+        return (self.once[0], *later)
+
+
+def monthly_worth(rate_per_year: FloatArray) -> FloatArray:
+    """Return the worth, at a year's start, of a dollar paid in 12 parts at its months' ends.
+
+    (v + v^2 + ... + v^12) / 12 with v = (1 + r)^(-1/12), which is r / i12 / (1 + r) with the
+    nominal rate i12 = 12 ((1 + r)^(1/12) - 1) (Kellison, The Theory of Interest: annuities payable
+    more often than interest is convertible).
+    """
+    months = np.arange(1, MONTHS_PER_YEAR + 1) / MONTHS_PER_YEAR
+    rates = np.asarray(rate_per_year, dtype=float)
+    worth: FloatArray = np.mean((1 + rates[..., np.newaxis]) ** -months, axis=-1)
+    return worth
+
+
 def capital_recovery_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / (1 - (1 + r)^-n), the yearly payment that repays 1 plus interest; 1/n at r = 0."""
-    return sinking_fund_factor(rate_per_year, years) + rate_per_year
+    """Return i12 / (1 - (1 + r)^-n): a year's 12 payments that repay 1 plus interest; 1/n at 0.
+
+    i12 is the nominal rate of `monthly_worth`.
+    """
+    return sinking_fund_factor(rate_per_year, years) + _nominal_rate(rate_per_year)
 
 
 def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / ((1 + r)^n - 1), the yearly payment that grows to 1 in n years; 1 / n at r = 0."""
-    is_free = rate_per_year == 0
+    """Return i12 / ((1 + r)^n - 1): a year's 12 payments that grow to 1 in n years; 1/n at 0."""
+    is_free = np.abs(rate_per_year) < MIN_RATE
     safe_rate = np.where(is_free, 1.0, rate_per_year)
-    return np.where(is_free, 1 / years, safe_rate / np.expm1(years * np.log1p(safe_rate)))
+    factor = _nominal_rate(safe_rate) / np.expm1(years * np.log1p(safe_rate))
+    return np.where(is_free, 1 / years, factor)
 
 
-def present_value(flows: Sequence[float], *, rate_per_year: float) -> float:
-    """Return the sum of flow_t / (1 + r)^t, in today's money.
+def present_value(flows: CashFlows, *, rate_per_year: float) -> float:
+    """Return today's money of all payments: once_t / (1 + r)^t, and each month's at its end.
 
-    Raises FinanceError for no flows, a flow that is not finite, or a rate of -100 % or less.
+    Raises FinanceError for a rate of -100 % or less.
     """
-    _check(flows)
     if not (math.isfinite(rate_per_year) and rate_per_year > -1):
         msg = f"discount rate {rate_per_year} is not above -1: give a number such as 0.085"
         raise FinanceError(msg)
-    return math.fsum(flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows))
+    return math.fsum(_worths(flows, np.array([rate_per_year]))[0].tolist())
 
 
-def internal_rate_of_return(flows: Sequence[float]) -> float | None:
+def internal_rate_of_return(flows: CashFlows) -> float | None:
     """Return the rate a year at which the present value of the flows is zero.
 
     None where there is none between -99.9 % and 10,000 %, or several: flows that change sign more
-    than once can have several returns, and then none of them is meaningful. Raises FinanceError as
-    `present_value` does.
+    than once can have several returns, and then none of them is meaningful.
     """
-    _check(flows)
-    years = np.arange(len(flows))
-    values = (np.asarray(flows) / (1 + RETURNS[:, np.newaxis]) ** years).sum(axis=1)
+    values = _worths(flows, RETURNS).sum(axis=1)
     crossings = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
     exact = RETURNS[values == 0]
     if len(crossings) + len(exact) != 1:
@@ -70,24 +115,38 @@ def internal_rate_of_return(flows: Sequence[float]) -> float | None:
     return _bisect(flows, float(RETURNS[place]), float(RETURNS[place + 1]))
 
 
-def payback_years(flows: Sequence[float]) -> float | None:
+def payback_years(flows: CashFlows) -> float | None:
     """Return after how many years the flows have repaid themselves for good; None if never.
 
-    Money is spread evenly within a year, and not discounted. Raises FinanceError as
-    `present_value` does.
+    What comes by the month is spread evenly within its year. Nothing is discounted.
     """
-    present_value(flows, rate_per_year=0.0)
-    balance = list(accumulate(flows))
-    if balance[-1] < 0:
-        return None
-    negative_years = [year for year, amount in enumerate(balance) if amount < 0]
-    if not negative_years:
-        return 0.0
-    last = negative_years[-1]
-    return last + -balance[last] / flows[last + 1]
+    balance = flows.once[0]
+    repaid = 0.0 if balance >= 0 else None
+    for year, (once, paid) in enumerate(zip(flows.once[1:], flows.monthly, strict=True)):
+        for part, end in ((paid, None), (once, year + 1.0)):
+            after = balance + part
+            if after < 0:
+                repaid = None
+            elif balance < 0:
+                repaid = year - balance / part if end is None else end
+            balance = after
+    return repaid
 
 
-def _bisect(flows: Sequence[float], low: float, high: float) -> float:
+def _nominal_rate(rate_per_year: FloatArray) -> FloatArray:
+    """Return 12 times the rate of a month."""
+    return MONTHS_PER_YEAR * np.expm1(np.log1p(rate_per_year) / MONTHS_PER_YEAR)
+
+
+def _worths(flows: CashFlows, rates: FloatArray) -> FloatArray:
+    """Return today's money of each payment, a row for each rate."""
+    years = np.arange(len(flows.once))
+    discounts = (1 + rates[:, np.newaxis]) ** -years
+    monthly = discounts[:, :-1] * monthly_worth(rates)[:, np.newaxis] * np.asarray(flows.monthly)
+    return np.hstack([discounts * np.asarray(flows.once), monthly])
+
+
+def _bisect(flows: CashFlows, low: float, high: float) -> float:
     """Return the rate between two at which the present value changes its sign."""
     is_gain_first = present_value(flows, rate_per_year=low) > 0
     while low < (middle := (low + high) / 2) < high:
@@ -96,9 +155,3 @@ def _bisect(flows: Sequence[float], low: float, high: float) -> float:
         else:
             high = middle
     return low
-
-
-def _check(flows: Sequence[float]) -> None:
-    if not flows or not all(math.isfinite(flow) for flow in flows):
-        msg = f"not all of {len(flows)} flows are numbers: give one for each year, the first now"
-        raise FinanceError(msg)

@@ -1,7 +1,8 @@
 """Evaluates formula texts that Python and spreadsheets read alike.
 
 One text is written into the workbook, printed in the appendix and evaluated on 20,000 draws, so
-that the three cannot differ. It has only names, numbers, + - * /, parentheses, MAX and MIN of two.
+that the three cannot differ. It has only names, numbers, + - * /, parentheses, and MAX, MIN and
+POWER of two.
 """
 
 import ast
@@ -25,6 +26,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[FloatArray, FloatArray], Floa
 _FUNCTIONS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "MAX": np.maximum,
     "MIN": np.minimum,
+    "POWER": np.power,
 }
 
 
@@ -74,6 +76,6 @@ def _evaluate(node: ast.expr, values: Mapping[str, FloatArray]) -> FloatArray:
         case _:
             msg = (
                 f"a formula contains {ast.unparse(node)[:80]!r}: use known names, numbers, "
-                "+ - * /, MAX and MIN"
+                "+ - * /, MAX, MIN and POWER"
             )
             raise FormulaError(msg)

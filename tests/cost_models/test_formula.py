@@ -26,6 +26,13 @@ def test_a_formula_comes_to_what_python_says(formula, first, second):
     assert found[0] == pytest.approx(eval(formula, {"MAX": max, "MIN": min, **values}))
 
 
+@given(st.floats(0.01, 10), st.floats(-3, 3))
+def test_a_power_is_that_of_python(base, exponent):
+    values = {"aa_1": np.array([base]), "bb_2": np.array([exponent])}
+
+    assert value_of("POWER(aa_1, bb_2)", values)[0] == pytest.approx(base**exponent)
+
+
 def test_draws_are_computed_all_at_once():
     assert value_of("aa_1 / 2", {"aa_1": np.array([2.0, 4.0])}).tolist() == [1.0, 2.0]
 
@@ -38,6 +45,7 @@ def test_draws_are_computed_all_at_once():
         "aa_1.real",
         "aa_1 ** 2",
         "MAX(1, 2, 3)",
+        "POWER(1)",
         "MAX(1, 2, key=3)",
         "[1]",
         "'text'",

@@ -21,6 +21,7 @@ from perfledger_cost_models.procurement.cost_model import (
     hours_of,
 )
 from perfledger_cost_models.procurement.decision import draws_of, evaluate, evaluate_at_modes
+from perfledger_cost_models.procurement.option_formulas import end_worth
 from perfledger_cost_models.units import HOURS_PER_YEAR
 
 MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
@@ -198,7 +199,7 @@ def _long_usd(option: PurchaseOption, values: Mapping[str, FloatArray]) -> float
 def _short_usd(option: PurchaseOption, year: int, values: Mapping[str, FloatArray]) -> float:
     """Return the mean present value of one device for one year, paid before and within it."""
     upfront = float(option.upfront_share)
-    before = values[f"discount_{year - 1}"] if year > 1 else np.ones(1)
+    before = values[end_worth(year - 1)] if year > 1 else np.ones(1)
     yearly = values[option.rate] * HOURS_PER_YEAR
     within = values[f"discount_{year}"]
     return float(np.mean(yearly * (upfront * before + (1 - upfront) * within)))

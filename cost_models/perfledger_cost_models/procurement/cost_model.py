@@ -1,8 +1,9 @@
 """Holds the cost model of a purchase: inputs, formulas and options over three years.
 
 The model is text: named inputs, and formulas over them. Upfront payments and purchases are due at
-the start of a year, all other payments at its end. Existing supply carries the first hours for all
-options alike. Its cost is not part of the decision, because it is paid in any case.
+the start of a year, a resale at the end of the last one, all other payments at each month's end.
+Existing supply carries the first hours for all options alike. Its cost is not part of the decision,
+because it is paid in any case.
 """
 
 from dataclasses import dataclass
@@ -97,8 +98,21 @@ class PurchaseOption:
 
     @property
     def paid(self) -> tuple[str, ...]:
-        """Return the names of the payments at the start and at the end of each year."""
+        """Return the names of the payment at the start, and of all that each year pays."""
         return tuple(f"{self.key}_paid_{year}" for year in range(YEARS + 1))
+
+    @property
+    def paid_at_end(self) -> dict[int, str]:
+        """Return the names of the parts that are due once, at the end of a year: by that year.
+
+        A term of one year is renewed then, and owned servers are sold after the last year.
+        """
+        years: range = range(0)
+        if self.server is not None:
+            years = range(YEARS, YEARS + 1)
+        elif self.upfront_share and self.years == 1:
+            years = range(1, YEARS)
+        return {year: f"{self.key}_paid_at_end_{year}" for year in years}
 
     @property
     def npv(self) -> str:

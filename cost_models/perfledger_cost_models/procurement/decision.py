@@ -34,8 +34,9 @@ class OptionOutcome:
     """The costs of one option in USD; single figures are at the most likely inputs."""
 
     option: PurchaseOption
-    paid: tuple[Decimal, ...]  # at the start and at the end of each year
-    cumulated: tuple[Band, ...]  # payments up to the same times
+    paid: tuple[Decimal, ...]  # at the start and in each year
+    once: tuple[Decimal, ...]  # of these, at the start and at the end of each year
+    cumulated: tuple[Band, ...]  # payments until the start and until the end of each year
     npv: Decimal  # of all payments
     npv_band: Band
     npv_mean: Decimal
@@ -153,6 +154,7 @@ def _outcome(
     return OptionOutcome(
         option=option,
         paid=tuple(to_decimal(likely[name][0]) for name in option.paid),
+        once=tuple(_once(option, likely, year) for year in range(len(option.paid))),
         cumulated=tuple(_band(each) for each in np.cumsum(paid, axis=0)),
         npv=to_decimal(likely[option.npv][0]),
         npv_band=_band(npv),
@@ -162,6 +164,11 @@ def _outcome(
         chance_best=chance,
         chance_cheaper=float((npv < status_quo).mean()),
     )
+
+
+def _once(option: PurchaseOption, likely: Mapping[str, FloatArray], year: int) -> Decimal:
+    name = option.paid_at_end.get(year) if year else option.paid[0]
+    return Decimal(0) if name is None else to_decimal(likely[name][0])
 
 
 def _swings(model: CostModel, option: PurchaseOption) -> tuple[SavingSwing, ...]:

@@ -31,6 +31,11 @@ from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, USD
 NEED_WORTH = "need_worth"
 
 
+def end_worth(year: int) -> str:
+    """Return the name of the present value of a dollar at the end of a year."""
+    return f"end_worth_{year}"
+
+
 def cost_model(
     accelerator: str,
     options: Sequence[PurchaseOption],
@@ -75,12 +80,29 @@ def _common_lines(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
     for year in PLAN_YEARS:
         need = f"MAX(0, hours_{year} - supply_{year} * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION})"
         yield _line(f"need_{year}", f"hours beyond the supply in year {year}", "h", need)
-    for year in PLAN_YEARS:
-        before = "1" if year == 1 else f"discount_{year - 1}"
-        label = f"present value of a dollar at the end of year {year}"
-        yield _line(f"discount_{year}", label, "USD/USD", f"{before} / (1 + {WACC})")
+    yield from _discount_lines()
     worth = _sum(f"need_{year} * discount_{year}" for year in PLAN_YEARS)
     yield _line(NEED_WORTH, "hours beyond the supply, discounted like money", "h", worth)
+
+
+def _discount_lines() -> Iterator[FormulaLine]:
+    """Yield the worth today of a dollar at each year's end and of one paid month by month.
+
+    The second is `finance.monthly_worth` as a text; the sum of powers has a value at any rate.
+    """
+    month, monthly = "a_month_away", "paid_by_the_month"
+    per_year = str(MONTHS_PER_YEAR)
+    formula = f"1 / POWER(1 + {WACC}, 1 / {per_year})"
+    yield _line(month, "present value of a dollar at the end of a month", "USD/USD", formula)
+    months = _sum(f"POWER({month}, {number})" for number in range(1, MONTHS_PER_YEAR + 1))
+    label = "value at a year's start of a dollar paid in it, at the ends of its months"
+    yield _line(monthly, label, "USD/USD", f"({months}) / {per_year}")
+    for year in PLAN_YEARS:
+        before = "1" if year == 1 else end_worth(year - 1)
+        label = f"present value of a dollar at the end of year {year}"
+        yield _line(end_worth(year), label, "USD/USD", f"{before} / (1 + {WACC})")
+        label = f"present value of a dollar paid in year {year}, at the ends of its months"
+        yield _line(f"discount_{year}", label, "USD/USD", f"{before} * {monthly}")
 
 
 def _lines(
@@ -106,9 +128,17 @@ def _lines(
             yield from _owned_lines(option, keep, hours_of(option.key) if is_elsewhere else "1")
         case _ as unreachable:
             assert_never(unreachable)
-    worth = _sum(f"{option.paid[year]} * discount_{year}" for year in PLAN_YEARS)
+    worth = _sum(_worth_of_year(option, year) for year in PLAN_YEARS)
     label = f"{option.name}: present value of all payments"
     yield _line(option.npv, label, USD, f"{option.paid[0]} + {worth}")
+
+
+def _worth_of_year(option: PurchaseOption, year: int) -> str:
+    """Return the present value of what a year pays: by the month, and once at its end."""
+    at_end = option.paid_at_end.get(year)
+    if at_end is None:
+        return f"{option.paid[year]} * discount_{year}"
+    return f"{_by_month(option, year)} * discount_{year} + {at_end} * {end_worth(year)}"
 
 
 def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
@@ -135,9 +165,10 @@ def _commitment_lines(
         parts = [_beyond(key, year, keep)]
         if upfront != 1:
             parts.append(f"{key}_term * {1 - upfront}")
-        if upfront and option.years == 1 and year < YEARS:
-            parts.append(f"{key}_term * {upfront}")
-        yield _paid(option, year, " + ".join(parts))
+        if at_end := option.paid_at_end.get(year):
+            label = f"{option.name}: renewal at the end of year {year}"
+            yield _line(at_end, label, USD, f"{key}_term * {upfront}")
+        yield from _paid_in_year(option, year, " + ".join(parts))
 
 
 def _owned_lines(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator[FormulaLine]:
@@ -167,10 +198,12 @@ def _owned_lines(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> It
         )
     label = f"{option.name}: resale value of the servers after {YEARS} years"
     yield _line(f"{key}_resale", label, USD, f"{nodes} * {price} * {RESIDUAL}")
+    label = f"{option.name}: resale at the end of year {YEARS}"
+    yield _line(option.paid_at_end[YEARS], label, USD, f"0 - {key}_resale")
     yield _paid(option, 0, f"{key}_capex")
     for year in PLAN_YEARS:
         yearly = f"{key}_running + {key}_energy_{year} + {_beyond(key, year, keep)}"
-        yield _paid(option, year, f"{yearly} - {key}_resale" if year == YEARS else yearly)
+        yield from _paid_in_year(option, year, yearly)
 
 
 def _energy(
@@ -193,8 +226,23 @@ def _beyond(key: str, year: int, keep: PurchaseOption) -> str:
     return f"MAX(0, need_{year} - {key}_carried) * {keep.rate}"
 
 
+def _by_month(option: PurchaseOption, year: int) -> str:
+    return f"{option.key}_by_the_month_{year}"
+
+
+def _paid_in_year(option: PurchaseOption, year: int, monthly: str) -> Iterator[FormulaLine]:
+    """Yield what a year pays by the month, and with what it pays at its end."""
+    at_end = option.paid_at_end.get(year)
+    if at_end is None:
+        yield _paid(option, year, monthly)
+        return
+    name = _by_month(option, year)
+    yield _line(name, f"{option.name}: paid by the month in year {year}", USD, monthly)
+    yield _paid(option, year, f"{name} + {at_end}")
+
+
 def _paid(option: PurchaseOption, year: int, formula: str) -> FormulaLine:
-    when = "at the start" if year == 0 else f"at the end of year {year}"
+    when = "at the start" if year == 0 else f"in year {year}"
     return _line(option.paid[year], f"{option.name}: paid {when}", USD, formula)
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
-from perfledger_cost_models.finance import internal_rate_of_return, payback_years
+from perfledger_cost_models.finance import CashFlows, internal_rate_of_return, payback_years
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
 from perfledger_cost_models.procurement.cost_model import (
@@ -72,7 +72,7 @@ def _facts(
 ) -> OptionFacts:
     option = outcome.option
     is_change = option != status_quo.option
-    flows = [float(before - now) for before, now in zip(status_quo.paid, outcome.paid, strict=True)]
+    flows = _saved(outcome, status_quo)
     return OptionFacts(
         outcome=outcome,
         break_even=_break_even(decided, option),
@@ -81,9 +81,21 @@ def _facts(
         resale=_resale(decided, option),
         carbon=_carbon(decided, option, likely),
         return_per_year=internal_rate_of_return(flows) if is_change else None,
-        payback_years=payback_years(flows) if is_change and flows[0] < 0 else None,
+        payback_years=payback_years(flows) if is_change and flows.once[0] < 0 else None,
         expires=expiry(decided.input(option.rate)),
         curve=tuple((use, _hour_at(decided, option, use)) for use in USES),
+    )
+
+
+def _saved(outcome: OptionOutcome, status_quo: OptionOutcome) -> CashFlows:
+    """Return what an option pays less than today's, at the most likely inputs."""
+    pairs = tuple(zip(status_quo.paid, status_quo.once, outcome.paid, outcome.once, strict=True))
+    return CashFlows(
+        once=tuple(float(once - ours) for _, once, _, ours in pairs),
+        monthly=tuple(
+            float((paid - once) - (our_paid - our_once))
+            for paid, once, our_paid, our_once in pairs[1:]
+        ),
     )
 
 

@@ -1,6 +1,5 @@
 """Computes the net present value of owning a server in place of renting the same hours."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -9,7 +8,9 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.finance import (
+    CashFlows,
     internal_rate_of_return,
+    monthly_worth,
     payback_years,
     present_value,
 )
@@ -44,6 +45,7 @@ class Investment:
 
     years: int
     flows_usd: tuple[float, ...]  # at all modes: the purchase, then what each year saves
+    resale_usd: float  # of the last flow, due at its end; the rest of a year comes by the month
     npv_p5_usd: float
     npv_usd: float  # at all modes, the flows' present value at the cost of capital
     npv_p50_usd: float
@@ -66,10 +68,10 @@ def npv_of_owning(
 ) -> Investment:
     """Return the value of owning against renting the same useful hours.
 
-    Year 0: -price·(1 + network + storage)·(1 + spares). Each year: rent·useful hours less the
-    running cost of owning; in the last year also residual·price. NPV = sum of flow_t / (1 +
-    wacc)^t. The purchase is paid in year 0, so there is no annuity and no depreciation. Raises
-    PriceMissingError.
+    Now: -price·(1 + network + storage)·(1 + spares). Each year, at its months' ends: rent·useful
+    hours less the running cost of owning; after the last one: residual·price. NPV = the flows'
+    present value at the cost of capital. The purchase is paid now, so there is no annuity and no
+    depreciation. Raises PriceMissingError.
     """
     hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
     residual = sheet.find(RESIDUALS[years])
@@ -78,21 +80,25 @@ def npv_of_owning(
         float(residual.low), float(residual.mode), float(residual.high), name=residual.name
     )
 
-    def flows(figures: dict[str, FloatArray], rent: FloatArray) -> tuple[FloatArray, ...]:
+    def flows(
+        figures: dict[str, FloatArray], rent: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the purchase price, what a year saves, and what the resale brings."""
         figure = figures_of(sheet, figures)
         cost = yearly_cost(server, figure, utilization=use, terms=terms)
         saved = rent * hours - cost.running_usd
-        last = saved + figure(residual.name) * figure(server.price)
-        return (-capex_usd(server, figure), *[saved] * (years - 1), last)
+        return capex_usd(server, figure), saved, figure(residual.name) * figure(server.price)
 
-    likely = tuple(float(flow[0]) for flow in flows({}, np.array([rent_mode_usd])))
+    price, saved, resale = (float(each[0]) for each in flows({}, np.array([rent_mode_usd])))
+    likely = CashFlows(once=(-price, *[0.0] * (years - 1), resale), monthly=tuple([saved] * years))
     wacc = float(sheet.find(WACC).mode)
     payback = payback_years(likely)
-    worth = _present_values(flows(draws, rent_usd_per_useful_hour), draws[WACC])
+    worth = _present_values(flows(draws, rent_usd_per_useful_hour), draws[WACC], years=years)
     p5, p50, p95 = np.quantile(worth, QUANTILES).tolist()
     return Investment(
         years=int(years),
-        flows_usd=likely,
+        flows_usd=likely.by_year,
+        resale_usd=resale,
         npv_p5_usd=p5,
         npv_usd=present_value(likely, rate_per_year=wacc),
         npv_p50_usd=p50,
@@ -104,8 +110,12 @@ def npv_of_owning(
     )
 
 
-def _present_values(flows: Sequence[FloatArray], rate: FloatArray) -> FloatArray:
-    total: FloatArray = np.zeros(1)
-    for year, flow in enumerate(flows):
-        total = total + flow / (1 + rate) ** year
-    return total
+def _present_values(
+    flows: tuple[FloatArray, FloatArray, FloatArray], rate: FloatArray, *, years: int
+) -> FloatArray:
+    """Return `finance.present_value` of each draw's purchase, yearly savings and resale."""
+    price, saved, resale = flows
+    discounts: FloatArray = np.zeros(1)
+    for year in range(years):
+        discounts = discounts + (1 + rate) ** -year
+    return saved * monthly_worth(rate) * discounts + resale / (1 + rate) ** years - price

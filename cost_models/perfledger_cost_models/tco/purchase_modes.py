@@ -60,8 +60,9 @@ class PurchaseTerms:
         """Return the cost of an hour of useful work when `use` of the hours paid for are useful.
 
         `wacc` is the yearly cost of capital for upfront payments: an upfront U over n years costs U
-        crf(wacc, n) / 8760 an hour. Hours paid by use cost the same at any use. Raises
-        PurchaseError for a use that is not above 0 and up to 1.
+        crf(wacc, n) / 8760 an hour, as if it were billed by the month like the others. Hours paid
+        by use cost the same at any use. Raises PurchaseError for a use that is not above 0 and up
+        to 1.
         """
         if not 0 < use <= 1:
             msg = f"use {use} is not a share of useful hours above 0 and up to 1"

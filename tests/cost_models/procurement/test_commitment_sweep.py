@@ -58,19 +58,21 @@ def test_a_ladder_costs_its_terms_and_the_hours_beyond_them(model):
     ladder = commitment_ladder(model)
     values = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
     wacc, share = values[WACC], values[COMMITMENT_UTILIZATION]
-    discounts = [np.ones(1), *(1 / (1 + wacc) ** year for year in (1, 2, 3))]
+    starts = [1 / (1 + wacc) ** year for year in (0, 1, 2)]
+    months = np.mean([(1 + wacc) ** (-month / 12) for month in range(1, 13)], axis=0)
+    by_month = [start * months for start in starts]
     usd = 0.0
     terms = ((ladder.long, [ladder.long_devices] * 3), (ladder.short, ladder.short_devices))
     for term, sizes in terms:
         up = float(term.upfront_share)
         for year, devices in enumerate(sizes, start=1):
-            paid_on = 0 if term is ladder.long else year - 1
+            paid_on = starts[0 if term is ladder.long else year - 1]
             yearly = devices * 8760 * values[term.rate]
-            usd += float(np.mean(yearly * (up * discounts[paid_on] + (1 - up) * discounts[year])))
+            usd += float(np.mean(yearly * (up * paid_on + (1 - up) * by_month[year - 1])))
     for year in (1, 2, 3):
         total = ladder.long_devices + ladder.short_devices[year - 1]
         beyond = np.maximum(0, values[f"need_{year}"] - total * 8760 * share)
-        usd += float(np.mean(beyond * values[model.keep.rate] * discounts[year]))
+        usd += float(np.mean(beyond * values[model.keep.rate] * by_month[year - 1]))
 
     assert float(ladder.npv_mean) == pytest.approx(usd, rel=1e-9)
 
@@ -81,7 +83,7 @@ def test_no_other_ladder_of_these_sizes_is_cheaper(model):
 
     def usd(base, sizes):
         total = 0.0
-        discounts = [np.ones(1), *(values[f"discount_{year}"] for year in (1, 2, 3))]
+        starts = [np.ones(1), *(values[f"end_worth_{year}"] for year in (1, 2))]
         up_long, up_short = (float(each.upfront_share) for each in (ladder.long, ladder.short))
         for year, size in enumerate(sizes, start=1):
             long_year = base * 8760 * values[ladder.long.rate]
@@ -90,10 +92,11 @@ def test_no_other_ladder_of_these_sizes_is_cheaper(model):
                 0,
                 values[f"need_{year}"] - (base + size) * 8760 * values[COMMITMENT_UTILIZATION],
             )
+            by_month = values[f"discount_{year}"]
             total += np.mean(
-                long_year * (up_long + (1 - up_long) * discounts[year])
-                + short_year * (up_short * discounts[year - 1] + (1 - up_short) * discounts[year])
-                + beyond * values[model.keep.rate] * discounts[year]
+                long_year * (up_long + (1 - up_long) * by_month)
+                + short_year * (up_short * starts[year - 1] + (1 - up_short) * by_month)
+                + beyond * values[model.keep.rate] * by_month
             )
         return total
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from perfledger_cost_models.finance import monthly_worth
 from perfledger_cost_models.procurement.cost_model import (
     PurchaseMode,
 )
@@ -32,9 +33,48 @@ def way_of(model, kind, name=""):
 
 
 def test_hours_bought_one_by_one_cost_their_rate_discounted(model, likely):
-    expected = sum(300_000 * 1.1**year * 6.88 / 1.085 ** (year + 1) for year in range(3))
+    expected = sum(
+        300_000 * 1.1 ** (month // 12) / 12 * 6.88 / 1.085 ** ((month + 1) / 12)
+        for month in range(36)
+    )
 
     assert likely[model.keep.npv] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("wacc", [0.0, 0.02, 0.085, 0.3])
+def test_the_worth_of_a_dollar_is_that_of_the_finance_formulas(model, wacc):
+    modes = {each.name: np.array([float(each.mode)]) for each in model.inputs}
+    values = evaluate(model, modes | {"wacc": np.array([wacc])})
+
+    monthly = monthly_worth(np.array([wacc]))[0]
+    for year in (1, 2, 3):
+        assert values[f"end_worth_{year}"][0] == pytest.approx((1 + wacc) ** -year, rel=1e-12)
+        by_month = monthly * (1 + wacc) ** (1 - year)
+        assert values[f"discount_{year}"][0] == pytest.approx(by_month, rel=1e-12)
+
+
+def test_every_option_is_worth_its_ledger_of_payments(model, likely):
+    """A ledger of 36 months and what is paid once, summed payment by payment."""
+    for option in model.options:
+        key = option.key
+        ledger = [(0, likely[option.paid[0]])]
+        for year in (1, 2, 3):
+            at_end = likely[option.paid_at_end[year]] if year in option.paid_at_end else 0.0
+            ledger.append((12 * year, at_end))
+            part = (likely[option.paid[year]] - at_end) / 12
+            ledger += [(12 * (year - 1) + month, part) for month in range(1, 13)]
+        npv = sum(usd / 1.085 ** (month / 12) for month, usd in ledger)
+        assert likely[option.npv] == pytest.approx(npv, rel=1e-9), key
+
+
+def test_what_is_due_once_is_a_renewal_or_a_resale(model, likely):
+    one = way_of(model, PurchaseMode.COMMITMENT, "one year upfront")
+    owned = way_of(model, PurchaseMode.OWNED)
+    monthly = way_of(model, PurchaseMode.COMMITMENT)
+
+    assert [likely[one.paid_at_end[year]] for year in (1, 2)] == [likely[one.paid[0]]] * 2
+    assert likely[owned.paid_at_end[3]] == -likely[f"{owned.key}_resale"]
+    assert (3 in one.paid_at_end, monthly.paid_at_end) == (False, {})
 
 
 def test_a_commitment_pays_all_hours_of_its_term_and_the_rest_on_demand(model, likely):

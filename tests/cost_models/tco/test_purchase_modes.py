@@ -44,10 +44,10 @@ def test_a_commitment_at_half_use_costs_twice_its_rate():
 
 
 def test_money_paid_up_front_costs_its_interest():
-    """3 years of 20.695 / 8 USD up front at 8.5 %: crf = 0.391539."""
+    """3 years of 20.695 / 8 USD up front at 8.5 %: 36 payments of 1 are worth 31.82469."""
     found = THREE_YEARS.committed_usd_per_hour(wacc=0.085)
 
-    assert float(found) == pytest.approx(20.695 / 8 * 3 * 0.3915393, rel=1e-6)
+    assert float(found) == pytest.approx(20.695 / 8 * 3 * 12 / 31.82469, rel=1e-6)
 
 
 def test_a_plan_without_money_up_front_has_no_interest():
@@ -65,7 +65,9 @@ def test_half_up_front_has_the_interest_on_half():
         upfront_share=Decimal("0.5"),
     )
 
-    assert float(half.committed_usd_per_hour(wacc=0.1)) == pytest.approx(5 * 1.1 + 5)
+    month = 1.1 ** (1 / 12) - 1
+    annuity = (1 - 1 / 1.1) / month / 12  # worth of a dollar paid in 12 parts
+    assert float(half.committed_usd_per_hour(wacc=0.1)) == pytest.approx(5 / annuity + 5)
 
 
 @given(uses, uses)

@@ -23,6 +23,7 @@ COST = OptionComparison(
 INVESTMENT = Investment(
     years=4,
     flows_usd=(-100.0, 50.0),
+    resale_usd=0.0,
     npv_p5_usd=-10.0,
     npv_usd=0.0,
     npv_p50_usd=0.0,

@@ -128,7 +128,7 @@ def cumulative_cash_chart(review: Review) -> Chart:
     factor, unit = _money(max(values))
     names = ("start", *(f"year {year}" for year in PLAN_YEARS))
     ticks = tuple(Tick(value=float(year), label=name) for year, name in enumerate(names))
-    title = "paid at the start and at the end of each year; shaded: 5 to 95 %"
+    title = "paid until the start and until the end of each year; shaded: 5 to 95 %"
     return Chart(
         x=Axis(low=0.0, high=float(YEARS), ticks=ticks, title=title, has_grid=False),
         y=linear_axis(

@@ -149,7 +149,7 @@ def with_unit(value: Decimal, unit: str) -> str:
 
 
 def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
-    """Return the payments of an option at the start and at the end of each year, in whole USD.
+    """Return the payments of an option at the start and in each year, in whole USD.
 
     They are forecasts: cents would suggest what nobody knows.
     """

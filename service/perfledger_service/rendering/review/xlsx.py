@@ -100,7 +100,7 @@ def _decision(book: Workbook, review: Review) -> None:
 
 
 def _options(book: Workbook, review: Review) -> None:
-    years = [f"end of year {year}" for year in PLAN_YEARS]
+    years = [f"year {year}" for year in PLAN_YEARS]
     titles = (
         "Option",
         "Where",
