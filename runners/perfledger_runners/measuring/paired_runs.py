@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
@@ -23,6 +24,7 @@ from perfledger_runners.measuring.measured_pair import (
 )
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import process_groups, singly
+from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
 # A workload hangs, and is not only cut off by the end of the budget, if its pair has lasted so many
 # times as long as the one before it, and so much longer: a busy machine makes pairs uneven.
@@ -92,17 +94,18 @@ def measure_pairs(
     journal: PairJournal | None = None,
     kernel_pairs: int = 0,
     clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
 ) -> PairedRuns:
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
-    `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
-    new children, per framework where the workloads run in forks of them, else per workload. A
-    workload that fails on one side, or of which `check_run` rejects a run, is not measured again
-    and does not affect the others. One that the rest of the budget will
-    hardly settle is given up. The rest of the budget, too short for a pair of each, goes to the
-    workloads that the rule learns most from. Of the budget `spent_s` are spent already; the harness
-    ends children that exceed it. Pairs that `journal` has are not measured again, and new ones are
-    saved there. The first `kernel_pairs` pairs have profiled windows of kernels.
+    `requests` name the two checkouts; their command and workloads are ignored. Each pair is two new
+    children, per framework where the workloads run in forks of them, else per workload. A workload
+    that fails on one side, or of which `check_run` rejects a run, is not measured again and does
+    not affect the others; one whose device throttled is, after a pause. One that the rest of the
+    budget will hardly settle is given up. The rest of the budget, too short for a pair of each,
+    goes to the workloads that the rule learns most from. Of the budget `spent_s` are spent already;
+    the harness ends children that exceed it. Pairs that `journal` has are not measured again, and
+    new ones are saved there. The first `kernel_pairs` pairs have profiled windows of kernels.
     """
     began = clock()
     check = _Check(
@@ -120,6 +123,7 @@ def measure_pairs(
         budget_s=budget_s,
         spent=lambda: spent_s + clock() - began,
         journal=journal,
+        wait=wait,
     )
     rule.start([spec.id for spec in workloads])
     check.run()
@@ -141,6 +145,7 @@ class _Check:
     budget_s: float
     spent: Callable[[], float]
     journal: PairJournal | None
+    wait: Callable[[float], None]  # while a throttled device cools
     waiting: frozenset[str] = frozenset()
     remaining: tuple[tuple[str, ...], ...] = ()  # of the round that has begun
     runs: list[Run] = field(default_factory=list[Run])
@@ -203,19 +208,14 @@ class _Check:
     ) -> None:
         """Measure and save one pair of workloads of one framework."""
         before_s = self.spent()
+        again = partial(self._pair_of_children, pair)
         try:
-            pair_of_children = self.measurement.measure(
-                workloads,
-                pair=pair,
-                first=self.order[pair],
-                process=self.processes,
-                unprofiled=self._unprofiled(),
-                in_forks=not self.alone.keys() >= set(workloads),
-            )
+            first_try = again(workloads, 0)
+            cool = measured_when_cool(first_try, again, self._cooling_time())
         except ForkObstacleError as error:
             self._separate(workloads, str(error), remaining)
             return
-        measured = self._without_cut(pair_of_children)
+        measured = self._without_cut(cool)
         spent_s = self.spent()
         saved = SavedPair(
             measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
@@ -223,6 +223,22 @@ class _Check:
         if self.journal is not None and measured.workloads:
             self.journal.append(saved)
         self._take(saved)
+
+    def _pair_of_children(
+        self, pair: int, workloads: tuple[str, ...], processes: int
+    ) -> MeasuredPair:
+        """Measure one pair; `processes` were started for it before."""
+        return self.measurement.measure(
+            workloads,
+            pair=pair,
+            first=self.order[pair],
+            process=self.processes + processes,
+            unprofiled=self._unprofiled(),
+            in_forks=not self.alone.keys() >= set(workloads),
+        )
+
+    def _cooling_time(self) -> CoolingTime:
+        return CoolingTime(seconds_left=self._seconds_left, wait=self.wait)
 
     def _separate(
         self, workloads: tuple[str, ...], reason: str, remaining: tuple[tuple[str, ...], ...]

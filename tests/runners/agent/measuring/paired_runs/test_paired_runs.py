@@ -10,6 +10,7 @@ from perfledger.records import Device, FailureReason, Framework, Side, WorkloadS
 from perfledger_runners.machine.nvml import GpuActivity, GpuState
 from perfledger_runners.machine.telemetry import TelemetrySample
 from perfledger_runners.measuring.paired_runs import measure_pairs, pair_order
+from perfledger_runners.measuring.throttled_pairs import OF_THROTTLED_TRIES
 
 FINE = """
 @perfledger.workload()
@@ -199,7 +200,7 @@ def test_frameworks_do_not_share_a_process(answering, sides):
 def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(
     harness, sides, fake_torch
 ):
-    hot = Hot()
+    hot, pauses = Hot(), []
     requests = {
         side: replace(request, device="auto")
         for side, request in sides(ON_GPU.format(name="a") + FINE.format(name="b")).items()
@@ -219,12 +220,18 @@ def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(
         max_pairs=1,
         budget_s=600,
         telemetry=hot,
+        wait=pauses.append,
     )
 
+    assert pauses == [5.0, 10.0, 20.0, 40.0]
     (failure,) = measured.failures
+    assert failure.detail.startswith("in each of 5 tries, with pauses: the GPU was throttled in ")
     assert (failure.workload, failure.why) == ("benchmarks.w:a", FailureReason.THROTTLED)
     slowed, base, head = measured.runs
-    assert (slowed.device, slowed.left_out) == (Device.CUDA, {"throttled": 1})
+    assert (slowed.device, slowed.left_out) == (
+        Device.CUDA,
+        {"throttled": 1, OF_THROTTLED_TRIES: 4 * len(slowed.samples["step_time_p50"])},
+    )
     assert slowed.samples["sm_active"] == (0.5,)
     assert [run.device for run in (base, head)] == [Device.CPU] * 2
     assert not any("throttled" in run.left_out for run in (base, head))
