@@ -1,13 +1,15 @@
 """Holds families of kernels with their tests, and the rule that says which of them changed."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
 from perfledger_baselines.estimation.kernel_families import PairedSeconds, sum_of
 from perfledger_baselines.judging.kernel_judgement import (
+    TOGETHER,
     KernelChange,
     KernelFigures,
     KernelFinding,
@@ -94,13 +96,14 @@ class JudgedWorkload:
 class KernelShift:
     """The changed families: work that was added, work that was saved, and work that moved.
 
-    `pool` is all that may have passed work on, as one; None if nothing may. `is_proven` is false
-    where `shifts` may have added work.
+    `outweighed` became slower by less than others gained. `pool` is all that may have passed work
+    on, as one; None if nothing may. `is_proven` is false where `shifts` may have added work.
     """
 
     alarms: tuple[JudgedFamily, ...] = ()
     gains: tuple[JudgedFamily, ...] = ()
     shifts: tuple[JudgedFamily, ...] = ()
+    outweighed: tuple[JudgedFamily, ...] = ()
     pool: JudgedFamily | None = None
     is_proven: bool = True
 
@@ -155,6 +158,10 @@ class KernelTestRule:
             is_same_way = family.result.mean * family.measured_result.mean > 0
             is_significant &= is_same_way and family.measured_result.p_value < self.level
         return is_significant and abs(change) >= self.rule.floor and share >= MIN_STEP_SHARE
+
+    def may_be_faster(self, family: JudgedFamily) -> bool:
+        """Return whether something became faster by its interval, if by no test of the check."""
+        return family.result.mean + family.result.half_width < 0
 
     def is_proven(self, family: JudgedFamily, *, among: int) -> bool:
         """Return whether something that changed did so as measured, one of so many findings.
@@ -240,7 +247,7 @@ class KernelTestRule:
         size = abs(relative_change(family.result.mean))
         return result.sd * math.log1p(size) / math.log1p(detectable)
 
-    def finding(self, family: JudgedFamily, *, is_moved: bool = False) -> KernelFinding:
+    def finding(self, family: JudgedFamily) -> KernelFinding:
         """Return what is known of a changed family."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
         return KernelFinding(
@@ -251,7 +258,6 @@ class KernelTestRule:
             relative_change=relative_change(family.result.mean) if min(base, head) > 0 else None,
             step_share=family.delta_seconds / self.step_seconds,
             adjusted_p=self.adjusted_p(family),
-            is_moved=is_moved,
             kernels=self._changed_kernels(family),
         )
 
@@ -266,15 +272,18 @@ class KernelTestRule:
 
     def _changed_kernels(self, family: JudgedFamily) -> tuple[str, ...]:
         """Return the names of the changed kernels of a family, the largest change first."""
+        if family.seconds.name == TOGETHER:
+            return tuple(each.name for each in _largest_change_first(family.kernels))
         if len(family.kernels) <= 1:
             return ()
         results = paired_kernel_tests(family.kernels, alpha=self.rule.alpha)
         changed = changed_members(results, level=self.level)
-        kernels = [
-            each for each, is_changed in zip(family.kernels, changed, strict=True) if is_changed
-        ]
-        kernels.sort(key=lambda each: -abs(each.head_seconds - each.base_seconds))
-        return tuple(each.name for each in kernels)
+        kernels = compress(family.kernels, changed)
+        return tuple(each.name for each in _largest_change_first(kernels))
+
+
+def _largest_change_first(kernels: Iterable[PairedSeconds]) -> list[PairedSeconds]:
+    return sorted(kernels, key=lambda each: -abs(each.head_seconds - each.base_seconds))
 
 
 def _change_of(base: float, head: float) -> KernelChange:

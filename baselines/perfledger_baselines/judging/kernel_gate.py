@@ -40,7 +40,11 @@ from perfledger_baselines.judging.judged_kernels import (
     KernelShift,
     KernelTestRule,
 )
-from perfledger_baselines.judging.kernel_judgement import KernelFinding, KernelJudgement
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelFinding,
+    KernelJudgement,
+)
+from perfledger_baselines.judging.kernel_shifts import divide_changes
 from perfledger_baselines.judging.kernel_wording import (
     UNPROVEN,
     kernel_reason,
@@ -58,7 +62,6 @@ from perfledger_baselines.significance.kernel_tests import (
 # Of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step. They
 # count where work moved.
 MIN_FAMILY_SHARE = 0.002
-TOGETHER = "kernels that were added, removed or replaced"
 
 
 def judge_kernels(
@@ -187,11 +190,18 @@ def _test_rule(
 def _judge(
     workload: JudgedWorkload, shared: KernelTestRule, step_detectable: float | None
 ) -> KernelJudgement:
-    shift = _shift(workload, shared)
+    shift = divide_changes(workload, shared)
     findings = (
         *_findings(shift.alarms, shared),
         *_findings(shift.gains, shared),
-        *(shared.finding(one, is_moved=True) for one in _largest_first(shift.shifts)),
+        *(
+            replace(shared.finding(one), is_outweighed=True)
+            for one in _largest_first(shift.outweighed)
+        ),
+        *(
+            replace(shared.finding(one), is_moved=True, is_proven=shift.is_proven)
+            for one in _largest_first(shift.shifts)
+        ),
     )
     outcome, decisive, doubt = _outcome(workload, shift, shared)
     detectable = [shared.detectable(one) for one in workload.tested]
@@ -207,10 +217,18 @@ def _judge(
         detectable=median(detectable) if detectable else None,
         step_detectable=step_detectable,
         common_change=workload.common_change,
+        moved_bounds=_moved_bounds(workload, shift),
         estimate=shared.estimate(decisive) if decisive is not None else None,
         adjusted_p=shared.adjusted_p(decisive) if decisive is not None else 1.0,
     )
     return replace(judgement, reason=kernel_reason(judgement, doubt=doubt))
+
+
+def _moved_bounds(workload: JudgedWorkload, shift: KernelShift) -> tuple[float, float] | None:
+    if shift.pool is None or not shift.shifts:
+        return None
+    low, high = shift.pool.bounds_seconds
+    return low / workload.step_seconds, high / workload.step_seconds
 
 
 def _findings(
@@ -237,78 +255,6 @@ def _proven(changed: Collection[JudgedFamily], shared: KernelTestRule) -> tuple[
 
 def _largest_first(families: Collection[JudgedFamily]) -> tuple[JudgedFamily, ...]:
     return tuple(sorted(families, key=lambda one: -abs(one.delta_seconds)))
-
-
-def _shift(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
-    """Divide the changed families into alarms, gains, and cost that only moved."""
-    changed = [one for one in workload.tested if shared.is_change(one)]
-    slower = tuple(one for one in changed if one.is_slower and not one.is_restructured)
-    traded = tuple(one for one in changed if one not in slower)
-    parts = (
-        *(one for one in workload.tested if one.is_restructured or one in traded),
-        *workload.restructured,
-    )
-    if not parts:
-        return KernelShift(alarms=slower)
-    net = shared.test_together(TOGETHER, parts)
-    if not shared.is_change(net):
-        givers = (*traded, *workload.restructured)
-        shift = _shift_without_net_change(shared, traded, givers, net)
-        return replace(shift, alarms=(*slower, *shift.alarms))
-    if net.is_slower:
-        added = tuple(one for one in traded if one.is_slower) or (net,)
-        gains = tuple(one for one in traded if not one.is_slower)
-        return KernelShift(alarms=(*slower, *added), gains=gains, pool=net)
-    return _shift_of_gains(shared, slower, traded, net)
-
-
-def _shift_of_gains(
-    shared: KernelTestRule,
-    slower: tuple[JudgedFamily, ...],
-    traded: tuple[JudgedFamily, ...],
-    net: JudgedFamily,
-) -> KernelShift:
-    """Divide where other kernels became faster or less: slower ones may have their work."""
-    gains = tuple(one for one in traded if not one.is_slower) or (net,)
-    shifts = tuple(one for one in traded if one.is_slower)
-    if not slower:
-        return KernelShift(gains=gains, shifts=shifts, pool=net)
-    total = shared.test_together(TOGETHER, (net, *slower))
-    if not shared.is_change(total):
-        return _shift_without_net_change(shared, (*slower, *traded), traded, total)
-    if total.is_slower:
-        return KernelShift(alarms=slower, gains=gains, shifts=shifts, pool=total)
-    return KernelShift(gains=gains, shifts=(*slower, *shifts), pool=total)
-
-
-def _shift_without_net_change(
-    shared: KernelTestRule,
-    changed: tuple[JudgedFamily, ...],
-    givers: tuple[JudgedFamily, ...],
-    pool: JudgedFamily,
-) -> KernelShift:
-    """Divide changed families that did not change together.
-
-    A slower one has work of the others where all together add less than it does, by their bounds.
-    Where that is not sure, it stands for itself if none of `givers` became faster or less, or if it
-    lost more than these gained; else nobody knows.
-    """
-    _, most_seconds = pool.bounds_seconds
-    unsure = tuple(
-        one for one in changed if one.is_slower and one.bounds_seconds[0] <= most_seconds
-    )
-    faster = tuple(one for one in givers if not one.is_slower)
-    total = shared.test_together(TOGETHER, (*unsure, *faster)) if unsure and faster else None
-    is_alarm = total is None or (total.is_slower and shared.is_change(total))
-    rest = tuple(one for one in changed if one not in unsure)
-    if not unsure or not is_alarm:
-        return KernelShift(shifts=changed, pool=pool, is_proven=not unsure)
-    return KernelShift(
-        alarms=unsure,
-        gains=tuple(one for one in rest if not one.is_slower),
-        shifts=tuple(one for one in rest if one.is_slower),
-        pool=pool,
-    )
 
 
 def _outcome(

@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 
+# The name of several families as one finding.
+TOGETHER = "kernels that were added, removed or replaced"
+
 
 class KernelChange(StrEnum):
     """How a family of kernels changed."""
@@ -23,8 +26,9 @@ class KernelFinding:
     slowed. `is_proven` is false where it did not change for sure as measured: the others may have
     changed the other way. Its pairs then have `spread`, and with `spread_needed` they would tell.
     `relative_change` is None where base took no time. `is_moved` says that other kernels changed by
-    as much the other way: cost moved, and none was added. `kernels` are those of several kernels
-    that changed.
+    as much the other way: cost moved. `is_outweighed` says that others gained more than it lost,
+    which may be its work or not. `kernels` are those of several kernels that changed, of TOGETHER
+    the families that added most, or saved most.
     """
 
     family: str
@@ -35,6 +39,7 @@ class KernelFinding:
     step_share: float  # of base's profiled step that it adds, negative where it saves
     adjusted_p: float
     is_moved: bool = False
+    is_outweighed: bool = False
     is_proven: bool = True
     spread: float | None = None
     spread_needed: float | None = None
@@ -42,9 +47,9 @@ class KernelFinding:
 
     @property
     def is_alarm(self) -> bool:
-        """Return whether it is work that became slower or was added for sure, and not moved."""
+        """Return whether it is work that became slower or was added for sure, and stands alone."""
         is_more = self.change in {KernelChange.SLOWER, KernelChange.NEW}
-        return is_more and self.is_proven and not self.is_moved
+        return is_more and self.is_proven and not (self.is_moved or self.is_outweighed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,5 +89,6 @@ class KernelJudgement:
     detectable: float | None = None
     step_detectable: float | None = None
     common_change: float | None = None
+    moved_bounds: tuple[float, float] | None = None
     estimate: EffectEstimate | None = None
     adjusted_p: float = 1.0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perfledger_baselines.judging.kernel_judgement import (
+    TOGETHER,
     KernelFinding,
     KernelJudgement,
 )
@@ -27,7 +28,7 @@ def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
         parts.append(f"{len(proven) - MAX_NAMED} more changed")
     parts += _unproven_sentences([finding for finding in changes if not finding.is_proven])
     if shifts:
-        parts.append(_shift_sentence(shifts, is_proven=not doubt))
+        parts.append(_shift_sentence(shifts, None if doubt else judgement.moved_bounds))
     if not (judgement.findings or doubt):
         parts.append(_quiet(judgement))
     if judgement.common_change is not None:
@@ -51,7 +52,7 @@ def uneven_reason(family: str, *, share: float) -> str:
 
 def _unproven_sentences(findings: Sequence[KernelFinding]) -> list[str]:
     """Return what may have changed, slower and faster ones apart, and what would tell."""
-    sentences = []
+    sentences: list[str] = []
     for how, other in (("slower", "faster"), ("faster", "slower")):
         of_kind = [each for each in findings if (each.step_share > 0) is (how == "slower")]
         if of_kind:
@@ -76,9 +77,12 @@ def _shares(findings: Sequence[KernelFinding]) -> str:
     return f"{named} of the step{rest}"
 
 
-def _shift_sentence(shifts: Sequence[KernelFinding], *, is_proven: bool) -> str:
-    proof = ", and none was added" if is_proven else ""
-    return f"cost moved between kernels{proof}: {_shares(shifts)}"
+def _shift_sentence(shifts: Sequence[KernelFinding], bounds: tuple[float, float] | None) -> str:
+    """Return which cost moved, with what all add together; it may have where that is not known."""
+    if bounds is None:
+        return f"cost may have moved between kernels: {_shares(shifts)}"
+    low, high = map(_signed, bounds)
+    return f"cost moved between kernels: {_shares(shifts)}, together {low} to {high}"
 
 
 def _common_sentence(change: float) -> str:
@@ -97,8 +101,6 @@ def _quiet(judgement: KernelJudgement) -> str:
 
 
 def _sentence(finding: KernelFinding, step_detectable: float | None) -> str:
-    change = finding.relative_change
-    how = f"is {finding.change}" if change is None else f"{_percent(abs(change))} {finding.change}"
     share = abs(finding.step_share)
     is_below = step_detectable is not None and share < step_detectable
     below = (
@@ -106,7 +108,25 @@ def _sentence(finding: KernelFinding, step_detectable: float | None) -> str:
         if is_below
         else ""
     )
-    return f"{finding.family} {how}: {_percent(share)} of the step{below}"
+    if finding.family == TOGETHER:
+        verb = "add" if finding.step_share > 0 else "save"
+        return f"{TOGETHER} {verb} {_percent(share)} of the step, {_names(finding)}{below}"
+    beside = ", beside a larger gain of others" if finding.is_outweighed else ""
+    return f"{finding.family} {_how(finding)}{beside}: {_percent(share)} of the step{below}"
+
+
+def _how(finding: KernelFinding) -> str:
+    change = finding.relative_change
+    if change is None:
+        return f"is {finding.change}"
+    return f"{_percent(abs(change))} {finding.change}"
+
+
+def _names(finding: KernelFinding) -> str:
+    """Return the largest of several families together."""
+    rest = len(finding.kernels) - MAX_NAMED
+    named = ", ".join(finding.kernels[:MAX_NAMED])
+    return f"most of it {named}" + (f" and {rest} more" if rest > 0 else "")
 
 
 def _percent(share: float) -> str:

@@ -197,7 +197,7 @@ def test_with_the_spread_that_is_needed_a_change_is_proven_four_times_in_five():
 def test_a_finding_says_how_the_time_of_a_family_changed(base, head, change):
     times = PairedSeconds(name="k", base=np.full(12, base), head=np.full(12, head))
 
-    finding = RULE.finding(replace(family_of(), seconds=times), is_moved=False)
+    finding = RULE.finding(replace(family_of(), seconds=times))
 
     assert finding.change is change
     assert (finding.relative_change is None) == (0.0 in {base, head})

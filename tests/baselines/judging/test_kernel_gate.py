@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.kernel_times import WorkloadKernels
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
-from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE, TOGETHER, judge_kernels
-from perfledger_baselines.judging.kernel_judgement import KernelChange
+from perfledger_baselines.judging.kernel_gate import MIN_FAMILY_SHARE, judge_kernels
+from perfledger_baselines.judging.kernel_judgement import TOGETHER, KernelChange
 from perfledger_baselines.judging.verdict import Outcome
 from tests.baselines.judging.example_kernels import (
     PAIRS,
@@ -100,7 +100,8 @@ def test_a_renamed_kernel_is_cost_that_moved(seed):
     assert judgement.outcome is Outcome.UNCHANGED
     assert {one.family for one in judgement.findings} == {"gelu", "my_gelu"}
     assert all(one.is_moved and not one.is_alarm for one in judgement.findings)
-    assert "cost moved between kernels, and none was added" in judgement.reason
+    assert "cost moved between kernels: " in judgement.reason
+    assert judgement.moved_bounds[0] < 0 < judgement.moved_bounds[1]
 
 
 def test_a_renamed_kernel_that_became_slower_is_work_added():
@@ -127,31 +128,6 @@ def test_small_kernels_that_were_fused_into_one_are_cost_that_moved():
     assert [(one.family, one.is_moved) for one in judgement.findings] == [("fused", True)]
 
 
-def test_a_shift_between_two_kernels_that_are_still_there_is_moved():
-    windows = slower(workload(8), "gelu", 1.1)
-    (judgement,) = judge(slower(windows, "layer_norm", 0.8))
-
-    assert judgement.outcome is Outcome.UNCHANGED
-    assert all(one.is_moved for one in judgement.findings)
-
-
-def test_a_kernel_that_lost_more_than_another_gained_is_an_alarm():
-    windows = slower(workload(9), "gelu", 1.3)
-    (judgement,) = judge(slower(windows, "layer_norm", 0.9))
-
-    assert judgement.outcome is Outcome.REGRESSED
-    assert [one.family for one in judgement.findings if one.is_alarm] == ["gelu"]
-    assert {one.family for one in judgement.findings} == {"gelu", "layer_norm"}
-
-
-def test_a_kernel_that_gained_more_than_another_lost_is_an_improvement():
-    windows = slower(workload(9), "gelu", 0.6)
-    (judgement,) = judge(slower(windows, "layer_norm", 1.1))
-
-    assert judgement.outcome is Outcome.IMPROVED
-    assert [one.family for one in judgement.findings if one.is_moved] == ["layer_norm"]
-
-
 def test_a_slower_kernel_stands_for_itself_beside_a_rename():
     windows = slower(workload(11), "layer_norm", 1.1)
     old = kernel(windows, "add")
@@ -168,7 +144,11 @@ def test_many_small_additions_are_one_alarm():
     (judgement,) = judge(with_kernels(windows, **new))
 
     assert judgement.outcome is Outcome.REGRESSED
-    assert [one.family for one in judgement.findings] == [TOGETHER]
+    (finding,) = judgement.findings
+    assert finding.family == TOGETHER
+    assert set(finding.kernels) == shares.keys()
+    assert finding.kernels[0] in judgement.reason
+    assert "and 5 more" in judgement.reason
 
 
 def test_a_change_below_the_floor_is_no_finding_however_clear():

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger_baselines.judging.kernel_judgement import (
+    TOGETHER,
     KernelChange,
     KernelFinding,
     KernelJudgement,
@@ -35,6 +36,7 @@ def reason(*findings, step_detectable=0.014, doubt="", detectable=0.021):
         findings=findings,
         detectable=detectable,
         step_detectable=step_detectable,
+        moved_bounds=(-0.001, 0.02),
     )
     return kernel_reason(judgement, doubt=doubt)
 
@@ -67,7 +69,7 @@ def test_cost_that_moved_is_said_after_the_alarms_with_its_signs():
     ]
 
     assert reason(finding(), *moved).endswith(
-        "; cost moved between kernels, and none was added: k0 +0.3 %, k1 -0.3 % of the step, "
+        "; cost moved between kernels: k0 +0.3 %, k1 -0.3 % of the step, together -0.1 % to +2 %, "
         "after 12 pairs"
     )
 
@@ -79,7 +81,7 @@ def test_long_lists_are_counted():
     text = reason(*many, *moved)
 
     assert "; 2 more changed; cost moved" in text
-    assert "m2 +0.2 % of the step and 1 more, after" in text
+    assert "m2 +0.2 % of the step and 1 more, together" in text
 
 
 def test_nothing_found_says_what_would_be():
@@ -101,7 +103,7 @@ def test_what_only_some_steps_show_is_no_proof_that_none_was_added(share, change
     text = reason(finding(is_moved=True), doubt=uneven_reason("sync", share=share))
 
     assert f"undecided: sync {change} of the step on average, which its shortest" in text
-    assert "none was added" not in text
+    assert "cost may have moved between kernels: " in text
     assert "none of" not in text
 
 
@@ -144,4 +146,24 @@ def test_what_is_not_proven_as_measured_accuses_nobody_and_says_what_would_tell(
         "too noisy to tell whether mm +1 %, add +0.4 % of the step became slower or the others "
         "faster (pairs differ by 8 %, and at most 2.3 % would tell); too noisy to tell whether "
         "gelu -2 % of the step became faster or the others slower, after 12 pairs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "names", "text"),
+    [
+        (0.00083, ("my::norm",), "add 0.083 % of the step, most of it my::norm, after"),
+        (-0.02, ("a", "b", "c", "d"), "save 2 % of the step, most of it a, b, c and 1 more, after"),
+    ],
+)
+def test_small_kernels_together_are_named(share, names, text):
+    new = finding(TOGETHER, change=KernelChange.NEW, step_share=share, kernels=names)
+
+    assert reason(new, step_detectable=None) == f"{TOGETHER} {text} 12 pairs"
+
+
+def test_a_loss_beside_a_larger_gain_says_so():
+    assert reason(finding(is_outweighed=True), step_detectable=None) == (
+        "aten::native_layer_norm 6 % slower, beside a larger gain of others: 0.2 % of the step, "
+        "after 12 pairs"
     )

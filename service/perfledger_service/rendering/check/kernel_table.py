@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
-from perfledger_baselines.judging.kernel_judgement import KernelFigures, KernelFinding
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelChange,
+    KernelFigures,
+    KernelFinding,
+)
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -60,9 +64,9 @@ def _change(row: _FamilyRow) -> str:
 def _word(row: _FamilyRow) -> str:
     if row.finding is None:
         return "none"
-    if row.finding.is_moved:
-        return "cost moved"
-    return str(row.finding.change) if row.finding.is_proven else "undecided"
+    if not row.finding.is_proven:
+        return "undecided"
+    return "cost moved" if row.finding.is_moved else str(row.finding.change)
 
 
 def _detectable(row: _FamilyRow) -> str:
@@ -73,4 +77,5 @@ def _detectable(row: _FamilyRow) -> str:
 def _style(row: _FamilyRow) -> TextStyle:
     if row.finding is None or row.finding.is_moved or not row.finding.is_proven:
         return TextStyle.PLAIN
-    return TextStyle.WORSE if row.finding.is_alarm else TextStyle.BETTER
+    is_more = row.finding.change in {KernelChange.SLOWER, KernelChange.NEW}
+    return TextStyle.WORSE if is_more else TextStyle.BETTER

@@ -105,7 +105,14 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
 def _kernels(judgement: KernelJudgement) -> Record:
     names = ("workload", "outcome", "reason", "pairs", "families", "step_seconds")
     return attributes(
-        judgement, *names, "detectable", "step_detectable", "common_change", "findings", "tested"
+        judgement,
+        *names,
+        "detectable",
+        "step_detectable",
+        "common_change",
+        "moved_bounds",
+        "findings",
+        "tested",
     )
 
 
