@@ -13,7 +13,7 @@ from perfledger_profiles.bottleneck.classification import (
     Classification,
 )
 from perfledger_profiles.bottleneck.communication_bound import communication_detail
-from perfledger_profiles.bottleneck.device_bound import DeviceVote, VoteBasis, device_vote
+from perfledger_profiles.bottleneck.device_bound import DeviceVote, device_vote
 from perfledger_profiles.bottleneck.host_bound import host_detail
 from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
@@ -188,7 +188,7 @@ def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
     """Yield the parts of the device's share of the step, the rest as DEVICE."""
     part_of = partial(BottleneckShare, is_high=False, is_moderate=False)
     for part in vote.parts:
-        is_estimate = part.basis is VoteBasis.FAMILY
+        is_estimate = part.basis.is_estimate
         yield part_of(bottleneck=part.bottleneck, share=share * part.share, is_estimate=is_estimate)
     rest = max(1 - sum(part.share for part in vote.parts), 0.0)
     if rest > ROUNDING_SHARE:

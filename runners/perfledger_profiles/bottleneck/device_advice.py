@@ -5,7 +5,11 @@ import re
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily
 from perfledger_profiles.bottleneck.advice import Advice, AdviceContext, Rule
 from perfledger_profiles.bottleneck.classification import Recommendation
-from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
+from perfledger_profiles.parsing.operation_family import (
+    DECODE_ATTENTION,
+    FUSED_ATTENTION,
+    MATRIX_VECTOR,
+)
 
 FUSE = Advice(
     "fuse operations that only move data: torch.compile, or a Triton kernel for the rest; each of "
@@ -102,13 +106,22 @@ def _contiguous(case: AdviceContext) -> Recommendation | None:
 
 
 def _tensor_cores(case: AdviceContext) -> Recommendation | None:
-    kernels = [k for k in case.profile.kernels if k.family in _MATRIX and k.is_tensor is False]
+    kernels = [
+        kernel
+        for kernel in case.profile.kernels
+        if kernel.family in _MATRIX and kernel.is_tensor is False and not _reads_once(kernel.name)
+    ]
     capability = _nvidia_capability(case)
     if capability is None or capability < TENSOR_CAPABILITY:
         return None
     advice = TENSOR_CORES_HALF if capability < TF32_CAPABILITY else TENSOR_CORES
     what = "is matrix work without tensor cores"
     return case.advise(advice, case.of_kernels(kernels), what, least=NOTABLE_SHARE)
+
+
+def _reads_once(name: str) -> bool:
+    """Return whether memory limits a kernel's products, whatever unit multiplies."""
+    return bool(MATRIX_VECTOR.search(name) or DECODE_ATTENTION.search(name))
 
 
 def _nvidia_capability(case: AdviceContext) -> float | None:

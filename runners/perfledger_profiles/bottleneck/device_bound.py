@@ -8,6 +8,12 @@ from enum import StrEnum
 
 from perfledger.profile import Kernel, OperationFamily, Profile
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
+from perfledger_profiles.bottleneck.product_limits import (
+    MATRIX_TYPES,
+    limit_of_intensity,
+    product_limits,
+    roofs_of_kernel,
+)
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, ON_DEVICE
 from perfledger_profiles.hardware.device_peaks import (
     ACHIEVABLE_BANDWIDTH_FRACTION,
@@ -16,8 +22,13 @@ from perfledger_profiles.hardware.device_peaks import (
     achievable_fraction,
 )
 from perfledger_profiles.hardware.occupancy import Occupancy, kernel_occupancy
-from perfledger_profiles.hardware.roofline import RooflineCeilings, ceilings_of, kernel_point
+from perfledger_profiles.hardware.roofline import kernel_point
 from perfledger_profiles.parsing.copy_names import copy_bucket
+from perfledger_profiles.parsing.operation_family import (
+    DECODE_ATTENTION,
+    MATRIX_VECTOR,
+    SPLIT_ATTENTION,
+)
 
 # Counters, as readings of a kernel or of the whole device, 0 to 1.
 TENSOR_ACTIVE = "tensor_active"
@@ -29,9 +40,6 @@ MEMORY_SOL = "memory_sol"
 BUSY_COUNTER, IDLE_COUNTER = 0.7, 0.5
 # Nsight Compute's rule "SOLBottleneck": with both below it the kernel is latency-bound.
 LATENCY_SOL = 0.6
-# Shares of the ridge's intensity: between them either roof may be the limit.
-COMPUTE_RIDGE_SHARE = 0.8
-MEMORY_RIDGE_SHARE = 0.5
 # A share of what real programs achieve, not of the data sheet's peak, which none reaches.
 AT_ROOF_SHARE = 0.9
 # A label for the device needs at least half of its time.
@@ -43,12 +51,14 @@ LOW_OCCUPANCY = 0.5
 
 # Smaller rests are left out of a sentence.
 _LEAST_SHOWN = 0.005
-# The types that matrix units are rated for, the more common first.
-_MATRIX_TYPES = ("bfloat16", "float16")
-_VECTOR_TYPE = "float32"
 # The driver's copies, which some tools list among the kernels.
 _DRIVER_COPY = re.compile(r"(?i)\[?((CUDA|HIP) )?memcpy")
 
+_MATRIX = (OperationFamily.GEMM, OperationFamily.ATTENTION)
+SHAPES_UNKNOWN = (
+    "whether compute or memory limits matrix products and attention with few rows, as in a decode "
+    "step, is not known without their shapes; record_shapes=True of torch.profiler or ncu shows it"
+)
 # A counter's name and subject → its value; estimates are not counters.
 _Counters = Mapping[tuple[str, str], float]
 
@@ -58,7 +68,13 @@ class VoteBasis(StrEnum):
 
     COUNTERS = "counters"
     INTENSITY = "arithmetic intensity"
+    SHAPES = "shapes of products"
     FAMILY = "kernel names"
+
+    @property
+    def is_estimate(self) -> bool:
+        """Return whether the kernels' own work was not counted."""
+        return self in (VoteBasis.SHAPES, VoteBasis.FAMILY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +113,18 @@ def device_vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     kernel, "kernel <grid> <block>" where it has several launch shapes, or "" for all.
     """
     kernels = _computing(profile)
+    is_decoding = any(DECODE_ATTENTION.search(kernel.name) for kernel in kernels)
+    products = product_limits(profile, hardware)
     counters = {(r.name, r.subject): r.value for r in profile.readings if not r.is_estimate}
-    votes = [(kernel, _vote(kernel, counters, profile, hardware)) for kernel in kernels]
+    votes = [
+        (
+            kernel,
+            _vote(kernel, counters, profile, hardware)
+            or _by_product(products, kernel)
+            or _by_name(kernel, is_decoding=is_decoding),
+        )
+        for kernel in kernels
+    ]
     by_bottleneck: dict[Bottleneck, list[tuple[Kernel, _Vote]]] = defaultdict(list)
     for kernel, vote in votes:
         if vote is not None:
@@ -108,14 +134,14 @@ def device_vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
         reason = "no kernel shows whether compute or memory limits it"
         return DeviceVote(bottleneck=Bottleneck.DEVICE, reason=reason)
     largest = parts[0]
-    is_known = largest.share >= MIN_COVERED_SHARE and largest.basis is not VoteBasis.FAMILY
+    is_known = largest.share >= MIN_COVERED_SHARE and not largest.basis.is_estimate
     winner = largest.bottleneck if is_known else Bottleneck.DEVICE
     mine = [kernel for kernel, _ in by_bottleneck[winner]]
     return DeviceVote(
         bottleneck=winner,
         parts=parts,
         detail=_detail(winner, mine, profile, hardware),
-        reason=_sentence(parts),
+        reason=_sentence(parts, _rest_reason(votes)),
     )
 
 
@@ -130,13 +156,21 @@ def _parts(
     return tuple(sorted(parts, key=lambda part: -part.share))
 
 
-def _sentence(parts: Sequence[VotePart]) -> str:
+def _rest_reason(votes: Sequence[tuple[Kernel, _Vote | None]]) -> str:
+    """Return why matrix work shows no limit, and what would settle it; "" without such work."""
+    unknown = [kernel for kernel, vote in votes if vote is None]
+    is_matrix = any(kernel.family in _MATRIX for kernel in unknown)
+    return SHAPES_UNKNOWN if is_matrix else ""
+
+
+def _sentence(parts: Sequence[VotePart], rest_reason: str) -> str:
     """Return what share of the kernels' time is bound by what, and by which evidence."""
     bound = [f"{100 * part.share:.0f} % by {part.bottleneck} ({part.basis})" for part in parts]
     rest = 1 - sum(part.share for part in parts)
     if rest >= _LEAST_SHOWN:
         bound.append(f"{100 * rest:.0f} % by what it does not show")
-    return f"the kernels' time is bound {', '.join(bound)}"
+    sentence = f"the kernels' time is bound {', '.join(bound)}"
+    return f"{sentence}: {rest_reason}" if rest_reason and rest >= _LEAST_SHOWN else sentence
 
 
 def _computing(profile: Profile) -> list[Kernel]:
@@ -179,8 +213,28 @@ def _vote(
     by_intensity = _by_intensity(kernel, profile, hardware)
     if by_intensity is not None:
         return _Vote(by_intensity, VoteBasis.INTENSITY)
-    by_family = _by_family(kernel.family)
-    return None if by_family is None else _Vote(by_family, VoteBasis.FAMILY)
+    return None
+
+
+def _by_product(products: Mapping[str, Bottleneck], kernel: Kernel) -> _Vote | None:
+    limit = products.get(kernel.name)
+    return None if limit is None else _Vote(limit, VoteBasis.SHAPES)
+
+
+def _by_name(kernel: Kernel, *, is_decoding: bool) -> _Vote | None:
+    """Return the vote of a kernel's name, None where it does not say.
+
+    A product of a matrix and a vector, and the attention of a decode step, read each number once:
+    memory limits them. The other products of that step have as many rows as there are requests,
+    which may be few or many.
+    """
+    if MATRIX_VECTOR.search(kernel.name) or DECODE_ATTENTION.search(kernel.name):
+        limit: Bottleneck | None = Bottleneck.MEMORY
+    elif kernel.family in _MATRIX and (is_decoding or SPLIT_ATTENTION.search(kernel.name)):
+        limit = None
+    else:
+        limit = _by_family(kernel.family)
+    return None if limit is None else _Vote(limit, VoteBasis.FAMILY)
 
 
 def _by_counters(counters: _Counters, subject: str) -> Bottleneck | None:
@@ -212,23 +266,11 @@ def _by_speed_of_light(counters: _Counters, subject: str) -> Bottleneck | None:
 def _by_intensity(
     kernel: Kernel, profile: Profile, hardware: HardwareSpec | None
 ) -> Bottleneck | None:
-    ceilings = _ceilings(kernel, profile, hardware)
+    ceilings = roofs_of_kernel(kernel, profile, hardware)
     point = kernel_point(kernel, ceilings) if ceilings is not None else None
     if ceilings is None or point is None:
         return None
-    share = point.intensity_flop_per_byte / ceilings.ridge_flop_per_byte
-    if share >= COMPUTE_RIDGE_SHARE:
-        return Bottleneck.COMPUTE
-    return Bottleneck.MEMORY if share <= MEMORY_RIDGE_SHARE else None
-
-
-def _ceilings(
-    kernel: Kernel, profile: Profile, hardware: HardwareSpec | None
-) -> RooflineCeilings | None:
-    """Return the roofs of the unit that a kernel runs on, matrix or vector."""
-    types = (_VECTOR_TYPE,) if kernel.is_tensor is False else _MATRIX_TYPES
-    candidates = (ceilings_of(profile, hardware, dtype=dtype) for dtype in types)
-    return next((ceilings for ceilings in candidates if ceilings is not None), None)
+    return limit_of_intensity(point.intensity_flop_per_byte, ceilings)
 
 
 def _by_family(family: OperationFamily) -> Bottleneck | None:
@@ -290,7 +332,7 @@ def _is_at_roof(kernels: Sequence[Kernel], profile: Profile, hardware: HardwareS
     """Return whether the kernels reach the achievable rate, with most of their time known."""
     counted = attained = 0.0
     for kernel in kernels:
-        ceilings = _ceilings(kernel, profile, hardware)
+        ceilings = roofs_of_kernel(kernel, profile, hardware)
         point = kernel_point(kernel, ceilings) if ceilings is not None else None
         if point is not None:
             achievable = (
@@ -306,4 +348,4 @@ def _is_at_roof(kernels: Sequence[Kernel], profile: Profile, hardware: HardwareS
 def _matrix(hardware: HardwareSpec | None) -> float:
     if hardware is None:
         return ACHIEVABLE_MATRIX_FRACTION
-    return achievable_fraction(hardware, _MATRIX_TYPES[0])
+    return achievable_fraction(hardware, MATRIX_TYPES[0])

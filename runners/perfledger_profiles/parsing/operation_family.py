@@ -15,6 +15,20 @@ FUSED_ATTENTION = re.compile(
     r"(?i)scaled_?dot_?product|flash|efficient_?attention|fmha|cudnn_?attention"
 )
 
+# Kernels of a step that makes one token per request: each row of the cache is read for one query.
+# Of a split attention the name alone does not say it, nor of one that serves prompts too.
+DECODE_ATTENTION = re.compile(
+    r"(?i)paged_attention|(batch|single)_?decode|decode_?(attention|attn|mha|mla)|flash_?mla"
+    r"|(?<![a-z])mla_(a8|a16|decode)|(?<![a-z])pa_(a16|a8|bf16|fp16)|_fwd_(grouped_)?kernel_stage"
+    r"|^reduce_segments|unified_attention_3d|splitkv_combine|ForGen(?![a-z])"
+    r"|masked_multihead_attention|(?<![a-z])mmha"
+)
+SPLIT_ATTENTION = re.compile(r"(?i)split_?kv|unified_attention|paged_?kv")
+# A product of a matrix and a vector, which reads each number of the matrix once.
+MATRIX_VECTOR = re.compile(
+    r"(?i)gemv|mul_mat_vec|(?<![a-z])dot_kernel|reduce_1Block|^aten::(mv|addmv|dot)$"
+)
+
 # Types and suffixes that say nothing about the work of the kernel that has them.
 _NOISE = re.compile(r"cutlass::(bfloat16|half|tfloat32|float_e\dm\d)_t|( \[clone )?\.kd\]?$")
 # Inductor names its kernels after all the operators that it fused.
@@ -32,7 +46,7 @@ _RULES = {
               (?<![a-z])(nccl|rccl|hccl|oneccl|gloo|c10d|msccl|nvshmem|ccl_)
             | cross_device_reduce | all_?reduce | all_?gather | reduce_?scatter | all_?to_?all
             | sendrecv | all-reduce | all-gather | reduce-scatter | all-to-all
-            | collective-permute | deep_ep:: | \bep::(inter|intra)node:: | oneRankReduce
+            | collective-permute | deep_ep:: | pplx:: | \bep::(inter|intra)node:: | oneRankReduce
         """,
         OperationFamily.MEMSET: r"""
               ^(hip)?memset | ^fillbuffer | fillBufferAligned | ^\[CUDA\ memset\]
@@ -51,7 +65,8 @@ _RULES = {
         OperationFamily.ATTENTION: r"""
               flash_?(fwd|bwd|attn|mla) | fmha | attention | sdpa | \battn | _attn | attn_ | mha_
             | paged_kv | mem_eff | (batch|single)(prefill|decode)
-            | (?<![a-z])pa_(a16|bf16|fp16) | _fwd_(grouped_)?kernel_stage | ^reduce_segments
+            | (?<![a-z])pa_(a16|bf16|fp16) | (?<![a-z])mla_ | _fwd_(grouped_)?kernel_stage
+            | ^reduce_segments
         """,
         OperationFamily.EMBEDDING: r"""
               (?<!rotary_)embedding | index_?select | vectorized_gather_kernel
@@ -83,7 +98,7 @@ _RULES = {
             | conv_?(fwd|bwd) | computeOffsetsKernel | computeWgradSplitK | scalePackedTensor
         """,
         OperationFamily.GEMM: r"""
-              gemm | gemv | cublas | cutlass | xmma | cijk_ | tensile | nvjet | matmul
+              gemm(?!ini) | gemv | cublas | cutlass | xmma | cijk_ | tensile | nvjet | matmul
             | splitk | wgmma | mfma | dot_kernel | reduce_1Block
             | ^triton_tem_fused_(add)?(mm|bmm) | (?<![a-z])(add|b|baddb)?mm(?![a-z])
             | triton_mm | ^aten::(linear|einsum|dot|mv|addmv)$ | ^dot(_general)?(\.\d+)?$
@@ -102,9 +117,9 @@ _RULES = {
             | FillFunctor | index_?Func | index_(put|copy|fill|add) | scatter_gather
             | bias_(act|gelu)
             | rotary | rope(?![a-z]) | act_and_mul | silu | gelu | relu | sigmoid | tanh_
-            | distribution_ | where_kernel | op_tensor | (Sub|Op)Tensor | triu | tril | upsample
-            | interpolate | fill_kernel | (?<![a-z])cast_? | (?<![a-z])quant(?!ile) | clamp_
-            | detail::transform_kernel
+            | distribution_ | where_kernel | op_tensor | (Sub|Op)Tensor | ^Op\dd?Tensor | triu
+            | tril | upsample | interpolate | fill_kernel | (?<![a-z])cast_? | clamp_
+            | (?<![a-z])quant(?!ile) | detail::transform_kernel
             | ^aten::_?(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|tanh|abs|sin|cos|lerp|clamp)_?$
             | ^aten::(masked_fill|where|fill|zero|addcmul|addcdiv|threshold_backward)_?$
             | ^aten::(eq|ne|gt|lt|ge|le|hardtanh|hardswish|bernoulli|normal|uniform|random)_?$
@@ -122,7 +137,7 @@ _RULES = {
 }
 
 _TENSOR = re.compile(
-    r"(?i)tensorop|wmma|wgmma|gmma|hmma|imma|dmma|qmma|nvjet|tensor\d+x\d+x\d+|bf16gemm_bf16"
+    r"(?i)(?<!sub)tensorop|wmma|wgmma|gmma|hmma|imma|dmma|qmma|nvjet|tensor\d+x\d+x\d+|bf16gemm_bf16"
     r"|[hsi]_?(884|1688|16816|161616|8816|16832|1616|8832|168256|16864)(?!\d)|tf32"
     r"|_MI\d+x\d+|mfma|flash_(fwd|bwd)|cutlass(F|B)_(f16|bf16)|cutlass3x_sm(9|1)\d"
     r"|sm(9|1)\d_xmma|(volta|turing|ampere)_(fp16|h|i8|bf16).*(884|1688|16816)"

@@ -142,3 +142,10 @@ def test_a_device_without_facts_is_told_what_its_capability_has(capability, told
     stated = ProfiledDevice(name="NVIDIA Z9000", compute_capability=capability)
 
     assert texts(replace(profile, device=stated)) == told
+
+
+@pytest.mark.parametrize("name", ["gemv2T_kernel_val<int, int, __nv_bfloat16>", "gemvx::kernel"])
+def test_a_product_with_a_vector_gains_nothing_by_tensor_cores(name):
+    more = {"family": OperationFamily.GEMM, "is_tensor": False}
+
+    assert texts(step(op(name, 0.9), kernels=(kernel(name, **more),))) == []

@@ -4,8 +4,14 @@ import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily, ProfiledDevice, ProfileReading
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
-from perfledger_profiles.bottleneck.device_bound import VoteBasis, VotePart, device_vote
+from perfledger_profiles.bottleneck.device_bound import (
+    SHAPES_UNKNOWN,
+    VoteBasis,
+    VotePart,
+    device_vote,
+)
 from perfledger_profiles.hardware.device_lookup import match_hardware
+from perfledger_profiles.parsing.operation_family import family_of
 
 A100 = match_hardware("NVIDIA A100-SXM4-40GB").hardware
 RIDGE = 312e12 / 1555e9
@@ -33,6 +39,63 @@ def basis_of(found):
 
 def counters(subject="", **values):
     return tuple(ProfileReading(name=name, value=v, subject=subject) for name, v in values.items())
+
+
+def named(name, seconds=1.0):
+    return kernel(name, family_of(name), seconds)
+
+
+PAGED = "void vllm::paged_attention_v2_kernel<uint16_t, uint16_t, 128, 16, 128>"
+PRODUCT = "nvjet_tst_64x8_64x16_2x1_v_bz_TNT"
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("void gemv2T_kernel_val<int, int, __nv_bfloat16, __nv_bfloat16>", Bottleneck.MEMORY),
+        ("void gemvx::kernel<int, int, __half, __half, float, false>", Bottleneck.MEMORY),
+        (PAGED, Bottleneck.MEMORY),
+        ("void flashinfer::BatchDecodeWithPagedKVCacheKernel<2, 1>", Bottleneck.MEMORY),
+        ("kernel_unified_attention_3d", Bottleneck.MEMORY),
+        ("_ZN5aiter40mla_a8w8_qh16_qseqlen1_gqaratio16E", Bottleneck.MEMORY),
+        ("fmhaSm100aKernel_QE4m3KvE2m1OE4m3H128PagedKvDenseP16SwapsAbForGen", Bottleneck.MEMORY),
+        ("void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64>>", None),
+        ("kernel_unified_attention_2d", None),
+        ("void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128>>", Bottleneck.COMPUTE),
+        (PRODUCT, Bottleneck.COMPUTE),
+    ],
+)
+def test_what_reads_each_number_once_is_limited_by_memory(make, name, limit):
+    found = vote(make, named(name))
+
+    assert [part.bottleneck for part in found.parts] == ([limit] if limit else [])
+    assert found.bottleneck is Bottleneck.DEVICE  # a name is an estimate
+
+
+def test_the_products_of_a_decode_step_are_not_known_without_their_shapes(make):
+    found = vote(make, named(PAGED), named(PRODUCT, 3.0))
+
+    assert found.parts == (VotePart(Bottleneck.MEMORY, 0.25, VoteBasis.FAMILY),)
+    assert found.reason.endswith(f"75 % by what it does not show: {SHAPES_UNKNOWN}")
+
+
+@pytest.mark.parametrize(
+    ("intensity", "limit"),
+    [(31.6, Bottleneck.MEMORY), (150, None), (500, Bottleneck.COMPUTE)],
+)
+def test_the_shapes_of_a_product_show_its_limit(make, intensity, limit):
+    shapes = "BFloat16[32,2880] BFloat16[2880,201088]"
+    operation = make.operation(PRODUCT, 3.0, shapes=shapes, path="aten::linear/aten::mm")
+    reading = ProfileReading(
+        name="arithmetic_intensity", value=intensity, subject=f"aten::mm {shapes}"
+    )
+
+    found = vote(
+        make, named(PAGED), named(PRODUCT, 3.0), operations=(operation,), readings=(reading,)
+    )
+
+    assert next((p.bottleneck for p in found.parts if p.basis is VoteBasis.SHAPES), None) is limit
+    assert found.bottleneck is Bottleneck.DEVICE  # the real traffic was not counted
 
 
 @pytest.mark.parametrize(

@@ -207,3 +207,12 @@ def test_what_multiplies_without_them_or_not_at_all_does_not_use_tensor_cores(na
 @pytest.mark.parametrize("name", ["my_gemm", "conv_fwd", "triton_poi_fused_add_0", "my_kernel"])
 def test_a_name_that_does_not_tell_is_unknown(name):
     assert is_tensor_kernel(name) is None
+
+
+@pytest.mark.parametrize("name", ["SubTensorOpWithCastTensor1d", "SubTensorOpWithScalar1d"])
+def test_miopens_operations_on_parts_of_tensors_use_no_matrix_cores(name):
+    assert (family_of(name), is_tensor_kernel(name)) == (OperationFamily.ELEMENTWISE, False)
+
+
+def test_a_name_that_only_begins_like_a_product_is_none():
+    assert family_of("render_gemmini") is OperationFamily.OTHER
