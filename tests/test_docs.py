@@ -60,10 +60,10 @@ def test_every_setting_of_the_service_is_on_the_page_of_settings():
 def test_the_defaults_on_the_page_of_settings_are_those_of_the_code():
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", SETTINGS, re.MULTILINE)
     defaults = {name: text.strip(" `") for name, text in rows if name in CheckSettings.model_fields}
-    known = CheckSettings()
+    known = CheckSettings.model_validate({})
 
     for name, text in defaults.items():
-        given = getattr(CheckSettings(**({name: value_of(text)} if text else {})), name)
+        given = getattr(CheckSettings.model_validate({name: value_of(text)} if text else {}), name)
         assert given == getattr(known, name), name
     assert set(defaults) == set(CheckSettings.model_fields)
 
@@ -80,7 +80,7 @@ def test_the_defaults_of_the_service_on_the_page_are_those_of_the_code():
     assert {"database_url", "session_days"} <= set(defaults)
     for name, text in defaults.items():
         kind, field = known[name]
-        assert getattr(kind(**{name: text}), name) == field.default, name
+        assert getattr(kind.model_validate({name: text}), name) == field.default, name
     unset = {name for name, (_, field) in known.items() if field.default not in (None, "")}
     assert unset <= set(defaults)
 
