@@ -3,10 +3,8 @@
 import gc
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.kubernetes_api import kubernetes_api, rules_of_guide
+from tests.service.servers.postgres_server import running_postgres
 from tests.slurm_cluster import slurm_cluster
 from tests.tries import IS_CI, is_ci_only, tries
 
@@ -161,35 +160,16 @@ def kubernetes(require_system, tmp_path_factory, monkeypatch):
 def postgres_server(require_system):
     """A throw-away PostgreSQL on a free loopback port; yields the URL of its first database."""
     initdb = require_system("initdb", package="postgresql", folders=POSTGRES_FOLDERS)
-    control = initdb.with_name("pg_ctl")
-    folder = Path(tempfile.mkdtemp(prefix="perfledger-postgres-"))
-    # PostgreSQL refuses to run as root.
-    user, group = ("nobody", "nogroup") if os.geteuid() == 0 else (None, None)
-    if user and group:
-        shutil.chown(folder, user, group)
-    data, log = folder / "data", folder / "log"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with running_postgres(initdb.with_name("pg_ctl"), options="-c fsync=off") as server:
+        yield server.url
 
-    def run(*arguments):
-        subprocess.run(
-            [str(argument) for argument in arguments],
-            check=True,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            user=user,
-            group=group,
-            extra_groups=[] if user else None,
-        )
 
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"
-    run(initdb, "--no-sync", "-A", "trust", "-U", "perfledger", "-E", "UTF8", "-D", data)
-    run(control, "start", "-w", "-D", data, "-l", log, "-o", options)
-    yield f"postgresql+psycopg://perfledger@127.0.0.1:{port}/postgres"
-    run(control, "stop", "-m", "immediate", "-D", data)
-    shutil.rmtree(folder)
+@pytest.fixture
+def own_postgres(require_system):
+    """A PostgreSQL of its own, which a test may stop: it keeps what it has acknowledged."""
+    initdb = require_system("initdb", package="postgresql", folders=POSTGRES_FOLDERS)
+    with running_postgres(initdb.with_name("pg_ctl")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
