@@ -20,8 +20,8 @@ def second():
 """
 HOST_STEP = "    return lambda: work(ROUNDS)"
 JAX_STEP = """    rows = jnp.ones((WIDTH, 400))
-    product = jax.jit(lambda: (rows @ rows.T).sum())
-    return product"""
+    product = jax.jit(lambda rows: jnp.tanh(rows @ rows.T).mean())
+    return lambda: product(rows)"""
 JAX = "import jax, jax.numpy as jnp\nROUNDS = 30_000\nWIDTH = 400"
 JAX_WORK = WORK.replace("return total", "return jnp.float32(total % 7)")
 SETS_X64 = "jax.config.update('jax_enable_x64', True)"

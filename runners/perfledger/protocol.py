@@ -115,6 +115,7 @@ class ChildRequest:
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
+    profile_s: float = 0.0  # PROFILE: until no more windows begin, from the child's start; 0: any
     windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
     unprofiled: tuple[str, ...] = ()  # workloads without windows
     is_interleaved: bool = (

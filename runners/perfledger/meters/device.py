@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Protocol, TypeVar
 
 from perfledger.meters import process_memory
@@ -32,6 +33,12 @@ class TraceEffort:
     max_seconds: float = 5.0
     has_shapes: bool = True  # one more window, where recording the shapes distorts the others
     steps: int = 0  # of a window; 0: by the time of the first one's
+    until: float = math.inf  # by time.monotonic(): then only a first window begins
+
+    @property
+    def has_time(self) -> bool:
+        """Return whether there is time for more than one window."""
+        return monotonic() < self.until
 
 
 # Of a profile that explains.

@@ -35,12 +35,15 @@ def trace(
     windows: list[tuple[float, Path]] = []
     spent, steps = 0.0, effort.steps or FEWEST_WINDOW_STEPS
     shutil.rmtree(folder, ignore_errors=True)
-    while len(windows) < effort.windows and spent <= effort.max_seconds:
+    while not windows or (
+        len(windows) < effort.windows and spent <= effort.max_seconds and effort.has_time
+    ):
         window = folder / str(len(windows))
         times = _window(jax.profiler, next_step(), clock, window, steps)
         spent += sum(times)
         needed = effort.steps or window_steps(min(times))
-        if not windows and steps < needed:  # the first window tells how many steps one needs
+        # The first window tells how many steps one needs.
+        if not windows and steps < needed and effort.has_time:
             steps = needed
             shutil.rmtree(window)
             continue

@@ -40,7 +40,8 @@ def trace(
     activities = [profiler.ProfilerActivity.CPU]
     if has_cuda:
         activities.append(profiler.ProfilerActivity.CUDA)
-    shapes = path.with_name(f"shapes-{path.name}") if effort.has_shapes else None
+    has_shapes = effort.has_shapes and effort.has_time
+    shapes = path.with_name(f"shapes-{path.name}") if has_shapes else None
     steps, spent = effort.steps or FEWEST_WINDOW_STEPS, 0.0
     if shapes is not None:
         profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=True)
@@ -49,7 +50,9 @@ def trace(
         spent += sum(times)
         steps = effort.steps or window_steps(min(times))
     windows: list[tuple[float, Any]] = []
-    while len(windows) < effort.windows and (not windows or spent <= effort.max_seconds):
+    while not windows or (
+        len(windows) < effort.windows and spent <= effort.max_seconds and effort.has_time
+    ):
         profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=False)
         kept_times = times[-steps:]
         windows.append((sum(kept_times) / len(kept_times), profile))

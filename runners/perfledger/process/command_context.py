@@ -93,6 +93,7 @@ class CommandContext:
     roots: tuple[Path, ...]
     recorder: PackageRecorder
     link: RankLink | None = None  # to the other ranks of a launched workload
+    began: float = 0.0  # by time.monotonic()
     open_before: OpenState = field(default_factory=OpenState)  # the user's code was imported
 
     @property

@@ -1,5 +1,6 @@
 """Runs a request: lists, measures, profiles, counts or load-tests workloads."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -7,13 +8,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
 from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
-from perfledger.meters.device import DeviceMeter
+from perfledger.meters.device import USUAL_EFFORT, DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
@@ -72,7 +74,7 @@ def run_command(
     `in_pytest` answers a request for tests; None if pytest is not installed. `link` is that of a
     rank of a launched workload.
     """
-    open_before = open_state()
+    began, open_before = monotonic(), open_state()
     root = Path(request.root).resolve()
     roots = import_roots(root, request.import_paths)
     os.chdir(root)
@@ -100,6 +102,7 @@ def run_command(
             request.packages, own_folders=own_folders, repository=Path(request.repository)
         ),
         link=link,
+        began=began,
         open_before=open_before,
     )
     match request.suite:
@@ -273,8 +276,10 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
         bench.renew()
         if bench.is_prepared:  # a profile would show the preparations as part of the steps
             return NO_PROFILE
-        traced = meter.trace(_windows(context, bound, bench), folder, str(number))
-        lines = meter.lines(bench.step, context.root, folder / f"{number}.lines.json")
+        effort = replace(USUAL_EFFORT, until=_last_window(context, number))
+        traced = meter.trace(_windows(context, bound, bench), folder, str(number), effort=effort)
+        lines_file = folder / f"{number}.lines.json"
+        lines = meter.lines(bench.step, context.root, lines_file) if effort.has_time else None
     if traced is None:  # plain Python has no profiler: answer without a trace
         return NO_PROFILE
     paths = {
@@ -284,6 +289,14 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
         "lines": str(lines or ""),
     }
     return {**asdict(traced), **paths}
+
+
+def _last_window(context: CommandContext, number: int) -> float:
+    """Return when the last windows of a workload begin, the first being number 0."""
+    request = context.request
+    if request.profile_s <= 0:
+        return math.inf
+    return context.began + request.profile_s * (number + 1) / max(1, len(request.workloads))
 
 
 def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) -> Callable[[], Step]:

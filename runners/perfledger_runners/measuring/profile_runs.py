@@ -3,6 +3,7 @@
 Nothing here can fail a check: a profile explains a verdict and does not make one.
 """
 
+import math
 import resource
 import signal
 import subprocess
@@ -42,6 +43,8 @@ MAX_PROFILE_BYTES = 16 * 2**20
 # A million calls of a recording, and as many names.
 MAX_EXPORT_BYTES = 512 * 2**20
 MAX_NOTE = 500
+# Of the rest of the budget, until the last windows begin: few windows explain more than none.
+WINDOWS_SHARE = 0.6
 
 
 class ReaderError(Exception):
@@ -194,8 +197,14 @@ def limit_resources(process: int, *, most_bytes: int = MAX_PROFILE_BYTES) -> Non
 def _profiling(
     harness: Harness, request: ChildRequest, workloads: tuple[str, ...], side: Side
 ) -> ChildRequest:
-    folder = trace_folder(harness, side)
-    return replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
+    left_s = harness.seconds_left()
+    return replace(
+        request,
+        command=Command.PROFILE,
+        workloads=workloads,
+        trace_folder=str(trace_folder(harness, side)),
+        profile_s=max(0.0, WINDOWS_SHARE * left_s) if math.isfinite(left_s) else 0.0,
+    )
 
 
 def trace_folder(harness: Harness, side: Side) -> Path:

@@ -258,7 +258,7 @@ folder = Path(sys.argv[1])
 effort = MeasuringEffort(min_steps=2, max_steps=2, min_seconds=0, max_seconds=.01, max_warmups=1)
 requests = {{
     side: ChildRequest(command=Command.MEASURE, root=str(folder / "code"),
-        repository=str(folder / "elsewhere"), device="cpu", effort=effort)
+        repository=str(folder / "elsewhere"), device="cpu", effort=effort, is_forking=True)
     for side in Side
 }}
 specs = [

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.meters.clock import HostClock
-from perfledger.meters.device import HostMeter, median_first, window_steps
+from perfledger.meters.device import USUAL_EFFORT, HostMeter, median_first, window_steps
 
 
 def test_the_hosts_meter_knows_time_and_memory_and_no_more(tmp_path):
@@ -23,6 +25,11 @@ def test_the_hosts_meter_knows_time_and_memory_and_no_more(tmp_path):
 )
 def test_a_window_of_short_steps_has_more_of_them_within_limits(step_seconds, steps):
     assert window_steps(step_seconds) == steps
+
+
+def test_the_usual_profile_has_time_for_all_of_its_windows():
+    assert USUAL_EFFORT.has_time
+    assert not replace(USUAL_EFFORT, until=0.0).has_time
 
 
 def test_the_median_window_comes_first_and_the_others_stay_in_order():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfledger.meters import jax_profile
+from perfledger.meters.device import TraceEffort
 
 
 class FakeArray:
@@ -50,6 +51,21 @@ def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scr
     assert profiler.calls == ["start", *(f"step {n}" for n in range(5)), "stop"]
     assert traced.trace == tmp_path / "0/plugins/profile/now/host.xplane.pb"
     assert (traced.steps, traced.step_seconds, traced.repeats) == (4, 2.5, ())
+
+
+@pytest.mark.parametrize("seconds", [0.001, 9.0])
+def test_without_time_there_is_one_window(tmp_path, scripted_clock, seconds):
+    profiler = FakeProfiler(is_writing=True)
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler),
+        lambda: FakeArray,
+        scripted_clock([seconds] * 5),
+        folder=tmp_path,
+        effort=TraceEffort(until=0.0),
+    )
+
+    assert (traced.steps, traced.step_seconds, traced.repeats) == (4, pytest.approx(seconds), ())
 
 
 def test_the_median_window_is_first_and_all_are_kept(tmp_path, scripted_clock):

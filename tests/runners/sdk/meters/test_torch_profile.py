@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.torch]
 def profiled(torch, tmp_path):
     """Return a function that profiles windows of an addition, each step of so many seconds."""
 
-    def profile(seconds):
+    def profile(seconds, effort=USUAL_EFFORT):
         class ScriptedClock:
             steps = 0
 
@@ -30,7 +31,8 @@ def profiled(torch, tmp_path):
 
         clock = ScriptedClock()
         path = tmp_path / "trace.json.gz"
-        return trace(torch, next_step, clock, path=path, has_cuda=False), clock.steps
+        traced = trace(torch, next_step, clock, path=path, has_cuda=False, effort=effort)
+        return traced, clock.steps
 
     return profile
 
@@ -54,6 +56,14 @@ def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
     assert [event["args"]["Input Dims"][:2] for event in shaped] == [[[8], [8]]] * (
         1 + FEWEST_WINDOW_STEPS
     )
+
+
+def test_without_time_there_is_one_window_of_the_fewest_steps(profiled):
+    traced, steps = profiled(0.001, replace(USUAL_EFFORT, until=0.0))
+
+    assert (traced.steps, traced.repeats, traced.shapes) == (FEWEST_WINDOW_STEPS, (), None)
+    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS
+    assert len(additions(traced.trace)) == 1 + FEWEST_WINDOW_STEPS
 
 
 def test_long_steps_have_few_windows(profiled):

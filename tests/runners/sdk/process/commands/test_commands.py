@@ -351,3 +351,20 @@ def test_counting_answers_for_plain_python_with_the_reason_why_not(write, send_c
     counted = answer.about("benchmarks.fine:fine")
     assert (counted["counts"], counted["program"]) == ([], "")
     assert counted["limits"] == ["the work of plain Python cannot be counted"]
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+def test_a_profile_without_time_has_one_window(write, run_child, tmp_path):
+    text = (
+        "import perfledger, torch\n@perfledger.workload\ndef add():\n"
+        "    one = torch.ones(8)\n    return lambda: one + one\n"
+    )
+    root = write({"repository/benchmarks/b.py": text}) / "repository"
+
+    answer = run_child(root, Command.PROFILE, trace_folder=str(tmp_path / "traces"), profile_s=1e-9)
+
+    profiled = answer.about("benchmarks.b:add")
+    assert profiled["event"] == "profiled"
+    assert Path(profiled["trace"]).is_file()
+    assert (profiled["repeats"], profiled["shapes"], profiled["lines"]) == ([], "", "")
