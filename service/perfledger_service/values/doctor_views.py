@@ -7,6 +7,7 @@ from enum import StrEnum
 from perfledger.records import HostFinding, Machine, Param
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Verdict
+from perfledger_runners.machine.setting_fixes import SettingFix
 from perfledger_service.values.power_views import SpreadView
 
 
@@ -41,6 +42,7 @@ class DoctorView:
     findings: tuple[HostFinding, ...]
     noise: NoiseFloor | None  # None: only the findings were asked for
     notes: tuple[str, ...] = ()
+    fixes: tuple[SettingFix, ...] | None = None  # None: they were not asked for
 
 
 class CanaryState(StrEnum):

@@ -28,6 +28,13 @@ class DoctorFlags:
     device: Annotated[
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None
+    fix: Annotated[
+        bool,
+        how(
+            "only print the commands for what an administrator should set, which are not run",
+            flag="--fix",
+        ),
+    ] = False
 
     def request(self, workload: str) -> "DoctorRequest":
         """Return the request; raises UsageError."""
@@ -40,7 +47,11 @@ class DoctorFlags:
             msg = f"--budget {error}"
             raise UsageError(msg) from error
         return DoctorRequest(
-            workload=workload, pairs=self.pairs, budget_s=budget_s, device=self.device
+            workload=workload,
+            pairs=0 if self.fix else self.pairs,
+            budget_s=budget_s,
+            device=self.device,
+            has_fixes=self.fix,
         )
 
 
@@ -48,6 +59,7 @@ class DoctorFlags:
     examples=(
         "perfledger bench doctor",
         "perfledger bench doctor --pairs 0 --json",
+        "perfledger bench doctor --fix",
         "perfledger bench doctor benchmarks.example:square_roots --pairs 20 --budget 5m",
     )
 )

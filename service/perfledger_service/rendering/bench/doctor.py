@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from perfledger.records import FindingLevel, HostFinding
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.power import POWER
+from perfledger_runners.machine.setting_fixes import SettingFix
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -70,12 +71,14 @@ def doctor_document(view: DoctorView) -> Document:
             "machine": asdict(view.machine),
             "noise_floor": None if view.noise is None else _noise_record(view.noise),
             "notes": view.notes,
+            **_fix_records(view.fixes),
         },
         blocks=(
             title(_title(view.noise, findings)),
             *sentences(_usual_check(view.noise)),
             *sentences(_advice(findings)),
             table(_COLUMNS, findings, key="findings", style=lambda each: _STYLES[each.level]),
+            *_fix_blocks(view.fixes),
             *_noise_blocks(view.noise),
             *notes(view.notes),
         ),
@@ -123,6 +126,25 @@ _COLUMNS: tuple[Column[HostFinding], ...] = (
     words("detail", "found", lambda each: each.detail),
     words("advice", "helps", lambda each: each.advice, kind=CellKind.REMARK),
 )
+
+
+def _fix_records(fixes: Sequence[SettingFix] | None) -> dict[str, object]:
+    return {} if fixes is None else {"fixes": [asdict(fix) for fix in fixes]}
+
+
+def _fix_blocks(fixes: Sequence[SettingFix] | None) -> Iterator[Block]:
+    """Yield the commands as a script whose comments say what each is for and what undoes it."""
+    if fixes is None:
+        return
+    if not fixes:
+        yield from sentences(["No setting is known that an administrator should change."])
+        return
+    yield heading("What an administrator should set")
+    yield from sentences(["perfledger runs none of these commands; a restart undoes them, too."])
+    lines = (
+        f"# {clean(fix.setting)}\n{clean(fix.command)}\n# undo: {clean(fix.undo)}" for fix in fixes
+    )
+    yield Preformatted("\n".join(lines))
 
 
 def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:

@@ -34,6 +34,7 @@ from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
+from perfledger_runners.machine.setting_fixes import read_setting_fixes
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_runners.measuring.paired_runs import measure_pairs
@@ -93,6 +94,7 @@ class DoctorRequest:
     pairs: int = 10  # 0: only look
     budget_s: float = 120.0
     device: str | None = None  # None: as configured
+    has_fixes: bool = False  # also list what an administrator should set
 
     def __post_init__(self) -> None:
         if self.pairs and not FEWEST_MEASURED <= self.pairs <= MOST_MEASURED:
@@ -149,7 +151,10 @@ def examine_machine(
                 device = Device.CPU if site.is_built_in else machine.device
                 noise = _noise_floor(site, request, device, gpu=gpu, progress=progress, clock=clock)
                 findings += (read_fitness_afterwards(),)
-    return DoctorView(machine=machine, findings=findings, noise=noise, notes=site.notes)
+            fixes = read_setting_fixes(machine.device, gpu) if request.has_fixes else None
+    return DoctorView(
+        machine=machine, findings=findings, noise=noise, notes=site.notes, fixes=fixes
+    )
 
 
 def _quarantine_finding(service: UploadTarget, machine: Machine) -> HostFinding:

@@ -1,0 +1,102 @@
+"""Lists what an administrator should set on a machine, as commands that nobody runs here."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from perfledger.records import Device
+from perfledger_runners.machine.cpu_settings import CpuSettings, read_cpu_settings
+from perfledger_runners.machine.host_load import usable_core_numbers
+from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, read_text
+from perfledger_runners.machine.nvml import CLOCKS_SET, Gpu, GpuCondition
+
+PERFORMANCE = "performance"
+# The driver's own switch if it has one; where neither file is, the CPU has no turbo to turn off.
+INTEL_SWITCH, OTHER_SWITCH = "intel_pstate/no_turbo", "cpufreq/boost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingFix:
+    """A setting that adds noise, the command that sets it, and the one that undoes that."""
+
+    setting: str  # and what it is now
+    command: str
+    undo: str
+
+
+def read_setting_fixes(
+    device: Device,
+    gpu: Gpu | None,
+    *,
+    files: KernelFiles = THIS_KERNEL,
+    usable: Collection[int] | None = None,
+) -> tuple[SettingFix, ...]:
+    """Return what should be set for measuring on a device: those of all its GPUs, then the host's.
+
+    What cannot be read is left out: nothing is known to be wrong with it.
+    """
+    cores = usable_core_numbers() if usable is None else usable
+    gpus = (gpu, *gpu.more) if gpu is not None and device is Device.CUDA else ()
+    return (
+        *(fix for each in gpus for fix in gpu_fixes(each.condition(), each.uuid)),
+        *cpu_fixes(read_cpu_settings(cores, files), files),
+    )
+
+
+def cpu_fixes(settings: CpuSettings, files: KernelFiles = THIS_KERNEL) -> tuple[SettingFix, ...]:
+    """Return what should be set about the cores' clocks."""
+    fixes: list[SettingFix] = []
+    governors = sorted(settings.governors)
+    if governors and governors != [PERFORMANCE]:
+        fixes.append(
+            SettingFix(
+                setting=f"governor: {', '.join(governors)}",
+                command=f"sudo cpupower frequency-set -g {PERFORMANCE}",
+                undo=f"sudo cpupower frequency-set -g {governors[0]}",
+            )
+        )
+    if settings.has_turbo:
+        is_intel = read_text(files.cores / INTEL_SWITCH) != ""
+        name, off, on = (INTEL_SWITCH, 1, 0) if is_intel else (OTHER_SWITCH, 0, 1)
+        path = f"/sys/devices/system/cpu/{name}"
+        fixes.append(
+            SettingFix(
+                setting="turbo: on",
+                command=f"echo {off} | sudo tee {path}",
+                undo=f"echo {on} | sudo tee {path}",
+            )
+        )
+    return tuple(fixes)
+
+
+def gpu_fixes(condition: GpuCondition, uuid: str) -> tuple[SettingFix, ...]:
+    """Return what should be set about a GPU's clock, power and driver.
+
+    Its default clock is the fastest that it holds under any load, by NVIDIA.
+    """
+    tool = f"sudo nvidia-smi -i {uuid}" if uuid else "sudo nvidia-smi"
+    fixes: list[SettingFix] = []
+    if condition.is_persistent is False:
+        fixes.append(
+            SettingFix(
+                setting="GPU persistence: off", command=f"{tool} -pm 1", undo=f"{tool} -pm 0"
+            )
+        )
+    cap, default = condition.power_cap_w, condition.default_power_cap_w
+    if cap is not None and default is not None and cap < default:
+        fixes.append(
+            SettingFix(
+                setting=f"GPU power cap: {cap:g} W of {default:g} W",
+                command=f"{tool} -pl {default:g}",
+                undo=f"{tool} -pl {cap:g}",
+            )
+        )
+    clock = condition.default_clock_mhz
+    if clock is not None and not (condition.reasons or 0) & CLOCKS_SET:
+        fixes.append(
+            SettingFix(
+                setting="GPU clock: not known to be locked",
+                command=f"{tool} -lgc {clock:g},{clock:g}",
+                undo=f"{tool} -rgc",
+            )
+        )
+    return tuple(fixes)
