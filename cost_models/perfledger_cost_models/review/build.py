@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 
 import msgspec
 
-from perfledger_cost_models.billing.budget_variance import ExpectedQuarter
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.change.device_transfer import DeviceTransfers
 from perfledger_cost_models.change.price import NO_TRANSFERS
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.forecasting.forecast import Forecasts
-from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_cost_models.prices.staleness import StalePriceError
 from perfledger_cost_models.procurement.commitment_sweep import (
@@ -22,14 +19,13 @@ from perfledger_cost_models.procurement.commitment_sweep import (
     commitment_sweeps,
 )
 from perfledger_cost_models.procurement.cost_model import (
-    COMMITMENT_UTILIZATION,
     GROWTH,
     HOURS,
     YEARS,
     CostModel,
     PlanData,
 )
-from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
+from perfledger_cost_models.procurement.decision import PurchaseDecision, decide
 from perfledger_cost_models.procurement.hour_shares import (
     HourShares,
     ShareStatement,
@@ -79,12 +75,12 @@ from perfledger_cost_models.review.measured_shares import measured_shares
 from perfledger_cost_models.review.option_details import DecidedModel, option_facts
 from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
 from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.quarter_budget import quarter_budget
 from perfledger_cost_models.review.quarter_forecast import quarter_forecasts
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.review.sections import performance_of, risks_of, supply_of
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR
 
 # A procurement review must not rest on prices older than half a year.
 MAX_STALE_DAYS = 180
@@ -144,6 +140,14 @@ def build_review(facts: ReviewInputs) -> Review:
     )
     options = option_facts(decided)
     demand = _demand(facts, plan, model)
+    budget = quarter_budget(
+        facts.quarter,
+        model,
+        decision.of(decision.recommendation).option,
+        holdings,
+        made_on=facts.today,
+        forecast=demand.forecast,
+    )
     expires, expired = _expiry(options, decision, model, facts.today)
     return Review(
         quarter=facts.quarter,
@@ -171,7 +175,8 @@ def build_review(facts: ReviewInputs) -> Review:
         quarter_forecasts=quarter_forecasts(facts.forecast, facts.quarter),
         attachments=facts.attachments,
         last=_previous(facts, model, demand),
-        expected_quarter=_expected_quarter(facts.quarter, model, decision, holdings),
+        expected_quarter=budget.expected,
+        budget=budget,
         risks=risks_of(model, holdings, are_hours_configured=_are_hours_configured(facts)),
         sources=facts.sources,
         seed=SEED,
@@ -265,30 +270,6 @@ def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> Dem
             remedy="files in its [forecast], as perfledger fleet forecast reads them",
         ),
     )
-
-
-def _expected_quarter(
-    quarter: Quarter, model: CostModel, decision: PurchaseDecision, holdings: Sequence[SupplyYears]
-) -> ExpectedQuarter:
-    """Return the next quarter's budget: the supply's cost, and the rest at the recommendation.
-
-    Hours and costs are those of the quarter's own days, and of what is held on them.
-    """
-    likely, start, end = evaluate_at_modes(model), quarter.after.first, quarter.after.after.first
-    of_year = Decimal(quarter.after.days) / DAYS_PER_YEAR
-    hours = to_decimal(likely["hours_1"][0]) * of_year
-    devices = sum((one.equivalents_of(start, end, year=start) for one in holdings), Decimal(0))
-    utilization = to_decimal(likely[COMMITMENT_UTILIZATION][0])
-    need = max(Decimal(0), hours - devices * of_year * HOURS_PER_YEAR * utilization)
-    name, hour = quarter.after.name, decision.of(decision.recommendation).hour
-    shares = [(one.usd_per_year, one.share_of(start, end)) for one in holdings if not one.is_owned]
-    costs = [(usd, share) for usd, share in shares if share]
-    expected_costs = [usd * share for usd, share in costs if usd is not None]
-    if len(expected_costs) < len(costs) or (hour is None and need > 0):
-        reason = "the yearly cost of a committed supply entry is unknown: add its usd_per_year"
-        return ExpectedQuarter(quarter=name, hours=hours, usd=None, reason=reason)
-    held_usd = sum(expected_costs, Decimal(0)) * of_year
-    return ExpectedQuarter(quarter=name, hours=hours, usd=held_usd + need * (hour or Decimal(0)))
 
 
 def _previous(

@@ -231,6 +231,23 @@ class PreviousDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuarterBudget:
+    """The parts of the next quarter's budget, in USD at the most likely inputs."""
+
+    expected: ExpectedQuarter
+    held_usd: Decimal | None  # of committed supply; None where the cost of an entry is unknown
+    signed_on: date  # from this day on the recommended option is paid; the next quarter's: never
+    hours_before: Decimal  # beyond the supply, until that day
+    usd_before: Decimal
+    rate_before: Decimal  # today's, USD per hour
+    hours_after: Decimal
+    usd_after: Decimal  # payments once are spread over their term
+    due_once_usd: Decimal  # at signing or delivery
+    as_today_usd: Decimal | None  # if all hours beyond the supply were bought as today
+    forecast_usd: Decimal | None  # of past usage alone; None where it has not all the months
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRisk:
     """An assumption of the review that may be wrong."""
 
@@ -266,6 +283,7 @@ class Review:
     attachments: tuple[ReviewAttachment, ...]
     last: PreviousDecision | UnknownFigure
     expected_quarter: ExpectedQuarter
+    budget: QuarterBudget
     risks: tuple[ReviewRisk, ...]
     sources: tuple[ReviewSource, ...]
     seed: int

@@ -1,6 +1,5 @@
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal
 
 import pytest
 
@@ -85,44 +84,6 @@ def test_supply_that_the_bill_does_not_hold_carries_none_of_its_hours(
     assert counted["old"] is None
     assert any("lab" in risk.name for risk in review.risks)
     assert {one.hours_a_year for one in review.supply.entries} == {8 * 8760, 16 * 8760}
-
-
-def test_the_budget_is_what_is_held_and_the_rest_at_what_was_decided(make_review, plan_text):
-    review = make_review(plan_text + SUPPLY)
-
-    carried, of_year = 24 * 8760 * Decimal("0.7"), Decimal(92) / 365  # October to December
-    expected = (400_000 + (300_000 - carried) * review.choice.hour) * of_year
-    assert review.expected_quarter.quarter == "2026Q4"
-    assert float(review.expected_quarter.hours) == pytest.approx(300_000 * 92 / 365)
-    assert float(review.expected_quarter.usd) == pytest.approx(float(expected))
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "share"),
-    [
-        ("2026-01-01", "2026-11-15", Decimal(46) / 92),  # half of the quarter
-        ("2026-01-01", "2026-12-31", Decimal(1)),  # to the quarter's last day
-        ("2026-01-01", "2026-09-30", Decimal(0)),  # no more there
-        ("2027-01-01", "2029-01-01", Decimal(0)),  # not yet there
-    ],
-)
-def test_the_budget_has_what_is_held_while_it_is_held(make_review, plan_text, since, until, share):
-    text = (
-        f'[[supply]]\nname = "plan"\naccelerator = "H100-80GB"\ndevices = 16\nis_owned = false\n'
-        f"since = {since}\nuntil = {until}\nusd_per_year = 400000\nsource = 'made up'\n"
-    )
-    review = make_review(plan_text + text)
-
-    carried, of_year = 16 * share * 8760 * Decimal("0.7"), Decimal(92) / 365
-    expected = (400_000 * share + (300_000 - carried) * review.choice.hour) * of_year
-    assert float(review.expected_quarter.usd) == pytest.approx(float(expected))
-
-
-def test_without_the_supplys_cost_there_is_no_budget(make_review, plan_text):
-    review = make_review(plan_text + SUPPLY.replace("usd_per_year = 400000\n", ""))
-
-    assert review.expected_quarter.usd is None
-    assert "usd_per_year" in review.expected_quarter.reason
 
 
 @pytest.mark.slow(ci_only=True)

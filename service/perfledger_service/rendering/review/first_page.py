@@ -1,6 +1,8 @@
 """Words a review's decision for its first page."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from perfledger_cost_models.procurement.cost_model import YEARS
 from perfledger_cost_models.procurement.decision import MIN_CHANCE
@@ -52,13 +54,60 @@ def outlook_sentence(review: Review) -> str:
     expected = review.expected_quarter
     if expected.usd is None:
         return f"Unknown: {expected.reason}."
-    hour = review.choice.hour
-    rate = "" if hour is None else f"{number_format.cents(hour)} USD an hour, the mean of "
     return (
         f"{whole_usd(expected.usd)} USD for {plain_number(expected.hours)} paid hours: "
-        f"commitments at their cost, the rest at {rate}{clean(review.choice.option.name)}. The "
-        "next review compares the bill with it (pass this review's JSON with --previous)."
+        f"{'; '.join(_budget_parts(review))}. {''.join(_budget_remarks(review))}The next review "
+        "compares the bill with it (pass this review's JSON with --previous)."
     )
+
+
+def _budget_parts(review: Review) -> Iterator[str]:
+    """Yield the parts that the budget is the sum of."""
+    budget = review.budget
+    if budget.held_usd:
+        yield f"{whole_usd(budget.held_usd)} USD for the commitments that are held"
+    if budget.hours_before:
+        rate = number_format.cents(budget.rate_before)
+        yield (
+            f"{whole_usd(budget.usd_before)} USD for {plain_number(budget.hours_before)} hours "
+            f"beyond what is held before {number_format.day(budget.signed_on)}, at today's {rate} "
+            "USD an hour"
+        )
+    if budget.usd_after:
+        name, after = clean(review.choice.option.name), plain_number(budget.hours_after)
+        yield (
+            f"{whole_usd(budget.usd_after)} USD for {name} from the day on which it can be signed, "
+            f"{number_format.day(budget.signed_on)}: all that it obliges to, and what it does not "
+            f"carry of {after} hours"
+        )
+
+
+def _budget_remarks(review: Review) -> Iterator[str]:
+    """Yield what is due at once, and why the budget differs from the forecast of past usage."""
+    budget = review.budget
+    if budget.due_once_usd and review.choice.option.server is not None:
+        price = whole_usd(budget.due_once_usd)
+        yield f"The servers' price, {price} USD, is due at delivery and not in it. "
+    elif budget.due_once_usd:
+        yield (
+            f"Signing makes {whole_usd(budget.due_once_usd)} USD due at once, which the budget "
+            "spreads over the term, as the effective cost of a bill does. "
+        )
+    if budget.as_today_usd is None:
+        return
+    saved = budget.as_today_usd - (review.expected_quarter.usd or Decimal(0))
+    if saved:
+        yield (
+            f"Bought as today it would be {whole_usd(budget.as_today_usd)} USD: the option "
+            f"{'saves' if saved > 0 else 'adds'} {whole_usd(abs(saved))} USD in this quarter. "
+        )
+    if budget.forecast_usd is not None:
+        apart = budget.forecast_usd - budget.as_today_usd
+        yield (
+            f"Past usage alone forecasts {whole_usd(budget.forecast_usd)} USD, "
+            f"{whole_usd(abs(apart))} USD {'more' if apart > 0 else 'less'} than as today: it "
+            "continues the months' spend, and the budget has the plan's hours at today's prices. "
+        )
 
 
 def unknown_line(part: UnknownFigure) -> str:

@@ -53,6 +53,9 @@ def review_json(review: Review) -> str:
         "allocation": _allocation(review.allocation),
         "previous": review.last,
         "expected_quarter": review.expected_quarter,
+        "budget": {
+            name: each for name, each in _fields(review.budget).items() if name != "expected"
+        },
         "risks": review.risks,
         "unknowns": review.unknowns,
         "inputs": [
