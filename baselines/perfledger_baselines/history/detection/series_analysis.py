@@ -23,6 +23,7 @@ from perfledger_baselines.history.detection.description_length import (
 from perfledger_baselines.history.detection.first_level import FEWEST, first_level_shift
 from perfledger_baselines.history.detection.observations import Observations
 from perfledger_baselines.history.detection.time_cycles import CycleBasis, TimedCycle, is_likely
+from perfledger_baselines.history.detection.unequal_spreads import without_chance_shifts
 from perfledger_baselines.history.detection.variance_changes import (
     StateShareShift,
     VarianceChange,
@@ -127,9 +128,9 @@ def remove_transients(row: SearchedRow, *, floor: float) -> StableRow:
         levels, errors = row.levels[None, is_kept], row.errors[None, is_kept]
         row = search_rows(levels, errors, floors=np.array([floor]))[0]
     excursions += _spikes(row, places, floor=floor)
-    first = first_level_shift(row, floor=floor)
+    level = first_level_shift(row, floor=floor)
     return StableRow(
-        row=row if first is None else replace(row, shifts=(first, *row.shifts)),
+        row=row if level is None else replace(row, shifts=(level, *row.shifts)),
         places=places,
         excursions=tuple(sorted(excursions, key=lambda excursion: excursion.first)),
     )
@@ -190,8 +191,12 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         if gain > state_cost(two.is_upper) + FAR_STRONGER:
             states[number], rows[number] = two, again
     variance_changes = find_variance_changes(rows)
-    for number, (observations, row) in enumerate(zip(block, rows, strict=True)):
+    for number, (observations, searched) in enumerate(zip(block, rows, strict=True)):
+        noise_places = [change.place for change in variance_changes[number]]
+        row = without_chance_shifts(searched, noise_places)
         stable = remove_transients(row, floor=float(floors[number]))
+        kept_places = np.searchsorted(stable.places, noise_places).tolist()
+        stable = replace(stable, row=without_chance_shifts(stable.row, kept_places))
         two_states = states.get(number)
         if two_states is not None:
             stable = _with_wider_places(stable, levels[number], two_states)

@@ -57,7 +57,7 @@ def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceCha
     """Return the changes of noise of each of these rows, which must be equally long."""
     if len(rows[0].levels) < 2 * FEWEST:
         return [() for _ in rows]
-    residuals = np.stack([_residuals(row) for row in rows])
+    residuals = np.stack([residuals_of(row) for row in rows])
     sizes: FloatArray = np.minimum(np.abs(residuals), CAP_SPREADS)
     # Of two normal values with correlation r the absolute values correlate by about r squared.
     dependence = np.array([row.dependence for row in rows]) ** 2
@@ -102,7 +102,7 @@ def _stickiness(upper: FloatArray) -> float:
     return min(max(1 - switches / expected, 0.0), LARGEST_DEPENDENCE) if expected > 0 else 0.0
 
 
-def _residuals(row: SearchedRow) -> FloatArray:
+def residuals_of(row: SearchedRow) -> FloatArray:
     """Return the levels less those of their stretches and the slope, in SDs."""
     count = len(row.levels)
     if not row.shifts:
