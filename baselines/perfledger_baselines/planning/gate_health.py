@@ -8,10 +8,14 @@ from statistics import median
 import numpy as np
 
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
+from perfledger_baselines.planning.detectability_trend import (
+    DetectabilityTrend,
+    detectability_trend,
+)
 
 # A spread or a share of fewer checks is an anecdote.
 FEWEST_CHECKS = 10
-# Of a gate's newest checks: those that show what it finds now, and as many before them.
+# Of a gate's newest checks: those that show what it finds now.
 RECENT_CHECKS = 10
 # People stop to read a gate that is undecided more often.
 MOST_UNDECIDED = 0.25
@@ -58,8 +62,8 @@ class GateHealth:
 
     `false_alarms` are of checks of a commit against itself, `shadows` of checks whose sides were
     exchanged; None without any. `detectable` is the typical smallest change of the step time that a
-    workload's recent checks find and `hardest` the workload with the largest; `earlier` is the same
-    of as many checks before. None: not known. `margin` and `budget_s` are suggestions, None where
+    workload's recent checks find and `hardest` the workload with the largest; `trend` is whether it
+    becomes larger. None: not known. `margin` and `budget_s` are suggestions, None where
     the settings will do.
     """
 
@@ -69,7 +73,7 @@ class GateHealth:
     shadows: FalseAlarmRate | None
     minutes: float | None  # of a typical check
     detectable: float | None
-    earlier: float | None
+    trend: DetectabilityTrend | None
     hardest: DetectableChange | None
     margin: float | None
     budget_s: float | None
@@ -96,7 +100,6 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
         msg = "a gate without a check has no health: give its checks"
         raise ValueError(msg)
     recent = _typical_changes(checks[:RECENT_CHECKS])
-    before = _typical_changes(checks[RECENT_CHECKS : 2 * RECENT_CHECKS])
     undecided = sum(check.is_undecided for check in checks)
     held_times = [check.held_s for check in checks if check.held_s is not None]
     margin, budget_s = None, None
@@ -112,7 +115,9 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
         shadows=_rate([check.is_shadow_false_alarm for check in checks]),
         minutes=median(held_times) / 60 if held_times else None,
         detectable=median(each.change for each in recent) if recent else None,
-        earlier=median(each.change for each in before) if before else None,
+        trend=detectability_trend(
+            [{each.workload: each.change for each in check.detectable} for check in checks]
+        ),
         hardest=max(recent, key=lambda each: each.change) if recent else None,
         margin=margin,
         budget_s=budget_s,

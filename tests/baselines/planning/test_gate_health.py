@@ -19,7 +19,7 @@ def test_a_quiet_gate_needs_no_advice():
     health = gate_health([check_that_finds(0.01, held_s=120.0)] * 12, SETTINGS)
 
     assert (health.checks, health.undecided, health.minutes) == (12, 0, 2.0)
-    assert (health.detectable, health.earlier) == (0.01, 0.01)
+    assert (health.detectable, health.trend.change, health.trend.is_shown) == (0.01, 0.0, False)
     assert (health.margin, health.budget_s) == (None, None)
     assert not health.is_too_noisy
 
@@ -56,7 +56,7 @@ def test_a_quarter_of_ten_checks_and_more_is_too_much(undecided, decided, is_too
     assert gate_health(checks, SETTINGS).is_too_noisy is is_too_noisy
 
 
-def test_the_newest_ten_checks_tell_what_is_found_now_and_the_ten_before_the_trend():
+def test_the_newest_ten_checks_tell_what_is_found_now_and_all_of_them_the_trend():
     checks = [
         *[check_that_finds(0.01)] * 10,
         *[check_that_finds(0.03)] * 10,
@@ -65,7 +65,10 @@ def test_the_newest_ten_checks_tell_what_is_found_now_and_the_ten_before_the_tre
 
     health = gate_health(checks, SETTINGS)
 
-    assert (health.detectable, health.earlier) == (0.01, 0.03)
+    assert health.detectable == 0.01
+    assert health.trend.is_shown
+    assert health.trend.high < 0
+    assert health.trend.checks == 25
 
 
 def test_the_hardest_workload_is_named():
@@ -96,7 +99,7 @@ def test_what_no_check_tells_is_unknown():
     health = gate_health([GateCheck(is_undecided=True)], None)
 
     assert (health.false_alarms, health.shadows, health.minutes) == (None, None, None)
-    assert (health.detectable, health.earlier, health.hardest) == (None, None, None)
+    assert (health.detectable, health.trend, health.hardest) == (None, None, None)
 
 
 def test_a_gate_without_checks_is_refused():

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate
+from perfledger_baselines.planning.detectability_trend import PER_CHECKS, DetectabilityTrend
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout import number_format
@@ -145,17 +146,20 @@ def _false_alarms(rate: FalseAlarmRate | None) -> str:
 def _detectable(health: GateHealth) -> str:
     if health.detectable is None or health.hardest is None:
         return "the smallest change that it finds is unknown: no check had enough pairs"
-    before = (
-        f" (before that: {number_format.share(health.earlier)})"
-        if health.earlier is not None
-        else ""
-    )
     hardest = health.hardest
     return (
         f"its recent checks typically find a change of {number_format.share(health.detectable)} "
-        f"in step time{before}; the hardest workload is {hardest.workload}, with "
+        f"in step time{_trend(health.trend)}; the hardest workload is {hardest.workload}, with "
         f"{number_format.share(hardest.change)} by {hardest.pairs} pairs"
     )
+
+
+def _trend(trend: DetectabilityTrend | None) -> str:
+    if trend is None:
+        return ""
+    change = number_format.change_with_interval(trend.change, trend.low, trend.high)
+    direction = ("smaller", "larger")[trend.change > 0] if trend.is_shown else "no sure trend"
+    return f" ({direction}: {change} in {PER_CHECKS} checks, by the last {trend.checks})"
 
 
 def _interval(rate: FalseAlarmRate) -> str:

@@ -4,6 +4,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
+from perfledger_baselines.planning.detectability_trend import DetectabilityTrend
 from perfledger_baselines.planning.gate_health import DetectableChange, GateHealth
 from perfledger_service.rendering.history.gate_health import gate_advice, gate_rows
 from perfledger_service.values.branch_views import GateView
@@ -15,7 +16,7 @@ UNKNOWN = GateHealth(
     shadows=None,
     minutes=None,
     detectable=None,
-    earlier=None,
+    trend=None,
     hardest=None,
     margin=None,
     budget_s=None,
@@ -27,7 +28,7 @@ NOISY = GateHealth(
     shadows=false_alarm_rate(false=1, checks=38),
     minutes=2.5,
     detectable=0.012,
-    earlier=0.034,
+    trend=DetectabilityTrend(change=-0.12, low=-0.2, high=-0.03, checks=24),
     hardest=DetectableChange(workload="gpt:step", change=0.05, pairs=20),
     margin=0.044,
     budget_s=1210.0,
@@ -65,7 +66,8 @@ def test_a_noisy_gate_has_its_figures_with_their_bounds():
             "13.8 % of checks, with 95 % confidence"
         ),
         (
-            "its recent checks typically find a change of 1.2 % in step time (before that: 3.4 %); "
+            "its recent checks typically find a change of 1.2 % in step time (smaller: -12.0 % "
+            "(-20.0 to -3.0) in 10 checks, by the last 24); "
             "the hardest workload is gpt:step, with 5.0 % by 20 pairs"
         ),
         "a typical check holds its machine for 2.5 min",
@@ -116,3 +118,15 @@ def test_what_a_gate_does_not_know_is_unknown_and_never_zero():
 
     assert (row.noise_floor, row.false_alarms, row.spent, row.usd) == ("unknown",) * 4
     assert exchanged.false_alarms.endswith("*")
+
+
+@pytest.mark.parametrize(
+    ("change", "low", "high", "text"),
+    [(0.1, 0.02, 0.2, "(larger: +10"), (0.1, -0.02, 0.2, "(no sure trend: +10")],
+)
+def test_a_trend_says_its_direction_only_where_its_interval_does(change, low, high, text):
+    trend = DetectabilityTrend(change=change, low=low, high=high, checks=24)
+
+    _, said = sentences(replace(NOISY, trend=trend))
+
+    assert any(text in each for each in said)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from perfledger_baselines.planning.detectability_trend import (
+    FEWEST_CHECKS,
+    MOST_CHECKS,
+    detectability_trend,
+)
+
+
+def checks_of(values):
+    """Return checks of one workload, the newest last in `values`."""
+    return [{"m:f": float(value)} for value in reversed(values)]
+
+
+def test_a_line_on_the_log_scale_has_its_slope_over_ten_checks():
+    trend = detectability_trend(checks_of(0.01 * 1.02 ** np.arange(20)))
+
+    assert trend.change == pytest.approx(1.02**10 - 1)
+    assert (trend.low, trend.high) == pytest.approx((trend.change, trend.change))
+    assert (trend.is_shown, trend.checks) == (True, 20)
+
+
+def test_a_gate_that_stays_as_it_is_shows_no_trend():
+    trend = detectability_trend(checks_of([0.01] * 12))
+
+    assert (trend.change, trend.low, trend.high, trend.is_shown) == (0.0, 0.0, 0.0, False)
+
+
+@pytest.mark.parametrize("count", [FEWEST_CHECKS - 1, FEWEST_CHECKS])
+def test_too_few_checks_show_none(count):
+    assert (detectability_trend(checks_of([0.01] * count)) is None) is (count < FEWEST_CHECKS)
+
+
+def test_checks_that_found_nothing_do_not_count():
+    assert detectability_trend([*checks_of([0.01] * 9), {}, {"m:f": 0.0}]) is None
+    assert detectability_trend([*checks_of([0.01] * 10), {}]).checks == 10
+
+
+def test_only_the_newest_checks_count():
+    old, new = [0.5] * 30, [0.01] * MOST_CHECKS
+
+    assert detectability_trend(checks_of([*old, *new])).change == 0.0
+
+
+def test_a_harder_workload_that_came_later_is_no_trend():
+    checks = [{"easy": 0.01} for _ in range(10)] + [{"hard": 0.09} for _ in range(10)]
+
+    assert detectability_trend(checks).change == 0.0
+
+
+def test_one_loud_check_tilts_nothing():
+    values = [0.01] * 20
+    values[-1] = 0.4
+
+    assert detectability_trend(checks_of(values)).change == 0.0
+
+
+def test_the_interval_holds_the_slope_about_as_often_as_it_says():
+    draw = np.random.default_rng(4)
+    slope = 0.01
+    held, shown = 0, 0
+    for _ in range(400):
+        logs = slope * np.arange(20) + 0.1 * draw.standard_t(4, 20)
+        trend = detectability_trend(checks_of(0.01 * np.exp(logs)))
+        held += trend.low <= np.expm1(10 * slope) <= trend.high
+        still = detectability_trend(checks_of(0.01 * np.exp(0.1 * draw.standard_t(4, 20))))
+        shown += still.is_shown
+
+    assert 0.92 <= held / 400 <= 0.98
+    assert shown / 400 <= 0.08
