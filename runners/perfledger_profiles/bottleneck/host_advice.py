@@ -43,7 +43,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     is_sum_of_kernels,
 )
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
-from perfledger_profiles.xla.host_events import STAGED_COPY
+from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY, STAGED_COPY
 
 _LOADED_AHEAD = "if every batch is ready when its step begins"
 WORKERS = Advice(
@@ -227,7 +227,10 @@ def _warm_up(case: AdviceContext) -> Recommendation | None:
 
 
 def _read_back(case: AdviceContext) -> Recommendation | None:
-    operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.SYNC)
+    # In it the program waits for all devices: an idle one of them may wait for another.
+    operations = case.select(
+        lambda one: host_kind(one) is BottleneckDetail.SYNC and one.name != BLOCK_UNTIL_READY
+    )
     advice = READ_BACK if may_be_python(case.profile) else FEWER_WAITS
     return case.advise(advice, operations, "waits for the device")
 

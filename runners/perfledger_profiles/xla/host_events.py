@@ -26,9 +26,14 @@ _WAIT = re.compile(r"(?i)await|wait for|blockhostuntilready|block_until_ready")
 _EXECUTOR = "ThunkExecutor::Execute"
 # XLA's runtime copies a host array into pinned memory, in the device's layout, before its transfer.
 STAGED_COPY = "H2D Dispatch"
+# XLA's own thread allocates a program's buffers before it launches the first kernel.
+ALLOCATION = "Build buffer allocations"
 _END = "end: "
-# Python frames say nothing about the device, and may be most of a file.
+# Python frames may be most of a file. Of the device they say only when the program waits for it:
+# "$api.py:3154 block_until_ready".
 PYTHON_FRAME = "$"
+BLOCK_UNTIL_READY = "block_until_ready"
+_WAITING_FRAME = re.compile(rf"\$\S+:\d+ {BLOCK_UNTIL_READY}")
 # Stats of steps, of operations, and the link between a kernel and its launch.
 STEP, OPERATION, CORRELATION = "step_num", "hlo_op", "correlation_id"
 # TensorFlow's executor names operations "model/dense/MatMul:MatMul" (tf_op_utils.cc).
@@ -71,10 +76,15 @@ def thread_rank(events: Iterable[tuple[str, Stats]]) -> tuple[int, int]:
 
 def is_of_use(name: str, stats: Stats) -> bool:
     """Return whether an event of another thread belongs to a step."""
-    is_named = name == STAGED_COPY or name.startswith((_END, _EXECUTOR))
+    is_named = name in (STAGED_COPY, ALLOCATION) or name.startswith((_END, _EXECUTOR))
     if is_named or OPERATION in stats or CORRELATION in stats:
         return True
     return ":" in name and _TENSORFLOW.fullmatch(name) is not None
+
+
+def is_python_at_work(name: str) -> bool:
+    """Return whether an event is a Python frame that does not wait for the device."""
+    return name[:1] == PYTHON_FRAME and _WAITING_FRAME.fullmatch(name) is None
 
 
 def bucket_layers(calls: Sequence[LabelledSpan]) -> tuple[TimeSegments, ...]:
@@ -128,8 +138,8 @@ def hlo_label(event: XEvent) -> CallLabel:
 
 
 def executor_calls(lines: Iterable[XLine]) -> list[XlaCall]:
-    """Return the spans in which XLA's own threads execute a program or prepare a copy."""
-    labels = {STAGED_COPY: CallLabel(STAGED_COPY, Bucket.RUNTIME)}
+    """Return the spans in which XLA's own threads execute a program, or prepare it or a copy."""
+    labels = {name: CallLabel(name, Bucket.RUNTIME) for name in (STAGED_COPY, ALLOCATION)}
     execution = CallLabel(XLA_RUNTIME, Bucket.RUNTIME)
     return [
         XlaCall(
@@ -165,9 +175,9 @@ def thread_calls(line: XLine) -> list[XlaCall]:
 
 
 def _is_own(event: XEvent) -> bool:
-    """Return whether an event is neither a step, nor an operation, nor a Python frame."""
+    """Return whether an event is neither a step, nor an operation, nor Python at work."""
     is_marker = STEP in event.stats or OPERATION in event.stats
-    return not is_marker and not event.name.startswith((PYTHON_FRAME, _END))
+    return not is_marker and not event.name.startswith(_END) and not is_python_at_work(event.name)
 
 
 def _is_building(name: str) -> bool:
@@ -176,6 +186,8 @@ def _is_building(name: str) -> bool:
 
 def _call(event: XEvent, around: XlaCall | None, *, builds: bool) -> XlaCall:
     name = clean_name(event.name)
+    if name.startswith(PYTHON_FRAME):
+        name = name.rpartition(" ")[2]
     outer = around.label.name if around is not None else ""
     function = _FUNCTION.fullmatch(name)
     about = function[1] if function else _about(outer)

@@ -30,9 +30,9 @@ from perfledger_profiles.xla.device_plane import (
 from perfledger_profiles.xla.host_events import (
     CORRELATION,
     OPERATION,
-    PYTHON_FRAME,
     STEP,
     is_of_use,
+    is_python_at_work,
     thread_rank,
 )
 from perfledger_profiles.xla.kernels import BYTES, FLOPS, MODEL_FLOPS
@@ -232,7 +232,7 @@ def _is_of_use(raw: _Raw) -> bool:
 def _raw(line: _Line) -> Iterator[_Raw]:
     for event in line.events:
         name = event.name
-        if name[:1] == PYTHON_FRAME:
+        if is_python_at_work(name):
             continue
         stats = _NO_STATS
         for key, value in event.stats:

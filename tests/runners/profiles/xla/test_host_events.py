@@ -2,7 +2,7 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
-from perfledger_profiles.xla.host_events import is_of_use, thread_rank
+from perfledger_profiles.xla.host_events import is_of_use, is_python_at_work, thread_rank
 from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 
 
@@ -54,3 +54,43 @@ def test_tensorflows_operations_on_the_cpu_are_what_computes(planes):
     assert multiply.seconds == pytest.approx(40e-9)
     assert waiting.bucket is Bucket.INPUT
     assert waiting.seconds == pytest.approx(20e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("$api.py:3154 block_until_ready", False),
+        ("$api.py:3165 try_to_block", True),  # inside that
+        ("$train.py:7 step", True),
+        ("block_until_ready", False),
+    ],
+)
+def test_of_pythons_frames_only_those_that_wait_for_the_device_are_read(name, expected):
+    assert is_python_at_work(name) is expected
+
+
+def test_a_frame_that_waits_for_the_device_is_a_wait_and_no_python(planes):
+    """The program waits for 90 of 100; for 40 of them XLA allocates on a thread of its own."""
+    found = read(
+        planes.host(
+            planes.line(
+                "python",
+                planes.event("PjitFunction(f)", 0, 10),
+                planes.event("$api.py:3154 block_until_ready", 10, 90),
+            ),
+            planes.line("py_xla_execute", planes.event("Build buffer allocations", 12, 40)),
+        ),
+        planes.plane(
+            "/device:GPU:0",
+            planes.line(
+                "Stream #1(Kernel)",
+                planes.event("k", 0, 1, hlo_op="k"),
+                planes.event("k", 99, 1, hlo_op="k"),
+            ),
+        ),
+    )
+
+    seconds = {one.name: (one.bucket, round(one.seconds * 1e9)) for one in found.operations}
+    assert seconds["block_until_ready"] == (Bucket.SYNC, 49)
+    assert seconds["Build buffer allocations"] == (Bucket.RUNTIME, 40)
+    assert "(outside operations)" not in seconds
