@@ -11,6 +11,7 @@ from tests.service.browsers import PATIENCE_MS, barriers_of, running_chromium
 # `make test` opens pages of each kind in a browser as well, each alone.
 pytestmark = pytest.mark.slow(ci_only=True)
 WIDTHS = (360, 768, 1440)
+MAX_FIRST_VIEW = 150_000  # bytes of a page, without what browsers cache for all pages
 THEMES = ("light", "dark")
 # axe takes seconds a page: one look of each theme, the narrowest and the widest.
 AXE_LOOKS = (("light", 360), ("dark", 1440))
@@ -160,6 +161,18 @@ def test_what_is_not_there_leads_back(open_page, site):
     assert answer.status == 404
     page.get_by_role("main").get_by_role("link", name="acme/models").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("acme/models")
+
+
+def test_a_first_view_is_small(open_page, site, addresses):
+    page = open_page()
+    sizes = {
+        path: len(page.request.get(site + path).body())
+        for path in addresses.values()
+        if not path.endswith("/html")  # a review is a document: its charts and styles are in it
+    }
+
+    assert any(path.startswith("/runs/") for path in sizes)
+    assert {path: size for path, size in sizes.items() if size >= MAX_FIRST_VIEW} == {}
 
 
 def test_pages_are_complete_without_scripts(open_page, site, addresses):

@@ -1,11 +1,13 @@
 """Serves the web pages, each to those who may view its project."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
+from perfledger_service.errors import UsageError
 from perfledger_service.rendering.check import web_pages
 from perfledger_service.rendering.check.compare_page import compare_page, compare_page_document
 from perfledger_service.rendering.check.project_lists import (
@@ -13,7 +15,15 @@ from perfledger_service.rendering.check.project_lists import (
     workload_page,
     workloads_page,
 )
+from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
+from perfledger_service.rendering.history.page_data import (
+    capacity_document,
+    series_document,
+    series_list_document,
+    uploads_document,
+    verdicts_document,
+)
 from perfledger_service.rendering.history.removed_page import is_removed, removed_page
 from perfledger_service.rendering.history.series_page import series_page
 from perfledger_service.rendering.history.series_plot import series_data
@@ -45,7 +55,7 @@ from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.sign_in.readers import NAME, CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
 
-router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+router = APIRouter(default_response_class=Response, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
 # Of a filter by name; and what no database stores in a text.
 MAX_NAME = 200
@@ -66,6 +76,9 @@ class PageFormat(StrEnum):
     JSON = "json"
 
 
+Output = Annotated[PageFormat, Query(alias="format")]
+
+
 def data_response(document: Document, output: PageFormat) -> Response:
     """Return a page's data as CSV or JSON."""
     if output is PageFormat.CSV:
@@ -73,17 +86,30 @@ def data_response(document: Document, output: PageFormat) -> Response:
     return Response(to_json(document), media_type="application/json")
 
 
+def page_response(
+    page: Callable[[], str], document: Callable[[], Document], output: PageFormat
+) -> Response:
+    """Return a page or its data, whichever is asked for."""
+    if output is PageFormat.HTML:
+        return HTMLResponse(page())
+    return data_response(document(), output)
+
+
 @router.get("/")
-def index(reader: CurrentPageReader) -> str:
+def index(reader: CurrentPageReader, output: Output = PageFormat.HTML) -> Response:
     """Show the newest uploads and all series."""
     reader.require_project()
     with reader.session() as session:
         view = index_view(session)
-    return web_pages.index_page(view)
+    return page_response(
+        lambda: web_pages.index_page(view), lambda: uploads_document(view.uploads), output
+    )
 
 
 @router.get("/capacity")
-def capacity(state: CurrentAppState, reader: CurrentPageReader) -> str:
+def capacity(
+    state: CurrentAppState, reader: CurrentPageReader, output: Output = PageFormat.HTML
+) -> Response:
     """Show imported files and the device utilization that checks measured.
 
     Imported files are about the fleet: whoever may view a project sees them.
@@ -91,7 +117,11 @@ def capacity(state: CurrentAppState, reader: CurrentPageReader) -> str:
     reader.require_project()
     with reader.session() as session:
         version = (fleet_version(session), reader.project_ids)
-        return state.pages.page(version, lambda: capacity_page(capacity_view(session)))
+        return page_response(
+            lambda: state.pages.page(version, lambda: capacity_page(capacity_view(session))),
+            lambda: capacity_document(capacity_view(session)),
+            output,
+        )
 
 
 @router.get("/runs/{upload_id}")
@@ -100,14 +130,21 @@ def run(
     reader: CurrentPageReader,
     upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
     page: PageNumber = 1,
-) -> HTMLResponse:
-    """Show one upload, with a page of its results."""
+    output: Output = PageFormat.HTML,
+) -> Response:
+    """Show one upload, with a page of its results; the JSON is the report, the CSV its verdicts."""
     with reader.session() as session:
         view = upload_view(session, upload_id)
+        if output is PageFormat.CSV or (is_removed(view) and output is PageFormat.JSON):
+            return data_response(verdicts_document((with_verdicts(session, view),)), output)
         if is_removed(view):
             return HTMLResponse(removed_page(with_verdicts(session, view)))
         upload = upload_by_id(session, upload_id)
         today = state.now().date()
+        if output is PageFormat.JSON:
+            report, _ = state.reports.report(session, upload, today=today)
+            text = report_json(report, url=f"{state.public_url}/runs/{upload_id}")
+            return Response(text, media_type="application/json")
 
         def render() -> str:
             report, bundle = state.reports.report(session, upload, today=today)
@@ -138,11 +175,27 @@ def bundle(
 
 
 @router.get("/series/{series_id}")
-def series(reader: CurrentPageReader, series_id: Number, page: PageNumber = 1) -> str:
-    """Show one series over commits."""
+def series(
+    reader: CurrentPageReader,
+    series_id: Number,
+    *,
+    page: PageNumber = 1,
+    other_id: Annotated[int | None, Query(alias="with", ge=1, le=MAX_PULL_REQUEST)] = None,
+    output: Output = PageFormat.HTML,
+) -> Response:
+    """Show one series over commits, beside another one of its project where that is chosen."""
     with reader.session() as session:
         history = series_history(session, series_id)
-    return series_page(history, page=page)
+        view = workload_view(session, history.series.repository, history.series.workload)
+        second = None if other_id is None else series_history(session, other_id)
+    if second is not None and second.series.repository != history.series.repository:
+        msg = f"series {other_id} is of another project: choose one of {history.series.repository}"
+        raise UsageError(msg)
+    return page_response(
+        lambda: series_page(history, page=page, siblings=view.series, second=second),
+        lambda: series_document(history),
+        output,
+    )
 
 
 @router.get("/series/{series_id}/points.json", response_class=Response)
@@ -155,11 +208,19 @@ def series_points(reader: CurrentPageReader, series_id: Number) -> Response:
 
 @router.get("/{owner}/{name}/pull/{number}")
 def pull_request(
-    state: CurrentAppState, reader: CurrentPageReader, owner: Name, name: Name, number: Number
-) -> str:
+    state: CurrentAppState,
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    number: Number,
+    *,
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show what a pull request changed, why and what it costs, and all its checks."""
     with reader.session() as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
+        if output is not PageFormat.HTML:
+            return data_response(verdicts_document(view.uploads), output)
         acceptances = acceptances_of(session, project_named(session, view.repository).id, number)
         current = [
             upload_by_id(session, one.id)
@@ -176,16 +237,26 @@ def pull_request(
 
         # As that of a check: approvals expire, verdicts never change.
         if any(approvals_of(session, decided_head(session, one), today=today) for one in current):
-            return render()
-        return state.pages.page((view, acceptances), render)
+            return HTMLResponse(render())
+        return HTMLResponse(state.pages.page((view, acceptances), render))
 
 
 @router.get("/{owner}/{name}/pulls")
-def pull_requests(reader: CurrentPageReader, owner: Name, name: Name, page: PageNumber = 1) -> str:
+def pull_requests(
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    page: PageNumber = 1,
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show a project's pull requests."""
     with reader.session() as session:
         view = pull_requests_view(session, f"{owner}/{name}", page=page)
-    return pull_requests_page(view, size=PULL_REQUESTS_PER_PAGE)
+    return page_response(
+        lambda: pull_requests_page(view, size=PULL_REQUESTS_PER_PAGE),
+        lambda: uploads_document(view.uploads),
+        output,
+    )
 
 
 @router.get("/{owner}/{name}/workloads")
@@ -193,25 +264,41 @@ def workloads(
     reader: CurrentPageReader,
     owner: Name,
     name: Name,
+    *,
     page: PageNumber = 1,
     text: Annotated[str, Query(max_length=MAX_NAME)] = "",
-) -> str:
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show a project's workloads whose names hold a text."""
     with reader.session() as session:
         view = workloads_view(session, f"{owner}/{name}", text=text.replace(NUL, ""), page=page)
-    return workloads_page(view, size=WORKLOADS_PER_PAGE)
+    return page_response(
+        lambda: workloads_page(view, size=WORKLOADS_PER_PAGE),
+        lambda: series_list_document(view.repository, view.series),
+        output,
+    )
 
 
 @router.get("/{owner}/{name}/workloads/{workload:path}")
-def workload(reader: CurrentPageReader, owner: Name, name: Name, workload: str) -> str:
+def workload(
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    workload: str,
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show one workload on all its machines."""
     with reader.session() as session:
         view = workload_view(session, f"{owner}/{name}", workload.replace(NUL, ""))
+        if output is not PageFormat.HTML:
+            return data_response(series_list_document(view.repository, view.series), output)
         project = project_named(session, view.repository)
         events, commits = workload_events(session, project, view.text)
         acceptances = acceptances_of_project(session, project.id)
         kernels = kernel_histories(session, project.id, view.text)
-    return workload_page(view, acceptances, events=events, commits=commits, kernels=kernels)
+    return HTMLResponse(
+        workload_page(view, acceptances, events=events, commits=commits, kernels=kernels)
+    )
 
 
 @router.get("/{owner}/{name}/compare")
@@ -222,7 +309,7 @@ def compare(
     *,
     a: CheckName = "",
     b: CheckName = "",
-    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
+    output: Output = PageFormat.HTML,
 ) -> Response:
     """Compare the head commits of two checks, or ask for them."""
     with reader.session() as session:

@@ -1,17 +1,24 @@
 """Renders the page of a series: its chart, with and without a script, its changes and commits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from perfledger.metrics import WorseDirection
+from perfledger.records import Side
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.change_rows import FEWEST_POINTS
-from perfledger_service.rendering.history.series_plot import series_chart
+from perfledger_service.rendering.history.series_plot import (
+    common_commits,
+    comparison_chart,
+    series_chart,
+)
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.paging import page_of
-from perfledger_service.values.upload_views import SeriesChange, SeriesHistory
+from perfledger_service.values.upload_views import SeriesChange, SeriesHistory, SeriesSummary
 
 # Commits on one page: with the chart they fill two screens.
 COMMITS_PER_PAGE = 15
@@ -28,8 +35,27 @@ class SeriesChangeRow:
     word: str
 
 
-def series_page(history: SeriesHistory, *, page: int = 1) -> str:
-    """Return the page of one series, with one page of its commits, newest first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesComparison:
+    """Another series beside that of the page; `svg` is "" with too few common commits."""
+
+    id: int
+    name: str  # untrusted
+    commits: int  # that both measured
+    svg: str
+
+
+def series_page(
+    history: SeriesHistory,
+    *,
+    page: int = 1,
+    siblings: Sequence[SeriesSummary] = (),
+    second: SeriesHistory | None = None,
+) -> str:
+    """Return the page of one series, with one page of its commits, newest first.
+
+    `siblings` are the series of its workload, of which `second` is compared with it.
+    """
     series = history.series
     label = vocabulary.series_label(series.metric)
     chart = series_chart(history)
@@ -49,10 +75,43 @@ def series_page(history: SeriesHistory, *, page: int = 1) -> str:
         search=search_sentence(history),
         new_machines=[provenance_facts.short_sha(sha)[:10] for sha in history.new_machines],
         commits=page_of(tuple(reversed(history.commits)), page, size=COMMITS_PER_PAGE),
+        choices=[
+            (one.id, _series_name(one.metric, one.device_class))
+            for one in siblings
+            if one.id != series.id
+        ],
+        comparison=None if second is None else _comparison(history, second),
+        before=_commits_before(history),
         moment=number_format.moment,
         short_sha=provenance_facts.short_sha,
         value=vocabulary.value,
     )
+
+
+def _comparison(history: SeriesHistory, second: SeriesHistory) -> SeriesComparison:
+    names = tuple(
+        _series_name(one.series.metric, one.series.device_class) for one in (history, second)
+    )
+    chart = comparison_chart(history, second, names=(names[0], names[1]))
+    count = len(common_commits(history, second))
+    spoken = f"Both series over {quantity(count, 'commit')}, relative to the first"
+    return SeriesComparison(
+        id=second.series.id,
+        name=names[1],
+        commits=count,
+        svg="" if chart is None else embedded_svg(chart, label=spoken),
+    )
+
+
+def _series_name(metric: str, device_class: str) -> str:
+    return f"{vocabulary.series_label(metric)} on {stored_verdict_rows.device(device_class)}"
+
+
+def _commits_before(history: SeriesHistory) -> dict[str, str]:
+    """Return the measured commit of the branch before each one; a check has both as its head."""
+    heads = {one.sha for one in history.series.points if one.side is Side.HEAD}
+    branch = [one.sha for one in history.commits if one.is_on_branch and one.sha in heads]
+    return {later: earlier for earlier, later in pairwise(branch)}
 
 
 def search_sentence(history: SeriesHistory) -> str:

@@ -8,7 +8,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, widened
+from perfledger_service.rendering.chart.axis import (
+    Axis,
+    Tick,
+    linear_axis,
+    places_axis,
+    widened,
+)
 from perfledger_service.rendering.chart.marks import (
     BandMark,
     BarMark,
@@ -18,7 +24,7 @@ from perfledger_service.rendering.chart.marks import (
     RuleMark,
     Tone,
 )
-from perfledger_service.rendering.chart.picture import Chart
+from perfledger_service.rendering.chart.picture import Chart, LegendKey
 from perfledger_service.rendering.layout import number_format, provenance_facts
 from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
@@ -29,6 +35,7 @@ MAX_DOTS = 300
 # Of that drawing, about two pixels each: of many commits in one, the line shows the extremes. The
 # script and the data have all commits.
 MAX_COLUMNS = 350
+FEWEST_COMMON = 2  # commits of two series: one alone shows no course
 _FIGURES = ("center", "low", "high")
 
 
@@ -91,6 +98,63 @@ def series_chart(history: SeriesHistory) -> Chart | None:
         marks=tuple(marks),
         height=220.0,
     )
+
+
+def common_commits(
+    history: SeriesHistory, second: SeriesHistory
+) -> tuple[tuple[SeriesCommit, SeriesCommit], ...]:
+    """Return what both series measured of each commit of the branch, in its order."""
+    theirs = {one.sha: one for one in second.commits if one.is_on_branch and _is_ratio(one)}
+    return tuple(
+        (one, theirs[one.sha])
+        for one in history.commits
+        if one.is_on_branch and one.sha in theirs and _is_ratio(one)
+    )
+
+
+def comparison_chart(
+    history: SeriesHistory, second: SeriesHistory, *, names: tuple[str, str]
+) -> Chart | None:
+    """Return two series over the commits that both measured, each relative to its first there.
+
+    None where fewer than two commits are common.
+    """
+    pairs = common_commits(history, second)
+    if len(pairs) < FEWEST_COMMON:
+        return None
+    marks: list[Mark] = []
+    ends: list[float] = []
+    for number, tone in enumerate((Tone.BLUE, Tone.ORANGE)):
+        mine = [pair[number] for pair in pairs]
+        first = mine[0].center
+        low, high = ([100 * getattr(one, end) / first for one in mine] for end in ("low", "high"))
+        ends += [*low, *high]
+        centers = [100 * one.center / first for one in mine]
+        marks += [
+            BandMark(points=tuple(zip(range(len(mine)), low, high, strict=True)), tone=tone),
+            LineMark(points=tuple(enumerate(centers)), tone=tone),
+            *(
+                DotMark(x=place, y=value, tone=tone, title=f"{_name(one)}: {value:.4g} %")
+                for place, (one, value) in enumerate(zip(mine, centers, strict=True))
+                if place >= len(mine) - MAX_DOTS
+            ),
+        ]
+    shas = [provenance_facts.short_sha(one.sha)[:7] for one, _ in pairs]
+    return Chart(
+        x=places_axis(shas, most=_MAX_LABELS),
+        y=linear_axis(*widened(min(ends), max(ends), share=_MARGIN), title="% of the first"),
+        marks=tuple(marks),
+        legend=tuple(
+            LegendKey(label=name, tone=tone)
+            for name, tone in zip(names, (Tone.BLUE, Tone.ORANGE), strict=True)
+        ),
+        height=220.0,
+    )
+
+
+def _is_ratio(commit: SeriesCommit) -> bool:
+    """Return whether others can be shown relative to a commit's value."""
+    return commit.center > 0 and all(map(math.isfinite, (commit.low, commit.center, commit.high)))
 
 
 def series_data(history: SeriesHistory) -> Mapping[str, object]:

@@ -18,6 +18,7 @@ from perfledger_service.rendering.history.branch_page import (
 )
 from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.rendering.layout.escape import path
+from perfledger_service.rendering.server.event import event_document, events_document
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.projects import Project, project_named
 from perfledger_service.store.tables import MAX_PULL_REQUEST
@@ -28,13 +29,14 @@ from perfledger_service.usecases.events.event import (
 )
 from perfledger_service.usecases.events.requested_jobs import queue_event_jobs
 from perfledger_service.usecases.events.triaged_events import project_triage, triaged_event
-from perfledger_service.values.branch_views import TriagePart
+from perfledger_service.values.branch_views import EventList, TriagePart
 from perfledger_service.values.people.person import Role
 from perfledger_service.web.app_state import CurrentAddress, CurrentAppState
 from perfledger_service.web.pages import (
     MAX_NAME,
     NUL,
     Name,
+    Output,
     PageFormat,
     PageNumber,
     data_response,
@@ -95,7 +97,7 @@ class EventJobsForm(BaseModel):
     kind: Literal[RunnerJobKind.RERUN, RunnerJobKind.BISECTION]
 
 
-@router.get("", response_class=HTMLResponse)
+@router.get("", response_class=Response)
 def branch(
     state: CurrentAppState,
     reader: CurrentPageReader,
@@ -107,7 +109,8 @@ def branch(
     page: PageNumber = 1,
     decided: Annotated[int, Query(ge=0, le=MAX_EVENT_ID)] = 0,
     text: Text = "",
-) -> str:
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show what there is to decide of a project, and how far its checks can be trusted.
 
     The event that was just decided stays in its place, whatever its part is now.
@@ -117,15 +120,21 @@ def branch(
         view = project_triage(
             session, project, gates=state.gates, prices=state.prices, now=state.now()
         )
-    return branch_page(
-        view,
-        url=state.public_url,
-        part=part,
-        order=order,
-        page=page,
-        decided=decided,
-        text=text.replace(NUL, "").strip(),
-        form_token=_form_token(reader, project),
+    if output is not PageFormat.HTML:
+        stored_events = tuple(one.view for one in view.events if one.view is not None)
+        listed_events = EventList(repository=view.repository, events=stored_events)
+        return data_response(events_document(listed_events), output)
+    return HTMLResponse(
+        branch_page(
+            view,
+            url=state.public_url,
+            part=part,
+            order=order,
+            page=page,
+            decided=decided,
+            text=text.replace(NUL, "").strip(),
+            form_token=_form_token(reader, project),
+        )
     )
 
 
@@ -137,7 +146,7 @@ def accepted(
     *,
     text: Text = "",
     page: PageNumber = 1,
-    output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
+    output: Output = PageFormat.HTML,
 ) -> Response:
     """Show which regressions were accepted in a project, newest first."""
     with reader.session() as session:
@@ -149,14 +158,24 @@ def accepted(
     return HTMLResponse(accepted_page(project.repository, acceptances, text=name_part, page=page))
 
 
-@router.get("/events/{event_id}", response_class=HTMLResponse)
-def event(reader: CurrentPageReader, owner: Name, name: Name, event_id: EventNumber) -> str:
+@router.get("/events/{event_id}", response_class=Response)
+def event(
+    reader: CurrentPageReader,
+    owner: Name,
+    name: Name,
+    event_id: EventNumber,
+    output: Output = PageFormat.HTML,
+) -> Response:
     """Show an event with its history, to maintainers with the form that sets its state."""
     project = _project(reader, owner, name)
     history = event_history(reader.state.engine, project, event_id)
+    if output is not PageFormat.HTML:
+        return data_response(event_document(history), output)
     with reader.session() as session:
         triaged, commits = triaged_event(session, project, history.view, prices=reader.state.prices)
-    return event_page(history, triaged, commits, form_token=_form_token(reader, project))
+    return HTMLResponse(
+        event_page(history, triaged, commits, form_token=_form_token(reader, project))
+    )
 
 
 @router.post("/events/{event_id}/state")

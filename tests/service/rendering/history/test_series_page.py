@@ -1,14 +1,17 @@
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from perfledger.metrics import WorseDirection
+from perfledger.records import Side
 from perfledger_service.rendering.history.series_page import (
     change_rows,
     search_sentence,
     series_page,
 )
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.upload_views import SeriesSummary
 
 
 def test_a_page_has_the_newest_commits_and_leads_to_the_older_ones(history):
@@ -75,3 +78,48 @@ def test_commits_that_only_bundles_place_are_not_counted_as_the_branchs(history)
 
     assert "<span>0 commits of the default branch</span>" in page
     assert f"<span>{number} unattested</span>" in page
+
+
+def test_another_series_of_the_workload_is_chosen_and_laid_beside_it(history):
+    series = history.series
+    summary = SeriesSummary(
+        id=2,
+        workload=series.workload,
+        metric="peak_memory",
+        unit="B",
+        device_class="cuda:A100:1",
+        points=3,
+        last=1.0,
+        measured_at=datetime(2026, 11, 20, tzinfo=UTC),
+    )
+    other = replace(history, series=replace(series, id=2, device_class="cuda:A100:1"))
+    apart = replace(other, commits=())
+
+    alone = series_page(history, siblings=(summary, replace(summary, id=series.id)))
+    both = series_page(history, siblings=(summary,), second=other)
+    nothing = series_page(history, siblings=(summary,), second=apart)
+
+    assert alone.count("<option") == 1
+    assert "each relative to the first" not in alone
+    assert "each relative to the first" in both
+    assert 'href="/series/2?with=1"' in both
+    assert "Nothing to lay beside each other" in nothing
+
+
+def test_a_commit_is_compared_with_the_one_measured_before_it(history):
+    shas = [one.sha for one in history.commits if one.is_on_branch]
+    page, without = (
+        series_page(
+            replace(
+                history,
+                series=replace(
+                    history.series,
+                    points=tuple(one._replace(side=side) for one in history.series.points),
+                ),
+            )
+        )
+        for side in (Side.HEAD, Side.BASE)
+    )
+
+    assert f"/compare?a={shas[-2][:12]}&b={shas[-1][:12]}" in page
+    assert "compare with the one before" not in without

@@ -17,6 +17,8 @@ from perfledger_service.rendering.history.series_plot import (
     MAX_COLUMNS,
     MAX_DOTS,
     change_places,
+    common_commits,
+    comparison_chart,
     placed_commits,
     series_chart,
     series_data,
@@ -175,3 +177,38 @@ def test_a_series_is_drawn_as_agreed(history, matches_golden):
 
     assert chart is not None
     matches_golden("series.svg", embedded_svg(chart, label="series"))
+
+
+def measured(history, metric="other", **values):
+    """Return a history of another series with the same commits, each value doubled."""
+    commits = tuple(
+        replace(one, center=2 * one.center, low=2 * one.low, high=2 * one.high)
+        for one in history.commits
+    )
+    series = replace(history.series, id=2, metric=metric)
+    return replace(history, series=series, commits=commits, **values)
+
+
+def test_two_series_are_shown_over_the_commits_of_the_branch_that_both_measured(history, marks_of):
+    branch = [one for one in history.commits if one.is_on_branch]
+    other = measured(history)
+    fewer = replace(other, commits=other.commits[2:])
+
+    assert len(common_commits(history, other)) == len(branch)
+    assert len(common_commits(history, fewer)) < len(branch)
+    chart = comparison_chart(history, other, names=("a", "b"))
+
+    assert chart is not None
+    one, two = marks_of(chart, LineMark)
+    assert one.points[0] == two.points[0] == (0, 100.0)
+    ours, theirs = ([y for _, y in line.points] for line in (one, two))
+    assert ours == pytest.approx(theirs)  # relative to its own first, each is the same
+    assert [key.label for key in chart.legend] == ["a", "b"]
+
+
+def test_too_few_common_commits_and_values_without_a_ratio_have_no_comparison(history):
+    lone = replace(measured(history), commits=history.commits[:1])
+    zero = tuple(replace(one, center=0.0) for one in history.commits)
+
+    assert comparison_chart(history, lone, names=("a", "b")) is None
+    assert common_commits(history, replace(measured(history), commits=zero)) == ()

@@ -195,9 +195,55 @@ def test_a_pull_request_has_causes_prices_and_commands_of_its_newest_commit(site
     page = site.get("/octo/models/pull/7").text
 
     current, _, earlier = page.partition("Earlier checks")
-    assert f"/runs/{ids[1]}" in current
-    assert f"/runs/{ids[0]}" not in current.partition("Commands")[0].replace(f"a={ids[0]}", "")
-    assert f"/runs/{ids[0]}" in earlier
+    newest, oldest = sorted(ids, key=lambda one: page.index(f"/runs/{one}"))  # of one moment here
+    digit = "bc"[ids.index(newest)]
+    assert f"/runs/{newest}" in current
+    assert f"/runs/{oldest}" not in current
+    assert f"/runs/{oldest}" in earlier
     assert "USD" in current
-    assert "perfledger check --base aaaaaaaaaaaa --head cccccccccccc" in current
+    assert f"perfledger check --base {'a' * 12} --head {digit * 12}" in current
     assert "USD" not in earlier
+
+
+def test_every_kind_of_page_has_its_data_as_csv_and_json_and_links_to_both(site, upload):
+    run = f"/runs/{upload['id']}"
+    for page, key in (
+        ("/?", "checks"),
+        (f"{run}?", "verdicts"),
+        ("/octo/models/pull/7?", "verdicts"),
+        ("/octo/models/pulls?page=1&", "checks"),
+        ("/octo/models/workloads?page=1&", "series"),
+        ("/octo/models/workloads/gpt%3Astep?", "series"),
+        ("/series/1?", "commits"),
+        ("/octo/models?", "events"),
+        ("/octo/models/events/1?", "notes"),
+    ):
+        with case(page=page):
+            html = site.get(page.rstrip("?&"))
+            table, document = (site.get(f"{page}format={kind}") for kind in ("csv", "json"))
+
+            assert html.headers["content-type"].startswith("text/html")
+            assert f"{page}format=csv" in html.text.replace("&amp;", "&")
+            assert f"{page}format=json" in html.text.replace("&amp;", "&")
+            assert table.headers["content-type"].startswith("text/csv")
+            assert len(table.text.splitlines()) > 1
+            assert document.json()[key]
+
+
+def test_the_json_of_a_check_is_its_report(site, upload):
+    document = site.get(f"/runs/{upload['id']}?format=json").json()
+
+    assert document["format"] == "perfledger-report"
+    assert document["is_local"] is False
+    assert document["verdicts"][0]["outcome"] == "regressed"
+    assert site.get(f"/runs/{upload['id']}?format=xml").status_code == 422
+
+
+def test_a_series_beside_another_is_one_of_its_project(site, upload):
+    page = site.get("/series/1?with=2")
+
+    assert upload["id"]
+    assert page.status_code == 200
+    assert '<option value="2" selected>' in page.text
+    assert site.get("/series/1?with=999").status_code == 404
+    assert site.get("/series/1?with=0").status_code == 422

@@ -24,6 +24,7 @@ OURS = re.compile(
     r"|/[\w.~%-]+(/[\w.~%-]+)*/costs\?(at=[\w.~%+-]+)?(&?format=(csv|json))?"
     r"|/admin/[a-z]+\?[\w.~%+&=-]*|/admin\?(format=(csv|json)|page=2)"
     r"|/search\?q=[\w.~%+-]*&format=(csv|json)"
+    r"|(/[\w.~%-]+)*/?\?((page=\d+|text=[\w.~%-]*)&)*format=(csv|json)"
     r"|/[\w.~%-]+(/[\w.~%-]+)*/compare\?a=[0-9a-f]+&b=[0-9a-f]+(&format=(csv|json))?"
 )
 
