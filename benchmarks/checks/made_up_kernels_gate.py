@@ -146,7 +146,8 @@ def is_false_finding(judgement: KernelJudgement, factors: Factors) -> bool:
     for one in judgement.findings:
         factor = factors.get(one.family, 1.0)
         is_claimed = one.is_proven and not one.is_moved
-        if is_claimed and (factor <= 1 if one.is_alarm else factor >= 1):
+        is_more = one.step_share > 0
+        if is_claimed and (factor <= 1 if is_more else factor >= 1):
             return True
     return False
 

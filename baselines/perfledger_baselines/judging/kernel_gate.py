@@ -194,10 +194,7 @@ def _judge(
     findings = (
         *_findings(shift.alarms, shared),
         *_findings(shift.gains, shared),
-        *(
-            replace(shared.finding(one), is_outweighed=True)
-            for one in _largest_first(shift.outweighed)
-        ),
+        *(replace(one, is_outweighed=True) for one in _findings(shift.outweighed, shared)),
         *(
             replace(shared.finding(one), is_moved=True, is_proven=shift.is_proven)
             for one in _largest_first(shift.shifts)

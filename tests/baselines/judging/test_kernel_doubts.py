@@ -203,3 +203,14 @@ def test_a_change_below_what_the_processes_differ_by_says_what_would_tell():
     assert not finding.is_alarm
     assert 0.02 < finding.spread_needed < 0.08 < finding.spread < 0.25
     assert "became slower or the others faster (pairs differ by 1" in judgement.reason
+
+
+def test_a_loss_beside_a_larger_gain_is_no_finding_where_it_may_be_the_machines():
+    draw = np.random.default_rng(3)
+    windows = all_alike(workload(2), np.exp(draw.normal(0, 0.15, PAIRS)))
+    (judgement,) = judge(slower(slower(windows, "mm", 0.85), "layer_norm", 1.08))
+
+    (lost,) = (one for one in judgement.findings if one.family == "layer_norm")
+    assert (lost.is_proven, lost.is_moved, lost.is_alarm) == (False, False, False)
+    assert "became slower or the others faster" in judgement.reason
+    assert "beside a larger gain" not in judgement.reason
