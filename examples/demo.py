@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from demo_repository import (
 from demo_service import (
     PostedReport,
     Site,
+    fetch_spreads,
     open_pull_request,
     running_site,
     upload_bundle,
@@ -48,10 +49,10 @@ minutes on a quiet machine with two cores, and longer beside other programs:
 
 1. A git repository with four workloads, two in PyTorch and two in JAX, and two
    branches: one slows a training step, the other only moves code.
-2. perfledger check on both: base and head in pairs of fresh processes, judged,
-   explained and priced.
-3. The service on SQLite and a stand-in for GitHub: both bundles are uploaded, and
-   each pull request gets a comment and a check.
+2. The service on SQLite, and a stand-in for GitHub.
+3. perfledger check on both, with the history that the service has: base and head
+   in pairs of fresh processes, judged, explained and priced.
+4. Both bundles are uploaded, and each pull request gets a comment and a check.
 
 All of it is written to {folder}; nothing leaves this machine."""
 
@@ -140,27 +141,23 @@ def outcome_json(
 
 def _run(options: argparse.Namespace, console: Console) -> int:
     if options.history:
-        fresh_folder(options.folder)
-        if options.screenshots is None:
-            serve_history(options.folder, console)
-        else:
-            picture_history(options.folder, options.screenshots, console)
-        return 0
+        return _run_history(options, console)
     began = time.monotonic()
     branches = chosen_branches(options.only)
     console.rule("[bold]perfledger, end to end", align="left")
     console.print(INTRODUCTION.format(folder=options.folder), markup=False)
     fresh_folder(options.folder)
-    repository = options.folder / "repository"
-    _stage(console, "Building a git repository with two pull requests")
-    build_repository(repository)
-    console.print(git(repository, "log", "--oneline", "--graph", "--all").rstrip(), markup=False)
-    outcomes = [_check(branch, repository, options.folder, console) for branch in branches]
-    seconds = {"measured": time.monotonic() - began}
+    repository = _repository(options, console)
     reports: dict[str, PostedReport] = {}
-    if not options.measure_only:
-        _stage(console, "Starting the service and GitHub's stand-in, uploading both bundles")
-        with running_site(options.folder) as site:
+    with ExitStack() as stack:
+        site = None
+        if not options.measure_only:
+            _stage(console, "Starting the service and GitHub's stand-in")
+            site = stack.enter_context(running_site(options.folder))
+        outcomes = [_check(branch, repository, options, console, site) for branch in branches]
+        seconds = {"measured": time.monotonic() - began}
+        if site is not None:
+            _stage(console, "Uploading both bundles")
             reports = {
                 outcome.branch: _post(branch, outcome, repository, site)
                 for branch, outcome in zip(branches, outcomes, strict=True)
@@ -175,11 +172,37 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _check(branch: Branch, repository: Path, folder: Path, console: Console) -> Outcome:
+def _run_history(options: argparse.Namespace, console: Console) -> int:
+    fresh_folder(options.folder)
+    if options.screenshots is None:
+        serve_history(options.folder, console)
+    else:
+        picture_history(options.folder, options.screenshots, console)
+    return 0
+
+
+def _repository(options: argparse.Namespace, console: Console) -> Path:
+    """Build the repository in the demo's folder, and show its commits."""
+    repository: Path = options.folder / "repository"
+    _stage(console, "Building a git repository with two pull requests")
+    build_repository(repository)
+    console.print(git(repository, "log", "--oneline", "--graph", "--all").rstrip(), markup=False)
+    return repository
+
+
+def _check(
+    branch: Branch,
+    repository: Path,
+    options: argparse.Namespace,
+    console: Console,
+    site: Site | None,
+) -> Outcome:
+    """Check a branch by the history that the service will judge it by, as a CI job does."""
     _stage(console, f"Pull request {branch.pull_request}: perfledger check --head {branch.name}")
     console.print(f"{branch.subject}\n", style="italic", markup=False)
     console.print(git(repository, "diff", "--stat", f"main...{branch.name}"), markup=False)
-    outcome = check_branch(repository, branch, folder)
+    spreads = None if site is None else fetch_spreads(site)
+    outcome = check_branch(repository, branch, options.folder, spreads=spreads)
     console.print(f"exit code {outcome.exit_code} after {outcome.seconds:.0f} s", style="dim")
     return outcome
 

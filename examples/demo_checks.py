@@ -56,17 +56,24 @@ class Outcome:
 
 
 def check_branch(
-    repository: Path, branch: Branch, folder: Path, *, log: IO[str] | None = None
+    repository: Path,
+    branch: Branch,
+    folder: Path,
+    *,
+    spreads: Path | None = None,
+    log: IO[str] | None = None,
 ) -> Outcome:
     """Run `perfledger check` on a branch of `repository`; files go into `folder`.
 
-    Its output goes to the terminal, or to `log`. Raises DemoError if it fails.
+    `spreads` is what the service knows of earlier checks. Output goes to the terminal, or to `log`.
+    Raises DemoError if it fails.
     """
     bundle, report = folder / f"{branch.name}.bundle.json", folder / f"{branch.name}.report.json"
     arguments = (
         *("check", "--base", "main", "--head", branch.name),
         *("--repository", REPOSITORY, "--pull-request", str(branch.pull_request)),
         *("--format", "json", "--output", str(report), "--save-bundle", str(bundle)),
+        *(("--spreads", str(spreads)) if spreads else ()),
     )
     began = time.monotonic()
     code = _run((*PERFLEDGER, *arguments), repository, folder, log)

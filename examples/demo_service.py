@@ -141,6 +141,15 @@ def upload_bundle(site: Site, bundle: str) -> str:
     return _perfledger("upload", bundle, folder=site.folder, settings=settings)
 
 
+def fetch_spreads(site: Site) -> Path:
+    """Ask the service what earlier checks know, like a CI job before its check."""
+    settings = {"PERFLEDGER_UPLOAD_URL": site.url, "PERFLEDGER_UPLOAD_TOKEN": site.token}
+    file = site.folder.resolve() / "spreads.json"
+    command = ("history", "spreads", "--output", str(file))
+    _output_of(*command, folder=site.folder, settings=settings)
+    return file
+
+
 def wait_for_report(site: Site, branch: Branch, page: str, commit: str) -> PostedReport:
     """Wait until the service has posted on the pull request, and return the posted report.
 
@@ -183,6 +192,15 @@ def posted_report(state: Mapping[str, Any], branch: Branch, commit: str, page: s
 
 def _perfledger(*arguments: str, folder: Path, settings: Mapping[str, str]) -> str:
     """Run a perfledger command and return its last line."""
+    lines = _output_of(*arguments, folder=folder, settings=settings).split("\n")[:-1]
+    if not lines:
+        msg = f"perfledger {arguments[0]} printed nothing"
+        raise DemoError(msg)
+    return lines[-1]
+
+
+def _output_of(*arguments: str, folder: Path, settings: Mapping[str, str]) -> str:
+    """Run a perfledger command and return what it prints; raise DemoError if it fails."""
     done = subprocess.run(
         (*PERFLEDGER, *arguments),
         check=False,
@@ -192,11 +210,10 @@ def _perfledger(*arguments: str, folder: Path, settings: Mapping[str, str]) -> s
         capture_output=True,
         text=True,
     )
-    lines = done.stdout.split("\n")[:-1]
-    if done.returncode != 0 or not lines:
+    if done.returncode != 0:
         msg = f"perfledger {arguments[0]} ended with exit code {done.returncode}: {done.stderr}"
         raise DemoError(msg)
-    return lines[-1]
+    return done.stdout
 
 
 @contextmanager

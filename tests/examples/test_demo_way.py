@@ -11,28 +11,41 @@ pytestmark = pytest.mark.slow(ci_only=True)
 
 @pytest.fixture(scope="module")
 def checked(demo, make_spinning, branch, tmp_path_factory):
-    """A repository whose branch was really checked, the check's outcome and where its files are."""
+    """A repository whose branch was really checked with a service's history, and the service."""
     folder = tmp_path_factory.mktemp("checked")
     repository = make_spinning(folder / "repository")
-    with (folder / "check.log").open("w") as log:
-        outcome = demo.demo_checks.check_branch(repository, branch, folder, log=log)
-    return SimpleNamespace(repository=repository, outcome=outcome, folder=folder)
+    with (
+        demo.demo_service.running_site(folder) as site,
+        (folder / "check.log").open("w") as log,
+    ):
+        spreads = demo.demo_service.fetch_spreads(site)
+        outcome = demo.demo_checks.check_branch(
+            repository, branch, folder, spreads=spreads, log=log
+        )
+        yield SimpleNamespace(repository=repository, outcome=outcome, folder=folder, site=site)
 
 
-def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, tmp_path):
+def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch):
     commit = demo.demo_repository.commit_of(checked.repository, branch.name)
-    outcome = checked.outcome
+    outcome, site = checked.outcome, checked.site
 
-    with demo.demo_service.running_site(tmp_path) as site:
-        demo.demo_service.open_pull_request(site, branch, commit)
-        page = demo.demo_service.upload_bundle(site, outcome.bundle)
-        report = demo.demo_service.wait_for_report(site, branch, page, commit)
+    demo.demo_service.open_pull_request(site, branch, commit)
+    page = demo.demo_service.upload_bundle(site, outcome.bundle)
+    report = demo.demo_service.wait_for_report(site, branch, page, commit)
 
     assert [verdict.workload for verdict in outcome.speed()] == ["benchmarks.spin:add"]
     assert report.conclusion == outcome.conclusion
     # The comment puts names in code, and has usual spaces.
     assert outcome.headline.replace("\u00a0", " ") in report.comment.replace("`", "")
     assert page.startswith(site.url)
+
+
+def test_the_check_and_the_service_judge_by_the_same_entry_of_its_history(checked):
+    asked = json.loads((checked.folder / "spreads.json").read_text())
+    bundle = json.loads((checked.folder / "topic.bundle.json").read_text())
+
+    assert bundle["plan"]["history"] == asked["history"]
+    assert isinstance(asked["history"], int)
 
 
 def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(demo, checked):
