@@ -14,7 +14,7 @@ from perfledger_profiles.bottleneck.classification import (
 )
 from perfledger_profiles.bottleneck.communication_bound import communication_detail
 from perfledger_profiles.bottleneck.device_bound import DeviceVote, device_vote
-from perfledger_profiles.bottleneck.host_bound import host_detail
+from perfledger_profiles.bottleneck.host_bound import host_detail, is_capturing
 from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
     ON_DEVICE,
@@ -119,10 +119,19 @@ def _vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     return device_vote(profile, hardware)
 
 
+_CAPTURES = (
+    "a graph of launches (CUDA or HIP) is captured here, once and without running its kernels: "
+    "record a step that runs the graph"
+)
+
+
 def _primary(shares: Mapping[Bottleneck, float], vote: DeviceVote, profile: Profile) -> Bottleneck:
     largest, share = overhead_shares(shares)[0]
     if share < OVERHEAD_THRESHOLDS[largest].high:
         return vote.bottleneck
+    is_known = _overhead(largest, is_host_known=profile.is_host_known) is not Bottleneck.UNKNOWN
+    if not is_known and shares.get(ON_DEVICE, 0.0) > share:
+        return vote.bottleneck  # the larger part, of which more is known
     return _overhead(largest, is_host_known=profile.is_host_known)
 
 
@@ -213,11 +222,12 @@ def _evidence(
             () if is_sum_of_kernels(profile) else ("the whole step is the device's own work",)
         )
         return (*all_work, vote.reason)
-    if primary is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
+    if name is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:
         if not _has_device_time(profile):
             return (_DEVICE_UNKNOWN,)
         reason = _HOST_UNKNOWN if _has_host_calls(profile) else _NO_HOST
-        return (reason.format(100 * share),)
+        more = () if primary is Bottleneck.UNKNOWN else (vote.reason,)
+        return (reason.format(100 * share), *more)
     high = 100 * OVERHEAD_THRESHOLDS[largest].high
     mark = f"has {100 * share:.2f} % of the step (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
@@ -238,6 +248,8 @@ def _doubts(
         doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
     elif primary is Bottleneck.HOST and STACKS_RECORDED in profile.notes:
         doubts.append("recording every Python call slows the host, so its share is too large")
+    if is_capturing(profile):
+        doubts.append(_CAPTURES)
     ranked = sorted(shares.items(), key=lambda pair: -pair[1])
     pairs = (
         [ranked[:2], overhead_shares(shares)[:2]]
@@ -278,7 +290,12 @@ def _confidence(
     """Return the confidence; without enough steps, medium needs a share that dwarfs the others."""
     share = shares.get(primary, shares.get(ON_DEVICE, 0.0))
     is_unclear = bool(step_doubts) and (share < DOMINANT_SHARE or not profile.each_step)
-    if doubts or is_unclear or primary is Bottleneck.UNKNOWN:
+    largest, overhead = overhead_shares(shares)[0]
+    is_idle_unknown = (
+        _overhead(largest, is_host_known=profile.is_host_known) is Bottleneck.UNKNOWN
+        and overhead >= OVERHEAD_THRESHOLDS[largest].high
+    )
+    if doubts or is_unclear or is_idle_unknown or primary is Bottleneck.UNKNOWN:
         return BottleneckConfidence.LOW
     if step_doubts:
         return BottleneckConfidence.MEDIUM

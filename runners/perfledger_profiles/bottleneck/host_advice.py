@@ -275,8 +275,8 @@ def _python(case: AdviceContext) -> Recommendation | None:
     share = case.share(operations)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
-    if case.classification.detail is BottleneckDetail.START_UP:
-        return None  # nothing is known of a step that has warmed up
+    if case.classification.detail is BottleneckDetail.START_UP or is_capturing(case.profile):
+        return None  # nothing is known of a step that has warmed up, or runs what is captured
     names = first_names(operations)
     trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
     if not may_be_python(case.profile):

@@ -69,7 +69,7 @@ EXPECTED = {
     "mi300_qwen": "FUSE",
     "mi300_resnet_ddp": "NO_OVERLAP FUSE",
     "mi300_sd35": "GRAPHS",
-    "mi300_sglang_capture": "PYTHON",
+    "mi300_sglang_capture": "",
     "mi300_sglang_decode": "",
     "mi300_sglang_prefill": "",
     "mi300_vllm_capture": "",

@@ -14,7 +14,7 @@ from perfledger_profiles.bottleneck.any_language_advice import (
     HOST_CODE,
     PINNED_MEMORY,
 )
-from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.bottleneck.classification import BottleneckConfidence, BottleneckDetail
 from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.bottleneck.recommendations import recommendations
 from tests.runners.profiles.bottleneck.example_steps import advice, kernel, op, step, texts
@@ -173,3 +173,15 @@ def test_collectives_without_compute_to_hide_behind_are_to_send_less():
 
     assert found.text == host_advice.SEND_LESS.text
     assert found.saved_share == pytest.approx(0.45)
+
+
+def test_the_capture_of_a_graph_is_no_step_and_gets_no_advice_on_python():
+    outside = op("(outside operations)", 0.5, Bucket.OTHER)
+    capture = op("hipStreamBeginCapture", 0.01, Bucket.RUNTIME)
+
+    found = classify(step(outside, capture))
+
+    assert found.confidence is BottleneckConfidence.LOW
+    assert any("a graph of launches (CUDA or HIP) is captured here" in one for one in found.reasons)
+    assert texts(step(outside, capture)) == []
+    assert texts(step(outside)) == [host_advice.PYTHON.text]
