@@ -73,6 +73,10 @@ from perfledger_cost_models.review.measured_changes import (
 )
 from perfledger_cost_models.review.measured_shares import measured_shares
 from perfledger_cost_models.review.option_details import DecidedModel, option_facts
+from perfledger_cost_models.review.plan_against_bill import (
+    check_planned_hours,
+    supply_utilization,
+)
 from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_budget import quarter_budget
@@ -114,9 +118,9 @@ class ReviewInputs:
 def build_review(facts: ReviewInputs) -> Review:
     """Return the review.
 
-    Raises ProcurementPlanError, ShareContradictionError, PriceMissingError, and StalePriceError for
-    prices older than MAX_STALE_DAYS unless they are allowed; the review then lists them on its
-    first page.
+    Raises ProcurementPlanError (ShareContradictionError, PlanContradictionError among them),
+    PriceMissingError, and StalePriceError for prices older than MAX_STALE_DAYS unless they are
+    allowed; the review then lists them on its first page.
     """
     records = facts.records if isinstance(facts.records, QuarterRecords) else None
     speeds = () if records is None else records.speeds
@@ -126,7 +130,8 @@ def build_review(facts: ReviewInputs) -> Review:
     )
     parameters = own_hardware_inputs(facts.parameters, plan.input, facts.today)
     holdings = _supply_of(plan, facts)
-    shares = _shares(facts)
+    shares = _shares(facts, holdings)
+    check_planned_hours(plan.demand, facts.bill, holdings, shares, bill_name=facts.bill_name)
     figures = PlanData(plan=plan, sheet=facts.sheet, parameters=parameters, shares=shares)
     hours = demand_hours(
         plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
@@ -188,13 +193,16 @@ def _are_hours_configured(facts: ReviewInputs) -> bool:
     return facts.plan.demand.hours is None and facts.bill is None
 
 
-def _shares(facts: ReviewInputs) -> HourShares:
-    """Return the shares of hours; raises ShareContradictionError."""
+def _shares(facts: ReviewInputs, holdings: Sequence[SupplyYears]) -> HourShares:
+    """Return the shares of hours; raises ShareContradictionError, PlanContradictionError."""
     demand = facts.plan.demand
     measured = measured_shares(
         facts.bill, facts.use, accelerator=demand.accelerator, bill_name=facts.bill_name
     )
-    return reconcile((*planned_shares(demand), *measured, *facts.activity))
+    supplied = supply_utilization(
+        facts.bill, holdings, accelerator=demand.accelerator, bill_name=facts.bill_name
+    )
+    return reconcile((*planned_shares(demand), *measured, *supplied, *facts.activity))
 
 
 def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears, ...]:

@@ -73,10 +73,15 @@ def test_every_input_has_a_source(make_review, plan_text, all_options):
 
 
 def test_supply_that_the_bill_does_not_hold_carries_none_of_its_hours(
-    make_review, plan_text, make_bill
+    make_review, plan_text, make_bill, a_bill_row
 ):
     text = "\n".join(line for line in plan_text.splitlines() if not line.startswith("hours"))
-    review = make_review(text + SUPPLY + OLD, bill=make_bill(("a", "9200", "506368")))
+    plan = {"PricingCategory": "Committed", "CommitmentDiscountType": "Savings Plan"}
+    # 70 % of the hours of 16 devices in 92 days, in instances of 8.
+    used = a_bill_row("a", "3091.2", "70", **plan, CommitmentDiscountStatus="Used")
+    unused = a_bill_row("a", "1", "30", **plan, CommitmentDiscountStatus="Unused")
+    bill = make_bill(("a", "6108.8", "506368"), used, unused)
+    review = make_review(text + SUPPLY + OLD, bill=bill)
 
     counted = {one.name: one.equivalents for one in review.supply.entries}
     assert counted["plan"] == (16, 16, 16)

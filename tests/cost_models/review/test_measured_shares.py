@@ -5,7 +5,7 @@ import pytest
 
 from perfledger_cost_models.billing.allocated_hours import LabelNames
 from perfledger_cost_models.billing.showback import LabelledUsage
-from perfledger_cost_models.procurement.hour_shares import HourShare, ShareContradictionError
+from perfledger_cost_models.procurement.hour_shares import HourShare
 from perfledger_cost_models.review.measured_shares import busy_share, measured_shares
 from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
@@ -90,24 +90,6 @@ def test_activity_of_another_quarter_is_refused():
 
     with pytest.raises(UsageFileError, match="no activity from 2026-07-01"):
         busy_share([export], start=date(2026, 7, 1), end=date(2026, 10, 1))
-
-
-def test_a_bill_that_contradicts_the_plan_stops_the_decision(make_review, bill, plan_text):
-    text = plan_text.replace("mode = 0.7, high = 0.8", "mode = 0.6, high = 0.8")
-
-    with pytest.raises(ShareContradictionError, match=r"60.0 % by 'made up' and 93.0 % by 'bill"):
-        make_review(text, bill=bill)
-
-
-def test_hours_of_a_bill_are_not_divided_again(make_review, bill, plan_text):
-    lines = plan_text.splitlines()
-    bare = "\n".join(line for line in lines if not line.startswith(("hours", "commitment")))
-
-    review = make_review(bare, bill=bill)
-
-    hours = next(line for line in review.model.lines if line.name == "hours_1")
-    assert hours.formula == "hours_a_year"
-    assert "paid H100-80GB hours" in review.demand.hours.label
 
 
 def test_busy_hours_of_a_plan_become_paid_hours_once(make_review, plan_text):

@@ -16,6 +16,8 @@ from perfledger_cost_models.review.previous_review import (
     read_previous_review,
 )
 from perfledger_cost_models.review.quarter import quarter_of
+from tests.cost_models.conftest import PLAN
+from tests.cost_models.review.test_plan_against_bill import HELD
 
 # Written before the keys were renamed, from a plan with two options.
 VERSION_1 = Path(__file__).parent / "review_version_1.json"
@@ -34,12 +36,18 @@ def last(**values):
     return json.dumps(LAST | values).encode()
 
 
+# The bills of these tests have any hours; a range with them in it does not contradict them.
+WIDE = PLAN.replace(
+    "low = 200000, mode = 300000, high = 400000", "low = 1, mode = 300000, high = 9000000"
+)
+
+
 def read(data):
     return read_previous_review(data, before=quarter_of("2026Q3"))
 
 
 def test_the_last_decision_is_held_against_the_bill(make_review, make_bill):
-    review = make_review(last=read(last()), bill=make_bill(("a", "100", "6000")))
+    review = make_review(WIDE, last=read(last()), bill=make_bill(("a", "100", "6000")))
 
     assert isinstance(review.last, PreviousDecision)
     found = review.last.variance
@@ -61,7 +69,7 @@ def test_a_review_of_version_1_is_read_whole_and_compared(make_review, make_bill
     assert len(old.inputs) == 10
 
     cheaper = replace(old, inputs=old.inputs | {"w1_usd_per_hour": Decimal(5)})
-    review = make_review(last=cheaper, bill=make_bill(("a", "70000", "500000")))
+    review = make_review(WIDE, last=cheaper, bill=make_bill(("a", "70000", "500000")))
     assert review.last.variance.budget_usd == 516_000
     changed = {label: values for label, *values in review.last.changed_inputs}
     assert [Decimal(5), Decimal("6.88")] in changed.values()
@@ -82,7 +90,7 @@ def test_both_versions_of_a_review_say_the_same():
 def test_a_last_review_without_a_budget_says_so(make_review, make_bill, outlook, why):
     given = last(expected_quarter={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
 
-    review = make_review(last=read(given), bill=make_bill(("a", "100", "6000")))
+    review = make_review(WIDE, last=read(given), bill=make_bill(("a", "100", "6000")))
     assert isinstance(review.last.variance, UnknownFigure)
     assert why in review.last.variance.reason
 
@@ -92,7 +100,7 @@ def test_a_bill_of_a_part_of_the_quarter_is_not_held_against_its_budget(
 ):
     august = a_bill_row("a", "100", "6000", ChargePeriodStart="2026-08-01T00:00:00Z")
 
-    review = make_review(last=read(last()), bill=make_bill(august))
+    review = make_review(WIDE, last=read(last()), bill=make_bill(august))
 
     assert isinstance(review.last.variance, UnknownFigure)
     assert "not the whole quarter" in review.last.variance.reason
@@ -106,16 +114,18 @@ def test_commitments_to_other_accelerators_are_no_part_of_what_was_spent(
         a_bill_row("a", "1", "50", ResourceType=sku, **plan, CommitmentDiscountStatus="Unused")
         for sku in ("p5.48xlarge", "p4d.24xlarge")
     )
-    used = a_bill_row("a", "2", "117", **plan, CommitmentDiscountStatus="Used")  # 70 %, as planned
+    # 70 %, as planned: by cost, and of the hours that 8 devices have in 92 days.
+    used = a_bill_row("a", "1545.6", "117", **plan, CommitmentDiscountStatus="Used")
+    held = HELD.format(devices=8, is_owned="false", until="2029-12-31")
 
     bill = make_bill(("a", "100", "5883"), used, same, other)
-    review = make_review(last=read(last()), bill=bill)
+    review = make_review(WIDE + held, last=read(last()), bill=bill)
 
     assert (bill.unused_usd, review.last.variance.actual_usd) == (100, 6050)
 
 
 def test_a_last_review_without_a_bill_has_no_actual(make_review):
-    assert "no bill" in make_review(last=read(last())).last.variance.reason
+    assert "no bill" in make_review(WIDE, last=read(last())).last.variance.reason
 
 
 @pytest.mark.parametrize(
@@ -149,6 +159,6 @@ def test_a_bill_may_lack_one_day_of_the_quarter_of_the_budget(
 ):
     row = a_bill_row("a", "100", "6000", ChargePeriodEnd=f"{end}T00:00:00Z")
 
-    variance = make_review(last=read(last()), bill=make_bill(row)).last.variance
+    variance = make_review(WIDE, last=read(last()), bill=make_bill(row)).last.variance
 
     assert isinstance(variance, BudgetVariance) is is_known

@@ -127,6 +127,18 @@ def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
     return (*((recorded,) if recorded else ()), *((misfits,) if unplaceable else ()), *rows)
 
 
+def review_sentences(view: PolicyComparison) -> Iterator[str]:
+    """Yield what a review says of a replay: a gain only where it is near enough to the record."""
+    yield from record_sentences(view)
+    yield calibration_sentence(view.rows[0].calibration)
+    if view.is_calibrated:
+        yield from gain_sentences(view)
+        return
+    yield "No gain of another policy is stated: such a replay does not show what it would be."
+    if view.nearest is not None:
+        yield "For the nodes and the policy nearest to the record, run perfledger plan simulate."
+
+
 def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
     """Return all figures for programs; people see fragmentation and redone work."""
     intervals: tuple[Column[PolicyGain], ...] = tuple(

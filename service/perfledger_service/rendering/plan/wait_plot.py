@@ -78,7 +78,8 @@ def policies_picture(view: PolicyComparison) -> Picture:
             0, _Waits(name="as recorded", curve_s=curve_s, share=devices_in_use(view, share))
         )
     has_intervals = any(_ends(one.interval) for one in waits)
-    sentences = gain_sentences(view)
+    calibration = calibration_sentence(view.rows[0].calibration)
+    sentences = gain_sentences(view) if view.is_calibrated else (calibration,)
     return _picture(
         waits,
         policy_comparison.CURVE,

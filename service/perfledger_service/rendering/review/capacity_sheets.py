@@ -11,7 +11,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
 from perfledger_service.rendering.plan.queue_waits import NO_TEAM, wait_sentence
-from perfledger_service.rendering.plan.simulate import devices_in_use, record_sentences
+from perfledger_service.rendering.plan.simulate import devices_in_use, review_sentences
 from perfledger_service.rendering.review.first_page import unknown_line
 
 _MAX_TEXT = 400
@@ -117,7 +117,7 @@ def _write_policies(sheet: Worksheet, policies: PolicyComparison | UnknownFigure
     )
     for row, one in enumerate(policies.rows, start=top + 1):
         _policy(sheet, row, one.figures, devices_in_use(policies, one.figures.useful))
-    remarks = (*record_sentences(policies), *_USE_REMARKS[policies.device_use])
+    remarks = (*review_sentences(policies), *_USE_REMARKS[policies.device_use])
     for row, remark in enumerate(remarks, start=top + len(policies.rows) + 1):
         sheet.text(row, 0, remark)
 

@@ -24,7 +24,7 @@ from perfledger_service.rendering.cost import yearly_cost_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.plan.queue_waits import wait_rows, wait_sentence
-from perfledger_service.rendering.plan.simulate import gain_sentences, record_sentences
+from perfledger_service.rendering.plan.simulate import review_sentences
 from perfledger_service.rendering.plan.wait_plot import policies_picture, recorded_picture
 from perfledger_service.rendering.review.allocation_rows import allocation_tables
 from perfledger_service.rendering.review.commitment_rows import (
@@ -202,7 +202,7 @@ def _policies(review: Review) -> PolicyComparisonText | None:
         return None
     return PolicyComparisonText(
         picture=_embedded_picture(policies_picture(policies)),
-        sentences=(*record_sentences(policies), *gain_sentences(policies)),
+        sentences=tuple(review_sentences(policies)),
     )
 
 

@@ -146,3 +146,31 @@ def test_what_is_not_known_says_how_to_supply_it(book, small):
 
     for part in (small.supply.by_mode, small.supply.waits, small.supply.policies):
         assert part.remedy in texts("Supply") + texts("Waits")
+
+
+SLOW = (
+    "job_id,submit_time,start_time,end_time,gpus\n"
+    "1,2026-07-01T00:00,2026-07-01T00:00,2026-07-01T01:00,8\n"
+    "2,2026-07-01T00:00,2026-07-01T09:00,2026-07-01T10:00,8\n"
+    "3,2026-07-02T01:00,2026-07-02T09:00,2026-07-02T10:00,8\n"
+)
+
+
+def test_a_replay_that_the_record_refutes_states_no_gain(book, small):
+    """Jobs waited 8 and 9 hours, and the replay starts each when it comes or after an hour."""
+    policies = compare_policies(
+        NamedBytes("jobs.csv", SLOW.encode()),
+        ClusterNodes(file=None, nodes=1, devices=8),
+        ["fifo", "easy"],
+        DEFAULT_SETTINGS,
+        format_=None,
+        option=None,
+        today=date(2026, 11, 22),
+    )
+    waits_sheet(book, replace(small, supply=replace(small.supply, policies=policies)))
+
+    words = " ".join(str(row[0]) for row in cells_of(book, "Waits"))
+    assert not policies.is_calibrated
+    assert "Not calibrated within" in words
+    assert "No gain of another policy is stated" in words
+    assert "With easy instead of fifo" not in words
