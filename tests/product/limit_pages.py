@@ -90,8 +90,14 @@ PAGES = {
         "runners/perfledger_profiles/benchmark_tools",
         """A reader refuses a file beyond a limit, or reads a part of it and adds a note.""",
     ),
+    "change-points": (
+        "change points",
+        "baselines/perfledger_baselines/history",
+        """With less evidence than the minimum, nothing is a change point and nothing raises an
+        alert.""",
+    ),
     "judging": (
-        "judging and history",
+        "judging",
         "baselines/perfledger_baselines",
         """With less evidence than the minimum, a verdict is undecided and nothing raises an
         alert.""",
