@@ -93,10 +93,12 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
 
 
 def _note_on_nothing(evidence: ProfileComparison) -> str:
-    if evidence.floor_seconds > NOISE_SHARE * evidence.base.step_seconds:
+    base_s = evidence.base.step_seconds
+    if evidence.floor_seconds > NOISE_SHARE * base_s:
+        noise = f" (± {100 * evidence.floor_seconds / base_s:.2g} % of a step)" if base_s else ""
         return (
-            "the profiled steps differ by no more than two profiles of the same code: "
-            "nothing to attribute"
+            "too noisy to attribute: the profiled steps differ by no more than two profiles of the "
+            f"same code{noise}"
         )
     return (
         f"the profiled steps differ by less than {100 * NOISE_SHARE:.1f} % of a step: nothing to "

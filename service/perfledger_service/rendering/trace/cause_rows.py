@@ -15,6 +15,7 @@ from perfledger_profiles.diff.cause import (
     MemoryExplanation,
     StepTimeExplanation,
 )
+from perfledger_profiles.diff.noise import NOISE_SHARE
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.code_places import CodePlace, code_places
 from perfledger_service.rendering.layout.compile_rows import (
@@ -182,13 +183,16 @@ def reason_block(
     largest = max((abs(cause.delta_seconds) for cause in causes), default=0.0)
     hidden = explanation.causes[max_causes:]
     rest = explanation.rest_seconds + sum(cause.delta_seconds for cause in hidden)
+    # Two profiles alone, which differ by less than noise, show no change.
+    noise_s = NOISE_SHARE * explanation.base_step_seconds
+    is_same = explanation.residual_seconds is None and outcome is None and abs(total) <= noise_s
     sides = (explanation.base_bottleneck, explanation.head_bottleneck)
     return ReasonBlock(
         workload=explanation.workload,
         base=number_format.seconds(explanation.base_step_seconds),
         head=number_format.seconds(explanation.head_step_seconds),
         delta=number_format.signed_seconds(total),
-        pace=_pace(timed) if outcome in (None, *_CHANGES) else "",
+        pace=_pace(timed) if outcome in (None, *_CHANGES) and not is_same else "",
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=number_format.signed_seconds(rest),

@@ -138,7 +138,9 @@ def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
     assert unknown.reverted == ""
 
 
-@pytest.mark.parametrize(("head_s", "expected"), [(0.9, "faster"), (1.0, ""), (1.1, "slower")])
+@pytest.mark.parametrize(
+    ("head_s", "expected"), [(0.9, "faster"), (0.999, ""), (1.0, ""), (1.001, ""), (1.1, "slower")]
+)
 def test_a_step_is_slower_faster_or_neither(reports, head_s, expected):
     (explanation,) = reports["regressed"].explanations
     profiled = {"base_step_seconds": 1.0, "head_step_seconds": head_s, "residual_seconds": None}
