@@ -71,6 +71,16 @@ def sweep_text(review: Review) -> SweepText | None:
     )
 
 
+def other_size_sentence(review: Review) -> str:
+    """Return why the recommended option is not of the size that costs least; "" where it is."""
+    sweep = next(
+        (each for each in review.sweeps if each.option.key == review.decision.recommendation), None
+    )
+    if sweep is None or sweep.best.devices == sweep.option.devices:
+        return ""
+    return _best(sweep)
+
+
 def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, str]] | None:
     """Return coverage, utilization and effective savings rate with their arithmetic."""
     if isinstance(metrics, UnknownFigure):

@@ -9,6 +9,7 @@ from perfledger_cost_models.procurement.decision import MIN_CHANCE
 from perfledger_cost_models.review.document import Review, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.review.commitment_rows import other_size_sentence
 from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd
 
 _MAX_TEXT = 2000
@@ -41,7 +42,7 @@ def first_page(review: Review) -> FirstPage:
         take=f"Recommended: {name}{devices}"
         if review.is_change
         else f"Keep today's option: {name}",
-        why=_why(review),
+        why=" ".join(filter(None, (_why(review), other_size_sentence(review)))),
         facts=_facts(review),
         no_switch="No single input within its range."
         if decision.is_clear or review.is_change

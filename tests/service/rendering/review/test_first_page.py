@@ -110,3 +110,20 @@ def test_what_is_not_known_has_its_reason_and_its_remedy_in_one_line():
     assert len(line.splitlines()) == 1
     for words in ("queue waits", "no log was given", "add jobs"):
         assert words in line
+
+
+def test_the_first_page_says_why_another_number_of_devices_is_not_recommended(example, small):
+    sweep = next(
+        each for each in example.sweeps if each.option.key == example.decision.recommendation
+    )
+    best = sweep.best
+    chosen = next(one for one in sweep.sizes if one.devices == sweep.option.devices)
+    why = first_page(example).why
+
+    assert best.devices != chosen.devices
+    assert f"On average {best.devices} devices of {sweep.option.name} cost least" in why
+    assert f"cost {chosen.npv_mean - best.npv_mean:,.0f} USD more on average" in why
+    assert f"devices = {best.devices} in the plan" in why
+    only = replace(sweep, sizes=(chosen,))
+    assert "cost least" not in first_page(replace(example, sweeps=(only,))).why
+    assert "cost least" not in first_page(replace(small, sweeps=())).why

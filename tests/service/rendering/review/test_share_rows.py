@@ -13,12 +13,16 @@ def test_each_share_has_its_definition_its_figure_and_its_source(example):
     assert "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}" in rows["busy share"]["value"]
 
 
-def test_two_sources_of_one_share_are_two_rows(example):
+def test_each_source_of_one_share_is_a_row(example):
     utilization = [row for row in share_rows(example) if row["share"] == "commitment utilization"]
 
     assert [row["source"].partition(":")[0] for row in utilization] == [
         "example",
         "236,286.25 of 254,071.23 USD of H100-80GB commitments were used; bill.csv",
+        (
+            "32,855 of the 35,328 hours that the supply's 16 H100-80GB devices have in the bill's "
+            "days were used; bill.csv / [[supply]] of the plan"
+        ),
     ]
 
 
