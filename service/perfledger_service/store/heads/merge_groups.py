@@ -45,10 +45,12 @@ _MERGE_GROUP_DECODER = msgspec.json.Decoder(MergeGroup)
 
 
 def put_merge_group(session: Session, project_id: int, group: MergeGroup, *, now: datetime) -> None:
-    """Store a merge group; the same commit again has the group's new ending."""
+    """Store a merge group; the same commit again has the group's new ending, if it has one."""
     add_if_new(
         session, MergeGroupRow, {"project_id": project_id, **asdict(group), "created_at": now}
     )
+    if not group.ending:  # whoever saw the group may be late: its ending stays
+        return
     session.exec(
         update(MergeGroupRow)
         .where(

@@ -7,7 +7,7 @@ own pairs, and enter no baseline.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -57,27 +57,28 @@ def find_places(
     """Return the places of the commits that a bundle claims, as far as a trusted word is there.
 
     Where GitHub cannot be asked, its word on a run of the branch is as good as a trusted runner's.
-    A run of anything else claims nothing, and a merge group's head is on no branch until it is
-    merged. An unanswered question leaves other claims unattested, until a later upload asks again.
+    A run of anything else claims nothing. A merge group's head is on the branch by GitHub's word
+    alone: that it was merged, that the branch has it, or that a run of the branch was of it. An
+    unanswered question leaves other claims unattested, until a later upload asks again.
     """
-    claimed = claimed_revisions(bundle)
+    every = claimed_revisions(bundle)
     with read_session(engine) as session:
-        queued = unmerged_heads(session, upload.project_id, [one.sha for one in claimed])
-    claimed = tuple(one for one in claimed if one.sha not in queued)
-    is_attested = upload.sender is UploadSender.BRANCH_RUN
-    unasked = BranchPlaces(claimed=claimed, places=claimed_places(claimed) if is_attested else None)
-    with read_session(engine) as session:
+        queued = unmerged_heads(session, upload.project_id, [one.sha for one in every])
         project = project_by_id(session, upload.project_id)
         known_commits = tuple(branch_places(session, upload.project_id))
         most_retried = 0 if bundle.is_imported else _MOST_RETRIED
         retried = unplaced_commits(session, upload.project_id)[:most_retried]
+    claimed = tuple(one for one in every if one.sha not in queued)
+    unasked = BranchPlaces(claimed=claimed)
     if upload.sender is UploadSender.OTHER_RUN:
         return BranchPlaces()
+    if upload.sender is UploadSender.BRANCH_RUN:
+        unasked = BranchPlaces(claimed=every, places=claimed_places(every))
     if project.trust_runners:
-        return BranchPlaces(claimed=claimed, places=claimed_places(claimed))
+        return replace(unasked, places=claimed_places(unasked.claimed))
     if commits is None:
         return unasked
-    claims = dict.fromkeys((*(one.sha for one in claimed), *retried))
+    claims = dict.fromkeys((*(one.sha for one in every), *retried))
     try:
         lines = read_branch_lines(
             commits, project.repository, known_commits=known_commits, claimed_commits=claims
@@ -85,8 +86,12 @@ def find_places(
     except GitHubError as error:
         _log.warning("the branch of %s is not read: %s", project.repository, error)
         return unasked
-    known_until = known_commits[-1] if known_commits else ""
-    return BranchPlaces(claimed=claimed, lines=lines, known_until=known_until)
+    placed = {*known_commits, *(sha for line in lines for sha in line.commits)}
+    return BranchPlaces(
+        claimed=tuple(one for one in every if one.sha not in queued or one.sha in placed),
+        lines=lines,
+        known_until=known_commits[-1] if known_commits else "",
+    )
 
 
 def claimed_places(revisions: tuple[Revision, ...]) -> dict[str, int]:

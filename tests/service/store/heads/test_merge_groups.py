@@ -38,6 +38,14 @@ def test_a_group_comes_back_with_its_last_ending(any_engine, put):
         assert merge_group(session, 2, HEAD) is None
 
 
+def test_who_saw_a_group_before_its_end_does_not_begin_it_again(any_engine, put):
+    put(replace(GROUP, ending="merged"), GROUP)
+
+    with read_session(any_engine) as session:
+        assert merge_group(session, 1, HEAD) == replace(GROUP, ending="merged")
+        assert unmerged_heads(session, 1, [HEAD]) == frozenset()
+
+
 def test_heads_are_unmerged_until_github_merges_them(any_engine, put):
     put(
         GROUP,

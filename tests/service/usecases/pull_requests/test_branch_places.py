@@ -16,11 +16,14 @@ from perfledger_service.store.default_branch import (
     unplaced_commits,
 )
 from perfledger_service.store.heads.merge_groups import MergeGroup, put_merge_group
+from perfledger_service.store.projects import project_for
 from perfledger_service.store.uploads import verdicts_of
 from perfledger_service.usecases.pull_requests.branch_places import (
     claimed_places,
     claimed_revisions,
+    find_places,
 )
+from perfledger_service.values.upload_views import UploadSender
 from tests.service.git_history import GitHistory, serving_history
 
 
@@ -61,8 +64,8 @@ def upload(any_engine, judged, make_bundle):
             pairs=4,
             samples=2,
             seed=len(uploads),
-            base=Revision(sha=base),
-            head=Revision(sha=head),
+            base=base if isinstance(base, Revision) else Revision(sha=base),
+            head=head if isinstance(head, Revision) else Revision(sha=head),
             pull_request=pull_request,
         )
         return judged(
@@ -119,6 +122,60 @@ def test_a_merge_groups_head_is_of_the_branch_once_it_is_merged(
 
     is_of_branch = bundle.head.sha in commits_at(any_engine)
     assert is_of_branch == (ending == "merged")
+
+
+@pytest.fixture
+def queue(any_engine, now):
+    """Store a merge group that no webhook says to be merged."""
+
+    def queue(head_sha, base_sha):
+        group = MergeGroup(head_sha=head_sha, base_sha=base_sha, pull_request=7)
+        with write_session(any_engine) as session:
+            project = project_for(session, "octo/models", now=now)
+            put_merge_group(session, project.id, group, now=now)
+            session.commit()
+
+    return queue
+
+
+def test_a_merge_groups_head_is_of_the_branch_by_githubs_word_alone(
+    any_engine, upload, queue, history, commits
+):
+    line = [history.commit() for _ in range(3)]
+    queue(line[1], line[0])
+    upload(line[1], "e" * 40, pull_request=8, commits=commits)
+
+    assert commits_at(any_engine) == (line[1],)
+
+
+def test_a_merge_groups_head_that_github_does_not_merge_is_not_asked_for_again(
+    any_engine, upload, queue, history, commits
+):
+    line = [history.commit() for _ in range(2)]
+    history.git("checkout", "-q", "-b", "queued")
+    queued = history.commit()
+    history.git("checkout", "-q", "-")
+    queue(queued, line[1])
+    upload(line[1], queued, commits=commits)
+
+    with read_session(any_engine) as session:
+        assert commits_of_branch(session, 1) == (line[1],)
+        assert unplaced_commits(session, 1) == ()
+
+
+def test_a_run_of_the_branch_attests_that_a_merge_group_was_merged(
+    any_engine, received, queue, make_bundle
+):
+    base, head = Revision(sha="c" * 40, depth=1), Revision(sha="d" * 40, depth=2)
+    queue(head.sha, base.sha)
+    bundle = make_bundle(base=base, head=head, pull_request=None)
+    stored = received(any_engine, bundle)
+    for sender, expected in (
+        (UploadSender.RUNNER, (base,)),
+        (UploadSender.BRANCH_RUN, (base, head)),
+    ):
+        found = find_places(any_engine, replace(stored, sender=sender), bundle, commits=None)
+        assert found.claimed == expected
 
 
 def test_without_github_or_trust_a_claim_is_only_kept(any_engine, upload):
