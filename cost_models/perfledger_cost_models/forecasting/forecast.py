@@ -41,17 +41,24 @@ class Backtest:
     loss: float
     naive_inside: int
     naive_loss: float
-    is_naive_alike: bool  # the naive forecasts looked as far back as one from today does
+    is_naive_alike: bool  # all naive forecasts looked as far back as one from today does
+    # The same over the moments from which they did so: what the two are compared by.
+    compared_periods: int
+    compared_loss: float
+    compared_naive_inside: int
+    compared_naive_loss: float
 
     @property
     def is_naive_closer(self) -> bool:
         """Return whether the seasonal naive forecast was closer, and is used."""
-        return self.is_naive_alike and self.naive_loss < self.loss
+        return self.compared_periods > 0 and self.compared_naive_loss < self.compared_loss
 
     @property
     def coverage(self) -> float:
         """Return the share of periods in the 80 % interval of the forecast that is used."""
-        return (self.naive_inside if self.is_naive_closer else self.inside) / self.periods
+        if self.is_naive_closer:
+            return self.compared_naive_inside / self.compared_periods
+        return self.inside / self.periods
 
 
 class ForecastQuantity(StrEnum):
@@ -171,6 +178,11 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
     outcomes = np.concatenate(came)
     quantiles, naive_quantiles = (np.concatenate(each, axis=1) for each in (predictions, naive))
     scale = float(series.mean()) or 1.0
+    lags = [naive_lag(origin, season=season) for origin in range(first, count)]
+    alike = [lag == naive_lag(count, season=season) for lag in lags]
+    is_compared = np.repeat(alike, [len(each) for each in came])
+    pairs = (quantiles[:, is_compared], naive_quantiles[:, is_compared])
+    compared, naive_compared = (_loss(outcomes[is_compared], each) / scale for each in pairs)
     return Backtest(
         origins=count - first,
         periods=len(outcomes),
@@ -178,7 +190,11 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
         loss=pinball(outcomes, quantiles) / scale,
         naive_inside=int(is_inside(outcomes, naive_quantiles).sum()),
         naive_loss=pinball(outcomes, naive_quantiles) / scale,
-        is_naive_alike=naive_lag(first, season=season) == naive_lag(count, season=season),
+        is_naive_alike=all(alike),
+        compared_periods=int(is_compared.sum()),
+        compared_loss=compared,
+        compared_naive_inside=int(is_inside(outcomes[is_compared], pairs[1]).sum()),
+        compared_naive_loss=naive_compared,
     )
 
 
@@ -197,6 +213,11 @@ def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
     shares = np.array(QUANTILES)[:, None]
     more = outcomes - quantiles
     return float(np.maximum(shares * more, (shares - 1) * more).mean())
+
+
+def _loss(outcomes: FloatArray, quantiles: FloatArray) -> float:
+    """Return the pinball loss, 0 of no outcomes."""
+    return pinball(outcomes, quantiles) if len(outcomes) else 0.0
 
 
 def _amounts(history: UsageHistory, quantity: ForecastQuantity) -> tuple[float, ...]:

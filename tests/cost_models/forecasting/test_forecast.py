@@ -286,13 +286,42 @@ def test_all_months_of_a_year_are_above_or_below_the_year_before_together():
     assert found.total == pytest.approx(np.sum(found.periods, axis=0), rel=1e-3)
 
 
-def test_a_naive_forecast_that_was_tested_without_its_year_is_not_used():
-    """Two years are known today, and were not at the earlier moments."""
+def test_a_naive_forecast_is_compared_only_where_it_looks_back_as_far_as_today():
+    """Two years are known today, and were at the last of the earlier moments only."""
     tested = backtest(np.array([1.0] * 20 + [5.0] * 5), horizon=6, season=12)
 
     assert tested is not None
     assert not tested.is_naive_alike
+    assert tested.compared_periods == 1
+    assert tested.compared_naive_loss > tested.compared_loss  # a year before it was 1, now 5
     assert not tested.is_naive_closer
+
+
+def test_without_a_comparable_moment_the_naive_forecast_is_not_used():
+    tested = backtest(np.arange(1.0, 25.0), horizon=6, season=12)
+
+    assert tested is not None
+    assert (tested.compared_periods, tested.is_naive_closer) == (0, False)
+
+
+def test_the_forecast_is_the_one_with_the_better_compared_score():
+    """27 months that repeat their year: three moments have two years before them."""
+    year = [100.0, 90.0, 130.0, 60.0, 150.0, 80.0, 120.0, 70.0, 140.0, 95.0, 105.0, 65.0]
+    found = forecast_of(months([*year, *year, *year[:3]]), ForecastQuantity.HOURS, horizon=6)
+    tested = found.backtest
+
+    assert tested is not None
+    assert (tested.is_naive_alike, tested.compared_periods) == (False, 6)
+    assert tested.compared_naive_loss < tested.compared_loss
+    assert tested.is_naive_closer
+    assert tested.coverage == tested.compared_naive_inside / 6
+    assert [period[MIDDLE] for period in found.periods] == pytest.approx(
+        [
+            hours * found.calendar.days(27 + place) / found.calendar.days(15 + place)
+            for place, hours in enumerate(year[3:9])
+        ],
+        rel=0.01,
+    )
 
 
 def test_a_weekly_forecast_looks_back_a_year_of_52_weeks():

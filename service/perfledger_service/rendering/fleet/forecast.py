@@ -11,6 +11,7 @@ from perfledger_cost_models.forecasting.forecast import (
     LOW,
     MIDDLE,
     QUANTILES,
+    Backtest,
     BudgetDay,
     Forecast,
     ForecastQuantity,
@@ -101,12 +102,7 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
         if tested is None:
             yield f"{each.quantity}: the history is too short for a backtest."
             continue
-        yield (
-            f"Backtest of {each.quantity}: {tested.periods} {step}s forecast at {tested.origins} "
-            f"earlier dates, {number_format.whole_share(tested.coverage)} within P10 to P90 "
-            f"(target: 80 %); pinball loss {number_format.share(tested.loss)} of the mean {step}, "
-            f"seasonal naive {number_format.share(tested.naive_loss)}."
-        )
+        yield f"Backtest of {each.quantity}: {_backtest_words(tested, str(step))}."
         if tested.is_naive_closer:
             yield (
                 f"The seasonal naive forecast was closer, so that of {each.quantity} is it: the "
@@ -118,6 +114,30 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
     if view.rate is not None:
         yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
         yield from (f"{view.rate.label}: {caveat}." for caveat in view.rate.caveats)
+
+
+def _backtest_words(tested: Backtest, step: str) -> str:
+    """Return coverage and losses; of both forecasts over the periods where they are as today's."""
+    inside = f"{number_format.whole_share(tested.coverage)} within P10 to P90 (target: 80 %)"
+    if tested.is_naive_alike or not tested.is_naive_closer:
+        text = (
+            f"{tested.periods} {step}s forecast at {tested.origins} earlier dates, {inside}; "
+            f"pinball loss {number_format.share(tested.loss)} of the mean {step}"
+        )
+        if tested.is_naive_alike:
+            return f"{text}, seasonal naive {number_format.share(tested.naive_loss)}"
+        if not tested.compared_periods:
+            return f"{text}; the seasonal naive forecast needs two years before a date to be tested"
+        text += f"; over the {tested.compared_periods} {step}s with two years before them "
+    else:
+        text = (
+            f"{tested.compared_periods} {step}s forecast at dates with two years before them, "
+            f"{inside}; pinball loss of the models "
+        )
+    return (
+        f"{text}{number_format.share(tested.compared_loss)} of the mean {step}, seasonal naive "
+        f"{number_format.share(tested.compared_naive_loss)}"
+    )
 
 
 def forecasts_record(view: Forecasts) -> dict[str, object]:
