@@ -68,7 +68,10 @@ def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityT
 
 
 def _slope_with_interval(places: FloatArray, values: FloatArray) -> FloatArray:
-    """Return Theil's and Sen's slope, and the lower and the upper bound of it."""
+    """Return Theil's and Sen's slope, and the lower and the upper bound of it.
+
+    The bounds have as many slopes beyond them on either side.
+    """
     first, second = np.triu_indices(len(places), 1)
     slopes: FloatArray = np.sort(
         (values[second] - values[first]) / (places[second] - places[first])
@@ -76,6 +79,5 @@ def _slope_with_interval(places: FloatArray, values: FloatArray) -> FloatArray:
     count = len(places)
     sd = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * sd
-    lower = max(0, math.floor((len(slopes) - reach) / 2))
-    upper = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
-    return np.array([np.median(slopes), slopes[lower], slopes[upper]])
+    beyond = max(0, math.floor((len(slopes) - reach) / 2) - 1)
+    return np.array([np.median(slopes), slopes[beyond], slopes[len(slopes) - 1 - beyond]])

@@ -69,3 +69,16 @@ def test_the_interval_holds_the_slope_about_as_often_as_it_says():
 
     assert 0.92 <= held / 400 <= 0.98
     assert shown / 400 <= 0.08
+
+
+def test_a_gate_that_gets_worse_shows_as_soon_as_one_that_gets_better():
+    draw = np.random.default_rng(0)
+    logs = [0.015 * np.arange(12) + 0.1 * draw.standard_normal(12) for _ in range(40)]
+
+    worse = [detectability_trend(checks_of(0.01 * np.exp(each))) for each in logs]
+    better = [detectability_trend(checks_of(0.01 * np.exp(-each))) for each in logs]
+
+    for up, down in zip(worse, better, strict=True):
+        bounds = 1 / (1 + down.high) - 1, 1 / (1 + down.low) - 1
+        assert (up.low, up.high) == pytest.approx(bounds)
+    assert 0 < sum(trend.is_shown for trend in worse) < len(logs)

@@ -59,6 +59,19 @@ def test_the_shifts_that_stay_have_the_errors_of_their_own_part():
     assert shift.half_width == pytest.approx(1.96 * 0.02 / np.sqrt(40), rel=0.3)
 
 
+@pytest.mark.parametrize("step", [1.3, 2.0])
+def test_a_change_of_level_is_found_where_values_were_equal_before_noise_came(step):
+    noise = np.exp(0.05 * np.random.default_rng(1).standard_normal(60))
+    values = 100 * np.repeat([1.0, step, step], [60, 20, 60])
+    values[80:] *= noise
+
+    (findings,) = detect_many([values])
+
+    assert 60 in [change.index for change in findings.changes]
+    change = next(each for each in findings.changes if each.index == 60)
+    assert change.change == pytest.approx(step - 1, rel=0.1)
+
+
 def test_a_row_without_a_change_of_noise_is_as_it_was():
     row = searched(noisier(7, step=0.05, at=30))
 
