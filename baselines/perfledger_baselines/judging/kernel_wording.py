@@ -28,7 +28,8 @@ def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
         parts.append(f"{len(proven) - MAX_NAMED} more changed")
     parts += _unproven_sentences([finding for finding in changes if not finding.is_proven])
     if shifts:
-        parts.append(_shift_sentence(shifts, None if doubt else judgement.moved_bounds))
+        is_sure = not doubt and all(finding.is_proven for finding in shifts)
+        parts.append(_shift_sentence(shifts, judgement.moved_bounds if is_sure else None))
     if not (judgement.findings or doubt):
         parts.append(_quiet(judgement))
     if judgement.common_change is not None:

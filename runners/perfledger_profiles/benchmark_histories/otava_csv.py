@@ -81,8 +81,16 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
 def _head(text: str) -> tuple[list[str], list[str]]:
     """Return the header and the first row of a CSV; empty lists if there is none."""
     lines = text.lstrip().split("\n", 2)[:2]
-    rows = [next(csv.reader([line]), list[str]()) for line in lines]
+    rows = [cells_of(line) for line in lines]
     return ([name.strip() for name in rows[0]], rows[1]) if len(rows) > 1 else ([], [])
+
+
+def cells_of(line: str, *, delimiter: str = ",") -> list[str]:
+    """Return the cells of one line; none of a line that csv cannot read, as it is too long."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), list[str]())
+    except csv.Error:
+        return []
 
 
 def rows_of(file: HistoryText, *, delimiter: str = ",") -> Iterator[Sequence[str]]:

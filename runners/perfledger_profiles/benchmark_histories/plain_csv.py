@@ -1,9 +1,10 @@
 """Reads a CSV with a row for each value: commit, time, metric, value, unit."""
 
-import csv
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from perfledger.metrics import WorseDirection
 from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
@@ -11,6 +12,7 @@ from perfledger_profiles.benchmark_histories.otava_csv import (
     BRANCH_COLUMN,
     COMMIT_COLUMNS,
     TIME_COLUMNS,
+    cells_of,
     number_in,
     rows_of,
     time_in,
@@ -37,7 +39,8 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the values in the order of the rows, in base units.
 
     A commit may be named by several rows. Their order is that of the rows if all series of the file
-    agree on it, else unknown. The time is that of measuring.
+    agree on it, else unknown; so it is where each row is older than the one before, and the newest
+    commit may come first. The time is that of measuring.
     """
     columns, delimiter = _columns(file.text)
     missing = [name for name in (METRIC, VALUE) if name not in columns]
@@ -61,7 +64,7 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
             raise HistoryFileError(msg)
         results.append(_result(cells, where))
     places = _places(results)
-    if places is None:
+    if places is None or _go_back(results):
         yield from results
         return
     for result in results:
@@ -72,7 +75,7 @@ def _columns(text: str) -> tuple[Sequence[str], str]:
     """Return the names of the columns in lower case, and what divides them; () if they repeat."""
     line = text.lstrip().partition("\n")[0].rstrip("\r")
     for delimiter in _DELIMITERS:
-        header = next(csv.reader([line], delimiter=delimiter), list[str]())
+        header = cells_of(line, delimiter=delimiter)
         names = [name.strip().lower() for name in header]
         if VALUE in names:
             return (names if len(set(names)) == len(names) else ()), delimiter
@@ -111,6 +114,17 @@ def _worse(text: str, where: str) -> WorseDirection | None:
     except ValueError as error:
         msg = f"{where}: {text[:40]!r} is no direction: write higher or lower, or nothing"
         raise HistoryFileError(msg) from error
+
+
+def _go_back(results: Sequence[BenchmarkResult]) -> bool:
+    """Return whether the times of each series that has several only go back."""
+    times: defaultdict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for result in results:
+        times[result.key].append(result.time)
+    several = [each for each in times.values() if len(set(each)) > 1]
+    return bool(several) and all(
+        later <= earlier for each in several for earlier, later in pairwise(each)
+    )
 
 
 def _places(results: Sequence[BenchmarkResult]) -> Mapping[str, float] | None:

@@ -202,7 +202,9 @@ def _messages_of(
     child: Child, harness: Harness, request: ChildRequest
 ) -> Iterator[AnyMessage | ChildContinuation]:
     windowed = frozenset(filter(request.has_windows, request.workloads))
-    state = ProtocolState(request.command, frozenset(request.workloads), windowed)
+    state = ProtocolState(
+        request.command, frozenset(request.workloads), windowed, is_forking=request.is_forking
+    )
     watch = LimitWatch(child, harness, windowed=windowed)
     rest, total = b"", 0
     while True:

@@ -32,12 +32,14 @@ from perfledger_runners.children.protocol_parser import (
 class ProtocolState:
     """The state of a child's answers, which decides what message may come next.
 
-    The windows of a workload of `windowed` follow its run: until then it has no result.
+    The windows of a workload of `windowed` follow its run: until then it has no result. Only a
+    child that `is_forking` may refuse to fork.
     """
 
     command: Command
     requested: frozenset[str]  # empty: any workload
     windowed: frozenset[str] = frozenset()
+    is_forking: bool = False
     current: str = ""  # the last workload that was started
     finished: set[str] = field(default_factory=set[str])
     is_in_windows: bool = False  # the current workload's, which has its run
@@ -94,7 +96,8 @@ class ProtocolState:
     def _may_come(self, message: AnyMessage) -> bool:
         match message:
             case FactsMessage() | NoForkMessage():
-                return self.current == ""
+                is_possible = self.is_forking or isinstance(message, FactsMessage)
+                return self.current == "" and is_possible
             case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
                 return self.command is Command.LIST
             case ReadyMessage(workload="") | DoneMessage():

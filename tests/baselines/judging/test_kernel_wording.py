@@ -74,6 +74,14 @@ def test_cost_that_moved_is_said_after_the_alarms_with_its_signs():
     )
 
 
+def test_cost_that_may_have_moved_is_not_said_to_have_beside_an_alarm():
+    moved = finding("k0", is_moved=True, is_proven=False, step_share=0.003)
+
+    assert reason(finding(), moved).endswith(
+        "; cost may have moved between kernels: k0 +0.3 % of the step, after 12 pairs"
+    )
+
+
 def test_long_lists_are_counted():
     many = [finding(f"k{n}") for n in range(5)]
     moved = [finding(f"m{n}", is_moved=True) for n in range(4)]

@@ -24,8 +24,10 @@ def run_line(workload="w"):
 WINDOWS = line("windows", workload="w", windows={"reason": "no memory"})
 
 
-def talk(*lines, command=Command.MEASURE, asked=("w", "v"), windowed=()):
-    conversation = ProtocolState(command, frozenset(asked), frozenset(windowed))
+def talk(*lines, command=Command.MEASURE, asked=("w", "v"), windowed=(), is_forking=False):
+    conversation = ProtocolState(
+        command, frozenset(asked), frozenset(windowed), is_forking=is_forking
+    )
     for each in lines:
         conversation.accept(each)
     return conversation
@@ -116,6 +118,14 @@ def test_windows_out_of_order_are_garbage(lines):
 def test_a_message_out_of_order_is_garbage(lines):
     with pytest.raises(GarbageError, match="out of order"):
         talk(*lines)
+
+
+def test_only_a_child_that_is_to_fork_may_refuse_to():
+    refusal = line("no_fork", reason="its imports leave a thread running")
+
+    assert talk(refusal, line("done"), is_forking=True).is_done
+    with pytest.raises(GarbageError, match="'no_fork' out of order"):
+        talk(refusal)
 
 
 def test_a_listing_measures_nothing():

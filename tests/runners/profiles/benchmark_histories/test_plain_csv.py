@@ -80,6 +80,27 @@ def test_an_order_on_which_series_do_not_agree_is_not_guessed(parsed, rows, plac
 
 
 @pytest.mark.parametrize(
+    ("rows", "is_known"),
+    [
+        pytest.param(("c2,2,a,1", "c2,2,b,1", "c1,1,a,1", "c1,1,b,1"), False, id="by commit"),
+        pytest.param(("c2,2,a,1", "c1,1,a,1", "c2,2,b,1", "c1,1,b,1"), False, id="by metric"),
+        pytest.param(("c1,1,a,1", "c2,2,a,1", "c1,3,b,1", "c2,2,b,1"), True, id="of one metric"),
+        pytest.param(("c1,2,a,1", "c2,1,a,1", "c3,,a,1"), True, id="unknown"),
+        pytest.param(("c1,1,a,1", "c2,1,a,1"), True, id="at once"),
+    ],
+)
+def test_rows_whose_times_go_back_may_have_the_newest_commit_first(parsed, rows, is_known):
+    text = "\n".join(("commit,time,metric,value", *rows))
+
+    results = list(read_plain_csv(parsed(text)))
+
+    assert all((one.place is not None) is is_known for one in results)
+    if not is_known:
+        with pytest.raises(HistoryFileError, match=r"do not contain the order .* --clone"):
+            order_history(results)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("commit,value\nc,1\n", "no column metric"),
@@ -99,7 +120,14 @@ def test_a_cell_that_cannot_be_read_is_named(parsed, text, words):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "metric,value\na,1\n", "commit,value\nc,1\n", "commit,metric,value,value\nc,a,1,1\n"],
+    [
+        "",
+        "metric,value\na,1\n",
+        "commit,value\nc,1\n",
+        "commit,metric,value,value\nc,a,1,1\n",
+        f"commit,metric,value,{'x' * 200_000}\nc,a,1,1\n",
+        "commit,metric,value\rc,a,1\r",
+    ],
 )
 def test_any_other_table_is_not_one(parsed, text):
     assert not is_plain_csv(parsed(text))
