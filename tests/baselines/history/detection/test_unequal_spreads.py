@@ -65,7 +65,7 @@ def test_a_change_of_level_is_found_where_values_were_equal_before_noise_came(st
     values = 100 * np.repeat([1.0, step, step], [60, 20, 60])
     values[80:] *= noise
 
-    (findings,) = detect_many([values])
+    (findings,) = detect_many([values.tolist()])
 
     assert 60 in [change.index for change in findings.changes]
     change = next(each for each in findings.changes if each.index == 60)
