@@ -68,7 +68,7 @@ def quarter_budget(
     start = min(signed_on, end) if is_signed else end
     before, after = _Span(first, start), _Span(start, end)
     likely = evaluate_at_modes(model)
-    held = _held_usd(holdings, _Span(first, end))
+    held_usd = _held_usd(holdings, _Span(first, end))
     needs = [_need(likely, holdings, span, year=first) for span in (before, after)]
     rate = to_decimal(likely[model.keep.rate][0])
     usd_before, usd_after = needs[0] * rate, _usd(model, choice, needs[1], after)
@@ -76,13 +76,13 @@ def quarter_budget(
     expected = ExpectedQuarter(
         quarter=quarter.after.name,
         hours=hours,
-        usd=None if held is None else held + usd_before + usd_after,
-        reason=NO_COST if held is None else "",
+        usd=None if held_usd is None else held_usd + usd_before + usd_after,
+        reason=NO_COST if held_usd is None else "",
     )
     due = Decimal(0) if signed_on >= end else to_decimal(likely[choice.paid[0]][0])
     return QuarterBudget(
         expected=expected,
-        held_usd=held,
+        held_usd=held_usd,
         signed_on=start,
         hours_before=needs[0],
         usd_before=usd_before,
@@ -90,7 +90,7 @@ def quarter_budget(
         hours_after=needs[1],
         usd_after=usd_after,
         due_once_usd=due,
-        as_today_usd=None if held is None else held + (needs[0] + needs[1]) * rate,
+        as_today_usd=None if held_usd is None else held_usd + (needs[0] + needs[1]) * rate,
         forecast_usd=_forecast_usd(forecast, quarter.after),
     )
 
