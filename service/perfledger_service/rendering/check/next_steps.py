@@ -151,8 +151,9 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
         for text, quote in _quieter(report):
             sentences.append(text)
             quotes.append(quote)
-        if why.expected_outcome is not Outcome.REGRESSED and verdict.estimate is not None:
-            setting = f"margin = {_proven_margin(verdict.estimate):.{_MARGIN_DIGITS + 2}f}"
+        margin = None if verdict.estimate is None else _proven_margin(verdict.estimate)
+        if why.expected_outcome is not Outcome.REGRESSED and margin is not None:
+            setting = f"margin = {margin:.{_MARGIN_DIGITS + 2}f}"
             sentences.append(
                 f"or decide that changes within the interval do not matter here: {setting}"
             )
@@ -178,11 +179,17 @@ def _quieter(report: Report) -> Iterator[tuple[str, str]]:
     )
 
 
-def _proven_margin(estimate: EffectEstimate) -> float:
-    """Return the margin, rounded up, within which the pairs prove the change to lie."""
+def _proven_margin(estimate: EffectEstimate) -> float | None:
+    """Return the margin, rounded up, within which the pairs prove the change to lie.
+
+    None where it is 1 or more, which no setting may be.
+    """
     widest = max(abs(math.log1p(end)) for end in (estimate.narrow_low, estimate.narrow_high))
+    if widest >= math.log1p(1.0):
+        return None
     scale = 10.0 ** (_MARGIN_DIGITS + 2)
-    return math.ceil(math.expm1(widest) * scale - _ROUNDING) / scale
+    margin = math.ceil(math.expm1(widest) * scale - _ROUNDING) / scale
+    return margin if margin < 1 else None
 
 
 def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:

@@ -7,9 +7,15 @@ from statistics import fmean, median
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Run
 
+# Of the others: GPUs that are equal differ by a step of 15 MHz.
+SAME_CLOCK = 0.01
+
 
 def slowest_device_words(runs: Iterable[Run]) -> tuple[str, ...]:
-    """Return which device was throttled most or had the lowest clock; () where none was read."""
+    """Return which device was throttled most, or else had a lower clock than the others.
+
+    () where no clock was read. A device alone is slower than none, and equal clocks name none.
+    """
     devices: defaultdict[int, list[DeviceTelemetry]] = defaultdict(list)
     for run in runs:
         for each in run.telemetry:
@@ -18,14 +24,27 @@ def slowest_device_words(runs: Iterable[Run]) -> tuple[str, ...]:
     if not devices:
         return ()
     place = max(devices, key=lambda at: (_throttled_share(devices[at]), -_clock_mhz(devices[at])))
-    slowest, faster = devices.pop(place), list(devices.values())
-    name = f" ({slowest[0].name})" if slowest[0].name else ""
-    beside = f" beside {median(map(_clock_mhz, faster)):,.0f} MHz" if faster else ""
-    causes = dict.fromkeys(words for each in slowest for words in each.slowed)
-    shares = {words: fmean(each.slowed.get(words, 0.0) for each in slowest) for words in causes}
+    mine, other_clocks = devices.pop(place), [_clock_mhz(each) for each in devices.values()]
+    clock = f"{_clock_mhz(mine):,.0f} MHz"
+    beside = f"{clock} beside {median(other_clocks):,.0f} MHz" if other_clocks else clock
+    name = f"device {place} ({mine[0].name})" if mine[0].name else f"device {place}"
+    is_slower = bool(other_clocks) and _clock_mhz(mine) < (1 - SAME_CLOCK) * median(other_clocks)
+    if not _throttled_share(mine):
+        if not is_slower:
+            return (
+                (f"no device has a lower clock than the others: {clock}",) if other_clocks else ()
+            )
+        return (f"{name} is the slowest: {beside}",)
+    is_lowest = is_slower and _clock_mhz(mine) <= min(other_clocks)
+    what = "is the slowest" if is_lowest else "is throttled" + " most" * bool(other_clocks)
+    return (f"{name} {what}: {beside}{_held_down(mine)}",)
+
+
+def _held_down(telemetry: Sequence[DeviceTelemetry]) -> str:
+    causes = dict.fromkeys(words for each in telemetry for words in each.slowed)
+    shares = {words: fmean(each.slowed.get(words, 0.0) for each in telemetry) for words in causes}
     slowed = " and ".join(f"{words} ({100 * share:.0f} %)" for words, share in shares.items())
-    by = f", held down by {slowed} of the readings" if slowed else ""
-    return (f"device {place}{name} is the slowest: {_clock_mhz(slowest):,.0f} MHz{beside}{by}",)
+    return f", held down by {slowed} of the readings" if slowed else ""
 
 
 def _clock_mhz(telemetry: Sequence[DeviceTelemetry]) -> float:

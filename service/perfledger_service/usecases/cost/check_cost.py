@@ -30,13 +30,15 @@ def check_cost(bundle: Bundle, *, today: date) -> CheckCost | None:
         return None
     device_s = bundle.held_s * bundle.machine.count
     hours = Decimal(device_s) / Decimal(SECONDS_PER_HOUR)
-    declared_usd = usd_per_device_hour(str(bundle.settings.get("device_price", "")), today=today)
+    accelerator = _accelerator(bundle)
+    setting = str(bundle.settings.get("device_price", ""))
+    declared_usd = usd_per_device_hour(setting, accelerator, today=today)
     if declared_usd is not None:
         usd = declared_usd * hours
         return CheckCost(
             device_s=device_s, low_usd=usd, high_usd=usd, source=CheckCostSource.SETTING
         )
-    rates = _fleet_rates(bundle, today=today)
+    rates = _fleet_rates(bundle, accelerator, today=today)
     if not rates:
         return CheckCost(device_s=device_s)
     return CheckCost(
@@ -47,22 +49,31 @@ def check_cost(bundle: Bundle, *, today: date) -> CheckCost | None:
     )
 
 
-def usd_per_device_hour(device_price: str, *, today: date) -> Decimal | None:
-    """Return the price that a setting names: USD, or a purchase option; None for neither."""
+def usd_per_device_hour(
+    device_price: str, accelerator: str | None, *, today: date
+) -> Decimal | None:
+    """Return the price that a setting names: USD, or a purchase option of the accelerator.
+
+    None for neither: another accelerator's price is not this one's.
+    """
     if not device_price or len(device_price) > MAX_PRICE:
         return None
     with suppress(InvalidOperation):
         usd = Decimal(device_price)
         return usd if usd.is_finite() and 0 < usd <= MAX_USD_PER_HOUR else None
     with suppress(PriceMissingError):
-        return rate_of(current_sheet(today=today), device_price, today=today).usd_per_device_hour
+        rate = rate_of(current_sheet(today=today), device_price, today=today)
+        return rate.usd_per_device_hour if rate.accelerator == accelerator else None
     return None
 
 
-def _fleet_rates(bundle: Bundle, *, today: date) -> tuple[HourlyRate, ...]:
+def _accelerator(bundle: Bundle) -> str | None:
+    return accelerator_of(device_model(bundle.machine), bundle.machine.memory_bytes)
+
+
+def _fleet_rates(bundle: Bundle, accelerator: str | None, *, today: date) -> tuple[HourlyRate, ...]:
     """Return the rates of the declared fleet for the accelerator that was measured on."""
     options = tuple(dict.fromkeys(one.where for one in bundle.pricing.fleet))[:MOST_OPTIONS]
-    accelerator = accelerator_of(device_model(bundle.machine), bundle.machine.memory_bytes)
     if not options or accelerator is None:
         return ()
     sheet = current_sheet(today=today)

@@ -15,6 +15,7 @@ from sqlmodel import Session
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.store.gate_checks import (
     GateUpload,
@@ -87,8 +88,9 @@ def priced_gates(gates: Sequence[GateView], *, today: date) -> tuple[GateView, .
 
 def _usd(gate: GateView, *, today: date) -> Decimal | None:
     """Return the cost of the time that a gate's checks held all devices of their machine."""
-    per_hour = usd_per_device_hour(gate.device_price, today=today)
-    _, _, devices = gate.device_class.rpartition(":")
+    device, _, devices = gate.device_class.rpartition(":")
+    _, _, model = device.partition(":")
+    per_hour = usd_per_device_hour(gate.device_price, accelerator_of(model, None), today=today)
     if per_hour is None or gate.held_s is None or not devices.isdecimal():
         return None
     return per_hour * int(devices) * Decimal(gate.held_s) / Decimal(SECONDS_PER_HOUR)

@@ -73,6 +73,22 @@ def test_noise_around_no_change_says_which_margin_the_pairs_would_prove(reports,
     assert sentences[-1].endswith("do not matter here: margin = 0.018")
 
 
+@pytest.mark.parametrize("narrow", [(-0.6, 0.1), (-0.1, 1.4), (-0.1, 0.9999)])
+def test_a_margin_that_no_setting_may_be_is_not_advised(reports, make, narrow):
+    verdict = make.verdict(
+        make.RESNET, STEP_TIME, Outcome.UNDECIDED, (1.0, 1.002), spread=0.02, pairs=20
+    )
+    estimate = replace(verdict.estimate, narrow_low=narrow[0], narrow_high=narrow[1])
+    verdict = replace(verdict, estimate=estimate)
+
+    sentences = steps_of(
+        replace(reports["undecided"], verdicts=(verdict,), host_findings=())
+    ).sentences
+
+    assert sentences
+    assert not any("margin = " in one for one in sentences)
+
+
 def test_a_command_with_long_options_is_not_cut_but_shorter(reports):
     report = replace(reports["no_price"], options=CheckOptions(build="make" * 60))
 

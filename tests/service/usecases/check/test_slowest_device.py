@@ -1,3 +1,5 @@
+import pytest
+
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Device, Run, Side
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
@@ -46,6 +48,17 @@ def test_the_device_with_the_lowest_clock_over_all_runs_is_named():
     )
 
 
+@pytest.mark.parametrize("clock_mhz", [1755.0, 1740.0])
+def test_equal_clocks_name_no_device(clock_mhz):
+    (words,) = slowest_device_words([run_of(device(0, clock_mhz), device(1, 1755.0))])
+
+    assert words == f"no device has a lower clock than the others: {clock_mhz:,.0f} MHz"
+
+
+def test_one_device_with_a_clock_is_slower_than_none():
+    assert slowest_device_words([run_of(device(0, 1200.0), device(1, None))]) == ()
+
+
 def test_a_throttled_device_comes_before_one_with_a_lower_clock():
     runs = [
         run_of(device(0, 1755.0), device(1, 1700.0, throttled=1, heat=0.1), device(2, 1600.0)),
@@ -55,6 +68,17 @@ def test_a_throttled_device_comes_before_one_with_a_lower_clock():
     (words,) = slowest_device_words(runs)
 
     assert words == (
-        "device 1 (GPU-1) is the slowest: 1,700 MHz beside 1,678 MHz, "
+        "device 1 (GPU-1) is throttled most: 1,700 MHz beside 1,678 MHz, "
         "held down by heat (20 %) of the readings"
+    )
+
+
+def test_a_throttled_device_with_the_lowest_clock_is_the_slowest():
+    (words,) = slowest_device_words(
+        [run_of(device(0, 1755.0), device(1, 1500.0, throttled=5, heat=0.5))]
+    )
+
+    assert words == (
+        "device 1 (GPU-1) is the slowest: 1,500 MHz beside 1,755 MHz, "
+        "held down by heat (50 %) of the readings"
     )

@@ -32,7 +32,7 @@ def cost_of(make_bundle):
 
 def test_all_devices_of_the_machine_are_paid_for_at_the_fleets_price(cost_of):
     cost = cost_of(P5)
-    per_hour = usd_per_device_hour(P5, today=TODAY)
+    per_hour = usd_per_device_hour(P5, "H100-80GB", today=TODAY)
 
     assert per_hour is not None
     assert cost.device_s == 3600.0
@@ -41,7 +41,7 @@ def test_all_devices_of_the_machine_are_paid_for_at_the_fleets_price(cost_of):
 
 
 def test_of_several_options_for_the_accelerator_the_cheapest_and_the_dearest_count(cost_of):
-    prices = {usd_per_device_hour(one, today=TODAY) for one in (P5, ONPREM)}
+    prices = {usd_per_device_hour(one, "H100-80GB", today=TODAY) for one in (P5, ONPREM)}
     cost = cost_of(P5, ONPREM, A100)
 
     assert {cost.low_usd, cost.high_usd} == prices
@@ -73,13 +73,19 @@ def test_without_a_price_for_the_accelerator_it_is_unknown_and_not_zero(cost_of,
     assert (cost.low_usd, cost.source) == (None, CheckCostSource.UNKNOWN)
 
 
+@pytest.mark.parametrize("machine", [H100, Machine(device=Device.CPU, model="Xeon")])
+def test_the_price_of_another_accelerator_is_not_that_of_this_one(cost_of, machine):
+    assert cost_of(machine=machine, device_price=A100).source is CheckCostSource.UNKNOWN
+    assert cost_of(machine=machine, device_price="2.5").source is CheckCostSource.SETTING
+
+
 def test_a_check_that_does_not_say_how_long_it_took_has_no_cost(cost_of):
     assert cost_of(P5, held_s=None) is None
 
 
 @pytest.mark.parametrize("price", ["", "0", "-1", "NaN", "1e9", "x" * 300, "no-such-option"])
 def test_what_is_no_price_of_a_device_hour_is_unknown(price):
-    assert usd_per_device_hour(price, today=TODAY) is None
+    assert usd_per_device_hour(price, "H100-80GB", today=TODAY) is None
 
 
 def test_the_cost_is_linear_in_the_time(cost_of):

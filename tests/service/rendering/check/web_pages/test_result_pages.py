@@ -6,8 +6,13 @@ from datetime import date
 
 import pytest
 
-from perfledger_service.rendering.check.web_pages import RESULTS_PER_PAGE, run_page
+from perfledger_service.rendering.check.web_pages import (
+    RESULTS_PER_PAGE,
+    pull_request_page,
+    run_page,
+)
 from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.values.upload_views import PullRequestView
 from tests.service.rendering.check.web_pages.conftest import upload_of
 
 pytestmark = pytest.mark.slow
@@ -82,3 +87,13 @@ def test_a_check_of_few_workloads_has_all_on_one_page(make_bundle):
 
     assert len(results_of(text)) == len(report.verdicts)
     assert "Pages of results" not in text
+
+
+def test_a_pull_request_shows_what_to_do_as_long_as_its_check_does(reports):
+    (busy,) = (one for one in reports["noisy"].host_findings if one.advice)
+    advice = "set " + "x" * 450
+    report = replace(reports["noisy"], host_findings=(replace(busy, advice=advice),))
+    upload = upload_of(report, 2)
+    view = PullRequestView(repository="acme/models", number=42, uploads=(upload,))
+
+    assert advice in pull_request_page(view, reports={upload.id: report})
