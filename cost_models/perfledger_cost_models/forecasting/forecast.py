@@ -182,7 +182,7 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
     alike = [lag == naive_lag(count, season=season) for lag in lags]
     is_compared = np.repeat(alike, [len(each) for each in came])
     pairs = (quantiles[:, is_compared], naive_quantiles[:, is_compared])
-    compared, naive_compared = (_loss(outcomes[is_compared], each) / scale for each in pairs)
+    model_loss, naive_loss = (_loss(outcomes[is_compared], each) / scale for each in pairs)
     return Backtest(
         origins=count - first,
         periods=len(outcomes),
@@ -192,9 +192,9 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
         naive_loss=pinball(outcomes, naive_quantiles) / scale,
         is_naive_alike=all(alike),
         compared_periods=int(is_compared.sum()),
-        compared_loss=compared,
+        compared_loss=model_loss,
         compared_naive_inside=int(is_inside(outcomes[is_compared], pairs[1]).sum()),
-        compared_naive_loss=naive_compared,
+        compared_naive_loss=naive_loss,
     )
 
 

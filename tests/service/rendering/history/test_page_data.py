@@ -41,7 +41,12 @@ VERDICT = VerdictView(
 MISSING = replace(
     VERDICT,
     outcome="not measured",
-    **dict.fromkeys(("base", "head", "change", "low", "high", "series_id")),
+    base=None,
+    head=None,
+    change=None,
+    low=None,
+    high=None,
+    series_id=None,
 )
 UPLOAD = UploadView(
     id="1" * 32,
