@@ -32,12 +32,14 @@ COLUMNS = (
 # Who provides the resources, and who did until 1.2, who of a marketplace's product is the market.
 PROVIDER_COLUMNS = ("ServiceProviderName", "ProviderName")
 # Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
+# Some only tell rows of one resource and hour apart, such as those of two commitments.
 OPTIONAL = (
     *PROVIDER_COLUMNS,
     "AllocatedTags",
     "CapacityReservationStatus",
     "ChargeClass",
     "ChargeDescription",
+    "CommitmentDiscountId",
     "CommitmentDiscountStatus",
     "CommitmentDiscountType",
     "ContractedCost",
@@ -49,6 +51,7 @@ OPTIONAL = (
     "ServiceName",
     "SkuMeter",
     "SkuPriceDetails",
+    "SkuPriceId",
     "SubAccountId",
     "SubAccountName",
     "Tags",

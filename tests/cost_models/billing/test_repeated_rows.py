@@ -2,7 +2,13 @@
 
 import pytest
 
-from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL, BillError, BillRow
+from perfledger_cost_models.billing.focus_rows import (
+    COLUMNS,
+    OPTIONAL,
+    BillError,
+    BillRow,
+    bill_rows,
+)
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 
 USUAL = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {
@@ -61,3 +67,17 @@ def test_what_is_not_charged_by_the_hour_may_repeat():
     rows = bill(*resources(4, PricingUnit="GB-Mo") * 2)
 
     assert list(without_repeats(rows)) == rows
+
+
+@pytest.mark.parametrize("column", ["CommitmentDiscountId", "SkuPriceId"])
+def test_an_hour_that_two_commitments_or_prices_share_is_no_repeat(column):
+    header = (*USUAL, *({column} - USUAL.keys()))
+    parts = [
+        USUAL | {"BillingCurrency": "USD", "ResourceId": f"i-{number}", column: part}
+        for number in range(4)
+        for part in ("a", "b")
+    ]
+
+    rows = bill_rows(header, enumerate(([part[name] for name in header] for part in parts), 2))
+
+    assert len(list(without_repeats(rows))) == len(parts)
