@@ -117,8 +117,13 @@ class CheckConfiguration:
 
 
 def is_first_use(repository: Repository, base: Revision, configuration: CheckConfiguration) -> bool:
-    """Return whether base has neither a configuration nor workloads, and none are laid over it."""
+    """Return whether base has neither a configuration nor workloads, and none are laid over it.
+
+    Those of another tool's suite are not known by their text: base may have them.
+    """
     if configuration.base_file or configuration.overlay is not None:
+        return False
+    if configuration.settings.suite != BenchmarkSuite.PERFLEDGER.value:
         return False
     return not repository.files_with_workloads(base.sha)
 

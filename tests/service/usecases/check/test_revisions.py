@@ -11,6 +11,7 @@ from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.usecases.check.revisions import (
     configuration_from,
     configuration_of,
+    is_first_use,
     resolve_revisions,
     start_at_workloads,
 )
@@ -242,6 +243,17 @@ def test_a_file_without_our_table_is_no_configuration(checkout):
     assert configuration.settings.margin == 0.05
     assert configuration.base_file == ""
     assert configuration.notes == ("base has no configuration: the head's pyproject.toml was used",)
+
+
+@pytest.mark.parametrize(
+    ("suite", "expected"), [("perfledger", True), ("pytest", False), ("asv", False)]
+)
+def test_a_base_with_another_tools_suite_may_have_something_to_compare(checkout, suite, expected):
+    checkout.commit()
+    checkout.commit(perfledger="margin = 0.05")
+    repository, sides = Repository.open(checkout.root), checkout.resolve()
+
+    assert is_first_use(repository, sides.base, checkout.configuration(suite=suite)) is expected
 
 
 @pytest.mark.parametrize(
