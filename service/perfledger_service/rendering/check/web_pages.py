@@ -15,10 +15,13 @@ from typing import Protocol, TypeVar
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger.records import Side
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.check.acceptance_rows import acceptance_command, acceptance_rows
+from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import FirstScreen, first_screen
+from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.check.kernel_table import kernel_table
+from perfledger_service.rendering.check.next_steps import command_hints
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
@@ -36,7 +39,7 @@ from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.step_pictures import step_pictures
 from perfledger_service.values.acceptance import Acceptance
-from perfledger_service.values.report import Conclusion, Report
+from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import (
     IndexView,
     PullRequestView,
@@ -160,16 +163,13 @@ def _pull_request_check(upload: UploadView, report: Report | None) -> PullReques
 
 
 def _commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the comments that act on a check, each with what it does."""
-    if not report.takes_commands:
-        return
-    accept = acceptance_command(report, verdict_rows.verdict_rows(report))
-    if accept:
-        yield accept, "accepts what fails the check, with a reason"
-    if report.conclusion is not Conclusion.SUCCESS:
-        yield "/perfledger rerun", "measures again what is not decided or failed"
-    if accept and report.pull_request is not None:
-        yield "/perfledger bisect", "finds the commit that made it slower"
+    """Yield the comments that act on a check, each with what it is for, as the comment has them."""
+    every = verdict_rows.verdict_rows(report)
+    hints = command_hints(report, every)
+    yield from ((one.command, one.purpose) for one in hints)
+    worst = next(iter(telling_rows(report, every)), None)
+    if hints and worst is not None and worst.outcome is Outcome.REGRESSED and not worst.is_warning:
+        yield "/perfledger bisect", "to find the commit that made it slower"
 
 
 def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from perfledger.records import FailureReason
 from perfledger_service.rendering.check.web_pages import (
     RESULTS_PER_PAGE,
     pull_request_page,
@@ -97,3 +98,30 @@ def test_a_pull_request_shows_what_to_do_as_long_as_its_check_does(reports):
     view = PullRequestView(repository="acme/models", number=42, uploads=(upload,))
 
     assert advice in pull_request_page(view, reports={upload.id: report})
+
+
+def test_the_comments_of_a_pull_request_are_those_of_its_check(reports):
+    regressed = replace(reports["regressed"], takes_commands=True, pull_request=42)
+    failure = replace(reports["not_measured"].failures[0], why=FailureReason.MISSING)
+    removed = replace(
+        reports["not_measured"],
+        takes_commands=True,
+        pull_request=42,
+        failures=(failure,),
+    )
+
+    assert [one.split(maxsplit=2)[1] for one in comments_of(regressed)] == [
+        "accept",
+        "rerun",
+        "bisect",
+    ]
+    assert [one.split(maxsplit=2)[1] for one in comments_of(removed)] == ["accept"]
+    assert comments_of(replace(regressed, takes_commands=False)) == []
+
+
+def comments_of(report):
+    """Return the comments that the page of a report's pull request offers."""
+    upload = upload_of(report, 2)
+    view = PullRequestView(repository="acme/models", number=42, uploads=(upload,))
+    text = pull_request_page(view, reports={upload.id: report})
+    return re.findall(r"<li><code>(/perfledger[^<]*)</code>", text)
