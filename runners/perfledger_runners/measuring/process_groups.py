@@ -1,6 +1,6 @@
 """Groups workloads by the process that runs them, and says why some have one of their own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perfledger.records import WorkloadSpec
 from perfledger_runners.children.launch import launch_of
@@ -9,20 +9,23 @@ Groups = tuple[tuple[str, ...], ...]
 MAX_NAMES = 3  # in a note
 
 
-def process_groups(workloads: Sequence[WorkloadSpec], *, is_forking: bool) -> Groups:
+def process_groups(
+    workloads: Sequence[WorkloadSpec], *, is_forking: bool, alone: Collection[str] = ()
+) -> Groups:
     """Return the ids that forks of one process run: one framework's; one of several devices alone.
 
-    Importing the framework takes longest. Without forks each workload has a process of its own.
+    Importing the framework takes longest. Without forks each workload has a process of its own, as
+    those of `alone` have, whose forks would not be independent.
     """
     if not is_forking:
         return singly(spec.id for spec in workloads)
-    alone = [spec for spec in workloads if launch_of(spec, "") is not None]
-    shared = [spec for spec in workloads if spec not in alone]
+    own = [spec for spec in workloads if spec.id in alone or launch_of(spec, "") is not None]
+    shared = [spec for spec in workloads if spec not in own]
     by_framework = (
         tuple(spec.id for spec in shared if spec.framework is framework)
         for framework in dict.fromkeys(spec.framework for spec in shared)
     )
-    return (*by_framework, *singly(spec.id for spec in alone))
+    return (*by_framework, *singly(spec.id for spec in own))
 
 
 def singly(workloads: Iterable[str]) -> Groups:

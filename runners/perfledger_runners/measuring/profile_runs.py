@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,19 +61,27 @@ class ProfileRuns:
 
 
 def profile_both(
-    harness: Harness, requests: Mapping[Side, ChildRequest], workloads: Sequence[WorkloadSpec]
+    harness: Harness,
+    requests: Mapping[Side, ChildRequest],
+    workloads: Sequence[WorkloadSpec],
+    *,
+    alone: Collection[str] = (),
 ) -> ProfileRuns:
     """Profile the workloads once on each side, in forks of a child per framework and side.
 
-    Requests that do not fork have a child per workload and side.
+    Requests that do not fork have a child per workload and side, as have workloads of `alone`, of
+    which either side cannot fork: a fork and a process of its own are not alike enough.
     If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
     load on the machine does not appear in only one of the two profiles.
     """
     side_runs: list[ProfileRuns] = []
-    for group in process_groups(workloads, is_forking=requests[Side.HEAD].is_forking):
+    is_forking = requests[Side.HEAD].is_forking
+    for group in process_groups(workloads, is_forking=is_forking, alone=alone):
+        in_forks = is_forking and not set(group) & set(alone)
         with ExitStack() as stack:
             profile_requests = {
-                side: _profiling(harness, requests[side], group, side) for side in Side
+                side: replace(_profiling(harness, requests[side], group, side), is_forking=in_forks)
+                for side in Side
             }
             children = {side: start_early(harness, profile_requests[side], stack) for side in Side}
             base, head = (

@@ -222,7 +222,7 @@ def measure_change(
         + lost_window_notes(bundle.kernels, paired_runs.windows)
         + budget_notes(bundle, paired_runs),
     )
-    bundle = _add_profiles(site, bundle, progress)
+    bundle = _add_profiles(site, bundle, progress, alone=paired_runs.alone)
     return replace(bundle, held_s=site.harness.clock() - began)
 
 
@@ -235,14 +235,16 @@ def _usable_machine(
     return machine, gpu
 
 
-def _add_profiles(site: CheckSite, bundle: Bundle, progress: CheckProgress) -> Bundle:
-    """Return the bundle with the profiles of its changed workloads."""
+def _add_profiles(
+    site: CheckSite, bundle: Bundle, progress: CheckProgress, *, alone: Collection[str]
+) -> Bundle:
+    """Return the bundle with the profiles of its changed workloads; `alone` are not in forks."""
     requests = requests_for_device(site.requests, bundle.machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     return with_profiles(
         bundle,
         profile=lambda specs: mark_changed_lines(
-            profile_both(site.harness, requests, specs), lines_of
+            profile_both(site.harness, requests, specs, alone=alone), lines_of
         ),
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,

@@ -25,6 +25,12 @@ def test_without_forks_each_has_a_process_of_its_own():
     )
 
 
+def test_what_cannot_fork_has_a_process_of_its_own():
+    groups = process_groups([TORCH, HOST, MORE], is_forking=True, alone={"m:torch"})
+
+    assert groups == (("m:host",), ("m:more",), ("m:torch",))
+
+
 def test_a_note_names_the_workloads_that_lose_time():
     reasons = {f"m:w{number}": "its imports leave 2 threads running" for number in range(5)}
     (note,) = own_process_notes({**reasons, "m:only": "its imports leave a process running"})

@@ -13,6 +13,7 @@ import pytest
 
 from perfledger.meters.device import USUAL_EFFORT
 from perfledger.records import Framework, Side, WorkloadSpec
+from perfledger_runners.measuring import profile_runs
 from perfledger_runners.measuring.profile_runs import (
     ReaderError,
     exit_reason,
@@ -146,6 +147,28 @@ def test_what_cannot_be_profiled_is_a_note(harness, sides):
     assert "benchmarks.w:plain was not profiled: its framework has no profiler here" in text
     assert "benchmarks.w:fails could not be profiled on base: raised: KeyError" in text
     assert "benchmarks.w:gone could not be profiled on head: missing" in text
+
+
+def test_what_either_side_cannot_fork_is_profiled_in_processes_of_its_own(
+    harness, request_for, tmp_path, monkeypatch
+):
+    asked = []
+
+    def run_request(_, request, **__):
+        asked.append(request)
+        return iter(())
+
+    monkeypatch.setattr(profile_runs, "run_request", run_request)
+    requests = dict.fromkeys(Side, replace(request_for(tmp_path), is_forking=True))
+    names = [f"benchmarks.w:{name}" for name in "abcd"]
+
+    profile_both(harness, requests, [*map(spec, "abcd")], alone=names[2:])
+
+    assert [(request.workloads, request.is_forking) for request in asked] == [
+        *[((names[0], names[1]), True)] * 2,
+        *[((names[2],), False)] * 2,
+        *[((names[3],), False)] * 2,
+    ]
 
 
 def test_a_file_that_is_not_the_childs_own_is_neither_read_nor_removed(
