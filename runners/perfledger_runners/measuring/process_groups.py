@@ -19,13 +19,13 @@ def process_groups(
     """
     if not is_forking:
         return singly(spec.id for spec in workloads)
-    own = [spec for spec in workloads if spec.id in alone or launch_of(spec, "") is not None]
-    shared = [spec for spec in workloads if spec not in own]
+    unforked = [spec for spec in workloads if spec.id in alone or launch_of(spec, "") is not None]
+    shared = [spec for spec in workloads if spec not in unforked]
     by_framework = (
         tuple(spec.id for spec in shared if spec.framework is framework)
         for framework in dict.fromkeys(spec.framework for spec in shared)
     )
-    return (*by_framework, *singly(spec.id for spec in own))
+    return (*by_framework, *singly(spec.id for spec in unforked))
 
 
 def singly(workloads: Iterable[str]) -> Groups:
