@@ -255,8 +255,11 @@ def test_a_real_profiled_pass_is_an_xplane_file(measured_jax):
 
 
 @pytest.mark.slow
-def test_the_facts_name_the_platform(measured_jax):
-    (facts,) = measured_jax[0].of("facts")
+def test_the_facts_name_the_platform(tmp_path, run_child):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/mul.py").write_text(WORKLOADS)
+
+    (facts,) = run_child(tmp_path, Command.LIST).of("facts")
 
     assert set(facts["device"]) == {"platform", "device_kind", "device_count"}
     assert "jax" in facts["frameworks"]

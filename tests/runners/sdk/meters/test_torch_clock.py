@@ -300,8 +300,13 @@ def test_a_real_training_step_is_measured(measured):
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
-def test_the_facts_name_the_loaded_torch(measured, torch):
-    assert measured[0].of("facts")[0]["frameworks"]["torch"] == torch.__version__
+def test_the_facts_name_the_loaded_torch(tmp_path, run_child, torch):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/net.py").write_text(WORKLOADS)
+
+    (facts,) = run_child(tmp_path, Command.LIST).of("facts")
+
+    assert facts["frameworks"]["torch"] == torch.__version__
 
 
 @pytest.mark.slow(ci_only=True)
