@@ -16,15 +16,9 @@ from sqlalchemy import Connection, Engine, MetaData, Table, TableClause, func, s
 from sqlalchemy.types import LargeBinary
 
 from perfledger_service.errors import PerfledgerError
-from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.database import read_snapshot
-from perfledger_service.store.events import notice_tables, tables as event_tables
-from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.maintenance.backup_rows import kind_of, to_line
-from perfledger_service.store.people import tables as people_tables
-from perfledger_service.store.retention import removal_tables
-from perfledger_service.store.reviews import tables as review_tables
-from perfledger_service.store.tables import StoreRow
+from perfledger_service.store.maintenance.table_modules import METADATA
 from perfledger_service.values.backups.manifest import (
     FORMAT,
     FORMAT_VERSION,
@@ -34,16 +28,6 @@ from perfledger_service.values.backups.manifest import (
     RowWatcher,
 )
 
-# The metadata has their tables once they are imported.
-TABLE_MODULES = (
-    comment_tables,
-    event_tables,
-    notice_tables,
-    job_tables,
-    people_tables,
-    removal_tables,
-    review_tables,
-)
 MANIFEST = "manifest.json"
 # Their rows are in no backup, and none is restored: a session that was ended would live again.
 # Backups before revision 0028 have a table of sign-ins that were not finished.
@@ -58,7 +42,7 @@ def write_backup(
     *,
     watcher: RowWatcher,
     now: datetime,
-    names: Collection[str] = frozenset(StoreRow.metadata.tables),
+    names: Collection[str] = frozenset(METADATA.tables),
 ) -> BackupManifest:
     """Write the tables of these names, as they are at one moment; nobody's sessions.
 
