@@ -51,7 +51,12 @@ def cpu_fixes(settings: CpuSettings, files: KernelFiles = THIS_KERNEL) -> tuple[
             SettingFix(
                 setting=f"governor: {', '.join(governors)}",
                 command=f"sudo cpupower frequency-set -g {PERFORMANCE}",
-                undo=f"sudo cpupower frequency-set -g {governors[0]}",
+                undo=(
+                    f"sudo cpupower frequency-set -g {governors[0]}"
+                    if len(governors) == 1
+                    else "set each core's own governor again: note them before, by "
+                    "`cpupower -c all frequency-info -p`"
+                ),
             )
         )
     if settings.has_turbo:

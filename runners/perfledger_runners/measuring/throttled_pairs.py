@@ -59,8 +59,12 @@ def _throttled(measured: MeasuredPair) -> tuple[str, ...]:
 
 
 def _with_newer(measured: MeasuredPair, newer: MeasuredPair) -> MeasuredPair:
-    """Return the pair with the newer try of some workloads, which says what it replaces."""
-    names = set(newer.workloads)
+    """Return the pair with the newer try of some workloads, which says what it replaces.
+
+    A try that the budget cut short replaces nothing: the workload failed because of its device.
+    """
+    cut_short = {each.workload for each in newer.failures if each.why is FailureReason.BUDGET}
+    names = set(newer.workloads) - cut_short
     steps = {
         (run.workload, run.side): len(run.samples.get(STEP_TIME.name, ()))
         + run.left_out.get(OF_THROTTLED_TRIES, 0)
@@ -72,17 +76,18 @@ def _with_newer(measured: MeasuredPair, newer: MeasuredPair) -> MeasuredPair:
         if (count := steps.get((run.workload, run.side)))
         else run
         for run in newer.runs
+        if run.workload in names
     )
     return replace(
         measured,
         runs=(*(each for each in measured.runs if each.workload not in names), *newer_runs),
         failures=(
             *(each for each in measured.failures if each.workload not in names),
-            *newer.failures,
+            *(each for each in newer.failures if each.workload in names),
         ),
         windows=(
             *(each for each in measured.windows if each.workload not in names),
-            *newer.windows,
+            *(each for each in newer.windows if each.workload in names),
         ),
         logs={**measured.logs, **newer.logs},
         seconds={**measured.seconds, **newer.seconds},

@@ -24,6 +24,12 @@ def test_a_governor_is_set_and_set_back(kernel):
     assert fixes[0].setting == "governor: powersave"
 
 
+def test_mixed_governors_are_not_set_back_to_one_of_them(kernel):
+    (fix,) = cpu_fixes(CpuSettings(governors=frozenset({"performance", "powersave"})), kernel({}))
+
+    assert fix.undo.startswith("set each core's own governor again: note them before")
+
+
 @pytest.mark.parametrize(
     "settings", [CpuSettings(), CpuSettings(governors=frozenset({"performance"}), has_turbo=False)]
 )

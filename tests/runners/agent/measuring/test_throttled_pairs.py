@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,27 @@ def test_there_is_no_pause_that_the_budget_has_no_time_for(seconds_left, pauses)
 
     assert device.pauses == pauses
     assert [each.why for each in pair.failures] == [FailureReason.THROTTLED]
+
+
+def test_a_try_that_the_budget_cuts_short_leaves_the_reason_of_the_one_before():
+    hot = a_pair("a", "b", hot=("a",))
+
+    def again(names, processes):
+        return replace(
+            a_pair(*names, first_process=processes),
+            runs=(),
+            failures=tuple(failure_of(name, FailureReason.BUDGET) for name in names),
+        )
+
+    pauses = []
+    cooling = CoolingTime(seconds_left=iter((60.0, 0.0)).__next__, wait=pauses.append)
+    measured = measured_when_cool(hot, again, cooling)
+
+    assert [(each.workload, each.why) for each in measured.failures] == [
+        ("a", FailureReason.THROTTLED)
+    ]
+    assert measured.runs == hot.runs
+    assert measured.processes == 4
 
 
 def test_what_failed_for_another_reason_too_is_not_tried_again():
