@@ -46,7 +46,7 @@ def without_repeats(rows: Iterable[BillRow]) -> Iterator[BillRow]:
         if len(contents) >= FEWEST_ROWS and len(copies) == 1 and copies != {1}:
             msg = (
                 f"each of the bill's hourly rows of {month} is there {copies.pop()} times, word "
-                "for word: remove the copies. If they are different resources, export ResourceId or "
-                "join equal rows to one with their sum."
+                "for word: remove the copies. If they are different resources, export ResourceId "
+                "or join equal rows to one with their sum."
             )
             raise BillError(msg)
