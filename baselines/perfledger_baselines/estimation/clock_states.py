@@ -1,7 +1,7 @@
 """Finds the pairs whose two sides ran at different device clocks.
 
-A process may find the device in another clock state than the process before it: still warm from
-earlier work, or throttled for a while. Such a pair compares the clock states, not the code.
+A process may run while the device is in another clock state than in the process before: still warm
+from earlier work, or throttled for a while. Such a pair compares the clock states, not the code.
 """
 
 import math
@@ -11,15 +11,16 @@ from statistics import median
 from perfledger.metrics import Metric, MetricKind, MetricScale
 from perfledger.records import Run
 
-# Relative. A board at its power cap wanders by one or two per cent from run to run, which is noise
-# like any other and is tested as such; states are further apart (1980, 1755, 1410 MHz of an H100).
+# Relative. A board at its power cap varies by one or two per cent from run to run, which is
+# ordinary noise and is tested as such; clock states are further apart (1980, 1755, 1410 MHz of an
+# H100).
 STATE_DISTANCE = 0.05
 # With two pairs that differ it is unknown which one is unusual.
 FEWEST_PAIRS = 3
 
 
 def clock_difference(base: Run, head: Run) -> float | None:
-    """Return log(head's clock / base's clock) of a pair; None where either was not read."""
+    """Return log(head's clock / base's clock) of a pair; None if either was not read."""
     if not base.clock_mhz or not head.clock_mhz:
         return None
     return math.log(head.clock_mhz) - math.log(base.clock_mhz)
@@ -47,11 +48,12 @@ def follows_clocks(metric: Metric) -> bool:
 
 
 def has_usual_clocks(differences: Sequence[float | None]) -> tuple[bool, ...]:
-    """Return for each pair's clock difference whether it is the usual one among these pairs.
+    """Return for each pair's clock difference whether it is near the median of all pairs.
 
-    Usual is the median, not zero: code that draws more power may clock lower in every pair, and
+    The median is usual, not zero: code that draws more power may clock lower in every pair, and
     that is an effect of the code. Clocks that were not read count as usual. Without a strict
-    majority near the median, as where pairs split into two halves, all pairs count as usual.
+    majority near the median, for example where the pairs split into two halves, all pairs count as
+    usual.
     """
     readings = [difference for difference in differences if difference is not None]
     if len(readings) < FEWEST_PAIRS:

@@ -29,8 +29,8 @@ from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_
 # 0.08 of its standard error and changes that error by less than 1 %.
 MAX_POINTS = 24
 
-# Of a process's samples. Up to this share of samples that are no readings are left out and counted;
-# with more the process has no value. The estimate withstands 29 % of wrong samples.
+# The largest share of a process's samples that may be unusable. Up to it they are left out and
+# counted; above it the process has no value. The estimate withstands 29 % of wrong samples.
 MOST_LEFT_OUT = 0.25
 
 # Rows per batch: 4096 rows of 300 averages are 10 MB.
@@ -38,11 +38,11 @@ MAX_ROWS = 4096
 
 
 def point_estimates(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
-    """Return each run's value of a metric; None where the run did not measure it.
+    """Return each run's value of a metric; None if the run did not measure it.
 
-    For a tail this is a quantile of its step times, for a cold start what its first step cost more,
-    for the compile time that of all phases, for memory over time what the line through its readings
-    says, for any other metric the location estimate of its samples.
+    For a tail this is a quantile of its step times; for a cold start, the extra time of its first
+    step; for compile time, the sum over all phases; for memory over time, the value on the line
+    fitted to its readings; for any other metric, the location estimate of its samples.
     """
     if metric.name in _OF_RUNS:
         return tuple(map(_OF_RUNS[metric.name], runs))
@@ -115,8 +115,8 @@ def medians(rows: FloatArray) -> FloatArray:
 def cold_start_s(run: Run) -> float | None:
     """Return the seconds by which a process's first step was longer than a steady one.
 
-    First step less the median step. None where it was not longer, or no step was recorded: nothing
-    was compiled then, and there is no ratio to zero. NaN where a time is zero, negative or not a
+    First step minus the median step. None if it was not longer, or no step was recorded: nothing
+    was compiled then, and no ratio to zero exists. NaN where a time is zero, negative or not a
     number.
     """
     steps_s = run.samples.get(STEP_TIME.name, ())
@@ -130,7 +130,7 @@ def cold_start_s(run: Run) -> float | None:
 
 
 def compile_time_s(run: Run) -> float | None:
-    """Return the seconds that a process compiled; None where it did not, or that is unknown."""
+    """Return how long a process compiled, in seconds; None if it did not, or that is unknown."""
     return None if run.compiled is None else run.compiled.seconds or None
 
 
@@ -143,7 +143,7 @@ _OF_RUNS: Mapping[str, Callable[[Run], float | None]] = {
 
 
 def _has_zeros(metric: Metric) -> bool:
-    """Return whether zero is a reading: as a share of time it is, as a time it is not."""
+    """Return whether zero is a valid reading: it is for a share of time, not for a time."""
     return metric.kind is MetricKind.UTILIZATION
 
 
@@ -169,7 +169,7 @@ def _log_locations(batch: Sequence[Sequence[float]], *, has_zeros: bool) -> Floa
 
 
 def _location_of_readable(samples: Sequence[float], *, has_zeros: bool) -> float:
-    """Return the estimate of samples of which some are no readings."""
+    """Return the location estimate of samples some of which are unusable."""
     readings = _readable(samples, has_zeros=has_zeros)
     if len(samples) - len(readings) <= MOST_LEFT_OUT * len(samples):
         return float(_log_locations([readings], has_zeros=has_zeros)[0])

@@ -1,11 +1,11 @@
 """Estimates how a step time differs without the wait for a core that other load caused.
 
 A thread's wall time is its time on a core, its wait in a run queue and the time that it is off the
-CPU: asleep, waiting for data, for another thread or a process. Only the run queue may be the work
-of other programs. Not all of it is: a thread may queue behind its own process's threads. While it
-does, they run, so that at most their CPU time of its wait is their doing. What remains of the wall
-time therefore lies between two bounds, which coincide where one thread does all the work. Where
-several do, the bounds are far apart and prove nothing.
+CPU: asleep, waiting for data, for another thread or a process. Only the wait in the run queue can
+be caused by other programs, and not all of it is: a thread may queue behind threads of its own
+process. They run meanwhile, so at most their CPU time of its wait is due to them. What remains of
+the wall time therefore lies between two bounds, which coincide where one thread does all the work.
+Where several do, the bounds are far apart and prove nothing.
 """
 
 import math
@@ -24,7 +24,7 @@ from perfledger_baselines.estimation.interleaving import FEWEST_TURNS
 class UnqueuedDifference:
     """Bounds of log(head / base) of a pair's step time without the wait for other programs.
 
-    `queued_share` is the share of both sides' wall time that the steps spent in run queues.
+    `queued_share` is the share of the two sides' wall time that the steps spent in run queues.
     """
 
     low: float
@@ -33,7 +33,7 @@ class UnqueuedDifference:
 
 
 def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
-    """Compare two runs turn by turn; None where either did not record its core times."""
+    """Compare two runs turn by turn; None if either did not record its core times."""
     readings = _comparable_readings(base, head)
     if readings == 0:
         return None
@@ -57,7 +57,7 @@ def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:
 
 
 def _comparable_readings(base: Run, head: Run) -> int:
-    """Return how many readings of both runs belong together: one for each turn, or one in all."""
+    """Return how many readings both runs have in common: one for each turn, or one in all."""
     counts = [len(run.core_times.elapsed_s) for run in (base, head)]
     if counts == [len(base.turns), len(head.turns)] and min(counts) >= FEWEST_TURNS:
         return min(counts)
@@ -65,7 +65,7 @@ def _comparable_readings(base: Run, head: Run) -> int:
 
 
 def _bounds(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the most that the wall time can be without other programs."""
+    """Return the shortest and the longest that the wall time can be without other programs."""
     elapsed_s, queued_s, helpers_s = (
         np.array(column[:readings], dtype=np.float64)
         for column in (times.elapsed_s, times.queued_s, times.helpers_s)

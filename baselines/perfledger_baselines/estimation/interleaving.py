@@ -2,7 +2,7 @@
 
 A busy machine is slow for seconds at a time. One side's estimate over its whole run then depends on
 how many of its own steps that hit, and two such estimates differ without cause. Turn i of base and
-turn i of head run hundredths of a second apart and are slowed down alike: here each turn's
+turn i of head run hundredths of a second apart and are slowed down equally. Therefore each turn's
 difference is taken first, and then the location estimate of the differences.
 """
 
@@ -42,13 +42,13 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
 
 
 def apply_difference(base: float, head: float, *, difference: float) -> tuple[float, float]:
-    """Return both values, moved symmetrically on the log scale to differ by `difference`."""
+    """Return both values, moved equally on the log scale until they differ by `difference`."""
     middle = math.sqrt(base) * math.sqrt(head)
     return middle * math.exp(-difference / 2), middle * math.exp(difference / 2)
 
 
 def _turn_means(run: Run, metric: Metric) -> FloatArray | None:
-    """Return the mean log of each turn's readings; None where that is not a number."""
+    """Return the mean log of each turn's readings; None if any mean is not a number."""
     samples = np.array(run.samples.get(metric.name, ()), dtype=np.float64)
     if not (np.isfinite(samples) & (samples > 0)).all():
         return None

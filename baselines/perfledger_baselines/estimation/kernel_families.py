@@ -16,21 +16,23 @@ from perfledger_baselines.estimation.arrays import FloatArray
 
 # Relative. Mean counts of windows with different numbers of steps are rounded.
 SAME_COUNT = 0.01
-# Of fewer, the median may be that of the only one that changed.
+# With fewer families, the median may be that of the only one that changed.
 FEWEST_FAMILIES = 5
-# Of a family, over that of all others: no family is what all have in common.
+# The most weight of one family, relative to the weight of all others: no single family may decide
+# what all have in common.
 MOST_WEIGHT = 0.5
-# Families of a history: those that take this share of a step, and so many of them, the longest.
+# A workload's history stores the longest families: those that take at least this share of a step,
+# and at most this many of them.
 HISTORY_SHARE = 0.01
 MOST_IN_HISTORY = 20
-# With its prefix a family's name is no longer than that of a metric. Longer ones are the kernels of
-# templates, and those that begin alike are one family.
+# With its prefix a family's name is no longer than a metric's may be. Longer names belong to
+# template kernels; those with the same beginning are one family.
 MAX_FAMILY_NAME = 290
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedSeconds:
-    """The seconds of something in a step that runs it, on both sides, one value for each pair."""
+    """Seconds that something takes in a step that runs it: one value for each side and pair."""
 
     name: str
     base: FloatArray
@@ -38,21 +40,21 @@ class PairedSeconds:
 
     @property
     def base_seconds(self) -> float:
-        """Return base's median pair."""
+        """Return base's seconds in the median pair."""
         return float(np.median(self.base))
 
     @property
     def head_seconds(self) -> float:
-        """Return head's median pair."""
+        """Return head's seconds in the median pair."""
         return float(np.median(self.head))
 
     @property
     def most_seconds(self) -> float:
-        """Return the longer side's median pair."""
+        """Return the seconds of the longer side in the median pair."""
         return max(self.base_seconds, self.head_seconds)
 
     def relative_to(self, ratios: FloatArray) -> "PairedSeconds":
-        """Return the seconds as if head had not taken so many times as long in each pair."""
+        """Return the seconds with head's divided by each pair's ratio."""
         return PairedSeconds(name=self.name, base=self.base, head=self.head / ratios)
 
 
@@ -60,11 +62,11 @@ class PairedSeconds:
 class KernelFamily:
     """The kernels that one operator runs, together and one by one.
 
-    `total` is that of a step with each call at its shortest, as other load only lengthens calls.
-    `over_all_steps` shows what this leaves out: the mean of all steps, and `total` times the share
-    of steps that run it. `is_restructured` says that one of its kernels is called another number of
-    times: work that was added, removed or moved. `median_seconds` are those
-    of the median step, on the longer side.
+    `total` is its time in a step with each call at its shortest, since other load only lengthens
+    calls. `over_all_steps` shows what this leaves out: the mean of all steps, and `total` times the
+    share of steps that run it. `is_restructured` says that the number of calls of one of its
+    kernels changed: work was added, removed or moved. `median_seconds` is its time in the median
+    step, on the longer side.
     """
 
     total: PairedSeconds
@@ -74,9 +76,9 @@ class KernelFamily:
     median_seconds: float
 
     def is_long(self, steps: PairedSeconds, median_step: float, *, share: float) -> bool:
-        """Return whether it takes such a share of a step that runs it, or of the median step.
+        """Return whether it takes this share of a step that runs it, or of the median step.
 
-        Where most pairs lack it, it is its share on average.
+        If most pairs lack the family, its average share counts.
         """
         by_share = self.over_all_steps[-1]
         averages = (float(by_share.base.mean()), float(by_share.head.mean()))
@@ -88,7 +90,7 @@ class KernelFamily:
 def kernel_families(
     kernels: Sequence[KernelTimes], *, places: Sequence[int]
 ) -> tuple[KernelFamily, ...]:
-    """Return the families of kernels in the pairs at these places, the longest first."""
+    """Return the kernel families in the pairs at these places, the longest first."""
     groups: defaultdict[str, list[KernelTimes]] = defaultdict(list)
     for kernel in kernels:
         groups[kernel.family].append(kernel)
@@ -99,8 +101,9 @@ def kernel_families(
 def history_families(windows: WorkloadKernels) -> tuple[PairedSeconds, ...]:
     """Return the longest families of a workload for its history, each under one operator's name.
 
-    The seconds are those of a step that runs it, with each call at its shortest. What another
-    operator runs on head than on base counts for each side under that side's. Long names are cut.
+    The seconds are those of a step that runs it, with each call at its shortest. A kernel whose
+    operator differs between base and head counts on each side under that side's operator. Long
+    names are cut.
     """
     places = range(len(windows.pairs))
     base: defaultdict[str, FloatArray] = defaultdict(lambda: np.zeros(len(places)))
@@ -126,11 +129,11 @@ def history_families(windows: WorkloadKernels) -> tuple[PairedSeconds, ...]:
 
 
 def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray:
-    """Return how many times as long as on base the kernels took on head in each pair.
+    """Return each pair's ratio of head's kernel time to base's that all kernels share.
 
-    It is the median over the families that both sides run alike, of which longer ones are less
-    noisy and weigh more: the machine's state, or a change of all kernels alike, which the step
-    shows. It is 1 with fewer than FEWEST_FAMILIES.
+    It is the weighted median over the families that are called equally often on both sides; longer
+    families are less noisy and weigh more. It reflects the machine's state, or a change of all
+    kernels, which the step's own timing shows. It is 1 with fewer than FEWEST_FAMILIES.
     """
     alike = [
         one.total
@@ -150,7 +153,7 @@ def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray
 
 
 def sum_of(name: str, parts: Collection[PairedSeconds]) -> PairedSeconds:
-    """Return several things together; there is at least one."""
+    """Return the sum of several items; at least one is needed."""
     return PairedSeconds(
         name=name,
         base=np.sum([part.base for part in parts], axis=0),
@@ -216,7 +219,7 @@ def _means(pairs: Sequence[FloatArray]) -> FloatArray:
 
 
 def _busy_shares(pairs: Sequence[FloatArray]) -> FloatArray:
-    """Return the share of each pair's steps that run it at all."""
+    """Return the share of each pair's steps that run it."""
     return np.array([(steps > 0).mean() for steps in pairs])
 
 

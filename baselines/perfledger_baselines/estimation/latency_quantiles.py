@@ -34,13 +34,13 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
 
     It is one of the times, never between two (definition 1 of Hyndman & Fan, American Statistician
     50, 1996). So are the interval's ends: the true quantile lies between them whatever the
-    distribution, for the number of times below it is binomial (Thompson, Annals of Mathematical
+    distribution, because the number of times below it is binomial (Thompson, Annals of Mathematical
     Statistics 7, 1936). That holds for independent times. Times in a queue depend on each other:
     the number beyond the quantile varies more from one batch to the next than by chance, and the
     count of requests is divided by that inflation (batch means). Of simulated M/M/1 queues, 2,000
     requests each, the interval of P99 held the true one in 97 % of cases at a load of 0.05, 91 % at
-    0.5, 87 % at 0.8; treating requests as independent it would be 93, 51 and 15 %.
-    `latencies_s` are in the order of time; raises ValueError without any.
+    0.5, 87 % at 0.8; treating requests as independent it would be 93, 51 and 15 %. `latencies_s`
+    are in the order of time; raises ValueError without any.
     """
     times = np.asarray(latencies_s, dtype=np.float64)
     if times.size == 0 or not 0 < share < 1:
@@ -53,7 +53,8 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
     rank = max(1, math.ceil(share * times.size - ROUNDING))
     independent = _independent(times > ordered[rank - 1])
     tail = (1 - CONFIDENCE) / 2
-    # P(B < low) and P(B >= high) are at most a tail each, B times of all being below the quantile.
+    # P(B < low) and P(B >= high) are each at most one tail, where B is the number of times below
+    # the quantile.
     low = _binomial_quantile(tail, independent, share)
     high = _binomial_quantile(1 - tail, independent, share) + 1
     scale = times.size / independent
@@ -65,7 +66,7 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
 
 
 def _binomial_quantile(chance: float, count: int, share: float) -> int:
-    """Return the fewest successes of `count` trials that `chance` lies at or below."""
+    """Return the fewest successes in `count` trials whose probability reaches `chance`."""
     successes = math.ceil(bdtrik(chance, count, share))
     is_one_less_enough = successes > 0 and bdtr(successes - 1, count, share) >= chance
     return successes - 1 if is_one_less_enough else successes
@@ -76,7 +77,7 @@ def _at(ordered: FloatArray, rank: int) -> float | None:
 
 
 def _independent(is_beyond: BoolArray) -> int:
-    """Return how many independent requests these count as, by how they vary between batches."""
+    """Return how many independent requests these equal, by the variance between batches."""
     length = is_beyond.size // BATCHES
     share = float(is_beyond.mean())
     if length < 1 or share == 0:

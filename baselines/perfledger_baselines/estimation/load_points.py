@@ -35,7 +35,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredLoad:
-    """A workload's load curve, on one device or on several for each server."""
+    """A workload's load curve, measured on one device, or on several per server."""
 
     workload: str
     device: str  # the name it reports
@@ -47,7 +47,7 @@ class MeasuredLoad:
 
 
 def measured_point(served: LoadResult, *, batch: int, memory_bytes: int | None) -> MeasuredPoint:
-    """Return throughput and latencies of one point; raises ValueError where none was answered."""
+    """Return throughput and latencies of one point; raises ValueError without any answer."""
     p50, p95, p99 = (latency_quantile(served.latencies_s, share) for share in (0.50, 0.95, 0.99))
     return MeasuredPoint(
         mode=served.mode,

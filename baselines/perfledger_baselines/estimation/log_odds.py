@@ -1,8 +1,9 @@
-"""Puts shares of time on the scale they are compared on: log-odds near 1, else logs.
+"""Puts shares of time on the scale on which they are compared: log-odds near 1, else logs.
 
-Near 1 a share can only fall: the idle time is what varies, and the log of the share hides it. Its
-log-odds do not. Below NEAR_ONE both find the same; at .97 and .995 log-odds find up to .15 more of
-2 % falls, and their false calls stay within alpha (`benchmarks/baselines/share_scales.py`).
+A share near 1 can only fall: what varies is the idle time, which the log of the share hides and the
+log-odds show. Below NEAR_ONE both scales find the same changes; at .97 and .995 log-odds find up to
+.15 more of 2 % falls, and their false calls stay within alpha
+(`benchmarks/baselines/share_scales.py`).
 """
 
 import numpy as np
@@ -10,22 +11,22 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import FloatArray
 
 NEAR_ONE = 0.9
-# Telemetry counts whole per cents, and reads 1 where all but half of one is busy. That half is the
-# correction of the empirical logit of a count out of 100 (Cox, Analysis of Binary Data, 1970).
+# Telemetry reports whole per cents, and reads 1 when at most half a per cent is idle. That half is
+# the correction of the empirical logit of a count out of 100 (Cox, Analysis of Binary Data, 1970).
 HALF_QUANTUM = 0.005
-# Log-odds: sides nearer than this have the ratio that the slope says.
+# Log-odds: where the sides are nearer than this, the ratio is computed from the slope.
 SAME = 1e-9
 # A smaller share is lost in rounding when it is computed from its log-odds.
 SMALLEST_SHARE = 1e-17
 
 
 def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the levels of both sides' positive shares, (tests, runs) each; NaN where a share is.
+    """Return both sides' positive shares as levels, (tests, runs) each; NaN where a share is NaN.
 
-    Near 1 they are the log-odds log((p + h) / (1 - p + h)), in units in which the difference of
+    Near 1 the levels are the log-odds log((p + h) / (1 - p + h)), scaled so that the difference of
     the sides' means is the log of the ratio of the shares that have these means: effects and
     margins stay relative. Otherwise, and for values above 1, which are not shares, they are logs.
-    Each test needs a share of each side.
+    Each test needs a share on each side.
     """
     shares = np.concatenate([base, head], axis=1)
     is_near = (np.nanmax(shares, axis=1) <= 1) & (np.nanmedian(shares, axis=1) >= NEAR_ONE)
@@ -38,7 +39,7 @@ def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def typical_shares(base: FloatArray, head: FloatArray) -> tuple[float, float]:
-    """Return one share of each side, whose ratio is that of the levels' means.
+    """Return one share for each side, whose ratio matches the difference of the levels' means.
 
     `base` and `head` are the positive shares of one test. Near 1 they are the shares with the mean
     log-odds, otherwise the geometric means.

@@ -7,17 +7,17 @@ from statistics import median
 from perfledger.records import MemoryReadings, Run
 
 STEPS = 1000
-# Two readings make a line whatever they are.
+# Two readings always lie on a line.
 FEWEST_READINGS = 3
 
 
 def memory_over_time_bytes(run: Run) -> float | None:
     """Return the memory in use after STEPS steps, by the line through the readings.
 
-    The line is Theil's and Sen's, which a single jump, of an allocator or a cache, does not tilt:
-    the median of the slopes of all pairs of readings (Sen, "Estimates of the regression coefficient
-    based on Kendall's tau", 1968). Memory that falls is not counted on to fall further. None with
-    fewer readings than make a line; NaN where one is zero, negative or not a number.
+    The line is the Theil-Sen estimator, which a single jump of an allocator or a cache does not
+    tilt: the median of the slopes of all pairs of readings (Sen, "Estimates of the regression
+    coefficient based on Kendall's tau", 1968). Falling memory is not extrapolated downwards. None
+    with too few readings for a line; NaN if one is zero, negative or not a number.
     """
     memory = run.memory
     if len(memory.in_use_bytes) < FEWEST_READINGS:

@@ -43,15 +43,15 @@ _WHY_UNREAD = {
 class Pair:
     """A base run and a head run made back to back: their estimates by metric name.
 
-    `clock_difference` is the difference of the logs of the device's clocks; None where they were
-    not read.
+    `clock_difference` is the difference of the logs of the device's clocks; None if they were not
+    read.
     """
 
     base: Mapping[str, float]
     head: Mapping[str, float]
     clock_difference: float | None = None
     unqueued: UnqueuedDifference | None = None  # None where the core times were not recorded
-    # Samples that are no readings, by metric.
+    # Unusable samples, by metric.
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -59,9 +59,10 @@ class Pair:
 class PairedTest:
     """A test to judge: one metric of one workload, with one value per side and pair.
 
-    `base` and `head` have a value for each complete pair that is comparable, None where the run did
-    not read this metric. `numbers` are these pairs' places, from 1, among all complete pairs of the
-    workload; `other_clocks` more are left out because their clocks differ (`clock_states`).
+    `base` and `head` have a value for each complete comparable pair, None where the run did not
+    read this metric. `numbers` are these pairs' places, from 1, among all complete pairs of the
+    workload; `other_clocks` further pairs are left out because their clocks differ
+    (`clock_states`).
     """
 
     workload: str
@@ -89,23 +90,23 @@ class PairedTest:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Return whether this is a count: declared so, and the same in every process."""
+        """Return whether this is a count: declared as one, and equal in every process."""
         if self.metric.scale is not MetricScale.EXACT:
             return False
         return all(len(set(side) - {None}) == 1 for side in (self.base, self.head))
 
     @property
     def is_noisy(self) -> bool:
-        """Return whether this is decided by a p-value, and so is one of the family."""
+        """Return whether this is decided by a p-value, and so belongs to the family."""
         return not self.flaw and not self.is_exact
 
     @cached_property
     def flaw(self) -> str:
         """Return why this cannot be judged, or "".
 
-        There is no ratio to zero or to what is not a number: "0 % change" would be wrong, and so
-        would a verdict on the remaining pairs. A tail needs enough steps in every process: those
-        that have enough are the faster ones.
+        A ratio to zero or to a NaN does not exist: "0 % change" would be wrong, and so would a
+        verdict on the remaining pairs. A tail needs enough steps in every process: those that have
+        enough are the faster ones.
         """
         name = self.metric.name
         if not self.base:
@@ -150,7 +151,7 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
     """Return the metrics whose samples get verdicts: step time always, explanatory ones never.
 
-    Kernels have no samples: their windows are judged apart.
+    Kernels have no samples: their windows are judged separately.
     """
     by_name = {
         metric.name: metric
@@ -163,7 +164,7 @@ def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
 
 
 def chosen_metrics(metrics: Sequence[Metric], names: Collection[str]) -> tuple[Metric, ...]:
-    """Return the metrics that judge a workload: those it names, and those asked for besides.
+    """Return the metrics that judge a workload: those it names, plus those asked for.
 
     A workload that names none, or none of these metrics, is judged by all of them.
     """
@@ -175,7 +176,7 @@ def chosen_metrics(metrics: Sequence[Metric], names: Collection[str]) -> tuple[M
 def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
     """Return each workload's complete pairs (base, head), in the order of their numbers.
 
-    A pair with a side missing does not count. A run that was repeated counts by its latest process.
+    A pair with a missing side does not count. Of a repeated run, the latest process counts.
     """
     sides: defaultdict[str, dict[tuple[int, Side], Run]] = defaultdict(dict)
     for run in sorted(runs, key=lambda run: (run.process, run.started_at)):
@@ -191,7 +192,7 @@ def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
 
 
 def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) -> tuple[Pair, ...]:
-    """Reduce every run to one value per metric; quickest for many pairs at once.
+    """Reduce every run to one value per metric; fastest when many pairs are passed at once.
 
     Interleaved runs get step and CPU times whose ratio is that of their turns (`interleaving`).
     """
@@ -225,13 +226,13 @@ def _left_out(runs: Iterable[Run], metrics: Iterable[Metric]) -> Mapping[str, in
 def tests_of(
     workload: str, pairs: Sequence[Pair], metrics: Sequence[Metric]
 ) -> tuple[PairedTest, ...]:
-    """Return a test for each metric that a pair has on both sides, and one for step time always.
+    """Return a test for each metric that a pair has on both sides, and always one for step time.
 
-    A metric that the configuration asks for is always a test as well, and there is at least one:
-    what is to be judged and was not read is never unchanged. Any other metric may be missing: a
+    A metric that the configuration asks for always gets a test, and there is at least one: what
+    should be judged but was not read is never unchanged. Any other metric may be missing: a
     workload's memory peak is unknown while it stays below that of the workload before it in the
-    same process. A metric that one side did not read is no test, and no failure. Pairs whose sides
-    ran at different clocks are left out of the metrics that depend on the clock.
+    same process. A metric that one side did not read gets no test and is no failure. Pairs whose
+    sides ran at different clocks are left out of the metrics that depend on the clock.
     """
     usual = has_usual_clocks([pair.clock_difference for pair in pairs])
     numbered = tuple(enumerate(pairs, start=1))

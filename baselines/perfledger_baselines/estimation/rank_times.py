@@ -12,25 +12,27 @@ from perfledger.records import Param, Run, WorkloadSpec
 
 DEVICES = "devices"
 STEPS = "steps"  # the unit of a workload that declares none
-# Of the steps: a rank that is the slowest in fewer may be another one in the next process.
+# Share of the steps: a rank that is the slowest in fewer of them may be a different one in the next
+# process.
 STRAGGLER_SHARE = 0.8
-# Of the step time: below it a rank is the slowest by how the host wakes processes.
+# Share of the step time: a smaller lag depends on how the host wakes processes.
 STRAGGLER_LAG = 0.02
 
 
 # Which rank is the slowest depends on how a process was placed, so processes are counted and not
-# steps. At this chance, of all ranks together, 6 processes show a straggler of 2 ranks, 4 of 4, and
-# 3 of 8.
+# steps. At this chance, for all ranks together, 6 processes reveal a straggler among 2 ranks, 4
+# among 4, and 3 among 8.
 MAX_CHANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankSpread:
-    """How a step's ranks differ: the rank that is the slowest most often.
+    """How a step's ranks differ, described by the rank that is slowest most often.
 
-    `share` is that of the steps in which it is, and `lag` the median share of the step time by
-    which the slowest rank of a step is behind the median of the others. A process is a run of the
-    step; in `slow_processes` of them it is the slowest in a STRAGGLER_SHARE of the steps.
+    `share` is the share of steps in which it is the slowest, and `lag` the median share of the step
+    time by which a step's slowest rank is behind the median of the others. A process is a run of
+    the step; in `slow_processes` of them this rank is the slowest in a STRAGGLER_SHARE of the
+    steps.
     """
 
     ranks: int
@@ -48,7 +50,7 @@ class RankSpread:
 
     @property
     def chance(self) -> float:
-        """Return how likely some rank is the slowest in so many processes if all are alike.
+        """Return the probability that some rank is slowest in this many processes if all are equal.
 
         A binomial tail, times the number of ranks (Bonferroni); at most 1.
         """
@@ -62,14 +64,15 @@ class RankSpread:
 
     @property
     def has_straggler(self) -> bool:
-        """Return whether the others wait for that rank, and neither chance nor cores explain it."""
+        """Return whether the others wait for that rank, beyond chance or a lack of cores."""
         return self.is_behind and not self.has_too_few_cores and self.chance <= MAX_CHANCE
 
 
 def rank_spread(runs: Iterable[Run], *, cores: int | None = None) -> RankSpread | None:
-    """Return how the ranks of these runs differ; None where none has several ranks.
+    """Return how the ranks of these runs differ; None if no run has several ranks.
 
-    A collective at the end of a step makes all ranks wait for the last one, and hides which it is.
+    A collective at the end of a step makes all ranks wait for the last one, and hides which one
+    that is.
     """
     processes = [
         tuple(zip(*run.rank_times_s, strict=True)) for run in runs if len(run.rank_times_s) > 1
@@ -96,10 +99,10 @@ def rank_spread(runs: Iterable[Run], *, cores: int | None = None) -> RankSpread 
 def scaling_efficiency(
     spec: WorkloadSpec, single: WorkloadSpec, runs: Sequence[Run], runs_of_one: Sequence[Run]
 ) -> float | None:
-    """Return the throughput of each device as a share of one device's alone.
+    """Return the throughput per device as a share of one device's alone.
 
-    Throughput is units per step over the median step time. None where a side has no steps, or where
-    no unit is declared: a step on several devices may then do several times the work.
+    Throughput is units per step over the median step time. None where a side has no steps, or no
+    unit is declared: a step on several devices may then do several times the work.
     """
     step_s, single_s = _step_s(runs), _step_s(runs_of_one)
     if spec.unit == STEPS or single.unit != spec.unit or step_s is None or single_s is None:
@@ -109,7 +112,7 @@ def scaling_efficiency(
 
 
 def one_device_spec(spec: WorkloadSpec, workloads: Iterable[WorkloadSpec]) -> WorkloadSpec | None:
-    """Return the same workload on one device, None where the grid has none."""
+    """Return the same workload on one device; None if the grid has none."""
     key = _without_devices(spec)
     matches = (each for each in workloads if each.devices == 1 and _without_devices(each) == key)
     return next(matches, None)

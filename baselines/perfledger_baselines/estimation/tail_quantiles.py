@@ -11,14 +11,14 @@ from perfledger.metrics import STEP_TIME_P95, STEP_TIME_P99, Metric
 
 @dataclass(frozen=True, slots=True)
 class TailQuantile:
-    """The quantile of a process's step times that a metric is, and how many steps it needs."""
+    """A metric that is a quantile of a process's step times, and the number of steps it needs."""
 
     quantile: float
     fewest_steps: int
 
 
-# By metric. With fewer steps than these a single one decides, and the quantile is nearly the
-# maximum: one of a hundred steps lies beyond the 99th percentile, one of twenty beyond the 95th.
+# By metric. With fewer steps a single one decides, and the quantile is nearly the maximum: one of a
+# hundred steps lies beyond the 99th percentile, one of twenty beyond the 95th.
 TAIL_QUANTILES = {
     STEP_TIME_P95.name: TailQuantile(0.95, fewest_steps=20),
     STEP_TIME_P99.name: TailQuantile(0.99, fewest_steps=100),
@@ -26,14 +26,14 @@ TAIL_QUANTILES = {
 
 
 def tail_quantile(steps_s: Sequence[float], tail: TailQuantile) -> float | None:
-    """Return the quantile of a process's step times; None where there are too few of them.
+    """Return the quantile of a process's step times; None if there are too few of them.
 
     Linear between the two nearest steps (definition 7 of Hyndman & Fan, "Sample quantiles in
     statistical packages", American Statistician 50, 1996). The median-unbiased definition 8 and
-    Harrell & Davis's estimate depend more on the slowest step and find less: .25 and .18 of 2 %
-    changes at 20 steps with spikes, where this finds .37. A fourth fewer steps, as in a slower
-    head, shorten it by 0.1 to 0.4 %, a tenth of what a pair's tails differ by. NaN where a step is
-    zero, negative or not a number: the quantile of the others would hide it.
+    Harrell & Davis's estimate depend more on the slowest step and find fewer changes: .25 and .18
+    of 2 % changes at 20 steps with spikes, where this one finds .37. A quarter fewer steps, as with
+    a slower head, lower it by 0.1 to 0.4 %, a tenth of the difference between a pair's tails. NaN
+    if a step is zero, negative or not a number: the quantile of the others would hide it.
     """
     if len(steps_s) < tail.fewest_steps:
         return None
@@ -43,6 +43,6 @@ def tail_quantile(steps_s: Sequence[float], tail: TailQuantile) -> float | None:
 
 
 def fewest_steps(metrics: Iterable[Metric]) -> int:
-    """Return how many steps a process must measure for all of these metrics to be known."""
+    """Return how many steps a process must measure for all these metrics to be known."""
     tails = (TAIL_QUANTILES.get(metric.name) for metric in metrics)
     return max((tail.fewest_steps for tail in tails if tail is not None), default=1)

@@ -26,7 +26,8 @@ def typical_ranges(batch: Sequence[Sequence[float]]) -> tuple[Range | None, ...]
 
     The geometric mean of the processes' values with Student's 95 % interval on the log scale: the
     process is the unit, never the samples inside one. None for fewer than two processes or a value
-    that is not positive: there is no valid interval. Equally many values are computed together.
+    that is not positive: there is no valid interval. Metrics with equally many values are computed
+    together.
     """
     ranges: list[Range | None] = [None] * len(batch)
     by_length: defaultdict[int, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Compares the work per step that was counted, on base and head."""
+"""Compares the counted work per step of base and head."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from perfledger_baselines.estimation.estimators import location_estimates
 class CountChange:
     """One count of a step on both sides.
 
-    Complete counts are exact: any difference is a change. A side that is not complete has at least
-    its count, and what it leaves out may be all of the difference.
+    Complete counts are exact: any difference is a change. An incomplete count is a lower bound, and
+    what it leaves out may be the whole difference.
     """
 
     name: str
@@ -32,7 +32,7 @@ class CountChange:
 
     @property
     def change(self) -> float | None:
-        """Return head / base - 1; None where base is zero, or where a side is not complete."""
+        """Return head / base - 1; None if base is zero or a side is incomplete."""
         return self.head / self.base - 1 if self.base > 0 and self.is_complete else None
 
     @property
@@ -45,7 +45,7 @@ class CountChange:
 class WorkComparison:
     """Work per step of a workload on both sides, counted before it was measured.
 
-    Evidence, not a verdict, as with WorkChange. `limits` say what the counts leave out.
+    Evidence, not a verdict, like WorkChange. `limits` lists what the counts leave out.
     """
 
     workload: str
@@ -71,7 +71,7 @@ def work_comparisons(bundle: Bundle) -> tuple[WorkComparison, ...]:
     """Return the work of every workload that was counted on both sides.
 
     Counts are comparable when both sides counted in the same way. What one side could not count is
-    in the limits, with the side's name.
+    listed in the limits, with the side's name.
     """
     work = {(each.workload, each.side): each.work for each in bundle.work}
     comparisons: list[WorkComparison] = []
@@ -83,12 +83,12 @@ def work_comparisons(bundle: Bundle) -> tuple[WorkComparison, ...]:
 
 
 def work_change(bundle: Bundle, workload: str) -> WorkChange | None:
-    """Return the work of a workload's step on either side.
+    """Return the work of a workload's step on each side.
 
-    A static count, made before anything ran, is preferred to what the measured processes counted.
-    A count gets no verdict of its own: twice the operations in the same time harm nobody, and the
-    time has its verdict. It says whether a slower step does more work. None where either side was
-    not counted or not completely, or where a count is zero.
+    A static count, made before anything ran, is preferred to what the measured processes counted. A
+    count gets no verdict of its own: twice the operations in the same time harm nobody, and the
+    time has its own verdict. The count shows whether a slower step does more work. None if either
+    side was not counted or not counted completely, or if a count is zero.
     """
     count = count_change(bundle, workload, FLOPS)
     if count is not None and not count.is_complete:
@@ -100,7 +100,7 @@ def work_change(bundle: Bundle, workload: str) -> WorkChange | None:
 
 
 def count_change(bundle: Bundle, workload: str, name: str) -> CountChange | None:
-    """Return one count of a workload's step on both sides; None where they are not comparable."""
+    """Return one count of a workload's step on both sides; None if they are not comparable."""
     counts = {
         side: count
         for side, work in bundle.work_of(workload).items()

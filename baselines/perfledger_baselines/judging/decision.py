@@ -21,10 +21,11 @@ from perfledger_baselines.significance.power import detectable_change, relative
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
-# On the log scale. Logs, means and differences are rounded on their way; whether a change of just
-# the floor or the margin counts must not depend on that.
+# On the log scale. Logs, means and differences are rounded during computation; whether a change of
+# exactly the floor or the margin counts must not depend on that.
 ROUNDING = 1e-12
-# Of the steps' wall time, in run queues. Below it other load is not what makes wall time noisy.
+# Share of the steps' wall time spent in run queues. Below it other load is not what makes wall time
+# noisy.
 LOADED_SHARE = 0.02
 
 
@@ -32,9 +33,9 @@ LOADED_SHARE = 0.02
 class Decision:
     """The outcome of one test and the figures that it rests on.
 
-    `floor` is the smallest relative change of this series that is called one. `adjusted` is None
-    for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
-    where CPU time settled a step time: the share of it that steps waited for a core.
+    `floor` is the smallest relative change of this series that is called a change. `adjusted` is
+    None for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
+    if CPU time settled a step time: the share of it that steps spent waiting for a core.
     """
 
     outcome: Outcome
@@ -54,7 +55,7 @@ def decide_paired(
     rule: DecisionRule,
     priors: Priors,
 ) -> tuple[Decision, ...]:
-    """Decide paired tests, in order; CPU time may settle a step time that load made too noisy."""
+    """Decide paired tests, in order; CPU time may settle a step time that load made noisy."""
     decisions = tuple(
         _decide_pairs(test, result, rule.of(test.workload), priors.get(test.key))
         for test, result in zip(tests, adjusted, strict=True)
@@ -77,7 +78,7 @@ def paired_outcomes(
     rule: DecisionRule,
     priors: Priors,
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes of `decide_paired` without any figure; CPU time settles none."""
+    """Return the outcomes of `decide_paired` without figures; CPU time settles none."""
     outcomes: list[Outcome] = []
     for test, result in zip(tests, adjusted, strict=True):
         own_rule = rule.of(test.workload)
@@ -89,7 +90,7 @@ def paired_outcomes(
 def decide_unpaired(
     tests: Sequence[UnpairedTest], adjusted: Sequence[AdjustedResult | None], *, rule: DecisionRule
 ) -> tuple[Decision, ...]:
-    """Decide tests whose runs were not made in pairs, in order; there is one look at all runs."""
+    """Decide tests of unpaired runs, in order; there is a single look at all runs."""
     return tuple(
         _decide(
             test.metric,
@@ -122,20 +123,20 @@ def _decide_pairs(
 
 
 def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) -> SpreadPrior | None:
-    """Return a test's prior, None where no spread is needed: of a flawed test, or of counts."""
+    """Return a test's prior; None if no spread is needed, as for a flawed test or for counts."""
     return None if adjusted is None or adjusted.result.is_exact else prior
 
 
 def _settle_by_cpu_time(
     test: PairedTest, decision: Decision, cpu_time: Decision | None, rule: DecisionRule
 ) -> Decision:
-    """Return UNCHANGED where other load hides that a step time is; else the decision as it is.
+    """Return UNCHANGED if only other load keeps a step time undecided; else the decision as it is.
 
-    Wall time decides where it can: it must be undecided, without any sign of a change. The steps
-    must have waited for a core, CPU time must be proven unchanged by as many pairs, and so must
-    the wall time without that wait. CPU time alone would call a sleep, a slower disk or less
-    parallel work unchanged. Both proofs are needed, so that a false one is no likelier than of
-    either.
+    Wall time decides if it can; here it must be undecided, without any sign of a change. The steps
+    must have waited for a core, CPU time must be proven unchanged by as many pairs, and so must the
+    wall time without that wait. CPU time alone would call a sleep, a slower disk or less parallel
+    work unchanged. Both proofs are required, so that a false one is no likelier than for either
+    alone.
     """
     if test.metric.name != STEP_TIME.name or not test.unqueued:
         return decision
@@ -194,7 +195,7 @@ def _decide(
 def _outcome(
     metric: Metric, adjusted: AdjustedResult | None, rule: DecisionRule, *, floor: float
 ) -> tuple[Outcome, bool]:
-    """Apply the rule: a change first, then equivalence, else undecided; and return any warning."""
+    """Apply the rule: a change first, then equivalence, else undecided; also return any warning."""
     if adjusted is None:
         return Outcome.NOT_MEASURED, False
     result = adjusted.result
@@ -212,7 +213,7 @@ def _outcome(
 
 
 def _direction(metric: Metric, difference: float) -> Outcome:
-    """Return what a difference of logs means for the metric."""
+    """Return what the sign of a difference of logs means for the metric."""
     match metric.worse:
         case WorseDirection.HIGHER:
             return Outcome.REGRESSED if difference > 0 else Outcome.IMPROVED
@@ -245,7 +246,7 @@ def _estimate(
 def _typical_values(
     metric: Metric, base: Sequence[float], head: Sequence[float]
 ) -> tuple[float, float]:
-    """Return a value of each side whose ratio is the tested one."""
+    """Return one value for each side, whose ratio is the tested one."""
     if metric.kind is MetricKind.UTILIZATION:
         return typical_shares(np.array(base), np.array(head))
     return _geometric_mean(base), _geometric_mean(head)

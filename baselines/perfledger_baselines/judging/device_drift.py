@@ -1,12 +1,12 @@
 """Judges by its canaries whether a device drifts: is slower than it was, or than its siblings.
 
-A canary's rate is one new value, the rates of earlier days or of sibling devices are k others, all
-on the log scale. If all are drawn from one normal distribution, the new value's distance from the
-others' mean over s * sqrt(1 + 1 / k) has Student's distribution with k - 1 degrees of freedom: the
-prediction interval (Hahn & Meeker, "Statistical Intervals", 1991, section 4.7). All comparisons of
-one run of canaries are a family, corrected by Holm's procedure: of runs on a device that did not
-change, at most ALPHA have a canary called slower. A device drifts where a second run in a row calls
-the same canary slower, so that one disturbed run does no harm.
+A canary's rate is one new value; the rates of earlier days or of sibling devices are k others, all
+on the log scale. If all come from one normal distribution, the new value's distance from the mean
+of the others, divided by s * sqrt(1 + 1 / k), has Student's distribution with k - 1 degrees of
+freedom: the prediction interval (Hahn & Meeker, "Statistical Intervals", 1991, section 4.7). All
+comparisons of one run of canaries are a family, corrected by Holm's procedure: on a device that did
+not change, at most ALPHA of the runs call a canary slower. A device drifts if a second run in a row
+calls the same canary slower, so that one disturbed run does no harm.
 """
 
 import math
@@ -21,12 +21,14 @@ from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD, TTestResult
 from perfledger_baselines.significance.power import relative, smallest_detectable_change
 
-# Of runs of canaries on a device that did not change: with one a day, four suspicions a year, of
-# which the next run refutes nearly all.
+# Share of runs of canaries on an unchanged device: with one run a day, four suspicions a year,
+# nearly all of which the next run refutes.
 ALPHA = 0.01
-# A smaller loss is no reason to stop using a device: pairs are measured on one, and it cancels.
+# A smaller loss is no reason to stop using a device: both sides of a pair run on it, so the loss
+# cancels.
 MIN_DRIFT = 0.02
-# With fewer the level of one of 20 canaries is reached by changes of 20 standard deviations only.
+# With fewer values, one of 20 canaries reaches its level only for changes of 20 standard
+# deviations.
 FEWEST_EARLIER = 5
 FEWEST_SIBLINGS = 4
 
@@ -44,12 +46,12 @@ class DriftReference(StrEnum):
 
 
 class DriftState(StrEnum):
-    """What a run of canaries says of its device."""
+    """What a run of canaries shows about its device."""
 
     STEADY = "steady"
     SUSPECTED = "suspected"  # slower once: the next run confirms or refutes it
     DRIFTING = "drifting"
-    UNKNOWN = "unknown"  # too little to compare with
+    UNKNOWN = "unknown"  # too few values to compare with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ class CanaryDrift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceDrift:
-    """What one run of canaries says of its device, with each comparison."""
+    """What one run of canaries shows about its device, with each comparison."""
 
     state: DriftState
     canaries: tuple[CanaryDrift, ...]
@@ -124,7 +126,7 @@ def _state(slower: Collection[str], *, suspected: Collection[str], is_judged: bo
 
 
 def _prediction_test(comparison: CanaryComparison) -> TTestResult | None:
-    """Test whether a rate is from the distribution of the others; None with too few of them."""
+    """Test whether a rate comes from the distribution of the others; None with too few of them."""
     count = len(comparison.reference_rates)
     if count < comparison.reference.fewest:
         return None
@@ -146,7 +148,7 @@ def _prediction_test(comparison: CanaryComparison) -> TTestResult | None:
 
 
 def _smallest_detectable(result: TTestResult, *, level: float) -> float:
-    """Return the share of a rate that must be lost to be called, as a log change downwards."""
+    """Return the loss of rate that is just called, as a downward log change."""
     log_change = math.log1p(
         smallest_detectable_change(
             result.sd, 1, alpha=level, floor=MIN_DRIFT, degrees=result.degrees

@@ -13,7 +13,7 @@ from perfledger_baselines.significance.interim_looks import fewest_pairs
 from perfledger_baselines.significance.kernel_tests import FEWEST_KERNEL_PAIRS
 from perfledger_baselines.significance.spread_prior import SpreadPrior
 
-# Nobody measures more pairs than this for one pull request: "more pairs" is then the wrong advice.
+# Nobody measures more pairs than this for one pull request, so advising more would be wrong.
 MOST_PAIRS = 1000
 
 
@@ -37,9 +37,9 @@ class DecidedBy(StrEnum):
 class VerdictExplanation:
     """Why a verdict has its outcome.
 
-    `pairs_needed` is about how many pairs, in all, would lead to `expected_outcome` if they go on
-    like these; None where the verdict is final, or where no practical number of pairs helps.
-    `prior` is the spread learnt from earlier checks; None where it was not used.
+    `pairs_needed` is about how many pairs in total would lead to `expected_outcome` if they
+    continue like these; None if the verdict is final, or no practical number of pairs helps.
+    `prior` is the spread learnt from earlier checks; None if it was not used.
     """
 
     decided_by: DecidedBy
@@ -49,7 +49,7 @@ class VerdictExplanation:
 
 
 def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
-    """Explain a verdict by its figures and the plan of its check; nothing is judged again."""
+    """Explain a verdict by its figures and its check's plan; nothing is judged again."""
     rule = DecisionRule.from_plan(plan).of(verdict.workload)
     decided_by = _decided_by(verdict, rule)
     estimate = verdict.estimate
@@ -105,8 +105,8 @@ def _pairs_to_decide(
     """Return how many pairs would decide a verdict, and the expected outcome.
 
     Widths of intervals fall with the square root of the pairs. A change inside the margin becomes
-    UNCHANGED; one outside is called, once it is clear among the other tests too: the smallest
-    detectable change allows for their share of alpha.
+    UNCHANGED; one outside is called once it is significant in the family: the smallest detectable
+    change accounts for the other tests' share of alpha.
     """
     size = abs(math.log1p(estimate.change))
     narrow = (math.log1p(estimate.narrow_high) - math.log1p(estimate.narrow_low)) / 2

@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FalseAlarmRate:
-    """The share of checks that were red without cause, with its interval."""
+    """The share of checks that failed without cause, with its interval."""
 
     checks: int
     false: int

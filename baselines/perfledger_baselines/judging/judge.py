@@ -1,8 +1,8 @@
 """Judges a bundle: one verdict on every metric of every workload that it should have measured.
 
-One pass, each stage once: `pairing` estimates one value for each process, `paired_t_tests` tests
-the pairs' differences, `multiple_testing` corrects for the family, `decision` decides, `wording`
-says why.
+One pass, each stage once: `pairing` estimates one value per process, `paired_t_tests` tests the
+pairs' differences, `multiple_testing` corrects for the family, `decision` decides, `wording` gives
+the reason.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ from perfledger_baselines.significance.paired_t_tests import paired_results
 from perfledger_baselines.significance.spread_prior import Priors, priors_of_plan
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest, unpaired_results
 
-# What may get worse for speed.
+# Metrics that may get worse in exchange for speed.
 TRADED_KINDS = frozenset({MetricKind.UTILIZATION, MetricKind.CPU_TIME})
 
 
@@ -50,8 +50,8 @@ class Judgement:
 
     `verdicts` are by workload in the bundle's order, then by metric. `tests` are those whose pairs
     decide, and `decisions` one for each of them. `failures` are those that judging adds to the
-    bundle's: workloads of which it cannot be told whether they still do their work. `kernels` are
-    the judgements of single kernels, where the check was asked for them.
+    bundle's: workloads that may no longer do their work. `kernels` are the judgements of single
+    kernels, if the check was asked for them.
     """
 
     rule: DecisionRule
@@ -70,8 +70,8 @@ def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdi
 def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     """Judge all tests of a check together.
 
-    `priors` are the spreads learnt from history, by default those that the check's stopping used.
-    A test without one is judged by its own pairs alone.
+    `priors` are the spreads learnt from history, by default those that the check's stopping used. A
+    test without a prior is judged by its own pairs alone.
 
     Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
     that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
@@ -136,13 +136,13 @@ def decide_tests(
 def outcomes_of_tests(
     tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes of `decide_tests` without any figure; CPU time settles none."""
+    """Return the outcomes of `decide_tests` without figures; CPU time settles none."""
     adjusted = adjust_family(paired_results(tests, rule=rule, priors=priors), alpha=rule.alpha)
     return paired_outcomes(tests, adjusted, rule=rule, priors=priors)
 
 
 def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tuple[Verdict, ...]:
-    """Judge runs that were not made in pairs as one family, in the order of the tests.
+    """Judge unpaired runs as one family, in the order of the tests.
 
     Flawed tests are NOT_MEASURED, and take no share of alpha: nothing is claimed of them. Raises
     ValueError for a side without a run or with a value that is not positive.
@@ -154,11 +154,11 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tupl
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
-    """Return whether a utilization fell, or CPU time rose, while the same workload became faster.
+    """Return whether a metric got worse because its workload became faster.
 
-    Work done in less time often leaves the device idle for a larger share of it, and work that is
-    divided among cores costs more time of all of them. It stays a regression of that metric, and is
-    shown, but does not fail a check.
+    A utilization fell, or CPU time rose, while the step became faster. Work done in less time often
+    leaves the device idle for a larger share of it, and work divided among cores costs more CPU
+    time in total. It stays a regression of that metric, and is shown, but does not fail a check.
     """
     if verdict.metric.kind not in TRADED_KINDS or not verdict.is_regression:
         return False
@@ -185,9 +185,9 @@ def _family(
 def _gains(
     bundle: Bundle, tests: Sequence[PairedTest], decisions: Sequence[Decision]
 ) -> dict[str, float]:
-    """Return the share of the step time that each workload's head saves, by its judgement or else.
+    """Return the share of step time that each workload's head saves, judged or estimated.
 
-    What became slower saves nothing, and has its verdict.
+    A workload that became slower saves nothing, and has its own verdict.
     """
     timed = {
         test.workload: decision
@@ -204,7 +204,7 @@ def _gains(
 
 
 def _unjudged_gains(bundle: Bundle, workloads: Collection[str]) -> dict[str, float]:
-    """Return the same of workloads whose step time is not judged, or has too few pairs yet.
+    """Return the same for workloads whose step time is not judged, or has too few pairs yet.
 
     A step that does nothing needs less memory and CPU time, too.
     """
@@ -226,7 +226,7 @@ def _in_order(verdicts: Sequence[Verdict], workloads: Iterable[str]) -> tuple[Ve
 
 
 def _failures(failures: Iterable[Failure], *, new_workloads: Collection[str]) -> dict[str, Failure]:
-    """Return each failed workload's first failure; one that is only missing on base is new."""
+    """Return each failed workload's first failure; one missing only on base is new."""
     first: dict[str, Failure] = {}
     for failure in failures:
         is_missing_on_base = failure.why is FailureReason.MISSING and failure.side is Side.BASE

@@ -1,4 +1,4 @@
-"""Holds families of kernels with their tests, and the rule that says which of them changed."""
+"""Holds families of kernels with their tests, and the rule for which of them changed."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -25,7 +25,7 @@ from perfledger_baselines.significance.kernel_tests import (
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import detectable_change
 
-# Of the step: nobody acts on less, however sure it is.
+# Share of the step: nobody acts on less, however certain it is.
 MIN_STEP_SHARE = 0.0002
 
 
@@ -35,7 +35,7 @@ class JudgedFamily:
 
     A test's differences are relative to the mean of both sides. `seconds` and `result` are relative
     to what all kernels have in common; `measured_seconds` and `measured_result` are not.
-    `over_all_steps` are as in KernelFamily.
+    `over_all_steps` is as in KernelFamily.
     """
 
     seconds: PairedSeconds
@@ -53,7 +53,7 @@ class JudgedFamily:
 
     @property
     def bounds_seconds(self) -> tuple[float, float]:
-        """Return the interval of the seconds that it adds, at the plan's confidence."""
+        """Return the interval of the added seconds, at the plan's confidence."""
         width = self.result.half_width
         return self._seconds(self.result.mean - width), self._seconds(self.result.mean + width)
 
@@ -61,7 +61,7 @@ class JudgedFamily:
     def reach_seconds(self) -> float:
         """Return the most that it may add or save by the interval that decides equivalence.
 
-        That is as measured: what all kernels have in common may be a change of all of them.
+        This is as measured: what all kernels have in common may be a change of all of them.
         """
         result = self.measured_result
         return self._seconds(abs(result.mean) + result.narrow_half_width)
@@ -80,8 +80,8 @@ class JudgedWorkload:
     """The families of one workload.
 
     `tested` are those long enough for a test of their own, and `restructured` the shorter ones
-    whose kernels are called another number of times. `common_change` is what changed all kernels
-    alike, relative; None if nothing did for sure.
+    whose kernels are called a different number of times. `common_change` is the relative change
+    that all kernels share; None if none is certain.
     """
 
     name: str
@@ -96,8 +96,9 @@ class JudgedWorkload:
 class KernelShift:
     """The changed families: work that was added, work that was saved, and work that moved.
 
-    `outweighed` became slower by less than others gained. `pool` is all that may have passed work
-    on, as one; None if nothing may. `is_proven` is false where `shifts` may have added work.
+    `outweighed` became slower by less than others gained. `pool` is everything that may have passed
+    work on, combined; None if nothing may have. `is_proven` is false if `shifts` may include added
+    work.
     """
 
     alarms: tuple[JudgedFamily, ...] = ()
@@ -110,7 +111,7 @@ class KernelShift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTestRule:
-    """The level of one test of `tests` in all of a check, for the families of one workload.
+    """The level of each of a check's `tests` in all, for the families of one workload.
 
     `proof_level` is that of the workload. `rule` has the floor and the confidence of intervals.
     """
@@ -123,14 +124,14 @@ class KernelTestRule:
     has_common_change: bool
 
     def test(self, seconds: PairedSeconds) -> JudgedFamily:
-        """Return something with its test, as measured."""
+        """Return an item with its test, as measured."""
         (result,) = paired_kernel_tests([seconds], alpha=self.rule.alpha)
         return JudgedFamily(
             seconds=seconds, result=result, measured_seconds=seconds, measured_result=result
         )
 
     def test_together(self, name: str, parts: Collection[JudgedFamily]) -> JudgedFamily:
-        """Return several families as one with its tests; there is at least one."""
+        """Return several families combined, with tests; there is at least one."""
         over_all_steps = zip(*(part.over_all_steps for part in parts), strict=True)
         seconds = sum_of(name, [part.seconds for part in parts])
         measured_seconds = sum_of(name, [part.measured_seconds for part in parts])
@@ -146,10 +147,10 @@ class KernelTestRule:
         )
 
     def is_change(self, family: JudgedFamily) -> bool:
-        """Return whether something changed, by enough to matter.
+        """Return whether a family changed by enough to matter.
 
-        Where all kernels changed alike, one that did not would seem to have changed the other way:
-        it must then have changed as measured, too.
+        If all kernels changed equally, one that did not would seem to have changed the other way;
+        it must therefore also have changed as measured.
         """
         change = relative_change(family.result.mean)
         share = abs(family.delta_seconds) / self.step_seconds
@@ -160,25 +161,25 @@ class KernelTestRule:
         return is_significant and abs(change) >= self.rule.floor and share >= MIN_STEP_SHARE
 
     def may_be_faster(self, family: JudgedFamily) -> bool:
-        """Return whether something became faster by its interval, if by no test of the check."""
+        """Return whether it became faster by its interval, if not by the check's tests."""
         return family.result.mean + family.result.half_width < 0
 
     def is_proven(self, family: JudgedFamily, *, among: int) -> bool:
-        """Return whether something that changed did so as measured, one of so many findings.
+        """Return whether a changed family also changed as measured, among this many findings.
 
-        It may otherwise be one that stayed while what all have in common changed the other way, by
-        the code or by the machine.
+        Otherwise it may have stayed while all others changed the opposite way, because of the code
+        or of the machine.
         """
         result = family.measured_result
         is_same_way = family.result.mean * result.mean > 0
         return is_same_way and result.p_value / 2 < self.proof_level / among
 
     def uneven_change(self, family: JudgedFamily) -> JudgedFamily | None:
-        """Return the change over all steps that the shortest ones do not show; None without one.
+        """Return a change over all steps that the shortest calls do not show; None without one.
 
-        Such a family runs in another share of the steps, or only some of its steps changed. All
-        these tests of a check have the alpha of intervals: one too many makes a check undecided,
-        and one too few makes it green.
+        Such a family runs in a different share of the steps, or only some of its steps changed. All
+        these tests of a check share the alpha of intervals: a false one makes a check undecided,
+        and a missed one makes it green.
         """
         measured = replace(family, seconds=family.measured_seconds, result=family.measured_result)
         change = next((one for one in (family, measured) if self.is_change(one)), None)
@@ -205,7 +206,7 @@ class KernelTestRule:
         )
 
     def estimate(self, family: JudgedFamily) -> EffectEstimate | None:
-        """Return the change of something that both sides run; None for what is new or gone."""
+        """Return the change of a family that both sides run; None for one that is new or gone."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
         if min(base, head) <= 0:
             return None
@@ -225,7 +226,7 @@ class KernelTestRule:
         )
 
     def figures(self, family: JudgedFamily) -> KernelFigures:
-        """Return what is known of a family, changed or not."""
+        """Return the figures of a family, changed or not."""
         base = family.seconds.base_seconds
         return KernelFigures(
             family=family.seconds.name,
@@ -236,7 +237,7 @@ class KernelTestRule:
         )
 
     def spread_needed(self, family: JudgedFamily, *, among: int) -> float:
-        """Return with which spread such a change is proven as measured with the usual power."""
+        """Return the spread at which such a change is proven as measured with the usual power."""
         result = family.measured_result
         detectable = detectable_change(
             result,
@@ -248,7 +249,7 @@ class KernelTestRule:
         return result.sd * math.log1p(size) / math.log1p(detectable)
 
     def finding(self, family: JudgedFamily) -> KernelFinding:
-        """Return what is known of a changed family."""
+        """Return the finding of a changed family."""
         base, head = family.seconds.base_seconds, family.seconds.head_seconds
         return KernelFinding(
             family=family.seconds.name,
@@ -262,7 +263,7 @@ class KernelTestRule:
         )
 
     def unproven_finding(self, family: JudgedFamily, *, among: int) -> KernelFinding:
-        """Return what is known of a family that changed against the others, and maybe they did."""
+        """Return the finding of a family that changed relative to the others, if they stayed."""
         return replace(
             self.finding(family),
             is_proven=False,

@@ -2,18 +2,19 @@
 
 Work that moved is not work that was added. Kernels that are called another number of times, or that
 became faster, may have passed work on to others. They are therefore tested together: if they did
-not become faster, a slower kernel stands for itself; if they did, it must have lost more than they
-gained. A slower one is said to have work of the others only where they are proven to add less
-together than it does.
+not become faster, a slower kernel is judged by itself; if they did, it must have lost more than
+they gained. A slower one counts as having taken work from the others only if all together are
+proven to add less than it does.
 
-Each call counts at its shortest, as other load only lengthens calls. What that does not show, a
-change of all steps on average, is no finding, but nothing is then called unchanged or improved.
+Each call counts at its shortest, since other load only lengthens calls. A change that this does not
+show, in the average over all steps, is not a finding, but then nothing is called unchanged or
+improved.
 
 The state of the machine lengthens all kernels of a process. A family is therefore compared with
-what most families of its pair have in common; whether these changed all alike is for the step's own
-timing to judge. A kernel that stayed while all others became faster looks like one that became
-slower while they stayed, and where the machine's state differs more than that, nobody can tell
-which. Nothing is called unchanged, improved or regressed unless it is proven as measured.
+what most families of its pair have in common; whether all of them changed equally is judged by the
+step's own timing. A kernel that stayed while all others became faster looks like one that became
+slower while they stayed; if the machine's state varies more than that, the two cannot be
+distinguished. Nothing is called unchanged, improved or regressed unless it is proven as measured.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -59,8 +60,8 @@ from perfledger_baselines.significance.kernel_tests import (
     relative_change,
 )
 
-# Of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step. They
-# count where work moved.
+# Share of the step. Shorter families have no test of their own: 5 % of one is 0.01 % of the step.
+# They count when work moved.
 MIN_FAMILY_SHARE = 0.002
 
 
@@ -74,9 +75,9 @@ def judge_kernels(
 ) -> tuple[KernelJudgement, ...]:
     """Judge the kernels of all workloads of a check as one family of tests, in order.
 
-    `level` is the chance of any false finding. `pairs` are the comparable pairs of each workload
-    that were to have windows; a workload without windows of enough of them is not measured. `rule`
-    has the floor, the margins, and the alpha of intervals.
+    `level` is the probability of any false finding. `pairs` are each workload's comparable pairs
+    that should have windows; a workload with too few windows is not measured. `rule` has the floor,
+    the margins, and the alpha of intervals.
     """
     prepared = {
         each.workload: _prepare(each, places, rule)
@@ -143,7 +144,7 @@ def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule
 def _judged_families(
     families: Sequence[KernelFamily], ratios: FloatArray, rule: DecisionRule
 ) -> tuple[JudgedFamily, ...]:
-    """Return families with their tests, relative to what is common to all and as measured."""
+    """Return families with their tests: relative to what all have in common, and as measured."""
     relative = [family.total.relative_to(ratios) for family in families]
     measured = [family.total for family in families]
     results, measured_results = (
@@ -166,7 +167,7 @@ def _judged_families(
 
 
 def _common_change(ratios: FloatArray, rule: DecisionRule) -> float | None:
-    """Return what changed all kernels alike, relative; None if nothing did for sure."""
+    """Return the relative change that all kernels share; None if none is certain."""
     common = PairedSeconds(name="", base=np.ones(len(ratios)), head=ratios)
     (result,) = paired_kernel_tests([common], alpha=rule.alpha)
     is_sure = result.p_value < rule.alpha
@@ -231,7 +232,7 @@ def _moved_bounds(workload: JudgedWorkload, shift: KernelShift) -> tuple[float, 
 def _findings(
     changed: Collection[JudgedFamily], shared: KernelTestRule
 ) -> tuple[KernelFinding, ...]:
-    """Return losses, or gains, those that are proven as measured first."""
+    """Return losses, or gains, with those proven as measured first."""
     proven = _proven(changed, shared)
     among = len(changed)
     return (
@@ -245,7 +246,7 @@ def _findings(
 
 
 def _proven(changed: Collection[JudgedFamily], shared: KernelTestRule) -> tuple[JudgedFamily, ...]:
-    """Return those of some losses, or gains, that are proven as measured, the largest first."""
+    """Return those losses, or gains, that are proven as measured, the largest first."""
     among = len(changed)
     return tuple(one for one in _largest_first(changed) if shared.is_proven(one, among=among))
 
@@ -259,8 +260,8 @@ def _outcome(
 ) -> tuple[Outcome, JudgedFamily | None, str]:
     """Return the outcome, the family that decides it, and why it is undecided.
 
-    All are unchanged, and none decides, if each is proven to add or save no more than the margin,
-    as a share of the step. Those that may have passed work on count as one.
+    All are unchanged, and none decides, if each is proven to add or save at most the margin, as a
+    share of the step. Those that may have passed work on count as one.
     """
     if shift.alarms:
         proven = _proven(shift.alarms, shared)
@@ -288,7 +289,7 @@ def _outcome(
 def _doubtful_change(
     workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
 ) -> tuple[JudgedFamily, str] | None:
-    """Return what changed in some steps only, or may have added work, and why it is undecided."""
+    """Return a change in some steps only, or possibly added work, and why that is undecided."""
     for family in (*workload.tested, *((shift.pool,) if shift.pool else ())):
         uneven = shared.uneven_change(family)
         if uneven is not None:

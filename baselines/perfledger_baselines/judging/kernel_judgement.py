@@ -1,4 +1,4 @@
-"""Holds what is judged of single kernels: findings, and one judgement for each workload."""
+"""Holds the judgements of single kernels: findings, and one judgement for each workload."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,12 +23,12 @@ class KernelFinding:
     """A family of kernels that changed, at the error rate of all families of the check.
 
     All figures are relative to what most kernels have in common, which head's machine may have
-    slowed. `is_proven` is false where it did not change for sure as measured: the others may have
-    changed the other way. Its pairs then have `spread`, and with `spread_needed` they would tell.
-    `relative_change` is None where base took no time. `is_moved` says that other kernels changed by
-    as much the other way: cost moved. `is_outweighed` says that others gained more than it lost,
-    which may be its work or not. `kernels` are those of several kernels that changed, of TOGETHER
-    the families that added most, or saved most.
+    slowed. `is_proven` is false if its change as measured is not certain: the others may have
+    changed the other way. In that case its pairs have `spread`, and with `spread_needed` they would
+    settle it. `relative_change` is None if base took no time. `is_moved` says that other kernels
+    changed by as much the other way: cost moved. `is_outweighed` says that others gained more than
+    it lost, which may or may not be its work. `kernels` names those of several kernels that
+    changed; for TOGETHER, the families that added most, or saved most.
     """
 
     family: str
@@ -47,7 +47,7 @@ class KernelFinding:
 
     @property
     def is_alarm(self) -> bool:
-        """Return whether it is work that became slower or was added for sure, and stands alone."""
+        """Return whether work surely became slower or was added, and no gain offsets it."""
         is_more = self.change in {KernelChange.SLOWER, KernelChange.NEW}
         return is_more and self.is_proven and not (self.is_moved or self.is_outweighed)
 
@@ -71,11 +71,11 @@ class KernelJudgement:
     """What is known of the kernels of one workload.
 
     `findings` are the largest first, and `tested` are all tested families, the longest first.
-    `detectable` is the relative change of a typical one that these pairs find, None if none was
+    `detectable` is the relative change that these pairs find in a typical one; None if none was
     tested. `estimate` is that of the first alarm, or of the largest proven gain if it improved,
     else of all tested kernels together. `step_detectable` is the smallest change that the step's
-    own timing finds. `common_change` is what changed most kernels alike, relative, None if nothing
-    did for sure.
+    own timing finds. `common_change` is the relative change that most kernels share; None if none
+    is certain.
     """
 
     workload: str

@@ -13,12 +13,12 @@ from perfledger_baselines.judging.kernel_judgement import TOGETHER
 
 
 def divide_changes(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
-    """Divide the changed families into alarms, gains, and cost that moved or may have."""
+    """Divide the changed families into alarms, gains, and cost that moved or may have moved."""
     return _without_what_may_have_moved(_tested_changes(workload, shared), workload, shared)
 
 
 def _tested_changes(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
-    """Divide them by what the check's tests say of them alone."""
+    """Divide the changed families by the check's tests of each alone."""
     changed = [one for one in workload.tested if shared.is_change(one)]
     slower = tuple(one for one in changed if one.is_slower and not one.is_restructured)
     traded = tuple(one for one in changed if one not in slower)
@@ -41,7 +41,7 @@ def _tested_changes(workload: JudgedWorkload, shared: KernelTestRule) -> KernelS
 
 
 def _with_names(net: JudgedFamily, parts: Collection[JudgedFamily]) -> JudgedFamily:
-    """Return several families together with those of them that changed its way as its kernels."""
+    """Return several families combined, listing as kernels those that changed in its direction."""
     same_way = (one.seconds for one in parts if (one.delta_seconds > 0) is net.is_slower)
     return replace(net, kernels=tuple(same_way))
 
@@ -49,7 +49,7 @@ def _with_names(net: JudgedFamily, parts: Collection[JudgedFamily]) -> JudgedFam
 def _without_what_may_have_moved(
     shift: KernelShift, workload: JudgedWorkload, shared: KernelTestRule
 ) -> KernelShift:
-    """Return the shift without alarms whose work others may have lost, as nobody knows then.
+    """Return the shift without alarms whose work may have come from others that became faster.
 
     Those others are faster by their intervals, which is too little for a finding, and all together
     are not slower by theirs.
@@ -75,9 +75,9 @@ def _shift_of_gains(
     traded: tuple[JudgedFamily, ...],
     net: JudgedFamily,
 ) -> KernelShift:
-    """Divide where other kernels became faster or less: slower ones may have their work.
+    """Divide families when other kernels gained: slower ones may have taken their work.
 
-    Where the gains are larger than the losses, these are as likely losses of their own.
+    If the gains are larger than the losses, these may equally be losses of their own.
     """
     gains = tuple(one for one in traded if not one.is_slower) or (net,)
     lost = tuple(one for one in traded if one.is_slower)
@@ -97,11 +97,11 @@ def _shift_without_net_change(
     givers: tuple[JudgedFamily, ...],
     pool: JudgedFamily,
 ) -> KernelShift:
-    """Divide changed families that did not change together.
+    """Divide changed families whose total did not change.
 
-    A slower one has work of the others where all together add less than it does, by their bounds.
-    Where that is not sure, it stands for itself if none of `givers` became faster or less, or if it
-    lost more than these gained; else nobody knows.
+    A slower one has work of the others if all together add less than it does, by their bounds. If
+    that is uncertain, it is judged by itself if none of `givers` became faster or was removed, or
+    if it lost more than these gained; otherwise its cause is unknown.
     """
     _, most_seconds = pool.bounds_seconds
     unsure = tuple(

@@ -1,4 +1,4 @@
-"""Judges the kernels of a bundle, where it was asked for, and words them as verdicts."""
+"""Judges the kernels of a bundle, if the check was asked for them, and words the verdicts."""
 
 from collections.abc import Iterable, Mapping
 from itertools import compress
@@ -21,10 +21,10 @@ NO_SHARE_REASON = "kernels: the plan leaves them no share of alpha"
 def kernel_judgements(
     bundle: Bundle, rule: DecisionRule, decided: Iterable[tuple[PairedTest, Decision]]
 ) -> tuple[KernelJudgement, ...]:
-    """Judge the kernels of each decided workload, none if the check was not asked for them.
+    """Judge the kernels of each decided workload; none if the check was not asked for them.
 
-    They share what the plan leaves them of alpha. Fails closed: each workload has a judgement, if
-    need be NOT_MEASURED.
+    They share the alpha that the plan leaves for them. Fails closed: each workload has a judgement,
+    if need be NOT_MEASURED.
     """
     if all(metric.name != KERNELS.name for metric in bundle.metrics):
         return ()
@@ -67,7 +67,7 @@ def kernel_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...
 
 
 def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, frozenset[int]]:
-    """Return the pairs of each workload that were to have windows, at the usual clocks."""
+    """Return each workload's pairs at the usual clocks that should have windows."""
     runs_of = match_runs(bundle.runs)
     return {
         name: _usual_pairs(

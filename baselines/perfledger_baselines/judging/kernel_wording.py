@@ -1,4 +1,4 @@
-"""Words what is known of single kernels as the reason of a verdict."""
+"""Words a judgement of single kernels as the reason of a verdict."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ UNPROVEN = "too noisy to tell whether none was added"
 def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
     """Return the alarms and gains in words, then cost that moved, then what stays unknown.
 
-    What is not proven as measured is no alarm and no gain: the others may have changed.
+    What is not proven as measured is neither alarm nor gain: the others may have changed.
 
-    `doubt` is why the judgement is undecided; "" where it is not.
+    `doubt` is why the judgement is undecided; "" if it is not.
     """
     shifts = [finding for finding in judgement.findings if finding.is_moved]
     changes = [finding for finding in judgement.findings if not finding.is_moved]
@@ -38,12 +38,12 @@ def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
 
 
 def widest_reason(family: str, *, share: float) -> str:
-    """Return why nothing is decided: how far a family may have changed, as a share of the step."""
+    """Return why nothing is decided: how far a family may have changed, relative to the step."""
     return f"too noisy to tell: {family} may add or save {_percent(share)} of the step"
 
 
 def uneven_reason(family: str, *, share: float) -> str:
-    """Return why nothing is decided: what a family adds over all steps, as a share of the step."""
+    """Return why nothing is decided: what a family adds over all steps, relative to the step."""
     change = "adds" if share > 0 else "saves"
     return (
         f"undecided: {family} {change} {_percent(abs(share))} of the step on average, which its "
@@ -52,7 +52,7 @@ def uneven_reason(family: str, *, share: float) -> str:
 
 
 def _unproven_sentences(findings: Sequence[KernelFinding]) -> list[str]:
-    """Return what may have changed, slower and faster ones apart, and what would tell."""
+    """Return what may have changed, slower and faster separately, and what would settle it."""
     sentences: list[str] = []
     for how, other in (("slower", "faster"), ("faster", "slower")):
         of_kind = [each for each in findings if (each.step_share > 0) is (how == "slower")]
@@ -72,14 +72,14 @@ def _what_would_tell(finding: KernelFinding) -> str:
 
 
 def _shares(findings: Sequence[KernelFinding]) -> str:
-    """Return the first few by name, with the share of the step that each adds or saves."""
+    """Return the first few by name, each with the share of the step that it adds or saves."""
     named = ", ".join(f"{each.family} {_signed(each.step_share)}" for each in findings[:MAX_NAMED])
     rest = f" and {len(findings) - MAX_NAMED} more" if len(findings) > MAX_NAMED else ""
     return f"{named} of the step{rest}"
 
 
 def _shift_sentence(shifts: Sequence[KernelFinding], bounds: tuple[float, float] | None) -> str:
-    """Return which cost moved, with what all add together; it may have where that is not known."""
+    """Return which cost moved or may have moved, with the total that all of them add."""
     if bounds is None:
         return f"cost may have moved between kernels: {_shares(shifts)}"
     low, high = map(_signed, bounds)
@@ -124,7 +124,7 @@ def _how(finding: KernelFinding) -> str:
 
 
 def _names(finding: KernelFinding) -> str:
-    """Return the largest of several families together."""
+    """Return the names of the largest of several combined families."""
     rest = len(finding.kernels) - MAX_NAMED
     named = ", ".join(finding.kernels[:MAX_NAMED])
     return f"most of it {named}" + (f" and {rest} more" if rest > 0 else "")

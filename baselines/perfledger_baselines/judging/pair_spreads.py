@@ -1,4 +1,4 @@
-"""Collects the pair differences of a check, from which later checks learn their spreads."""
+"""Collects a check's pair differences, from which later checks learn their spreads."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -30,8 +30,8 @@ def pair_differences(
 
     `tests` are the judge's own: the same pairs, estimated and compared in the same way, so that the
     spread is that of the tested statistic. All outcomes are included. A test that was called
-    changed says as much about its spread as any other once its mean is subtracted, and leaving it
-    out would leave out the quiet ones first. `machines` are the bundle's.
+    changed carries as much information on its spread as any other once its mean is subtracted, and
+    leaving it out would remove the quiet ones first. `machines` are the bundle's.
     """
     noisy = [test for test in tests if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS]
     differences = log_differences(noisy).tolist() if noisy else ()

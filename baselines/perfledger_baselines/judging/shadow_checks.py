@@ -1,4 +1,4 @@
-"""Judges stored checks again with their sides exchanged at random, to see what noise alone does."""
+"""Judges stored checks again with their sides exchanged at random, to measure false alarms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ CHANGED = (Outcome.REGRESSED, Outcome.IMPROVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowCheck:
-    """What a check would have said if chance had decided which side is head.
+    """What a check would have found if chance had decided which side is head.
 
     `tests` is the number of its tests, `regressed` the workloads that would have failed it: false
-    alarms, because no order of the sides makes a change.
+    alarms, since exchanging sides makes no change.
     """
 
     tests: int
@@ -38,14 +38,14 @@ def shadow_check(
     priors: Priors,
     seed: str,
 ) -> ShadowCheck | None:
-    """Judge a check's tests with both sides of each pair exchanged or not, by a coin.
+    """Judge a check's tests with each pair's sides exchanged or not by a coin flip.
 
-    A sign test's argument: without a change, base and head of a pair are exchangeable, so the
+    The argument of a sign test: without a change, base and head of a pair are exchangeable, so the
     exchanged check is as likely as the measured one (Fisher, The Design of Experiments, 1935, §21).
     It stops where the measured one would: at the first planned look at which a workload is decided,
-    or with its last pair. Workloads with a change are left out, and so are counts, which are the
-    same in every pair: None if nothing is left. `seed` fixes the coins. A bias that favours one
-    side is beyond this: only checks of a commit against itself show it.
+    or with its last pair. Workloads with a change are left out, and so are counts, which are equal
+    in every pair: None if nothing is left. `seed` fixes the coins. It cannot show a bias that
+    favours one side: only checks of a commit against itself can.
     """
     changed = {verdict.workload for verdict in verdicts if verdict.outcome in CHANGED}
     coins = Random(seed)  # noqa: S311 - coins for a test, no secret
@@ -91,7 +91,7 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
 def _decide_until_clear(
     tests: Sequence[PairedTest], *, rule: DecisionRule, priors: Priors
 ) -> tuple[Outcome, ...]:
-    """Decide tests by the pairs that a check would have measured of each workload."""
+    """Decide tests with the pairs that a check would have measured of each workload."""
     stops: dict[str, int] = {}
     outcomes: tuple[Outcome, ...] = ()
     for look in rule.looks or (max(test.numbers[-1] for test in tests),):

@@ -12,18 +12,19 @@ from perfledger.records import Run, Side
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import Pairs, pairs_of_workloads
 
-# Of checks without a change, as a warning accuses too.
+# Share of checks without a change: a warning accuses, too.
 MAX_FALSE_WARNINGS = 0.01
-# Two differences have no spread to speak of.
+# Two differences are too few to estimate a spread.
 FEWEST_PAIRS = 3
 GREEN = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED})
 
 
 def slow_step_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """Return a warning for each workload of which a typical step tells less than all together.
+    """Return a warning for each workload whose mean step is worse than its typical step shows.
 
-    All are slower than the margin, as one in a hundred waits for a file, or cleans up; or they gain
-    less than half of what a typical step does, as other steps do its work.
+    Either the mean is slower by more than the margin, for example because one step in a hundred
+    waits for a file or cleans up; or it gains less than half of what the typical step does, because
+    other steps do its work.
     """
     judged = [
         verdict
@@ -57,7 +58,7 @@ def _change(verdict: Verdict) -> float:
 
 
 def _half_of_gain(verdict: Verdict) -> float:
-    """Return half of the log of an improvement; infinity for another outcome."""
+    """Return half of the log of an improvement; infinity for any other outcome."""
     is_gain = verdict.outcome is Outcome.IMPROVED and -1 < _change(verdict) < 0
     return math.log1p(_change(verdict)) / 2 if is_gain else math.inf
 
@@ -73,9 +74,9 @@ def mean_growths(pairs: Pairs) -> tuple[float, ...]:
 
 
 def _mean_s(run: Run) -> float:
-    """Return the mean of all steps, without the wait for a core if it is known; 0 if unreadable.
+    """Return the mean of all steps, without any recorded wait for a core; 0 if unreadable.
 
-    The wait is the work of other programs, and hits the sides at random.
+    The wait is caused by other programs, and hits the sides at random.
     """
     times, samples, weights = run.core_times, run.samples.get(STEP_TIME.name, ()), run.turns or (1,)
     if len(times.elapsed_s) == len(weights):
@@ -87,7 +88,7 @@ def _mean_s(run: Run) -> float:
 
 
 def _lower_bound(values: Sequence[float], level: float) -> float:
-    """Return the one-sided bound of the mean by Student's t; minus infinity for too few."""
+    """Return the one-sided Student's t bound of the mean; minus infinity for too few values."""
     if len(values) < FEWEST_PAIRS:
         return -math.inf
     error = stdev(values) / math.sqrt(len(values))

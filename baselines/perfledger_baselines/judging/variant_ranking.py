@@ -1,8 +1,8 @@
 """Ranks the variants of a workload by their step times, on base and on head.
 
 The variants of a side run one after the other in each of its processes: every process is a pair of
-any two of them. One is called the fastest where the interval against each of the others lies above
-the floor. All intervals of a check share alpha (Bonferroni), since the data choose which variant is
+any two of them. One is called the fastest if its interval against each of the others lies above the
+floor. All intervals of a check share alpha (Bonferroni), since the data determine which variant is
 compared with the others.
 """
 
@@ -27,7 +27,7 @@ NEW, SKIPPED = "new", "skipped"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantComparison:
-    """How much more time another variant takes than the first one: relative, with an interval.
+    """How much more time a variant takes than the first one: relative, with an interval.
 
     Without enough pairs the interval is infinite.
     """
@@ -43,8 +43,8 @@ class VariantComparison:
 class SideRanking:
     """The variants of one side: the first one, and the others by their mean times.
 
-    The first one is faster than each of the others in the processes that both have, where there is
-    such a variant. `comparisons` are those of it with the others.
+    The first is faster than each of the others in the processes that both have, if such a variant
+    exists. `comparisons` compare it with the others.
     """
 
     first: str
@@ -53,7 +53,7 @@ class SideRanking:
 
     @property
     def fastest(self) -> str:
-        """Return the fastest variant, "" where it cannot be told apart from another."""
+        """Return the fastest variant; "" if it cannot be distinguished from another."""
         return "" if self.rivals else self.first
 
     @property
@@ -67,7 +67,7 @@ class VariantRanking:
     """The variants of a workload on both sides; None where a side has fewer than two.
 
     `workload` is the id without a variant. `unmeasured` are the variants without runs on a side, or
-    with a failure. `left_out` are those that were not to be measured, with the reason.
+    with a failure. `left_out` are those that were not planned to be measured, with the reason.
     """
 
     workload: str
@@ -86,9 +86,9 @@ class VariantRanking:
 
 
 def variant_rankings(bundle: Bundle, *, failed: Collection[str] = ()) -> tuple[VariantRanking, ...]:
-    """Return the ranking of each workload with variants; `failed` workloads are not in it.
+    """Return the ranking of each workload with variants, without `failed` workloads.
 
-    There is none where no variant was to be measured.
+    There is none if no variant was to be measured.
     """
     rule = DecisionRule.from_plan(bundle.plan)
     groups = _groups(bundle.workloads)
@@ -138,7 +138,7 @@ def workload_of(spec: WorkloadSpec) -> str:
 
 
 def _reasons(bundle: Bundle) -> dict[str, str]:
-    """Return why workloads were not to be measured, by their ids."""
+    """Return why workloads were not to be measured, by id."""
     return {
         **dict.fromkeys(bundle.new_workloads, NEW),
         **dict.fromkeys(bundle.skipped, SKIPPED),
@@ -147,7 +147,7 @@ def _reasons(bundle: Bundle) -> dict[str, str]:
 
 
 def _groups(workloads: Iterable[WorkloadSpec]) -> tuple[tuple[WorkloadSpec, ...], ...]:
-    """Return the workloads that differ in their variant alone, where there are several."""
+    """Return the workloads that differ only in their variant, if there are several."""
     by_workload: dict[str, list[WorkloadSpec]] = {}
     for spec in workloads:
         by_workload.setdefault(workload_of(spec), []).append(spec)
@@ -172,7 +172,7 @@ def _rank(
     means = {variant: math.fsum(each.values()) / len(each) for variant, each in measured.items()}
     order = sorted(measured, key=lambda variant: means[variant])
     first = order[0]
-    for variant in order[1:]:  # one that is faster than each of the others ends up first
+    for variant in order[1:]:  # one that beats each of the others ends up first
         if _mean_difference(measured[first], measured[variant]) < 0:
             first = variant
     return SideRanking(
@@ -187,7 +187,7 @@ def _rank(
 
 
 def _log_times(runs: Sequence[Run], *, most: int | None) -> dict[int, float]:
-    """Return the log of each process's step time, by its pair; of a repeated one the latest's."""
+    """Return the log of each process's step time, by pair; the latest if it was repeated."""
     latest = {run.pair: run for run in sorted(runs, key=lambda run: (run.process, run.started_at))}
     numbers = sorted(latest)[:most]
     values = point_estimates([latest[number] for number in numbers], STEP_TIME)
@@ -226,7 +226,7 @@ def _comparison(
 def _differences(
     first_logs: Mapping[int, float], second_logs: Mapping[int, float]
 ) -> tuple[float, ...]:
-    """Return the second's log time less the first's, in each process that both have."""
+    """Return the second's log time minus the first's, for each process that both have."""
     common = sorted(first_logs.keys() & second_logs.keys())
     return tuple(second_logs[number] - first_logs[number] for number in common)
 

@@ -13,14 +13,15 @@ from perfledger_baselines.history.detection.changes import ChangePoint, Confound
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
-# Observations. A suspect, and a change of a shorter stretch than this, is measured at the newest
+# Observations. A suspect, or a change whose stretch is shorter than this, is measured at the newest
 # commit, which all metrics of a workload share. An older change is measured where it happened:
 # later changes must not mix with it, and its place is known by then.
 YOUNG = 20
-# Observations by which a step that a cycle hides may lie before its place: 19 at most in 50 made-up
-# series, of which two in five were late.
+# In observations: how far before its place a step that a cycle hides may lie. In 50 made-up series
+# it was 19 at most, and two in five places were late.
 CONFOUNDED_REACH = 30
-# Standard errors that such a change point counts as: nearly every suspect has fewer.
+# The strength in standard errors that such a change point counts with: nearly every suspect has
+# less.
 STRENGTH_OF_CHANGE = 10.0
 
 
@@ -28,9 +29,9 @@ STRENGTH_OF_CHANGE = 10.0
 class CandidateSeries:
     """A series with one value per observation, and the increasing positions of their commits.
 
-    `devices` are those of the observations, "" where unknown, and `times` when they were measured,
-    in seconds since the epoch, NaN where unknown. Empty without any. `epochs` are the indices at
-    which the machines changed: nothing is suspected across them.
+    `devices` has the device of each observation, "" where unknown, and `times` when each was
+    measured, in seconds since the epoch, NaN where unknown; empty if none is known. `epochs` are
+    the indices at which the machines changed: no suspect spans one.
     """
 
     series: Series
@@ -46,8 +47,8 @@ def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, .
     """Return the candidates of each series: the suspect at its end, and its youngest changes.
 
     These are its youngest change and the youngest that a cycle may hide. However old they are, only
-    an A/B makes an alert of them. A change relative to zero is not a candidate: no A/B could
-    confirm it. Raises SeriesError as `detect` does.
+    an A/B turns them into an alert. A change relative to zero is not a candidate: no A/B could
+    confirm it. Raises SeriesError, as `detect` does.
     """
     values = [series.values for series in all_series]
     times = [series.times for series in all_series]

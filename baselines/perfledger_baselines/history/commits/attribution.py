@@ -1,10 +1,10 @@
 """Attributes change points to the commits that may have made them.
 
 A change point is a place among observations, and not every commit is observed. The commit that made
-it lies after the last observation of the old level and not after the first of the new one; where
-the place itself is uncertain, after the last that is surely old and not after the first that is
-surely new. Commits are positions in first-parent order, 0 the oldest, so that a commit that was not
-measured keeps its place in a range.
+it lies after the last observation of the old level, up to the first of the new one; if the place
+itself is uncertain, after the last that is surely old, up to the first that is surely new. Commits
+are positions in first-parent order, 0 the oldest, so that a commit that was not measured keeps its
+place in a range.
 """
 
 import math
@@ -18,7 +18,7 @@ from typing import assert_never
 from perfledger.metrics import Metric, WorseDirection
 from perfledger_baselines.history.detection.changes import ChangePoint
 
-# One in twenty 95 % intervals of a place misses it, mostly by a commit or two.
+# One in twenty 95 % intervals of a place misses it, usually by a commit or two.
 PLACE_ERROR_COMMITS = 2
 
 
@@ -56,7 +56,7 @@ class CommitRange:
         return self.last - self.first + 1
 
     def distance(self, commits: "CommitRange") -> int:
-        """Return the number of commits from one range to the other: 0 if they share one."""
+        """Return the number of commits between the two ranges: 0 if they share one."""
         return max(0, self.first - commits.last, commits.first - self.last)
 
 
@@ -70,7 +70,7 @@ class Series:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what identifies and sorts series."""
+        """Return the key that identifies and sorts series."""
         return (self.workload, self.metric.name, self.machine_class)
 
     @property
@@ -81,13 +81,13 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedSeries:
-    """A series with the commits that it was observed at and the changes detected in it.
+    """A series with the commits at which it was observed and the changes detected in it.
 
-    `commits` has the position of each observation's commit, increasing: one observation a commit,
-    and none for a commit that was skipped. The places of `changes` count observations; those of a
-    series with gaps go through `at_observations` first. `environments` has the hash of the
-    machine's fingerprint at each observation, or is empty where unknown. It must leave out what a
-    commit itself chooses, such as the version of a pinned framework. Raises AttributionError.
+    `commits` has the position of each observation's commit, increasing: one observation per commit,
+    and none for a skipped one. The places of `changes` count observations; those of a series with
+    gaps go through `at_observations` first. `environments` has the hash of the machine's
+    fingerprint at each observation, or is empty if unknown. The hash must leave out what a commit
+    itself chooses, such as the version of a pinned framework. Raises AttributionError.
     """
 
     series: Series
@@ -123,7 +123,7 @@ class AttributedChange:
     """A change of a series with the commits that may have made it.
 
     `commits` contains the one that did with the confidence of the change's place, 95 %; `likely`
-    are those between the two observations that the change is most probably between.
+    are the commits between the two observations that the change most probably lies between.
     """
 
     series: Series
@@ -135,20 +135,20 @@ class AttributedChange:
     @property
     def harm(self) -> Harm:
         """Return whether the metric became worse or better."""
-        # A change relative to zero has a direction, but no size in per cent.
+        # A change relative to zero has a direction, but no relative size.
         return harm_of(self.series.metric, self.change.after - self.change.before)
 
     @property
     def size(self) -> float:
-        """Return the absolute logarithm of after / before: half and double are equally large.
+        """Return the absolute log of after / before, so that half and double are equally large.
 
-        Infinite for a change from nothing or to nothing.
+        Infinite for a change to or from zero.
         """
         return abs(math.log1p(self.change.change)) if self.change.change > -1 else math.inf
 
     @property
     def p_value(self) -> float:
-        """Return the chance of such a step in a series without one."""
+        """Return the probability of such a step in a series without a change."""
         return 1 - self.change.confidence
 
 
@@ -165,7 +165,7 @@ def harm_of(metric: Metric, change: float) -> Harm:
 
 
 def at_observations(change: ChangePoint, places: Sequence[int]) -> ChangePoint:
-    """Return a change whose places count commits as one whose places count observations.
+    """Return a change with places counted in commits as one with places counted in observations.
 
     `places` are the indices that were observed, increasing. A gap belongs to the next observation:
     the new level begins at the first observation of it.
@@ -186,7 +186,7 @@ def attributed_changes(observed: ObservedSeries) -> tuple[AttributedChange, ...]
 def has_new_environment(observed: ObservedSeries, commits: CommitRange) -> bool:
     """Return whether the fingerprint changed within PLACE_ERROR_COMMITS of these commits.
 
-    An unknown environment never changed.
+    An unknown environment counts as unchanged.
     """
     last_before = bisect_left(observed.commits, commits.first - PLACE_ERROR_COMMITS) - 1
     first_after = bisect_left(observed.commits, commits.last + PLACE_ERROR_COMMITS)
@@ -195,7 +195,7 @@ def has_new_environment(observed: ObservedSeries, commits: CommitRange) -> bool:
 
 
 def observations_around(observed: ObservedSeries, commits: CommitRange) -> tuple[int, int]:
-    """Return the numbers of observations before these commits and from their end on.
+    """Return how many observations lie before these commits, and how many from their end on.
 
     Those inside the range could belong to either level, and are not counted.
     """

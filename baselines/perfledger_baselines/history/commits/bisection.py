@@ -1,8 +1,8 @@
 """Bisects the commits of a confirmed change by A/B runs.
 
-The middle commit has all of the change or none of it, and the size is known by now. That is an
-easier question than the judge's, which allows for any size: Wald's sequential probability ratio
-test decides it, over up to MOST_TRIES A/Bs of the same middle.
+The middle commit has all of the change or none of it, and the size is already known. That is an
+easier question than the judge's, which allows for any size. Wald's sequential probability ratio
+test answers it, with up to MOST_TRIES A/Bs of the same middle.
 """
 
 import math
@@ -21,12 +21,12 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 
-# The wrong half in one case of a hundred; sixteen commits take four halvings.
+# It picks the wrong half once in a hundred; sixteen commits take four halvings.
 SURE = math.log(99)
-# An A/B that is undecided at first is mostly decided by as many pairs again; one that is undecided
-# after three times as many was confirmed by chance, or the change came in parts.
+# An A/B that is undecided at first is usually decided by as many pairs again; one that is still
+# undecided after three times as many was confirmed by chance, or the change came in parts.
 MOST_TRIES = 3
-# A change to zero has no logarithm.
+# A change to zero has no log.
 NEARLY_ALL = 1 - 1e-12
 
 
@@ -44,9 +44,9 @@ def divide_bisection(
 ) -> list[tuple[Bisection, BisectionStatus]]:
     """Divide a bisection by the result of the A/B of `middle` against the last good commit.
 
-    `verdicts` are by metric name, `pairs` is what the A/B took. Metrics that changed at different
-    commits are separated here. A commit that cannot be measured is skipped; one whose A/B is
-    undecided is tried again, MOST_TRIES times in all.
+    `verdicts` are by metric name, `pairs` is the number that the A/B took. Metrics that changed at
+    different commits are split into separate bisections here. A commit that cannot be measured is
+    skipped; one whose A/B is undecided is tried again, MOST_TRIES times in all.
     """
     places: dict[_Place, list[ConfirmedChange]] = {}
     tries_left = MOST_TRIES - bisection.tries - 1
@@ -62,13 +62,13 @@ def divide_bisection(
 
 
 def middle_of(search: Bisection) -> int:
-    """Return the commit to measure next: of those not skipped the closest to the middle."""
+    """Return the commit to measure next: the unskipped one closest to the middle."""
     centre = (search.good + search.bad) // 2
     return min(_dividing_commits(search), key=lambda commit: (abs(commit - centre), commit))
 
 
 def bisection_status(search: Bisection) -> BisectionStatus:
-    """Return whether there is a commit left to measure, and if not, why."""
+    """Return whether a commit is left to measure, and if not, why."""
     if search.commits.count == 1:
         return BisectionStatus.ONE_COMMIT
     if search.tries >= MOST_TRIES:
@@ -77,7 +77,7 @@ def bisection_status(search: Bisection) -> BisectionStatus:
 
 
 def sure_change(verdict: Verdict | None, harm: Harm) -> EffectEstimate | None:
-    """Return the estimate of a called change in this direction; None if there is none."""
+    """Return the estimate of a called change in this direction; None if none was called."""
     called = Outcome.REGRESSED if harm is Harm.WORSE else Outcome.IMPROVED
     return verdict.estimate if verdict is not None and verdict.outcome is called else None
 
@@ -114,7 +114,7 @@ def _placed_change(
     is_opposite = estimate is None and verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
     if ratio <= -SURE or is_opposite:
         return _Place.AFTER, replace(change, log_likelihood_ratio=0.0)
-    # Half the size in every try is a change that came in two parts: this is the first.
+    # If every try shows half the size, the change came in two parts, and this is the first.
     is_part = estimate is not None and (ratio > 0 or tries_left == 0)
     if ratio >= SURE or is_part:
         return _Place.NOT_AFTER, ConfirmedChange(change.candidate, estimate or change.estimate)
@@ -137,7 +137,7 @@ def _part(search: Bisection, place: _Place, middle: int) -> tuple[Bisection, Bis
 
 
 def _dividing_commits(search: Bisection) -> list[int]:
-    """Return the commits whose A/B would divide those left."""
+    """Return the commits whose A/B would divide the remaining range."""
     commits = range(search.good + 1, search.bad)
     return [commit for commit in commits if commit not in search.skipped]
 

@@ -1,9 +1,10 @@
 """Confirms possible changes by A/B runs, and bisects confirmed ones down to a commit.
 
 One or two bad points raise no alarm: a detector that called them would be wrong dozens of times in
-a thousand commits. They are reason enough to measure. A *candidate* leads to a *request*: an A/B of
-its commit against the last good one. A change that the A/B confirms becomes an *alert*; anything
-else stays silent. Where commits lie between the two, further A/Bs halve them until one is left.
+a thousand commits. But they are reason enough to measure. A *candidate* leads to a *request*: an
+A/B of its commit against the last good one. A change that the A/B confirms becomes an *alert*;
+anything else stays silent. Where commits lie between the two, further A/Bs halve them until one is
+left.
 
 Nothing here waits or knows the time. The caller passes all present candidates to
 `request_ab_runs`, measures the requests in any order, and passes each A/B's verdicts to
@@ -36,9 +37,9 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
-# Each A/B of commits that did not change is another chance of a false alarm. With a quarter more
-# strength required each time, the n-th A/B of the same commits needs 1.25^n times the first's. With
-# half more, 79 of 100 changes of 2 % were found instead of 83, for a twentieth fewer A/Bs.
+# Each A/B of commits that did not change is another chance of a false alarm. Each further A/B of
+# the same commits requires a quarter more strength: the n-th needs 1.25^n times the first's.
+# Requiring half more found 79 of 100 changes of 2 % instead of 83, for a twentieth fewer A/Bs.
 STRONGER_BY = 1.25
 
 
@@ -51,10 +52,10 @@ def request_ab_runs(
 ) -> tuple[ConfirmationState, tuple[AbRequest, ...]]:
     """Return the A/Bs to start now, most promising first, and the state that includes them.
 
-    `candidates` are all present ones; one for which no pairs are left is passed again next time,
-    unless its series is back to normal. `window` names the period of the limit, such as a date: a
-    new name starts a new allowance. One request covers all metrics of a workload at a commit; a
-    metric that becomes a candidate while it runs joins it.
+    `candidates` are all current ones; pass one for which no pairs are left again next time, unless
+    its series is back to normal. `window` names the period of the limit, such as a date: a new name
+    starts a new allowance. One request covers all metrics of a workload at a commit; a metric that
+    becomes a candidate while it runs joins it.
 
     An answered candidate is requested again only when newer points make it stronger by STRONGER_BY,
     or when nothing could be measured and there are newer points.
@@ -129,13 +130,13 @@ def record_ab_result(
 
 
 def drop_answers(state: ConfirmationState, *, before: int) -> ConfirmationState:
-    """Drop the answers about commits before this one, which can be no candidates again."""
+    """Drop the answers about commits before this one, which cannot become candidates again."""
     answers = tuple(answer for answer in state.answered_candidates if answer.commits.last >= before)
     return replace(state, answered_candidates=answers)
 
 
 def _is_open(state: ConfirmationState, candidate: AbCandidate) -> bool:
-    """Return whether no A/B for this candidate is under way and no answer to it stands."""
+    """Return whether this candidate has neither an A/B under way nor an answer that still holds."""
     under_way = [
         (s.series, s.harm, s.commits)
         for trial in state.pending_confirmations
@@ -170,7 +171,7 @@ def _answer_stands(answer: AnsweredCandidate, candidate: AbCandidate) -> bool:
 
 
 def _by_commit(candidates: Iterable[AbCandidate]) -> list[tuple[AbCandidate, ...]]:
-    """Group the candidates that one A/B can answer, without the weaker of two for one change."""
+    """Group the candidates that one A/B can answer; of two for one change keep the stronger."""
     strongest: dict[tuple[Series, Harm], list[AbCandidate]] = {}
     groups: dict[tuple[str, str, int], list[AbCandidate]] = {}
     for candidate in sorted(candidates, key=_strongest_first):
@@ -190,7 +191,7 @@ def _confirmation_request(
 ) -> AbRequest:
     """Return the request for the candidates' commit against one that is good for all of them.
 
-    An A/B of that commit against such a commit that is under way serves as well.
+    If an A/B of that commit against a good one is already under way, it is used instead.
     """
     series, head = candidates[0].series, candidates[0].bad
     good = min(candidate.good for candidate in candidates)
@@ -214,7 +215,7 @@ def _confirmation_request(
 def _bisection_request(
     state: ConfirmationState, search: Bisection, limits: ConfirmationLimits
 ) -> AbRequest:
-    """Return the request for the middle one of the commits left against the last good one."""
+    """Return the request for the middle one of the remaining commits against the last good one."""
     candidates = [change.candidate for change in search.changes]
     return _request(
         state, candidates, AbPurpose.BISECT, base=search.good, head=middle_of(search), limits=limits
@@ -262,7 +263,7 @@ def _trust(state: ConfirmationState, series: Series) -> float:
 def _affordable(
     drafts: Iterable[AbRequest], state: ConfirmationState, limits: ConfirmationLimits
 ) -> tuple[AbRequest, ...]:
-    """Return the drafts that are not under way and that this window has pairs for."""
+    """Return the drafts that are not under way and that this window's remaining pairs allow."""
     pending = {_ab_key(request) for request in state.requests}
     new: dict[tuple[str, str, int, int], AbRequest] = {}
     for draft in sorted(drafts, key=_urgency):
@@ -336,7 +337,7 @@ def _answer(
 
 
 def _ab_key(request: AbRequest) -> tuple[str, str, int, int]:
-    """Return what identifies an A/B, whatever its purpose."""
+    """Return the key that identifies an A/B, whatever its purpose."""
     return (request.workload, request.machine_class, request.base, request.head)
 
 

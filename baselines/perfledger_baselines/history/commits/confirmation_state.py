@@ -12,7 +12,7 @@ from perfledger_baselines.history.detection.changes import Suspect
 from perfledger_baselines.judging.verdict import EffectEstimate
 
 # In 1 % noise eight pairs confirm 99 of 100 changes of 3 % and 73 of 2 %. Fifteen pairs would
-# confirm 99 of those as well, at twice the price of every candidate that is no change.
+# confirm 99 of those too, at twice the cost for every candidate that is no change.
 MAX_PAIRS = 8
 # The place of a change is uncertain by an observation or two. A base that is surely good costs two
 # more A/Bs for a confirmed change; a base that is not misses the change.
@@ -33,7 +33,7 @@ class AbPurpose(StrEnum):
 
 
 class BisectionStatus(StrEnum):
-    """How far the commits of an alert are narrowed down, and why no further."""
+    """How far an alert's commits are narrowed down, and why no further."""
 
     ONE_COMMIT = "one commit is left"
     UNDER_WAY = "being narrowed down"
@@ -43,7 +43,7 @@ class BisectionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmationLimits:
-    """The cost limits of confirming. Raises ConfirmationError below the cost of one A/B."""
+    """The cost limits of confirmation. Raises ConfirmationError below the cost of one A/B."""
 
     max_pairs: int = MAX_PAIRS
     pairs_per_window: int = PAIRS_PER_WINDOW
@@ -61,10 +61,10 @@ class ConfirmationLimits:
 class AbCandidate:
     """A possible change that an A/B can confirm. Positions are in first-parent order.
 
-    `good` is the last commit that is surely of the old level and `bad` the first that is surely of
-    the new one: parent and child where no commit was skipped and one point is clear, further apart
-    where the place is uncertain. An A/B that shows no change between them rejects the candidate for
-    good. Raises ConfirmationError.
+    `good` is the last commit that is surely at the old level and `bad` the first that is surely at
+    the new one: parent and child if no commit was skipped and one point is clear, further apart if
+    the place is uncertain. An A/B that shows no change between them rejects the candidate for good.
+    Raises ConfirmationError.
     """
 
     series: Series
@@ -84,8 +84,8 @@ class AbCandidate:
 
         `commits` are the positions at which the series was observed, increasing, the newest last;
         `suspect.index` is one of them. The newest is compared with the one CERTAINLY_BEFORE places
-        before the first odd one. Raises ConfirmationError, also for a change relative to zero: no
-        A/B could confirm it.
+        before the first odd one. Raises ConfirmationError, including for a change relative to zero,
+        which no A/B could confirm.
         """
         first_odd = bisect_left(commits, suspect.index)
         return cls(
@@ -123,8 +123,8 @@ class AbCandidate:
 class AbRequest:
     """An A/B to measure: `head` against `base` with all metrics of one workload, as a check does.
 
-    `priority` is the expected gain per second of the device: strength, times the share of this
-    workload's earlier A/Bs that confirmed a change, over the seconds of all pairs.
+    `priority` is the expected gain per device-second: strength times the share of this workload's
+    earlier A/Bs that confirmed a change, divided by the seconds of all pairs.
     """
 
     workload: str
@@ -141,8 +141,8 @@ class AbRequest:
 class ConfirmedChange:
     """A candidate that an A/B confirmed, with the estimate of the A/B over the fewest commits.
 
-    `log_likelihood_ratio` compares, for the A/Bs of the present middle, that the change happened by
-    then with that it came later.
+    `log_likelihood_ratio` compares, over the A/Bs of the present middle, two hypotheses: the change
+    happened by then, or later.
     """
 
     candidate: AbCandidate
@@ -215,7 +215,7 @@ class AnsweredCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmationState:
-    """All pending and answered questions: the state from one call to the next."""
+    """All pending and answered questions: the state carried from one call to the next."""
 
     pending_confirmations: tuple[PendingConfirmation, ...] = ()
     bisections: tuple[Bisection, ...] = ()

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class EventState(StrEnum):
-    """What is known of an event: what people say of it, or what later measurements show."""
+    """What is known of an event: what people say about it, or what later measurements show."""
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"  # somebody works on it

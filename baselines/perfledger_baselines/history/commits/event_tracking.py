@@ -1,8 +1,8 @@
 """Follows events from one search of a history to the next: new, undone, or back again.
 
-A grouped change is the event that happened at these commits before, if they share a series; else
-the event of the pull request that was merged there; else one that was undone and is back; else a
-new one. What undoes an event is no event of its own.
+A grouped change is matched to the event found at these commits before, if they share a series; else
+to the event of the pull request that was merged there; else to an undone event that is back; else
+it is a new event. A change that undoes an event is not an event of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,20 +33,20 @@ from perfledger_baselines.history.commits.tracked_event import (
     harm_of_change,
 )
 
-# Levels are estimates: a fifth of a change that is left may be their error.
+# Levels are estimates: if a fifth of a change remains, that may be their error.
 UNDONE_SHARE = 0.2
-# With half of the change there again it is not undone any more. In between nothing changes.
+# If half of the change is back, it is no longer undone. In between the state stays.
 RETURNED_SHARE = 0.5
-# A suspect's size is known to within twice its standard error, 19 times of 20.
+# A suspect's size is known to within twice its standard error in 19 of 20 cases.
 CERTAIN_ERRORS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedHistory:
-    """A search of a branch: the commits' places, its grouped changes, and its series.
+    """A search of a branch: the places of its commits, its grouped changes and its series.
 
-    `places` has more commits than were measured: one that was not is where the next one is that
-    was. `commits` are those that were, by their places.
+    `places` also has commits that were not measured, at the place of the next measured one.
+    `commits` are the measured ones, by their places.
     """
 
     commits: Sequence[str]
@@ -58,7 +58,7 @@ class SearchedHistory:
 def track_events(
     events: Sequence[TrackedEvent], history: SearchedHistory, *, today: date
 ) -> tuple[EventUpdate, ...]:
-    """Return the events that are new or changed by a search, those that are stored first."""
+    """Return the events that a search made new or changed, stored ones first."""
     tracking = _Tracking(events, history)
     tracking.match()
     updates = [
@@ -76,7 +76,7 @@ def track_events(
 
 
 def expire_event(event: TrackedEvent, *, today: date) -> EventUpdate | None:
-    """Return an event that was expected until a day before today as an open one."""
+    """Return an event whose expected state ended before today as an open one."""
     is_over = event.until is not None and event.until < today
     if event.state is not EventState.EXPECTED or not is_over:
         return None
@@ -84,7 +84,7 @@ def expire_event(event: TrackedEvent, *, today: date) -> EventUpdate | None:
 
 
 def is_expected(candidate: AbCandidate, event: TrackedEvent, places: Mapping[str, int]) -> bool:
-    """Return whether a possible change is one that was accepted, and not surely larger."""
+    """Return whether a possible change was accepted, and is not surely larger than accepted."""
     if event.state is not EventState.EXPECTED or candidate.harm is not event.harm:
         return False
     expected_series = {one.key: one for one in event.expected_series}.get(candidate.series.key)
@@ -115,7 +115,7 @@ class _Finding:
 
 
 class _Tracking:
-    """The matching of the findings of a search with stored events."""
+    """The matching of a search's findings to stored events."""
 
     def __init__(self, events: Sequence[TrackedEvent], history: SearchedHistory) -> None:
         self.events = list(events)
@@ -125,7 +125,7 @@ class _Tracking:
         self._unmatched = dict(enumerate(self._findings))
 
     def match(self) -> None:
-        """Give each finding to the event that it is, the most alike first."""
+        """Match each finding to a stored event, the most similar first."""
         matched_places: set[tuple[int, int]] = set()
         for _, number, place, index in sorted(self._pairs()):
             if (number, place) in matched_places or index not in self._unmatched:
@@ -144,7 +144,7 @@ class _Tracking:
                 self.events[returned] = self.events[returned].with_state(EventState.OPEN)
 
     def new_events(self) -> Iterator[TrackedEvent]:
-        """Return the events that no stored one is, oldest first."""
+        """Return the events that match no stored one, oldest first."""
         known_events = list(self.events)
         for finding in self._unmatched.values():
             event = TrackedEvent(
@@ -162,7 +162,7 @@ class _Tracking:
         self.events[number] = event
 
     def _pairs(self) -> Iterator[tuple[tuple[int, int], int, int, int]]:
-        """Return which occurrence of which event a finding may be, and how alike they are."""
+        """Return which occurrence of which event a finding may be, and how similar they are."""
         for number, event in enumerate(self.events):
             for place, occurrence in enumerate(event.occurrences):
                 commits = place_of(occurrence, self._history.places)
@@ -177,7 +177,7 @@ class _Tracking:
                         yield (-len(shared_keys), distance), number, place, index
 
     def _returned_event(self, finding: _Finding) -> int | None:
-        """Return the newest undone event that is back with a finding, None for none."""
+        """Return the newest undone event that a finding brings back; None if there is none."""
         series = {one.key: one for one in finding.series}
         for number, event in reversed(tuple(enumerate(self.events))):
             if event.state is not EventState.FIXED or event.harm is not finding.harm:
@@ -193,7 +193,7 @@ class _Tracking:
         return None
 
     def _undoes(self, finding: _Finding, events: Sequence[TrackedEvent]) -> bool:
-        """Return whether all that a finding does is to undo earlier events."""
+        """Return whether a finding does nothing but undo earlier events."""
         earlier = [
             one
             for event in events
@@ -214,7 +214,7 @@ class _Tracking:
 def occurrence_of(
     change: ChangeEvent | EnvironmentChange, commits: Sequence[str]
 ) -> EventOccurrence:
-    """Return a grouped change with the hashes of its commits; `commits` are all by their places."""
+    """Return a grouped change with the hashes of its commits; `commits` are all hashes by place."""
     return EventOccurrence(
         after_sha=commits[change.commits.first - 1],
         last_sha=commits[change.commits.last],
@@ -223,7 +223,7 @@ def occurrence_of(
 
 
 def place_of(occurrence: EventOccurrence, places: Mapping[str, int]) -> CommitRange | None:
-    """Return the places of an occurrence's commits, None where they are no longer on the branch."""
+    """Return the places of an occurrence's commits; None if they are no longer on the branch."""
     last = places.get(occurrence.last_sha)
     if last is None:
         return None
@@ -252,7 +252,7 @@ def _findings(history: SearchedHistory) -> Iterator[_Finding]:
 
 
 def _by_machines(event: TrackedEvent, finding: _Finding) -> TrackedEvent:
-    """Return an event as one of machines or of commits, unless somebody said what it is."""
+    """Return an event as caused by machines or by commits, unless a person set its state."""
     if event.set_by:
         return event
     if finding.is_machine and event.state is EventState.OPEN:
@@ -270,7 +270,7 @@ def _settle_event(
     is_matched: bool,
     today: date,
 ) -> EventUpdate:
-    """Return an event in the state that the newest search and the day leave it in, and why."""
+    """Return an event in the state that the newest search and the date give it, and why."""
     settled_event, note = _settle_by_history(before, event, history, is_matched=is_matched)
     return expire_event(settled_event, today=today) or EventUpdate(settled_event, note)
 
@@ -278,7 +278,7 @@ def _settle_event(
 def _settle_by_history(
     before: TrackedEvent, event: TrackedEvent, history: SearchedHistory, *, is_matched: bool
 ) -> tuple[TrackedEvent, str]:
-    """Return an event in the state that the newest search leaves it in, and why."""
+    """Return an event in the state that the newest search gives it, and why."""
     if not event.occurrences:
         return event, ""
     if not is_matched and _is_missing(event, history):
@@ -306,8 +306,8 @@ def _state_note(before: TrackedEvent, event: TrackedEvent) -> str:
 def _is_missing(event: TrackedEvent, history: SearchedHistory) -> bool:
     """Return whether a search that should have found an event did not.
 
-    One whose commits are older than the search, or no longer on the branch, is left as it is. So is
-    what a pull request's pairs showed: a history may be too noisy for it.
+    An event whose commits are older than the search, or no longer on the branch, stays as it is. So
+    does one that a pull request's pairs showed: a history may be too noisy to show it.
     """
     if event.pull_request is not None:
         return False
@@ -322,9 +322,9 @@ def _is_missing(event: TrackedEvent, history: SearchedHistory) -> bool:
 
 
 def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEvent:
-    """Return an event as fixed where later changes undid all of it, and as open where it is back.
+    """Return an event as fixed if later changes undid all of it, and as open if it is back.
 
-    Series whose last change is older than the search tell nothing new.
+    Series whose last change is older than the search add no information.
     """
     place = place_of(event.occurrences[-1], history.places)
     if event.harm is not Harm.WORSE or place is None:
@@ -353,7 +353,7 @@ def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEve
 def _newest_change(
     series: ChangedSeries, observed: ObservedSeries, place: CommitRange
 ) -> tuple[float, int] | None:
-    """Return what a series' newest change after a place leaves, and the last of its commits."""
+    """Return the share left by a series' newest change after a place, and its last commit."""
     later = [one for one in attributed_changes(observed) if one.commits.first > place.last]
     if not later:
         return None
@@ -362,7 +362,7 @@ def _newest_change(
 
 
 def _is_unknown(observed: ObservedSeries | None, place: CommitRange) -> bool:
-    """Return whether a search says nothing of a place: it begins later, or ends too soon."""
+    """Return whether a search cannot judge a place: it begins later, or has too little after it."""
     if observed is None or observed.commits[0] >= place.first:
         return True
     return sum(commit >= place.last for commit in observed.commits) < FEWEST_OBSERVATIONS

@@ -1,9 +1,9 @@
 """Groups the changes of many series into events: one per commit that explains them.
 
 One commit that makes everything slower is one event, not two hundred. Changes belong together when
-their ranges share a commit or are no further apart than places are uncertain, and every change is
-compared with all others of its event, not only with the nearest: a chain of ranges that overlap one
-by one stays as many events as it takes commits to explain it.
+their ranges share a commit, or are no further apart than the uncertainty of places. Every change is
+compared with all others of its event, not only with the nearest: a chain of pairwise overlapping
+ranges becomes as many events as commits are needed to explain it.
 """
 
 from collections import Counter, defaultdict
@@ -27,14 +27,15 @@ from perfledger_baselines.history.commits.attribution import (
 )
 from perfledger_baselines.significance.multiple_testing import benjamini_hochberg
 
-# Two unrelated workloads that changed within so few commits probably changed with one of them;
-# among more, each may have a commit of its own, and one alert for both would hide the second.
+# If two unrelated workloads changed within this few commits, probably one commit changed both;
+# among more, each may have its own, and one alert for both would hide the second.
 FEW_COMMITS = 5
 # The share of significant changes that may be false.
 FALSE_DISCOVERY_RATE = 0.05
-# A driver that slows down one workload in two changed the machines. Fewer changed by a commit.
+# If a driver slows down half of the workloads, the machines changed. If fewer changed, a commit did
+# it.
 MOST_WORKLOADS = 0.5
-# With a single workload, "all of them changed" adds nothing.
+# With a single workload, "all of them changed" says nothing more.
 FEWEST_WORKLOADS = 2
 # A 5 % step shows by its third observation: with fewer, "no change" only means "not yet".
 FEWEST_OBSERVATIONS = 3
@@ -62,8 +63,8 @@ class EventMember:
 class ChangeEvent:
     """Commits at which related series became worse, or better.
 
-    `commits` are those that all significant members have in common; where ranges are a commit or
-    two apart, those from one to the other. `members` are sorted by size, largest first.
+    `commits` are those that all significant members have in common; if ranges are a commit or two
+    apart, those between them. `members` are sorted by size, largest first.
     """
 
     commits: CommitRange
@@ -81,7 +82,7 @@ class ChangeEvent:
 
     @property
     def first_change(self) -> AttributedChange:
-        """Return the change that was complete first; of several the most exactly placed."""
+        """Return the change that was complete first; of several, the most precisely placed."""
         changes = [member.change for member in self.members]
         return min(_significant_changes(self.members) or changes, key=_seniority)
 
@@ -110,12 +111,12 @@ class EnvironmentChange:
     commits: CommitRange
     members: tuple[EventMember, ...]
     changed_workloads: int
-    watched_workloads: int  # that were measured before the machine changed and after
+    watched_workloads: int  # Workloads that were measured before the machine changed and after.
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedChanges:
-    """The changes of a repository's series by their cause, each change once, oldest first."""
+    """A repository's changes grouped by cause, each change once, oldest first."""
 
     events: tuple[ChangeEvent, ...]
     environment_changes: tuple[EnvironmentChange, ...]
@@ -125,8 +126,8 @@ def group_changes(all_series: Sequence[ObservedSeries]) -> GroupedChanges:
     """Group the changes of all series by their cause, whatever the order of the series.
 
     Pass the series without changes too: significance depends on how many were observed, and those
-    on other machine classes confirm or contradict. Raises AttributionError for a series that is
-    passed twice.
+    on other machine classes confirm or contradict. Raises AttributionError if a series is passed
+    twice.
     """
     index = _AllSeries(all_series)
     environment_changes = _machine_changes(index)
@@ -150,9 +151,9 @@ def cluster_changes(
 ) -> tuple[tuple[AttributedChange, ...], ...]:
     """Divide changes into groups that one commit can explain, whatever their order.
 
-    The most exactly placed change starts the first group; each next one joins the nearest group
-    that it fits, by the group's first change, or starts its own. Exactly placed changes thus set
-    the place, and the others follow. No group has two changes of one series.
+    The most precisely placed change starts the first group; each further one joins the nearest
+    group that it fits, measured from the group's first change, or starts its own. Precisely placed
+    changes thus set the place. No group has two changes of one series.
     """
     groups: list[_Cluster] = []
     for change in sorted(changes, key=_precision):
@@ -169,10 +170,10 @@ def cluster_changes(
 
 
 class _Cluster:
-    """A group of changes of which no two are further apart than places are uncertain.
+    """A group of changes, no two of which are further apart than the uncertainty of places.
 
     The latest `first` and the earliest `last` of its members limit a new one: ranges on a line have
-    a commit in common exactly when every two of them have.
+    a commit in common exactly when every two of them do.
     """
 
     def __init__(self, change: AttributedChange) -> None:
@@ -221,7 +222,7 @@ class _AllSeries:
     def on_other_classes(
         self, changes: Sequence[AttributedChange], commits: CommitRange
     ) -> tuple[tuple[Series, ...], tuple[Series, ...]]:
-        """Return the same series of other classes: those that changed the same way, and did not.
+        """Return the same series on other classes: those that changed the same way, and the rest.
 
         Machines that changed meanwhile and series with few observations are left out.
         """
@@ -273,7 +274,7 @@ def _machine_change(
     commits = _common_commits(significant or group)
     changed, unchanged = index.on_other_classes(significant, commits)
     is_most = changed_workloads >= max(FEWEST_WORKLOADS, MOST_WORKLOADS * watched_workloads)
-    # What changes as well on machines that stayed the same was not changed by a machine.
+    # A change that also appears on machines that stayed the same was not made by a machine.
     if not is_most or len(changed) > len(unchanged):
         return None
     return EnvironmentChange(
@@ -322,13 +323,13 @@ def _significant_changes(members: Sequence[EventMember]) -> list[AttributedChang
 
 
 def _common_commits(changes: Sequence[AttributedChange]) -> CommitRange:
-    """Return the commits that all have in common, or those between ranges that are apart."""
+    """Return the commits that all have in common, or those between ranges that do not overlap."""
     ends = (max(m.commits.first for m in changes), min(m.commits.last for m in changes))
     return CommitRange(min(ends), max(ends))
 
 
 def _is_related(change: AttributedChange, candidate: AttributedChange) -> bool:
-    """Return whether changes at one place are one event: of one module, or both placed exactly."""
+    """Return whether changes at one place are one event: in one module, or precisely placed."""
     is_exact = max(change.likely.count, candidate.likely.count) <= FEW_COMMITS
     return change.series.module == candidate.series.module or (
         is_exact and change.likely.distance(candidate.likely) == 0
@@ -340,7 +341,7 @@ def _is_near(change: AttributedChange, commits: CommitRange) -> bool:
 
 
 def _precision(change: AttributedChange) -> tuple[int, int, int, float, tuple[str, str, str], int]:
-    """Return the sort key for the most exactly placed change; a total order."""
+    """Return the sort key for the most precisely placed change; a total order."""
     commits = change.commits
     return (
         commits.count,
@@ -358,7 +359,7 @@ def _seniority(change: AttributedChange) -> tuple[int, int, float, tuple[str, st
 
 
 def _series_key(series: Series) -> tuple[str, str]:
-    """Return what identifies a series on any machine class."""
+    """Return the key that identifies a series on any machine class."""
     return (series.workload, series.metric.name)
 
 

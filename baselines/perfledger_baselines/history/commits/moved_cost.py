@@ -1,4 +1,4 @@
-"""Tells work that moved between the kernel families of a workload from work that was added."""
+"""Separates work that moved between a workload's kernel families from work that was added."""
 
 import math
 from collections.abc import Sequence
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from perfledger_baselines.history.commits.attribution import AttributedChange
 from perfledger_baselines.history.commits.grouping import cluster_changes
 
-# Of what the slower families gained: a net above the first is no moved work, however uncertain, and
-# one below the second is moved work, however certain.
+# Share of what the slower families gained: a net change above the first is not moved work, however
+# uncertain; one below the second is moved work, however certain.
 MOST_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
 # Half a 95 % interval in standard deviations.
 _HALF_WIDTHS = 1.96
 
 
 def moved_changes(changes: Sequence[AttributedChange]) -> frozenset[AttributedChange]:
-    """Return the changes of a workload's kernel families on one machine class that only moved work.
+    """Return a machine class's changes of a workload's kernel families that only moved work.
 
-    Those are changes at one place of which some are slower and others faster, where what they add
-    together is not shown to differ from nothing and is a small share of what the slower ones
-    gained: work that was renamed, fused, split, or is done by another operator.
+    These are changes at one place, some slower and others faster, whose sum does not differ
+    significantly from zero and is a small share of what the slower ones gained: work that was
+    renamed, fused, split, or is done by another operator.
     """
     return frozenset(
         change
@@ -38,6 +38,6 @@ def _is_moved(group: Sequence[AttributedChange]) -> bool:
 
 
 def _spread(family: AttributedChange) -> float:
-    """Return the standard deviation of what a family gained; a level of nothing has none."""
+    """Return the standard deviation of a family's gain; a level of zero has none."""
     width = (family.change.high - family.change.low) * family.change.before
     return width / 2 / _HALF_WIDTHS if math.isfinite(width) else 0.0

@@ -2,26 +2,26 @@
 
 The estimates are those of maximum likelihood (Lange, Little & Taylor, "Robust statistical modeling
 using the t distribution", Journal of the American Statistical Association 84, 1989), by the EM
-algorithm. Processes on shared machines are often far off, and one such pair must not decide.
+algorithm. Processes on shared machines are often outliers, and one such pair must not decide.
 """
 
 import math
 from collections.abc import Sequence
 from statistics import median
 
-# So few degrees of freedom have tails that hold such pairs.
+# With this few degrees of freedom the tails allow for such pairs.
 PAIR_DEGREES = 4.0
-# Of the iterations, each of which closes about half of what is left.
+# Number of iterations; each closes about half of the remaining gap.
 STEPS_TO_SCALE, STEPS_TO_CENTER = 12, 5
 
 
 def log_density(place: float) -> float:
-    """Return the log density at a distance from the centre in scales, up to a constant."""
+    """Return the log density at a distance from the centre, in scales, up to a constant."""
     return -(PAIR_DEGREES + 1) / 2 * math.log1p(place**2 / PAIR_DEGREES)
 
 
 def likely_center(differences: Sequence[float], scale: float) -> float:
-    """Return the most likely centre of differences with this scale, which is positive."""
+    """Return the maximum-likelihood centre of differences with this positive scale."""
     center = median(differences)
     for _ in range(STEPS_TO_CENTER):
         weights = [_weight((each - center) / scale) for each in differences]
@@ -31,9 +31,10 @@ def likely_center(differences: Sequence[float], scale: float) -> float:
 
 
 def center_error(count: int, scale: float) -> float:
-    """Return the standard error of the most likely centre of so many differences.
+    """Return the standard error of the most likely centre of this many differences.
 
-    It is that of Fisher's information, (v + 1) / (v + 3) a difference with v degrees of freedom.
+    It follows from Fisher's information: (v + 1) / (v + 3) per difference with v degrees of
+    freedom.
     """
     return scale * math.sqrt((PAIR_DEGREES + 3) / (PAIR_DEGREES + 1) / count)
 
@@ -41,7 +42,7 @@ def center_error(count: int, scale: float) -> float:
 def pooled_scale(groups: Sequence[Sequence[float]]) -> float:
     """Return the common scale of groups of differences that each have a centre of their own.
 
-    It errs high while there are few. 0 without a group of two that differ.
+    With few differences it is too large rather than too small. 0 if no group has two that differ.
     """
     scattered = [group for group in groups if len(group) > 1]
     degrees = max(1, sum(map(len, scattered)) - len(scattered) - 2)

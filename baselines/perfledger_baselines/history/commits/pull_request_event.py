@@ -1,4 +1,4 @@
-"""Follows the event of a pull request from push to push, and into the history at its merge."""
+"""Follows the event of a pull request from push to push, and into the history when it is merged."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ def remeasure_event(
     *,
     head_sha: str,
 ) -> EventUpdate:
-    """Return the event of a pull request after its head was measured once more.
+    """Return the event of a pull request after its head was measured again.
 
-    `series` are those that changed, `decided_keys` all that were decided: the others, as those of
-    other machine classes, are left as they were.
+    `series` are those that changed, `decided_keys` all that were decided: the others, such as those
+    of other machine classes, stay as they are.
     """
     is_over = event.state is EventState.FIXED or not event.is_detected
     earlier_series = (

@@ -1,12 +1,13 @@
-"""Searches a range of commits for the one that changed a workload, by pairs that may mislead.
+"""Searches a range of commits for the one that changed a workload, by noisy pairs.
 
 A noisy bisection: Horstein, "Sequential transmission using noiseless feedback", IEEE Transactions
 on Information Theory 9 (1963); Waeber, Frazier & Henderson, "Bisection search with noisy
 responses", SIAM Journal on Control and Optimization 51 (2013). Every commit of the range is a
-hypothesis: that it is the first with the change. A pair of any two commits moves the probability of
-each: their difference is the whole change if the hypothesis lies between them, and none if not. A
-commit is built only when the interval between two built ones holds the change with probability
-SURE, and divides it in halves; doubt costs pairs of what is built already, and no build.
+hypothesis: that it is the first with the change. A pair of any two commits updates the probability
+of each: their difference is the whole change if the hypothesised commit lies between them, and none
+if not. A commit is built only when the interval between two built ones holds the change with
+probability SURE, and it halves that interval; doubt costs more pairs of commits already built, not
+a build.
 """
 
 import math
@@ -30,18 +31,19 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
 
-# Of the interval that is halved next, and of the answer.
+# The probability required of the interval that is halved next, and of the answer.
 SURE = 0.99
-# A commit has a level of its own if it is this share of the whole change away from both ends, by so
-# many standard errors. A layout of code that moves a step by less is no change of its own.
+# A commit has a level of its own if it differs from both ends by this share of the whole change,
+# and by this many standard errors. A code layout that shifts a step by less is not a separate
+# change.
 OWN_SHARE, OWN_ERRORS = 0.2, 3.0
-# At least as many pairs with each end before that is asked.
+# At least this many pairs with each end before a commit can have a level of its own.
 FEWEST_FOR_LEVEL = 3
-# Times the most pairs of a commit: so many are tried where some do not read the metric.
+# Times the most pairs of a commit: the limit of tries if some pairs do not read the metric.
 MOST_TRIES = 2
 # A bound for what `pairs_needed` says.
 MOST_NEEDED = 10_000
-# It averages over the percentiles of a normal distribution.
+# `pairs_needed` averages over the percentiles of a normal distribution.
 PERCENTILES = 100
 
 Ends = tuple[int, int]
@@ -68,8 +70,7 @@ class Comparison:
 class SearchEnd:
     """The answer of a search: the change was made by one of the commits `first` to `last`.
 
-    `chance` is their probability together, given that the change between the ends was made by one
-    commit.
+    `chance` is their total probability, given that one commit made the change between the ends.
     """
 
     status: SearchStatus
@@ -80,7 +81,7 @@ class SearchEnd:
 
 @dataclass(frozen=True, slots=True)
 class OtherChange:
-    """A further change in the range, after `base` and not after `head`; `change` is relative."""
+    """A further change in the range, after `base` up to `head`; `change` is relative."""
 
     base: int
     head: int
@@ -89,10 +90,10 @@ class OtherChange:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitSearch:
-    """The pairs of a search so far; the change lies after `good` and not after `bad`.
+    """The pairs of a search so far; the change lies after `good`, up to `bad`.
 
     `rule` decides whether the ends differ at all, and its last look is the most pairs of a commit.
-    `skipped` are the commits that cannot be measured, `other_changes` are left for later searches.
+    `skipped` are the commits that cannot be measured; `other_changes` are left for later searches.
     """
 
     workload: str
@@ -110,13 +111,13 @@ class CommitSearch:
         return replace(self, pairs={**self.pairs, ends: (*self.pairs.get(ends, ()), *pairs)})
 
     def without(self, commit: int) -> Self:
-        """Return the search without a commit that cannot be measured, and its pairs."""
+        """Return the search without a commit that cannot be measured, and without its pairs."""
         remaining_pairs = {ends: pairs for ends, pairs in self.pairs.items() if commit not in ends}
         return replace(self, pairs=remaining_pairs, skipped=self.skipped | {commit})
 
     @property
     def measured_commits(self) -> tuple[int, ...]:
-        """Return the measured commits of the present range with its ends, in their order."""
+        """Return the measured commits of the present range, ends included, in order."""
         within = {commit for ends in self._ends_within for commit in ends}
         return tuple(sorted({self.good, self.bad} | within))
 
@@ -187,8 +188,8 @@ class CommitSearch:
 def next_step(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
     """Return the pair to measure next, or the answer, or the search to continue with.
 
-    The last is returned where a commit has a level of its own: there are two changes, and the
-    larger one is searched for. A commit outside of both levels is left out in the same way.
+    The last is returned if a commit has a level of its own: there are two changes, and the larger
+    one is searched for. A commit outside both levels is left out in the same way.
     """
     ends = (search.good, search.bad)
     verdict = search.verdict()
@@ -203,9 +204,10 @@ def next_step(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
 
 
 def pairs_needed(search: CommitSearch) -> int:
-    """Return about how many pairs of a commit tell the whole change from none, at most MOST_NEEDED.
+    """Return about how many pairs of a commit show if it has the change, at most MOST_NEEDED.
 
-    A pair at the one level speaks for it by the Kullback-Leibler divergence of the two.
+    Each pair measured at one level adds evidence for it: the Kullback-Leibler divergence of the two
+    levels.
     """
     distance = abs(search.size) / search.spread
     noise = [NormalDist().inv_cdf(place / PERCENTILES) for place in range(1, PERCENTILES)]
@@ -217,7 +219,7 @@ def pairs_needed(search: CommitSearch) -> int:
 def open_end(search: CommitSearch) -> SearchEnd:
     """Return the answer of a search that is not sure of one commit: those that remain.
 
-    They are the fewest neighbouring ones that made the change with probability SURE.
+    They are the fewest neighbouring commits that made the change with probability SURE.
     """
     chances = search.chances
     bounds = search.measured_commits
@@ -239,7 +241,8 @@ def open_end(search: CommitSearch) -> SearchEnd:
 def unexplained_change(search: CommitSearch, commit: int) -> float | None:
     """Return the relative change between the ends that a commit did not make.
 
-    None if the pairs of the commit with its parent leave none, or if there are none of them.
+    None if the commit's pairs with its parent leave nothing unexplained, or if there are no such
+    pairs.
     """
     own_differences = search.differences(commit - 1, commit)
     if not own_differences:
@@ -252,7 +255,7 @@ def unexplained_change(search: CommitSearch, commit: int) -> float | None:
 
 
 def _next_in_range(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
-    """Return what follows for ends that differ."""
+    """Return the next step for ends that differ."""
     for commit in search.measured_commits[1:-1]:
         if (part := _own_level(search, commit)) is not None:
             return part
@@ -277,7 +280,7 @@ def _next_in_range(search: CommitSearch) -> Comparison | SearchEnd | CommitSearc
 def _boundary_in_doubt(
     search: CommitSearch, chances: Mapping[int, float], base: int, head: int
 ) -> int | None:
-    """Return the end of the likeliest interval that needs another pair, None if it is sure."""
+    """Return the end of the likeliest interval that needs another pair; None if it is sure."""
     inner = [commit for commit in (base, head) if commit not in (search.good, search.bad)]
     for commit in inner:
         if min(_count(search, ends) for ends in _with_ends(search, commit)) == 0:
@@ -290,10 +293,11 @@ def _boundary_in_doubt(
 
 
 def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
-    """Return the search that follows from a commit at neither level, None if there is no sign.
+    """Return the search that follows from a commit at neither level; None without a sign of one.
 
-    Between the levels there are two changes, and the larger one is searched for. Outside of them
-    the commit measures something else, such as a step that does not work, and is left out.
+    If its level is between the two, there are two changes, and the larger one is searched for. If
+    it is outside, the commit measures something else, such as a step that does not work, and is
+    left out.
     """
     ends = _with_ends(search, commit)
     if min(len(search.differences(*each)) for each in ends) < FEWEST_FOR_LEVEL:
@@ -315,7 +319,7 @@ def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
 
 
 def _place(search: CommitSearch, ends: Ends) -> tuple[float, float]:
-    """Return the change between two commits and its standard error, as shares of the whole."""
+    """Return the change between two commits and its standard error, relative to the whole."""
     differences = search.differences(*ends)
     error = search.spread / math.sqrt(len(differences))
     center = likely_center(differences, search.spread)
@@ -323,10 +327,10 @@ def _place(search: CommitSearch, ends: Ends) -> tuple[float, float]:
 
 
 def _middle(search: CommitSearch, base: int, head: int) -> int | None:
-    """Return the commit that divides an interval best, None if none between can be measured.
+    """Return the commit that best divides an interval; None if none can be measured.
 
-    Neighbours of a commit that does not build often do not build either: after each, the next one
-    is twice as far away if possible, as with `git bisect skip`.
+    Neighbours of a commit that does not build often do not build either: after each failure the
+    next try is twice as far away if possible, as with `git bisect skip`.
     """
     skipped = [commit for commit in range(base + 1, head) if commit in search.skipped]
     usable = [commit for commit in range(base + 1, head) if commit not in search.skipped]
@@ -348,9 +352,9 @@ def _count(search: CommitSearch, ends: Ends) -> int:
 
 
 def _is_exhausted(search: CommitSearch, ends: Sequence[Ends]) -> bool:
-    """Return whether the most pairs were compared, or twice as many read one side at most.
+    """Return whether the most pairs were compared, or twice as many were tried.
 
-    CPU time, for one, is not read of every process on a busy machine.
+    Some metrics, such as CPU time, are not read in every process on a busy machine.
     """
     most = search.rule.most_pairs
     if most is None:
@@ -361,5 +365,5 @@ def _is_exhausted(search: CommitSearch, ends: Sequence[Ends]) -> bool:
 
 
 def _chance(chances: Mapping[int, float], base: int, head: int) -> float:
-    """Return the probability that the change was made after `base` and not after `head`."""
+    """Return the probability that the change was made after `base`, up to `head`."""
     return math.fsum(chances[commit] for commit in range(base + 1, head + 1))

@@ -43,11 +43,11 @@ class ChangedSeries:
 
     @property
     def key(self) -> SeriesKey:
-        """Return what identifies the series."""
+        """Return the key that identifies the series."""
         return (self.workload, self.metric, self.machine_class)
 
     def remaining_share(self, level: float) -> float:
-        """Return how much of the change a level still has: 1 all of it, 0 or less nothing."""
+        """Return how much of the change remains at a level: 1 all of it, 0 or less none."""
         size = self.after - self.before
         return (level - self.before) / size if size else 1.0
 
@@ -59,9 +59,9 @@ class ChangedSeries:
         return change <= end if is_up else change >= end
 
     def exceeds(self, accepted: Self) -> bool:
-        """Return whether it is surely larger than a change that was accepted.
+        """Return whether it is surely larger than an accepted change.
 
-        A change without an interval counts by its size, one without a size as no larger.
+        A change without an interval counts by its size; one without a size counts as no larger.
         """
         nearest = self.low if accepted.after > accepted.before else self.high
         nearest = nearest if isfinite(nearest) else self.change
@@ -70,9 +70,9 @@ class ChangedSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventOccurrence:
-    """Commits at which an event happened, or came back: after one and up to another.
+    """Commits at which an event happened or came back: after one, up to another.
 
-    `after_sha` is "" where only the last one is known: the commit that a pull request became.
+    `after_sha` is "" if only the last one is known: the commit that a pull request became.
     """
 
     after_sha: str
@@ -81,7 +81,7 @@ class EventOccurrence:
 
     @property
     def keys(self) -> frozenset[SeriesKey]:
-        """Return what identifies its series."""
+        """Return the keys of its series."""
         return frozenset(one.key for one in self.series)
 
 
@@ -89,12 +89,11 @@ class EventOccurrence:
 class TrackedEvent:
     """Related series that became worse, or better, with a state.
 
-    `set_by` is who set the state, "" for the measurements; `expected_series` are the changes
-    that were there when it was said to be expected. `occurrences` are the places in the history,
-    the newest last: none for one of a pull request that is not merged, whose series are
-    `measured_series`.
-    `fixed_sha` is the last of the commits that undid it. Where `is_detected` is false, the newest
-    search of the history no longer finds it.
+    `set_by` is who set the state, "" for the measurements; `expected_series` are the changes it had
+    when it was marked as expected. `occurrences` are its places in the history, the newest last; an
+    event of an unmerged pull request has none, and its series are `measured_series`. `fixed_sha` is
+    the last of the commits that undid it. If `is_detected` is false, the newest search of the
+    history no longer finds it.
     """
 
     harm: Harm
@@ -114,12 +113,12 @@ class TrackedEvent:
 
     @property
     def series(self) -> tuple[ChangedSeries, ...]:
-        """Return the changed series: where the history shows it, else on the pull request."""
+        """Return the changed series: as the history shows them, else as the pull request does."""
         return self.occurrences[-1].series if self.occurrences else self.measured_series
 
     @property
     def beyond_expected(self) -> str:
-        """Return the workload that changed by more than was expected, "" for none.
+        """Return a workload that changed by more than was expected; "" if there is none.
 
         Another metric of an expected workload is part of it; another workload is not.
         """
@@ -142,7 +141,7 @@ class TrackedEvent:
         owner: str = "",
         until: date | None = None,
     ) -> Self:
-        """Return the event in another state, with those words on it alone."""
+        """Return the event in another state, with only these remarks on it."""
         return replace(
             self,
             state=state,
@@ -157,7 +156,7 @@ class TrackedEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventUpdate:
-    """An event that is new or changed, and why: "" where its state is as before."""
+    """An event that is new or changed, and why; the reason is "" if its state did not change."""
 
     event: TrackedEvent
     note: str = ""
@@ -173,7 +172,7 @@ def changed_series(change: ChangeEvent | EnvironmentChange) -> tuple[ChangedSeri
 
 
 def harm_of_change(change: ChangeEvent | EnvironmentChange) -> Harm:
-    """Return whether a grouped change is for the worse; that of machines is where any series is."""
+    """Return whether a grouped change is for the worse; a machine change is if any series is."""
     if isinstance(change, ChangeEvent):
         return change.harm
     harms = {member.change.harm for member in change.members if member.is_significant}

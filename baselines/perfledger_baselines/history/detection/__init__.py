@@ -1,1 +1,1 @@
-"""Detects what a series did: level changes, transients, drift, changes of noise and of states."""
+"""Detects what happened in a series: shifts, transients, drift, changes of noise and states."""

@@ -1,7 +1,7 @@
 """Separates two states that a series switches between, such as clock states.
 
-Two states look like dependent noise with large steps. Once separated they do no harm to a search:
-within a state the noise is small, and a step moves both states.
+Two states look like dependent noise with large steps. Once separated they no longer disturb a
+search: within a state the noise is small, and a step moves both states.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
 from perfledger_baselines.history.segmentation.robust_levels import cheapest_path
 
-# First differences show two states, whatever steps there are: most are small, the others are all of
-# about one size, and few lie between. A low quantile shows the small ones.
+# First differences show two states, whatever steps there are: most are small, the others are nearly
+# all of one size, and few lie in between. A low quantile shows the small ones.
 QUIET_QUANTILE, QUIET_OF_GAUSSIAN = 0.3, 0.5449
 
 # A switch is a difference beyond this many SDs of the small ones; noise rarely gets there.
@@ -27,30 +27,32 @@ FEWEST_SWITCHES, SMALLEST_SHARE = 6, 0.08
 # do little harm.
 SMALLEST_DISTANCE = 3.6
 
-# The share of switches that must lie this close to the median one. It grows with the distance of
-# the states, as noise then blurs it less. Tails and spikes are more spread out.
+# Most switches must lie this close to the median one. The share that must grows with the distance
+# of the states, as noise then blurs a switch less. Tails and spikes are more spread out.
 NEAR_MEDIAN = 0.3
 CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 
-# Differences are at least so dense at the median switch as half-way to it. Gaussian noise has a
-# quarter, t(3) tails and bursts at most half. The ranges are multiples of that switch.
+# The density of differences at the median switch, relative to that half-way to it, must be at least
+# this. Gaussian noise has a quarter, t(3) tails and bursts at most half. The ranges are multiples
+# of that switch.
 DENSER = 0.45
 AT_SWITCH, HALF_WAY = (0.8, 1.2), (0.45, 0.65)
 
 # Readings whose digits are the distance apart are so to this share of it, on the scale of logs too.
 DIGIT_TOLERANCE = 0.1
 
-# Fewest changes in a row that are switches, each reverting the last one but for this share of it.
+# Fewest consecutive changes that count as switches, each reverting the last one except for this
+# share of it.
 FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
 
-# Most observations between them, in the median: a longer stretch is a level, even if
-# it comes back.
+# Most observations between them, in the median: a longer stretch is a level, even if the series
+# comes back.
 LONGEST_STAY = 15
 
-# Levels of the fit lie half an SD apart, or further where that would be more levels than this.
+# Levels of the fit are half an SD apart, or further if that would give more levels than this.
 GRID_SPREADS, LARGEST_GRID = 0.5, 400
 
-# A level further from both states than this many SDs is a spike, and counts as this far.
+# A level further than this many SDs from both states is a spike, and counts as this far away.
 CAP_SPREADS = 3.0
 
 # What a step of the level costs, in squared SDs: 3 log N for 100 observations.
@@ -59,7 +61,7 @@ STEP_PENALTY = 14.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BimodalRow:
-    """A row in two states: the observations in the upper one, and the levels without the states."""
+    """A row in two states: the observations in the upper one, and the levels without states."""
 
     is_upper: BoolArray
     distance: float
@@ -67,7 +69,7 @@ class BimodalRow:
 
 
 def guess_states(levels: FloatArray) -> dict[int, float]:
-    """Return the distance of two states of those rows, by number, of (R, N) that may have them."""
+    """Return the distance between two states by row number, for (R, N) rows that may have them."""
     count = levels.shape[1] - 1
     ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
     quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, SMALLEST_SPREAD)
@@ -96,7 +98,7 @@ def separate_states(levels: FloatArray, *, distance: float) -> BimodalRow:
     """Return the states of one row (N,), fitted at the least cost with a level that steps.
 
     Each observation is in the nearer of two states `distance` apart, on a level that is constant
-    but for steps, each of which costs STEP_PENALTY: a Potts functional (Storath & Weinmann 2014),
+    except for steps, each at a cost of STEP_PENALTY: a Potts functional (Storath & Weinmann 2014),
     minimised exactly on a grid of levels. The distance is then estimated again from the residuals.
     """
     quiet = np.sort(np.abs(np.diff(levels)))[int(QUIET_QUANTILE * (len(levels) - 1))]
@@ -116,7 +118,7 @@ def separate_states(levels: FloatArray, *, distance: float) -> BimodalRow:
 
 
 def alternation(places: Sequence[int], steps: Sequence[float]) -> float:
-    """Return the distance of two levels that the steps at these places alternate between; else 0.
+    """Return the distance of two levels between which the steps alternate; 0 if they do not.
 
     States that switch rarely look like changes that each revert the one before.
     """
@@ -133,9 +135,9 @@ def place_costs(
 ) -> FloatArray:
     """Return (N + 1,): the cost of a step at each place, in squared SDs, whatever the states.
 
-    Before it each of (N,) levels is in a state over `before`, from it on in one over `after`. Where
-    the step is nearly as large as the distance, a lower state after it looks like an upper one
-    before: separating the states first would claim to know which.
+    Before it each of (N,) levels is in one of two states based at `before`, from it on in one of
+    two based at `after`. If the step is nearly as large as the distance, a lower state after it
+    looks like an upper one before it; separating the states first would presume which it is.
     """
     costs = np.zeros((2, len(levels) + 1))
     for number, level in enumerate((before, after)):
@@ -156,9 +158,9 @@ def _has_two_kinds(ordered: FloatArray, distance: float) -> bool:
 
 
 def _has_third(levels: FloatArray, distance: float) -> bool:
-    """Return whether two levels are twice the distance apart, as the digits of coarse readings.
+    """Return whether two levels are twice the distance apart, as with coarsely rounded readings.
 
-    Two states that agree to the last digit are never, but for steps of their own distance.
+    Two states that agree to the last digit never are, unless a step equals their own distance.
     """
     values = np.unique(levels)
     first, stop = (
@@ -177,7 +179,7 @@ def _fit(levels: FloatArray, *, distance: float, spread: float) -> FloatArray:
     low, high = float(levels.min()) - distance, float(levels.max())
     size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
     grid = np.linspace(low, high, size)
-    # States far apart in little noise: no level is nearer to the grid than its spacing allows.
+    # For states far apart in little noise, no level is nearer to the grid than its spacing allows.
     spread = max(spread, (high - low) / (size - 1))
     costs = ((levels[:, None] - grid) / spread, (levels[:, None] - grid - distance) / spread)
     nearest = np.minimum(np.minimum(costs[0] ** 2, costs[1] ** 2), CAP_SPREADS**2)

@@ -17,8 +17,8 @@ class ChangePoint:
 
     `index` is the first observation of the new stretch, 0-based; the true place is in `earliest` to
     `latest` (inclusive) with 95 % confidence. `change` is after / before - 1, `low` to `high` its
-    95 % interval: NaN where `before` is not positive. `confidence` is 1 - p, with p the chance of
-    such a step anywhere in a series without one.
+    95 % interval: NaN where `before` is not positive. `confidence` is 1 - p, where p is the
+    probability of such a step anywhere in a series without one.
     """
 
     index: int
@@ -70,7 +70,7 @@ class SpreadChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChange:
-    """A place from which a series in two states is in the upper one more or less often."""
+    """A place from which a series in two states is in the upper one more often or less often."""
 
     index: int
     share_before: float  # of observations in the upper state
@@ -81,7 +81,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """A cycle that was separated: values follow the time of day or of the week."""
+    """A cycle that was separated: values depend on the time of day or of the week."""
 
     period: str  # "day" or "week"
     size: float  # half of its range, relative
@@ -115,9 +115,9 @@ class SeriesFindings:
 class Suspect:
     """Odd observations at the end of a series, too few to be a change: a reason to measure.
 
-    `index` is the first of the odd observations, of which there are `observations`. `change` is
-    relative to the stretch before, NaN where that is not positive. `strength` is in standard errors
-    of that mean. A suspect asks for an A/B run; it is never an alarm.
+    `index` is the first of `observations` odd ones. `change` is relative to the stretch before, NaN
+    where that is not positive. `strength` is in standard errors of that mean. A suspect asks for an
+    A/B run; it is never an alarm.
     """
 
     index: int

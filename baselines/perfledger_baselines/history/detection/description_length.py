@@ -1,4 +1,4 @@
-"""Tells how long a description of a row is, to choose between one state and two."""
+"""Computes the description length of a row, to choose between one state and two."""
 
 import math
 from itertools import pairwise
@@ -10,15 +10,16 @@ from perfledger_baselines.history.segmentation.changepoints import SearchedRow
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
 from perfledger_baselines.history.segmentation.pruning import needed_z
 
-# The likelihood is at its maximum to a few percent after as many steps of EM.
+# The likelihood is within a few percent of its maximum after this many steps of EM.
 SCALE_ROUNDS = 12
 
 
 def description_length(row: SearchedRow) -> float:
-    """Return the nats that tell a row: its shifts, and its residuals in Cauchy noise.
+    """Return the nats needed to encode a row: its shifts, and its residuals in Cauchy noise.
 
-    Cauchy noise takes heavy tails for ordinary, and residuals are told by the one before if that is
-    shorter: neither tails nor a level that wanders are evidence of two states.
+    Cauchy noise treats heavy tails as ordinary, and each residual is encoded relative to the
+    previous one if that is shorter. Neither tails nor a wandering level are therefore evidence of
+    two states.
     """
     bounds = [0, *(move.place for move in row.shifts), len(row.levels)]
     flat = row.levels - row.slope * np.arange(len(row.levels))
@@ -32,7 +33,7 @@ def description_length(row: SearchedRow) -> float:
 
 
 def state_cost(is_upper: BoolArray) -> float:
-    """Return the nats that tell which of two states each observation is in, as a Markov chain."""
+    """Return the nats needed to encode each observation's state, as a Markov chain of two."""
     cost = math.log(2)
     for state in (False, True):
         follows = is_upper[1:][is_upper[:-1] == state]
@@ -42,7 +43,7 @@ def state_cost(is_upper: BoolArray) -> float:
 
 
 def cauchy_scales(off: FloatArray) -> FloatArray:
-    """Return (R,) scales of rows of Cauchy noise about 0, by maximum likelihood."""
+    """Return the maximum-likelihood scales, (R,), of rows of Cauchy noise about 0."""
     scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), SMALLEST_SPREAD)
     squares = off**2
     for _ in range(SCALE_ROUNDS):

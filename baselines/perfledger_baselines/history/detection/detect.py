@@ -34,11 +34,11 @@ def detect(
 
     `errors` are the values' standard errors in their unit, NaN where unknown: a value from more
     processes counts for more. Without them all values count alike. `times` are when the values were
-    measured, in seconds since the epoch, NaN where unknown: with them a daily and weekly cycle is
-    separated. `epochs` are indices at which the class of machine changed: the pieces between them
-    are searched separately. The indices of findings are those of `values`: gaps are never filled.
-    Fewer than 8 observations give no findings. Raises SeriesError if nothing was measured, for an
-    infinite value, and for invalid errors, times or epochs.
+    measured, in seconds since the epoch, NaN where unknown; they allow a daily and weekly cycle to
+    be separated. `epochs` are indices at which the machine class changed: the pieces between them
+    are searched separately. Findings use the indices of `values`: gaps are never filled. Fewer than
+    8 observations give no findings. Raises SeriesError if nothing was measured, for an infinite
+    value, and for invalid errors, times or epochs.
     """
     return _joined_findings(
         _all_findings(_pieces(values, errors=errors, times=times, epochs=epochs))
@@ -52,7 +52,7 @@ def detect_many(
     times: Sequence[Sequence[float]] = (),
     epochs: Sequence[Sequence[int]] = (),
 ) -> tuple[SeriesFindings, ...]:
-    """Return the findings in each series, as `detect` does, equally long ones together.
+    """Return the findings in each series, as `detect` does; equal lengths are searched together.
 
     `errors`, `times` and `epochs` have those of each series, in the same order.
     """
@@ -82,7 +82,7 @@ def _pieces(
     epochs: Sequence[int],
     name: str = "the series",
 ) -> list[Observations]:
-    """Return what was observed in each epoch of a series, without those that were not measured."""
+    """Return the observations in each epoch of a series, without unmeasured places."""
     observed = observe(values, errors=errors, times=times, name=name)  # raises for all of it
     if not epochs:
         return [observed]
@@ -145,7 +145,7 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
 def _change(
     reading: SeriesAnalysis, shift: LevelShift, places: Sequence[int], stable_places: Sequence[int]
 ) -> ChangePoint:
-    """Return a shift in the metric's unit; its earliest place follows the observation before."""
+    """Return a shift in the metric's unit; its earliest place follows the observation before it."""
     observations, row = reading.observations, reading.stable.row
     offset = row.slope_offset(shift.place) + reading.typical_state
     before = observations.value(shift.before + offset)
@@ -216,7 +216,7 @@ def _confounded_changes(
 
 
 def _joined_findings(histories: Sequence[SeriesFindings]) -> SeriesFindings:
-    """Return the findings in the pieces of one series as one, in order."""
+    """Return the findings in the pieces of one series merged in order."""
     return SeriesFindings(
         changes=tuple(change for history in histories for change in history.changes),
         transients=tuple(transient for history in histories for transient in history.transients),

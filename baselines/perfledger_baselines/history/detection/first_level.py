@@ -1,4 +1,4 @@
-"""Tells the level at which a series began from an excursion."""
+"""Distinguishes the level at which a series began from an excursion."""
 
 import math
 
@@ -13,18 +13,18 @@ from perfledger_baselines.history.segmentation.changepoints import (
 from perfledger_baselines.history.segmentation.noise import MOST_DEPENDENT
 from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
 
-# A shorter run is no level: it has too little to tell its own spread.
+# A shorter run is no level: it has too few observations to estimate its own spread.
 FEWEST = 3
 
 
 def first_level_shift(row: SearchedRow, *, floor: float) -> LevelShift | None:
-    """Return the shift from a run of spikes that a row begins with to its first level.
+    """Return the shift from the run of spikes at a row's beginning to its first level.
 
     None without such a run, where it is not significant, and in noise close to a random walk. The
-    search takes a few observations that spread more than the rest for spikes, whatever they have in
-    common. Welch's test lets the run have a spread of its own (Welch, "The generalization of
-    Student's problem when several different population variances are involved", Biometrika 34,
-    1947).
+    search treats the first few observations as spikes if they spread more than the rest, even if
+    they share a level. Welch's test lets the run have a spread of its own (Welch, "The
+    generalization of Student's problem when several different population variances are involved",
+    Biometrika 34, 1947).
     """
     stop = int(np.argmin(row.is_spike))
     end = row.shifts[0].place if row.shifts else len(row.levels)

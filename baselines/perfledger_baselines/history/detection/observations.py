@@ -9,10 +9,10 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 
-# Estimates may lie beyond the levels of values that a float can hold.
+# Estimates may exceed the levels of values that a float can hold.
 LARGEST_LOG = math.log(sys.float_info.max)
 
-# A standard error of a factor of a thousand says nothing: a larger one only overflows.
+# A standard error of a factor of a thousand says nothing, and a larger one only overflows.
 LARGEST_ERROR = math.log(1000)
 
 
@@ -24,11 +24,11 @@ class SeriesError(ValueError):
 class Observations:
     """The measured values of one series, without its gaps.
 
-    `places` are the indices in the series that was given. `levels` are natural logs if
-    `is_relative`, else values divided by `unit`, the largest absolute value. The middle of the
-    levels, `origin`, is taken off, so that sums over long series keep their digits. `errors` are
-    the standard errors of the levels, all zero where unknown. `times` are when each was measured,
-    in seconds since the epoch, NaN where unknown.
+    `places` are their indices in the original series. `levels` are natural logs if `is_relative`,
+    else values divided by `unit`, the largest absolute value. The middle of the levels, `origin`,
+    is subtracted, so that sums over long series keep their digits. `errors` are the standard errors
+    of the levels, all zero if unknown. `times` are when each was measured, in seconds since the
+    epoch, NaN where unknown.
     """
 
     places: IntArray
@@ -72,10 +72,10 @@ def observe(
     """Return the observations of a series with one value per commit, NaN where none was measured.
 
     `errors` are the values' standard errors in their unit, `times` when they were measured, NaN
-    where unknown. The scale is logarithmic if every value is positive, so that a change is as large
-    upward as back; a zero or a negative value puts the whole series on the linear scale. Raises
-    SeriesError for an infinite value, for invalid errors or times, and for a series without any
-    value: a series that was not measured must not read as "nothing changed".
+    where unknown. The scale is logarithmic if every value is positive, so that a change and its
+    reversal are equally large; a zero or a negative value puts the whole series on the linear
+    scale. Raises SeriesError for an infinite value, for invalid errors or times, and for a series
+    without any value: a series that was not measured must not read as "nothing changed".
     """
     series = np.asarray(values, dtype=np.float64)
     places = (
@@ -109,7 +109,7 @@ def observe(
 
 
 def _errors(errors: Sequence[float] | FloatArray, values: FloatArray, *, name: str) -> FloatArray:
-    """Return a standard error for each value: the typical one where unknown."""
+    """Return a standard error for each value; the typical one where it is unknown."""
     standard_errors = np.asarray(errors, dtype=np.float64)
     if len(standard_errors) == 0:
         return np.zeros_like(values)
@@ -129,7 +129,7 @@ def _errors(errors: Sequence[float] | FloatArray, values: FloatArray, *, name: s
 
 
 def _times(times: Sequence[float] | FloatArray, *, count: int, name: str) -> FloatArray:
-    """Return a time for each of so many values, NaN where unknown."""
+    """Return a time for each of `count` values, NaN where unknown."""
     seconds = np.asarray(times, dtype=np.float64)
     if len(seconds) == 0:
         return np.full(count, math.nan)

@@ -37,23 +37,22 @@ from perfledger_baselines.history.segmentation.changepoints import (
     search_rows,
 )
 
-# Relative; as in A/B judging. A smaller change is not worth investigating, however sure it is.
+# Relative; as in A/B judging. A smaller change is not worth investigating, however certain it is.
 MIN_CHANGE = 0.003
 
-# Two stretches of three observations, and one more on either side to estimate the noise.
+# Two stretches of three observations, and one more on each side to estimate the noise.
 FEWEST_OBSERVATIONS = 8
 
-# Nats by which two states, or a cycle, must tell a row shorter than none: odds of 20,000 to 1.
+# Nats by which two states, or a cycle, must shorten a row's description: odds of 20,000 to 1.
 FAR_STRONGER = 10.0
 
-# Values per batch: the arrays of the scan are ten times as large, and should stay in a core's
-# cache.
+# Values per batch: the arrays of the scan are ten times as large and should fit in a core's cache.
 MAX_VALUES = 16_384
 
 # An excursion of more observations is two changes.
 LONGEST_EXCURSION = 7
 
-# An excursion came back if less than half of it is left.
+# An excursion came back if less than half of it remains.
 RETURNED = 0.5
 
 
@@ -79,8 +78,8 @@ class StableRow:
 class SeriesAnalysis:
     """One series and the findings in it, on the scale of its levels.
 
-    `floor` is the smallest change on that scale. `cycle` is None for a series without a daily or
-    weekly cycle, and `states` for one in one state.
+    `floor` is the smallest change on that scale. `cycle` is None without a daily or weekly cycle,
+    and `states` without two states.
     """
 
     observations: Observations
@@ -100,7 +99,7 @@ class SeriesAnalysis:
 
 
 def analyse_series(observed: Sequence[Observations]) -> Iterator[tuple[int, SeriesAnalysis]]:
-    """Yield (number, analysis) of each series that is long enough, equally long ones together."""
+    """Yield (number, analysis) of each series that is long enough; equal lengths go together."""
     by_length: defaultdict[int, list[int]] = defaultdict(list)
     for number, observations in enumerate(observed):
         by_length[len(observations.levels)].append(number)
@@ -115,7 +114,7 @@ def analyse_series(observed: Sequence[Observations]) -> Iterator[tuple[int, Seri
 
 
 def remove_transients(row: SearchedRow, *, floor: float) -> StableRow:
-    """Search the row again without its excursions, as if these had not been measured."""
+    """Search the row again without its excursions, as if they had not been measured."""
     places = np.arange(len(row.levels))
     excursions: list[Excursion] = []
     # Removing one may reveal another. This ends, as every round shortens the row.
@@ -137,7 +136,7 @@ def remove_transients(row: SearchedRow, *, floor: float) -> StableRow:
 
 
 def _excursions(shifts: tuple[LevelShift, ...]) -> Iterator[tuple[LevelShift, LevelShift]]:
-    """Yield pairs of shifts of which the second reverts the first; no shift is in two pairs."""
+    """Yield pairs of shifts of which the second reverts the first; no shift is used twice."""
     last = -1
     for number, (there, back) in enumerate(pairwise(shifts)):
         away, home = there.after - there.before, back.after - back.before
@@ -153,9 +152,9 @@ def _excursion(first: LevelShift, last: LevelShift, places: IntArray) -> Excursi
 
 
 def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Excursion]:
-    """Yield runs of spikes; not the last observations, which have not come back yet.
+    """Yield runs of spikes, except the last observations, which have not come back yet.
 
-    The first ones had nowhere to come back to: only one or two of them are spikes.
+    The first ones had no earlier level to come back to: only one or two of them count as spikes.
     """
     if not row.is_spike.any():
         return
@@ -172,7 +171,7 @@ def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Exc
 
 
 def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
-    """Analyse equally long series together, and some of them once more alone."""
+    """Analyse series of equal length together, and some of them once more separately."""
     levels = np.stack([observations.levels for observations in block])
     errors = np.stack([observations.errors for observations in block])
     floors = np.array([_floor(observations) for observations in block])
@@ -216,7 +215,8 @@ def _without_cycle(
 ) -> tuple[TimedCycle, SearchedRow] | None:
     """Return the daily and weekly cycle of a row, and the row without it; None without a cycle.
 
-    Fitted first as if nothing had changed, then beside the changes that show without it.
+    It is fitted first as if nothing had changed, then beside the changes that show once it is
+    removed.
     """
     if np.isnan(times).all():
         return None
@@ -251,7 +251,7 @@ def _without_cycle(
 
 
 def _state_distances(rows: Sequence[SearchedRow], levels: FloatArray) -> dict[int, float]:
-    """Return the distance of the two states that each row may have, by its number."""
+    """Return the distance between the two states that each row may have, by row number."""
     distances = guess_states(levels)
     for number, row in enumerate(rows):
         steps = [move.after - move.before for move in row.shifts]
@@ -262,7 +262,7 @@ def _state_distances(rows: Sequence[SearchedRow], levels: FloatArray) -> dict[in
 
 
 def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -> StableRow:
-    """Return the row with the intervals of places widened for not knowing the states."""
+    """Return the row with wider intervals of places, as the states are not known for certain."""
     row = stable.row
     turn = np.arange(len(row.levels)) - (len(row.levels) - 1) / 2
     flat = levels[stable.places] - row.slope * turn
@@ -272,7 +272,7 @@ def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -
         costs = place_costs(
             flat[first:stop], distance=two.distance, before=move.before, after=move.after, sd=row.sd
         )
-        # The first and the last place would leave a stretch with nothing in it.
+        # The first or the last place would leave an empty stretch.
         earliest, latest = likely_places(-costs[None, 1:-1])
         shifts.append(
             replace(
@@ -285,7 +285,7 @@ def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -
 
 
 def _floor(observations: Observations) -> float:
-    """Return the smallest change on the scale of the levels, relative to the middle if linear."""
+    """Return the smallest change on the scale of levels; if linear, relative to the middle."""
     if observations.is_relative:
         return math.log1p(MIN_CHANGE)
     return MIN_CHANGE * abs(observations.origin)

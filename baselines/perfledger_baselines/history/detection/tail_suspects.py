@@ -12,32 +12,32 @@ from perfledger_baselines.history.detection.series_analysis import SeriesAnalysi
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
 from perfledger_baselines.history.segmentation.two_sample_tests import REACH, dependence_factors
 
-# Observations at the end that are compared with those before them. `detect` finds what is odd
-# for longer.
+# Numbers of observations at the end that are compared with those before. Beyond these, `detect`
+# finds what is odd.
 LENGTHS = (1, 2, 3, 4, 6, 8, 10)
 
-# In standard errors. Low, as a suspect costs a few pairs of runs and alarms nobody.
+# In standard errors. Low, because a suspect costs a few pairs of runs and alarms nobody.
 ENOUGH = 3.0
 
-# Standard errors from which a slope is extrapolated. Lower than where drift is
-# reported, as a new observation is compared with the commits next to it.
+# Standard errors from which a slope is extrapolated. Lower than for reported drift, because a new
+# observation is compared with the commits next to it.
 DRIFTS = 3.0
 
-# Fewest observations before them, to know the usual level.
+# Fewest observations before them needed to know the usual level.
 FEWEST_BEFORE = 12
 
 
 def tail_suspects(
     series: Sequence[Sequence[float]], *, times: Sequence[Sequence[float]] = ()
 ) -> tuple[Suspect | None, ...]:
-    """Return the suspect at the end of each series, or None if the series ends as usual.
+    """Return the suspect at the end of each series; None if the series ends as usual.
 
     The median of its last k observations is odd if it is ENOUGH standard errors and MIN_CHANGE off
-    the stretch since the last change, and no k observations in a row of that stretch were as far
-    off to that side. The series is its own yardstick: spikes, states and waves that it always had
-    are not suspect. Of several k the strongest counts. Equally long series are analysed together.
-    `times` are when each series' values were measured, as in `detect`. Raises SeriesError as that
-    does.
+    the stretch since the last change, and no k consecutive observations of that stretch were as far
+    off in that direction. The series is its own yardstick: spikes, states and waves that it always
+    had are not suspect. Of several k the strongest counts. Series of equal length are analysed
+    together. `times` are when each series' values were measured, as in `detect`. Raises
+    SeriesError, as `detect` does.
     """
     none: Sequence[Sequence[float]] = [()] * len(series)
     observed = [
@@ -82,10 +82,10 @@ def _suspect(analysis: SeriesAnalysis) -> Suspect | None:
 
 
 def _usual(row: SearchedRow, start: int, before: int) -> tuple[FloatArray, float]:
-    """Return a stretch's usual levels, to the end, and the observations they are known from.
+    """Return a stretch's usual levels, to the end, and how many observations support them.
 
-    A stretch that drifts is extrapolated by a line, which at its end is known as well as from a
-    quarter of its observations. Any other stretch has one level.
+    A stretch that drifts is extrapolated by a line; at its end a line is only as well known as a
+    mean of a quarter of its observations. Any other stretch has one level.
     """
     index = np.arange(start, len(row.levels)) - (len(row.levels) - 1) / 2
     levels = row.cleaned[start:] + row.slope * index
@@ -99,7 +99,7 @@ def _usual(row: SearchedRow, start: int, before: int) -> tuple[FloatArray, float
 
 
 def _moving_medians(levels: FloatArray, length: int) -> FloatArray:
-    """Return the median of each `length` levels in a row; of two levels, the one closer to 0."""
+    """Return the median of each `length` consecutive levels; of two, the one closer to 0."""
     windows = np.sort(sliding_window_view(levels, length), axis=1)
     low, high = windows[:, (length - 1) // 2], windows[:, length // 2]
     if length != 2:  # noqa: PLR2004 - from three on one odd observation moves no median

@@ -1,7 +1,7 @@
 """Separates the daily and weekly cycle of a machine from series whose times are known.
 
 A cycle predicts one week from the others. Each week is therefore corrected by what was fitted to
-other weeks: a step, which happens once, predicts no week, and times that mean nothing predict none.
+other weeks. A step, which happens once, predicts no other week, and neither do meaningless times.
 """
 
 from collections.abc import Sequence
@@ -20,35 +20,35 @@ from perfledger_baselines.history.segmentation.noise import (
 # Seconds.
 DAY, WEEK = 86_400.0, 604_800.0
 
-# Sines and cosines of each period: the third of a day tells hours of work from the rest.
+# Sines and cosines for each period: a third of a day separates working hours from the rest.
 HARMONICS = 3
 
-# Weeks are dealt into so many groups, and each group is corrected by the others.
+# Weeks are divided into this many groups, and each group is corrected by the others.
 FOLDS = 4
 
-# As many observations say that there is no cycle: times that say nothing of one leave it at none.
+# Weight of a prior for no cycle, in observations: times that carry no information give none.
 RIDGE = 1.0
 
-# Rounds of reweighting until spikes and steps not found yet hardly count.
+# Rounds of reweighting, after which spikes and steps not yet found hardly count.
 ROUNDS = 5
 
-# Fewer observations with a time do not show a cycle.
+# With fewer timed observations a cycle does not show.
 FEWEST_TIMED = 40
 
-# In standard errors: how much the differences of neighbours must follow those of a cycle before it
-# is worth a search. Two series without a cycle in a hundred do.
+# In standard errors: how closely differences of neighbours must follow those of a cycle before a
+# search is worth it. Two in a hundred series without a cycle do.
 LIKELY = 2.0
 
-# Observations on either side of a place where the hours of measurement may have changed.
+# Observations on each side of a place where the hours of measurement may have changed.
 FEWEST_BESIDE = 12
 
-# Share of a step that the hours explain, beyond which they cannot be told apart.
+# Share of a step explained by the hours, beyond which the two cannot be separated.
 CONFOUNDED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ConfoundedStep:
-    """A place from which the cycle adds `rise`, for hours that were not measured before."""
+    """A place from which the cycle adds `rise`, because of hours that were not measured before."""
 
     place: int
     rise: float
@@ -56,10 +56,10 @@ class ConfoundedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedCycle:
-    """A daily and a weekly cycle of a row, each by half of its range; 0 for one that is not seen.
+    """A daily and a weekly cycle of a row, each as half its range; 0 for one that is not seen.
 
-    `confounded` are steps that the cycle may have taken away: the hours of measurement changed at
-    the same place.
+    `confounded` are steps that the cycle may have absorbed: the hours of measurement changed at the
+    same place.
     """
 
     daily: float
@@ -89,9 +89,9 @@ class CycleBasis:
         return int(self.is_timed.sum()) >= FEWEST_TIMED and len(folds) > 1
 
     def offsets(self, levels: FloatArray, places: Sequence[int]) -> FloatArray:
-        """Return (2, N): what the day and what the week adds to levels that step at these places.
+        """Return (2, N): what day and week add to levels that step at these places.
 
-        Each week by others, and zero where the time is unknown.
+        Each week is predicted by the others; zero where the time is unknown.
         """
         starts = np.array([0, *places], dtype=np.int64)
         offsets = np.zeros((2, len(levels)))
@@ -116,9 +116,10 @@ class CycleBasis:
     def confounded_steps(
         self, offsets: FloatArray, places: Sequence[int], *, floor: float
     ) -> tuple[ConfoundedStep, ...]:
-        """Return the steps of at least `floor` that the cycle may have taken away, one per stretch.
+        """Return the steps of at least `floor` that the cycle may have absorbed, one per stretch.
 
-        At such a place the hours of measurement changed so much that they explain a step as well.
+        At such a place the hours of measurement changed so much that they explain a step equally
+        well.
         """
         stretches = list(pairwise([0, *places, len(offsets)]))
         columns = np.concatenate(
@@ -170,7 +171,7 @@ class CycleBasis:
 
 
 def is_likely(levels: FloatArray, offsets: FloatArray) -> bool:
-    """Return whether differences of neighbours follow those of the offsets; steps hardly count."""
+    """Return whether neighbours' differences follow those of the offsets; steps hardly count."""
     differences, expected = np.diff(levels), np.diff(offsets)
     spread = max(float(np.median(np.abs(differences))), SMALLEST_SPREAD)
     clipped = np.clip(differences, -CLIP_SPREADS * spread, CLIP_SPREADS * spread)

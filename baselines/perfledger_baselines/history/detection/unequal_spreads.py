@@ -1,7 +1,7 @@
-"""Tests the shifts of a row whose noise changed, with the noise of each part of it.
+"""Tests the shifts of a row whose noise changed, using the noise of each part.
 
-The search knows one spread for a row. Where its noise became ten times as large, chance moves the
-levels of the noisy part by many of those spreads.
+The search assumes one spread for the whole row. Where the noise became ten times as large, chance
+alone moves the levels of the noisy part by many of those spreads.
 """
 
 import math
@@ -23,7 +23,8 @@ from perfledger_baselines.history.segmentation.noise import CLIP_SPREADS
 from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
 
 SD_OF_MEDIAN_SIZE = 1.4826  # the SD of Gaussian values over the median of their absolute values
-# Of the row's: where most values of a part are equal, as with counts, their own spread is zero.
+# Relative to the row's spread: if most values of a part are equal, as with counts, its own spread
+# is zero.
 LEAST_SPREAD = 1e-6
 
 
@@ -34,10 +35,10 @@ class _Stretch:
 
 
 def without_chance_shifts(row: SearchedRow, noise_places: Sequence[int]) -> SearchedRow:
-    """Return a row without the shifts that the noise of their own part of it explains.
+    """Return a row without the shifts that the noise of their own part explains.
 
-    `noise_places` are where the noise of the row changed; without any it is returned as it is. The
-    weakest shift goes first, as the others are clearer without it.
+    `noise_places` are where the noise of the row changed; without any, the row is returned as it
+    is. The weakest shift goes first, as the others are clearer without it.
     """
     bounds = sorted({place for place in noise_places if 0 < place < len(row.levels)})
     if not bounds or not row.shifts:
@@ -60,7 +61,7 @@ def without_chance_shifts(row: SearchedRow, noise_places: Sequence[int]) -> Sear
 
 
 def _values(row: SearchedRow, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Return the levels without the slope and far spikes, and the variance of each, both (N,)."""
+    """Return the levels without the slope and distant spikes, and their variances, both (N,)."""
     off = residuals_of(row) * row.sd
     count = len(off)
     bounds = [0, *places, count]

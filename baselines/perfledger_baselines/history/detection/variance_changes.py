@@ -1,4 +1,4 @@
-"""Finds changes of the noise of rows, and of how often they are in their upper state."""
+"""Finds where the noise of rows changed, and where they are in the upper state more or less."""
 
 import math
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ CAP_SPREADS = 4.0
 # A smaller change of the noise does not matter.
 SMALLEST_RATIO = 1.5
 
-# Spreads and shares need more than levels: they raise no alarm, and the model of their noise is
-# rougher.
+# Spreads and shares need stronger evidence than levels: they raise no alarm, and the model of their
+# noise is rougher.
 EXTRA = 1.0
 
 # The standard error of a log SD of n normal values is 1 / sqrt(2 n); tails make it larger.
@@ -54,7 +54,7 @@ class StateShareShift:
 
 
 def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceChange, ...]]:
-    """Return the changes of noise of each of these rows, which must be equally long."""
+    """Return the changes of noise of each of these rows, which must be of equal length."""
     if len(rows[0].levels) < 2 * FEWEST:
         return [() for _ in rows]
     residuals = np.stack([residuals_of(row) for row in rows])
@@ -72,7 +72,7 @@ def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceCha
 def find_share_shifts(is_upper: BoolArray) -> tuple[StateShareShift, ...]:
     """Return where a row (N,) began to be in its upper state more or less often.
 
-    The test allows for states that last.
+    The test allows for states that persist.
     """
     upper = is_upper.astype(np.float64)
     if len(upper) < 2 * FEWEST:
@@ -90,9 +90,9 @@ def find_share_shifts(is_upper: BoolArray) -> tuple[StateShareShift, ...]:
 
 
 def _stickiness(upper: FloatArray) -> float:
-    """Return the lag-1 dependence of states, apart from a shift of their share.
+    """Return the lag-1 dependence of states, aside from a shift of their share.
 
-    Independent states would switch in 2 p (1 - p) of all steps, with p their share.
+    Independent states would switch in 2 p (1 - p) of all steps, where p is their share.
     """
     _, place = strongest_shifts(upper[None], np.zeros(1))
     expected = 0.0
@@ -103,7 +103,7 @@ def _stickiness(upper: FloatArray) -> float:
 
 
 def residuals_of(row: SearchedRow) -> FloatArray:
-    """Return the levels less those of their stretches and the slope, in SDs."""
+    """Return the levels minus those of their stretches and the slope, in SDs."""
     count = len(row.levels)
     if not row.shifts:
         level = row.cleaned.mean()

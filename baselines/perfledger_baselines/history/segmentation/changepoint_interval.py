@@ -24,7 +24,7 @@ class Gaps:
 
     @classmethod
     def between(cls, row: IntArray, place: IntArray, *, count: int) -> Self:
-        """Return places, ordered by row and place, between their neighbours or the row's ends."""
+        """Return the gap of each place, ordered by row: up to its neighbours or the row's ends."""
         first, stop = np.zeros_like(place), np.full_like(place, count)
         is_same = row[1:] == row[:-1]
         first[1:][is_same] = place[:-1][is_same]
@@ -40,9 +40,9 @@ class PlaceLikelihoods:
     strength: FloatArray
 
     def best(self, row: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (rows, places), in order, of where changes of these rows fit best.
+        """Return (rows, places), in order, of where the changes of these rows fit best.
 
-        Two that fit best at the same place become one.
+        Two that fit best at the same place are merged.
         """
         if len(row) == 0:
             return row, self.first
@@ -62,7 +62,7 @@ class PlaceLikelihoods:
 def likely_places(strength: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the (first, last) columns that hold 95 % of exp(z^2 / 2), of (K, W) squared z.
 
-    The posterior of the place under a flat prior, all but 2.5 % on either side (Yao, Annals of
+    The posterior of the place under a flat prior, without 2.5 % on either side (Yao, Annals of
     Statistics 12, 1984).
     """
     share = np.exp((strength - strength.max(axis=1, keepdims=True)) / 2)
@@ -76,7 +76,7 @@ def place_likelihoods(noise: NoiseEstimate, gaps: Gaps, *, fewest: int) -> Place
     """Return the likelihood of a step at each place of each gap, by generalised least squares.
 
     The noise is AR(1); levels are whitened to innovations (Cochrane & Orcutt 1949). The innovation
-    at the step contains all of it, later ones 1 - dependence of it: here each is divided by that,
+    at the step contains all of it, later ones 1 - dependence of it. Each is divided by that factor,
     and the first one weighs more.
     """
     if len(gaps.row) == 0:
@@ -95,7 +95,7 @@ def place_likelihoods(noise: NoiseEstimate, gaps: Gaps, *, fewest: int) -> Place
     innovations[is_outside] = 0.0
     later = innovations - np.cumsum(
         innovations, axis=1
-    )  # from each place on, as all together are zero
+    )  # from each place on; all of them sum to zero
     remaining = count - offset
     weight = remaining + extra
     spread = weight + extra + extra**2 - weight**2 / count
@@ -103,6 +103,6 @@ def place_likelihoods(noise: NoiseEstimate, gaps: Gaps, *, fewest: int) -> Place
     rise = later + extra * innovations
     strength = (rise / innovation) ** 2 / np.maximum(spread, 1 / count)
     here = np.take_along_axis(rise, (gaps.place - first)[:, None], axis=1)
-    # A best fit in the other direction is another change: this one is not moved there.
+    # A best fit in the other direction is a different change: this one is not moved there.
     strength[(offset < fewest) | (remaining < fewest) | (rise * here < 0)] = -np.inf
     return PlaceLikelihoods(first=first, strength=strength)

@@ -25,13 +25,13 @@ from perfledger_baselines.history.segmentation.robust_levels import fit_levels
 CONFIDENCE = 0.95
 
 # Standard errors from which a slope is significant: at 4.5, 7 in a million rows have one by chance
-# if the noise model holds, and dependence is its least well known part.
+# if the noise model holds; dependence is its least certain part.
 NEEDED_Z = 4.5
 
-# Fewer observations do not show what their noise is like.
+# With fewer observations the noise cannot be estimated.
 FEWEST_FOR_FIT = 40
 
-# Fewer observations cannot separate slow drift from other changes.
+# With fewer observations slow drift cannot be separated from other changes.
 FEWEST_FOR_DRIFT = 30
 
 
@@ -65,8 +65,8 @@ class LevelShift:
 class SearchedRow:
     """One row of N observations: its levels, cleaned levels and level shifts.
 
-    `cleaned` are the levels without spikes and without the slope, which has its zero in the middle
-    of the row. `slope` is per observation, 0 where the row does not drift.
+    `cleaned` are the levels without spikes and without the slope, which is zero at the middle of
+    the row. `slope` is per observation, 0 where the row does not drift.
     """
 
     levels: FloatArray
@@ -96,7 +96,7 @@ def search_rows(levels: FloatArray, errors: FloatArray, *, floors: FloatArray) -
     """Return each of (R, N) rows with its shifts of at least its floor, (R,).
 
     `errors`, (R, N), are the levels' standard errors, zero where unknown. Rows that drift are
-    searched again without their slope: a slope looks like a stair of steps.
+    searched again without their slope: a slope looks like a staircase.
     """
     block = _search(levels, errors, floors)
     rows = list(_rows(block, levels, errors, slopes=np.zeros(len(levels))))
@@ -115,7 +115,7 @@ def search_rows(levels: FloatArray, errors: FloatArray, *, floors: FloatArray) -
 def pool_slopes(noise: NoiseEstimate, gaps: Gaps) -> Slopes:
     """Return the least-squares slope common to all stretches of each row, steps excluded.
 
-    On cleaned levels, so that spikes have no effect. Its error allows for AR(1) noise.
+    It is fitted to cleaned levels, so spikes have no effect. Its error allows for AR(1) noise.
     """
     rows, count = len(noise.cleaned), int(noise.cleaned.shape[1])
     if count < FEWEST_FOR_DRIFT:
@@ -139,7 +139,7 @@ def _stretches(gaps: Gaps, *, rows: int, count: int) -> tuple[IntArray, IntArray
     """Return (row, first, stop) of all stretches: one before each change, and each row's last."""
     all_rows = np.arange(rows)
     last = np.zeros(rows, dtype=np.int64)
-    last[gaps.row] = gaps.place  # ordered by place: the last one stays
+    last[gaps.row] = gaps.place  # ordered by place: the last one remains
     return (
         np.concatenate([gaps.row, all_rows]),
         np.concatenate([gaps.first, last]),

@@ -1,7 +1,7 @@
-"""Compiles inner loops with numba where it is installed, and runs them as Python where not.
+"""Compiles inner loops with numba if it is installed, and runs them as Python if not.
 
-There is one source for both, so that they cannot differ. Plain Python is quickest on lists and
-compiled code needs arrays: `as_vector` converts to the right one.
+Both use the same source, so they cannot differ. Plain Python is fastest on lists and compiled code
+needs arrays: `as_vector` converts to the right one.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ COMPILER = compiler()
 
 
 def compiled(loop: Loop) -> Loop:
-    """Return the loop compiled, where numba is installed."""
+    """Return the loop, compiled if numba is installed."""
     if COMPILER is None:
         return loop
     compiled_loop: Loop = COMPILER(loop)
@@ -38,6 +38,6 @@ def compiled(loop: Loop) -> Loop:
 
 
 def as_vector(values: FloatArray) -> Sequence[float]:
-    """Return (N,) values as the loops take them."""
+    """Return (N,) values in the form that the loops take."""
     vector = values.tolist() if COMPILER is None else values
     return cast("Sequence[float]", vector)

@@ -11,7 +11,8 @@ from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArr
 SMALLEST_SPREAD = 1e-4
 
 # Quantiles of |first difference| and their values for Gaussian noise of SD 1. The median alone
-# takes noise in two states for quiet; a higher quantile alone takes a few outliers for noise.
+# underestimates noise in two states; a higher quantile alone overestimates when there are a few
+# outliers.
 MIDDLE, HIGH = 0.5, 0.8
 MIDDLE_OF_GAUSSIAN, HIGH_OF_GAUSSIAN = 0.9539, 1.8124
 
@@ -20,7 +21,7 @@ MIDDLE_OF_GAUSSIAN, HIGH_OF_GAUSSIAN = 0.9539, 1.8124
 CLIP_SPREADS = 2.5
 
 # A level further than this from the running median is a spike and is replaced by the median. Bursts
-# of five-fold noise rarely get there, and must keep looking as noisy as they are.
+# of five-fold noise rarely get there, and must continue to look as noisy as they are.
 SPIKE_SPREADS = 8.0
 
 # A running median that changes by this many spreads at once is at a step.
@@ -29,24 +30,24 @@ STEP_SPREADS = 4.0
 # A difference counts as at most this many spreads times sqrt 2.
 DIFFERENCE_SPREADS = 3.5
 
-# Beyond this the noise is a random walk, in which steps cannot be separated from chance anyway.
+# Above this the noise is a random walk, in which steps cannot be separated from chance anyway.
 LARGEST_DEPENDENCE = 0.95
 
-# The largest share of a typical level's variance that is its own error: the effect of a session on
-# all of its processes is in none of their errors, and moves public series more than those say.
+# The largest share of a typical level's variance that is its own error. The effect that a session
+# has on all of its processes is in none of their errors, and moves public series more than those
+# errors suggest.
 LARGEST_ERROR_SHARE = 0.75
 
 # The dependence of a shorter series cannot be estimated.
 FEWEST_FOR_DEPENDENCE = 12
 
-# Median distances from the level of a stretch from which an observation counts for less than one
-# closer by.
+# Median distances from the level of a stretch beyond which an observation counts for less.
 PSEUDO_SPREADS = 2.2
 
-# Noise that depends more is close to a random walk, whose stretches have no level.
+# Noise with more dependence is close to a random walk, whose stretches have no level.
 MOST_DEPENDENT = 0.7
 
-# A smaller gain of a step of the M-estimator would make the pseudo-values of spikes large.
+# With a smaller gain of a step of the M-estimator the pseudo-values of spikes would be large.
 SMALLEST_GAIN = 0.2
 
 # The running median of five needs one window.
@@ -57,8 +58,8 @@ FEWEST = 5
 class NoiseEstimate:
     """The noise of R rows: (R, N) `cleaned` levels, and (R,) SD and lag-1 dependence of these.
 
-    `is_spike`, (R, N), are the levels replaced by the running median, and `weights`, (R, N), say as
-    how many typical levels each counts.
+    `is_spike`, (R, N), marks the levels replaced by the running median, and `weights`, (R, N), is
+    how many typical levels each counts as.
     """
 
     cleaned: FloatArray
@@ -69,7 +70,7 @@ class NoiseEstimate:
 
 
 def estimate_noise(levels: FloatArray, errors: FloatArray) -> NoiseEstimate:
-    """Return the noise of (R, N) levels, N of at least FEWEST, with standard errors of their own.
+    """Return the noise of (R, N) levels, N of at least FEWEST, that have standard errors.
 
     Unknown errors are zero.
     """
@@ -91,10 +92,10 @@ def refit_noise(
 ) -> NoiseEstimate:
     """Return the noise of levels about `fitted`, (R, N), the levels of their stretches.
 
-    `cleaned` become pseudo-values: an observation adds to its stretch what it adds to the location
-    of Cauchy noise (one step of an M-estimator; Huber 1964), which in noise with a tight core and
-    wide tails is known far better than the mean. Rows that are close to a random walk, and those in
-    which most readings agree to the last digit, keep their noise.
+    `cleaned` become pseudo-values: each observation contributes to its stretch what it contributes
+    to the location of Cauchy noise (one step of an M-estimator; Huber 1964). In noise with a tight
+    core and wide tails that location is far more precise than the mean. Rows that are close to a
+    random walk, and those in which most readings agree to the last digit, keep their noise.
     """
     off = levels - fitted
     spread = _spreads(levels)
@@ -124,7 +125,8 @@ def median_of_five(levels: FloatArray) -> FloatArray:
     x0, x1, x2, x3, x4 = (levels[:, lag : levels.shape[1] - 4 + lag] for lag in range(5))
     low, high = np.minimum(x0, x1), np.maximum(x0, x1)
     late_low, late_high = np.minimum(x3, x4), np.maximum(x3, x4)
-    # The least and the greatest of four drop out; left is the median of the other two and x2.
+    # The smallest and the largest of four drop out; what is left is the median of the other two and
+    # x2.
     inner, outer = np.maximum(low, late_low), np.minimum(high, late_high)
     least, most = np.minimum(inner, outer), np.maximum(inner, outer)
     middle = np.minimum(np.maximum(least, x2), most)
@@ -132,9 +134,9 @@ def median_of_five(levels: FloatArray) -> FloatArray:
 
 
 def _weights(sd: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return (R, N) weights: the variance of a typical level over that of each.
+    """Return (R, N) weights: the variance of a typical level over that of each level.
 
-    The SD of a row contains a typical error; the rest of it is the same for all levels.
+    The SD of a row includes a typical error; the rest is the same for all levels.
     """
     if not errors.any():
         return np.ones_like(errors)
@@ -162,8 +164,8 @@ def _dependence(
     """Return marginal SD and lag-1 dependence by differences one, two and three commits apart.
 
     For AR(1) noise their mean squares are 2 s^2 (1 - r), 2 s^2 (1 - r^2) and 2 s^2 (1 - r^3): the
-    latter two over the first are 2 + 2 r + r^2. Steps hardly enter: differences across an obvious
-    one are left out, and any other step is in one, two and three differences only.
+    latter two over the first are 2 + 2 r + r^2. Steps hardly matter: differences across an obvious
+    one are left out, and any other step affects only one, two and three differences.
     """
     rows, count = cleaned.shape
     steps = np.abs(np.diff(middle, axis=1)) > STEP_SPREADS * spread[:, None]

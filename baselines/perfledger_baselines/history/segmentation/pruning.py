@@ -24,22 +24,23 @@ from perfledger_baselines.history.segmentation.two_sample_tests import (
     welch_split,
 )
 
-# The chance that a series without a change shows one, as far as the noise model holds. Every commit
-# counts as one place (Bonferroni), so that longer series need stronger changes.
+# The probability that a series without a change shows one, as far as the noise model holds. Every
+# commit counts as one place (Bonferroni), so longer series need stronger changes.
 ALPHA = 0.01
 
 # A stretch of fewer observations is a spike or part of a transient, not a level.
 FEWEST = 3
 
-# A stretch at either end that is shorter than this needs so much more: it is unknown whether it
-# stays, and every new commit tests again.
+# A stretch at either end that is shorter than this needs this much more: it may not last, and every
+# new commit tests it again.
 SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
 # In squared standard errors: by how much a step must explain its surroundings better than a line,
-# and each of a stair of steps in one direction, which fits drift nearly as well as a line does.
+# and the same for each step of a staircase in one direction, which fits drift nearly as well as a
+# line does.
 OVER_LINE, STAIR_OVER_LINE = 4.0, 8.0
 
-# Changes are moved to their best place and tested again, this often at most.
+# Changes are moved to their best place and tested again, at most this many times.
 ROUNDS = 2
 
 # A change that fails a rule other than strength is dropped before all others.
@@ -49,7 +50,7 @@ WEAKEST = -100.0
 class ChangeCriteria(NamedTuple):
     """What a change must reach: a normal quantile `need`, and a size `floor` in levels.
 
-    `jump` is a difference of two neighbours that is too unlikely for a slope.
+    `jump` is a difference of two neighbours too large to come from a slope.
     """
 
     need: float
@@ -80,7 +81,7 @@ def needed_z(count: float) -> float:
 
 
 def confidences(z: FloatArray, *, count: int) -> FloatArray:
-    """Return 1 - p, with p a bound of the chance of such a z among `count` observations."""
+    """Return 1 - p, where p bounds the probability of such a z among `count` observations."""
     p_values = np.minimum(2 * count * ndtr(-z), 1.0)
     return 1 - p_values
 
@@ -118,7 +119,7 @@ def search_changes(noise: NoiseEstimate, fitted: FloatArray, *, floors: FloatArr
 
 
 def _unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
-    """Return (R,): the difference of two neighbouring levels at a normal quantile of `need`."""
+    """Return (R,): the difference of neighbouring levels at a normal quantile of `need`."""
     return need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
 
 
@@ -218,7 +219,7 @@ def prune(row: PrefixSums, places: IntArray, rules: ChangeCriteria) -> list[int]
 
 @compiled
 def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: ChangeCriteria) -> float:
-    """Return by how much a change exceeds what it must reach; negative: not significant."""
+    """Return by how much a change exceeds the requirement; negative means not significant."""
     _, first, place, stop, _ = bounds
     if min(place - first, stop - place) < FEWEST:
         return WEAKEST
@@ -236,11 +237,11 @@ def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: Change
         return excess  # a slope changes little at each commit
     near_before, near_after = min(place - first, REACH), min(stop - place, REACH)
     unit = error * error * near_before * near_after / (near_before + near_after)
-    # Lines are fitted by least squares: a step gets no credit for its better fit here.
+    # Lines are fitted by least squares: a step's better robust fit gives it no advantage here.
     unit /= fit_gain(near_before, near_after, row.dependence)
     gain, steps = step_gain_over_line(row, bounds)
     if gain >= (OVER_LINE if steps == 1 else STAIR_OVER_LINE) * unit:
         return excess
     beside = math.sqrt(step_gain_beside_line(row, first, place, stop) / unit)
     is_beside = normal_quantile(beside, degrees) >= rules.need
-    return excess if is_beside else -1 / (1 + excess)  # a stair's largest step is dropped last
+    return excess if is_beside else -1 / (1 + excess)  # a staircase's largest step goes last

@@ -1,6 +1,6 @@
-"""Fits levels that step to rows under a bounded loss: what is far off counts no more than it must.
+"""Fits stepped levels to rows under a bounded loss, which limits the effect of distant values.
 
-The fit is a Potts functional: of all stairs the one of the least cost, in which every step costs a
+The fit is a Potts functional: of all staircases the one of least cost, where every step costs a
 penalty, found exactly by dynamic programming over a grid of levels (Storath & Weinmann 2014). The
 bounded loss is that of Geman & McClure (1987).
 """
@@ -14,24 +14,24 @@ from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.compiled_loops import compiled
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD, median_of_five
 
-# The largest loss of an observation. Two penalties are 4.3 of them at 100 commits, so that an
+# The largest loss of an observation. At 100 commits two penalties equal 4.3 of it, so that an
 # excursion of up to four observations is never two steps.
 LARGEST_LOSS = 3.5
 
-# Scale of the loss over the median absolute difference of neighbours, of which Cauchy noise has two
-# scales and Gaussian noise 1.5 of those that fit it best.
+# Scale of the loss over the median absolute difference of neighbours. That difference is two scales
+# in Cauchy noise, and in Gaussian noise 1.5 of the scales that fit it best.
 SCALE_OF_DIFFERENCE = 0.6
 
 # Levels of the grid: evenly spaced quantiles of the running median.
 GRID_SIZE = 32
 
-# The last observations, of which nobody knows yet whether they stay: their loss has no bound, as
-# three of them must be able to step, and a step so close to an end costs more.
+# The last observations, which may or may not stay: their loss has no bound, because three of them
+# must be able to form a step, and a step so close to an end costs more.
 END, END_EXTRA = 6, 1.0
 
 
 def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
-    """Return (R, N): the median of the stretch of each observation, of N of at least FEWEST."""
+    """Return (R, N): the median of each observation's stretch, N of at least FEWEST."""
     count = int(levels.shape[1])
     differences = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)[:, (count - 1) // 2]
     scales = np.maximum(SCALE_OF_DIFFERENCE * differences, SMALLEST_SPREAD)
@@ -49,16 +49,16 @@ def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
 
 
 def step_penalties(count: int, penalty: float) -> FloatArray:
-    """Return (N,): what a step before each of `count` observations costs, more near an end."""
+    """Return (N,): the cost of a step before each of `count` observations, higher near an end."""
     penalties = np.full(count, penalty)
-    penalties[: END + 1] += END_EXTRA  # a step before the first one is none
+    penalties[: END + 1] += END_EXTRA  # the first observation has no step before it
     penalties[count - END :] += END_EXTRA
     return penalties
 
 
 @compiled
 def cheapest_path(costs: FloatArray, penalties: FloatArray) -> IntArray:
-    """Return the level of each of N observations, of G, at the least of (N, G) costs.
+    """Return the level of each of N observations, of G levels, at the least of (N, G) costs.
 
     A step to another level before an observation costs its penalty.
     """

@@ -7,8 +7,8 @@ from typing import NamedTuple, Self
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
 
-# Observations that the noise of the whole row counts as, beside those of a stretch: a short
-# stretch relies on it, a long one on its own, and one in a burst of noise cannot pass for quiet.
+# Weight of the whole row's noise in observations, combined with a stretch's own: a short stretch
+# relies on the row, a long one on itself, and one in a burst of noise cannot look quiet.
 PRIOR_OBSERVATIONS = 10.0
 
 # Degrees of freedom of the noise of the whole row.
@@ -17,7 +17,8 @@ PRIOR_DEGREES = 50.0
 # Further than this from a change the noise may differ, and levels wander.
 REACH = 100
 
-# The degrees of freedom of observations that say nothing of their noise: not 0, as they divide.
+# Degrees of freedom for observations that carry no information on their noise: not 0, because they
+# are divisors.
 LEAST_FREE = 1e-9
 
 
@@ -34,7 +35,7 @@ class PrefixSums(NamedTuple):
 
     @classmethod
     def of(cls, sums: Sequence[FloatArray], *, sd: float, dependence: float) -> Self:
-        """Return the five sums of a row as the loops take them."""
+        """Return the five sums of a row in the form that the loops take."""
         levels, moments, weights, weighted, squares = map(as_vector, sums)
         return cls(levels, moments, weights, weighted, squares, sd, dependence)
 
@@ -48,7 +49,7 @@ def dependence_factors(count: FloatArray, dependence: FloatArray) -> FloatArray:
 
 @compiled
 def normal_quantile(t: float, degrees: float) -> float:
-    """Return the |z| as likely as Student's t: Wallace (1959), right to 0.02 from 4 degrees."""
+    """Return the |z| as likely as Student's t: Wallace (1959), good to 0.02 from 4 degrees on."""
     shrink = (8 * degrees + 1) / (8 * degrees + 3)
     return shrink * math.sqrt(degrees * math.log1p(t * t / degrees))
 
@@ -69,7 +70,7 @@ def stretch_mean(
     free = max(count - factor, 0.0)
     prior = PRIOR_OBSERVATIONS * sd * sd
     variance = (prior + rest) / (PRIOR_OBSERVATIONS + free) * factor / count
-    # Satterthwaite's: where a stretch is far noisier than the row, its few observations decide.
+    # Satterthwaite's: if a stretch is far noisier than the row, its few observations decide.
     own_degrees = max(free / factor, LEAST_FREE)
     degrees = (prior + rest) ** 2 / (prior * prior / PRIOR_DEGREES + rest * rest / own_degrees)
     return mean, variance, degrees
@@ -79,7 +80,7 @@ def stretch_mean(
 def welch_split(
     row: PrefixSums, first: int, place: int, stop: int
 ) -> tuple[float, float, float, float, float]:
-    """Test [first, place) against [place, stop), over REACH at most.
+    """Test [first, place) against [place, stop), using at most REACH observations on each side.
 
     Return both levels, the standard error of their difference, its degrees of freedom, and the |z|
     of Welch's t (Biometrika 34, 1947). Each observation counts by its weight. In dependent noise
@@ -117,8 +118,8 @@ def fit_step(row: PrefixSums, first: int, place: int, stop: int) -> tuple[float,
     """Return the levels before and after a step in AR(1) noise, by generalised least squares.
 
     Cochrane & Orcutt (1949): each level less `dependence` times the one before it is an innovation.
-    The one at the step contains all of it, later ones 1 - dependence. Here innovations are divided
-    by that, and the first level of all counts as 1 + 2 `extra` of them.
+    The one at the step contains all of it, later ones 1 - dependence. Innovations are divided by
+    that factor, and the very first level counts as 1 + 2 `extra` of them.
     """
     extra = row.dependence / (1 - row.dependence)
     before = row.weights[place] - row.weights[first]
@@ -136,7 +137,7 @@ def fit_step(row: PrefixSums, first: int, place: int, stop: int) -> tuple[float,
 
 @compiled
 def fit_gain(before: float, after: float, dependence: float) -> float:
-    """Return the variance of a fitted step over that of the difference of the two means.
+    """Return the variance of a fitted step relative to that of the difference of the two means.
 
     With 20 observations per side it is .76 at a dependence of .6; for long stretches 1.
     """
@@ -175,12 +176,12 @@ def explained_by_line(row: PrefixSums, first: int, stop: int) -> tuple[float, fl
 def step_gain_over_line(
     row: PrefixSums, bounds: tuple[int, int, int, int, int]
 ) -> tuple[float, int]:
-    """Return by how much a step explains its surroundings better than a straight line does.
+    """Return how much better a step explains its surroundings than a straight line does.
 
-    A sum of squares. `bounds` are the place, third, between its two neighbours on either side.
-    Slow drift looks like a stair of steps, each of which fits better than a line between its
-    neighbours alone. A step with neighbours in the same direction is therefore compared with one
-    line through all of them, and the gain is per step, of which the number is returned as well.
+    A sum of squares. `bounds` are the place, third, between its two neighbours on either side. Slow
+    drift looks like a staircase, each step of which fits better than a line between its neighbours
+    alone. A step with neighbours in the same direction is therefore compared with one line through
+    all of them. The gain is per step; the number of steps is returned as well.
     """
     start, first, place, stop, end = bounds
     levels = row.levels
@@ -209,7 +210,7 @@ def step_gain_over_line(
 
 @compiled
 def step_gain_beside_line(row: PrefixSums, first: int, place: int, stop: int) -> float:
-    """Return the sum of squares that a step explains on top of the best line through its gap."""
+    """Return the sum of squares that a step explains beyond the best line through its gap."""
     levels = row.levels
     before, after, count = float(place - first), float(stop - place), float(stop - first)
     step = (levels[stop] - levels[place]) / after - (levels[place] - levels[first]) / before
