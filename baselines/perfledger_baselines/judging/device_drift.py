@@ -94,7 +94,7 @@ class DeviceDrift:
 def judge_drift(
     comparisons: Sequence[CanaryComparison], *, suspected: Collection[str] = ()
 ) -> DeviceDrift:
-    """Judge all comparisons of one run; `suspected` are the canaries slower in the run before."""
+    """Judge all comparisons of one run; `suspected` are the canaries called slower in the last."""
     results = [_prediction_test(each) for each in comparisons]
     adjusted = adjust_family(results, alpha=ALPHA)
     family = sum(result is not None for result in results)

@@ -1,4 +1,4 @@
-"""Holds the values of judging: outcomes, effect estimates and verdicts."""
+"""Holds the values that judging returns: outcomes, effect estimates and verdicts."""
 
 import math
 from dataclasses import dataclass, replace
@@ -23,10 +23,10 @@ class Outcome(StrEnum):
 class EffectEstimate:
     """How much a metric changed. All relative figures are head / base - 1, so +0.05 is 5 % more.
 
-    `low` and `high` bound the change at the plan's confidence, valid at whatever look it stopped,
-    not adjusted for the family; `narrow_low` and `narrow_high` are the interval that decides
-    equivalence, valid in the same way. `base` and `head` are typical values in the metric's unit:
-    geometric means of the processes' values, of utilization near 1 the shares with the mean
+    `low` and `high` bound the change at the plan's confidence, valid at whichever look the test
+    stopped, not adjusted for the family; `narrow_low` and `narrow_high` are the interval that
+    decides equivalence, valid in the same way. `base` and `head` are typical values in the metric's
+    unit: geometric means of the processes' values, of utilization near 1 the shares with the mean
     log-odds, of kernels the median pair. Except for kernels, `change` is head / base - 1.
     """
 
@@ -48,10 +48,10 @@ class Verdict:
 
     `estimate` is None when the outcome is NOT_MEASURED, and when it is UNDECIDED with too few
     pairs: without a history fewer than four have no useful interval. The estimate of kernels is
-    that of the kernel family which decides, None where none does or where it is new or gone.
-    `adjusted_p` is Holm's; 1 without an estimate. `is_warning` marks a worsening that is
-    significant by Benjamini-Hochberg and not by Holm: yellow, never red. `prior` is the spread
-    learnt from earlier checks, if any.
+    that of the deciding kernel family; None if none decides, or if it is new or gone. `adjusted_p`
+    is Holm's; 1 without an estimate. `is_warning` marks a worsening that is significant by
+    Benjamini-Hochberg and not by Holm: yellow, never red. `prior` is the spread learnt from earlier
+    checks, if any.
     """
 
     workload: str
@@ -69,9 +69,9 @@ class Verdict:
     def shown_estimate(self) -> EffectEstimate | None:
         """Return the estimate whose `low` and `high` are the interval that decided.
 
-        That of equivalence where the outcome is UNCHANGED, else that of a change. Where CPU time
-        settled it, the interval is of the wall time without the wait for a core: its middle is the
-        change where that of the wall time lies outside.
+        That of equivalence where the outcome is UNCHANGED, else that of a change. If CPU time
+        settled it, the interval is of the wall time without the wait for a core; where the wall
+        time's change lies outside it, its middle is the change.
         """
         estimate = self.estimate
         if estimate is None or self.outcome is not Outcome.UNCHANGED:
@@ -84,9 +84,9 @@ class Verdict:
 
     @property
     def excludes_waits(self) -> bool:
-        """Return whether the shown change is of wall time without waits for a core.
+        """Return whether the shown change is that of wall time without waits for a core.
 
-        The typical values of both sides include these waits, and their ratio is another one.
+        The typical values of both sides include these waits, so their ratio differs.
         """
         estimate = self.estimate
         if estimate is None or self.outcome is not Outcome.UNCHANGED:

@@ -19,7 +19,7 @@ from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import is_capped, relative
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
-# A reason is one cell of a table; the full message of a failed workload is in its log.
+# A reason fits one cell of a table; the full message of a failed workload is in its log.
 MAX_REASON_LENGTH = 200
 CAPPED = "the sides differ by more than a million times, shown as a factor of a million"
 LEFT_OUT = "left out: zero, negative or not a number"
@@ -50,7 +50,7 @@ def paired_verdicts(
 def unpaired_verdicts(
     tests: Sequence[UnpairedTest], decisions: Sequence[Decision], *, rule: DecisionRule
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on tests whose runs were not made in pairs, in order."""
+    """Return the verdicts on tests of unpaired runs, in order."""
     return tuple(
         _verdict(
             test.workload,
@@ -108,7 +108,7 @@ def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> s
 
 
 def _change_so_far(result: TTestResult, rule: DecisionRule) -> str:
-    """Return the change in the pairs that are too few for a test, with their plain interval."""
+    """Return the change so far in pairs too few for a test, with their plain interval."""
     if result.pairs == 0:
         return ""
     change = _signed_percent(relative(result.mean))

@@ -1,7 +1,8 @@
-"""Finds workloads of which it cannot be told whether head still does the work of base.
+"""Finds workloads whose head may no longer do the work of base.
 
-No work is not fast: a step that became empty, or returns NaN, is no improvement. What is in doubt
-is not measured until the workload is accepted in the configuration, or its own check agrees.
+No work is not fast work: a step that became empty, or returns NaN, is not an improvement. A
+doubtful workload is not measured until it is accepted in the configuration, or its own check
+agrees.
 """
 
 from collections import defaultdict
@@ -16,21 +17,23 @@ from perfledger.step_work import BYTES, FLOPS, Count, StepWork
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
-# Of base's counted work: algorithms save factors, but rarely ten at once.
+# Share of base's counted work: algorithms save factors, but rarely ten at once.
 LEAST_WORK = 0.1
-# Of the step time. Below it, missing work would show in the counts or hardly pay.
+# Share of the step time. Below it, missing work would show in the counts or hardly pay.
 LARGE_GAIN = 0.5
-# Of the step time: less is not called faster.
+# Share of the step time: less is not called faster.
 LEAST_GAIN = 0.005
-# Of the step time: even with equal counts it is worth a look, and without counts it needs a check.
+# Share of the step time: even with equal counts such a gain deserves a look, and without counts it
+# needs a check.
 HUGE_GAIN = 0.9
-# Of a gain: as large a share of the counted work is gone, so that the step may just do less.
+# Share of a gain: if the counted work fell by at least this share, the step may simply do less.
 LEAST_EXPLAINED = 0.5
-# A step that takes less than this many empty steps cannot be told from one.
+# A step shorter than this many empty steps cannot be distinguished from an empty one.
 EMPTY_STEPS = 2.0
-# A step that is done uses none. Of 107 recorded workloads head used at most 0.005 more than base.
+# A step that has finished uses none. In 107 recorded workloads head used at most 0.005 more than
+# base.
 MAX_PAUSED_CORES = 0.05
-MAX_PLACES = 3  # of an answer that differ, in a message
+MAX_PLACES = 3  # of an answer's differences, in a message
 
 DOUBT = "cannot tell whether head still does the work"
 WAY_ON = "give the workload a check=, or name it in accepted_work"
@@ -39,7 +42,7 @@ Pairs = Mapping[int, Mapping[Side, Run]]
 
 
 def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
-    """Return the runs by workload, pair and side; workloads without a base have none."""
+    """Return the runs by workload, pair and side; workloads without a base have no pairs."""
     excluded = {*bundle.skipped, *bundle.new_workloads}
     pairs: defaultdict[str, defaultdict[int, dict[Side, Run]]] = defaultdict(
         lambda: defaultdict(dict)
@@ -106,7 +109,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
 
 
 def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
-    """Return that a gain may be less work and what to do, or ""."""
+    """Return that a gain may be less work, with advice; "" if there is no such sign."""
     base, head = (_counts(bundle, workload, side) for side in Side)
     look = "check that its step still does all that base's does"
     name = _first_count(base)
@@ -148,7 +151,7 @@ def _failure(workload: str, why: FailureReason, detail: str) -> Failure:
 
 
 def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
-    """Return the pairs in which both sides' checks answered."""
+    """Return the pairs in which both sides' checks gave an answer."""
     return [
         (base, head)
         for sides in pairs.values()
@@ -160,7 +163,7 @@ def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
 
 
 def _agrees(pairs: Pairs) -> bool:
-    """Return whether the workload's own check was answered alike in every pair that it answered."""
+    """Return whether the workload's own check gave equal answers in every pair that has them."""
     return bool(_answers(pairs)) and not _differing_places(pairs)
 
 
@@ -168,7 +171,7 @@ def _differing_places(pairs: Pairs) -> list[str]:
     places = (
         place
         for base, head in _answers(pairs)
-        # The stricter of both: head may not relax its own check.
+        # The stricter of the two: head may not relax its own check.
         for place in _differences(
             base.evidence.answer,
             head.evidence.answer,
@@ -198,7 +201,7 @@ def _is_alike(base: object, head: object, *, tolerance: float) -> bool:
 
 
 def _result_doubt(pairs: Pairs) -> str:
-    """Return what is wrong with head's result and was right with base's, or ""."""
+    """Return what is wrong with head's result but not with base's; "" if nothing is."""
     base, head = (_states(pairs, side) for side in Side)
     if ResultState.NOT_READY in head and ResultState.NOT_READY not in base:
         return (
@@ -214,7 +217,7 @@ def _states(pairs: Pairs, side: Side) -> set[ResultState]:
 
 
 def _time_doubt(pairs: Pairs) -> str:
-    """Return that most of head's steps take no longer than empty ones, or ""."""
+    """Return that most of head's steps take no longer than empty ones; "" if they do."""
     runs = [sides[Side.HEAD] for sides in pairs.values() if Side.HEAD in sides]
     ratios = [ratio for run in runs if (ratio := _empty_steps(run)) is not None]
     if 2 * len(ratios) <= len(runs) or median(ratios) >= EMPTY_STEPS:
@@ -223,13 +226,13 @@ def _time_doubt(pairs: Pairs) -> str:
 
 
 def _empty_steps(run: Run) -> float | None:
-    """Return a run's typical step in empty steps; None for steps too long to be taken for one."""
+    """Return a run's typical step in empty steps; None if it is clearly longer than one."""
     empty_s, times = run.evidence.empty_step_s, run.samples.get(STEP_TIME.name)
     return median(times) / empty_s if empty_s and times else None
 
 
 def _pause_doubt(pairs: Pairs) -> str:
-    """Return that head computes while no step of it runs, and base does not, or ""."""
+    """Return that head computes while no step of it runs, unlike base; "" if it does not."""
     base, head = (_paused_cores(pairs, side) for side in Side)
     if base is not None and head is None:
         return "whether it computes between its steps is known only for base"
@@ -245,7 +248,7 @@ def _paused_cores(pairs: Pairs, side: Side) -> float | None:
 
 
 def _lost_check_doubt(pairs: Pairs) -> str:
-    """Return that base's check answers and head has none, or ""."""
+    """Return that base's check answers and head has none; "" otherwise."""
     answers = {
         side: any(sides[side].evidence.answer for sides in pairs.values() if side in sides)
         for side in Side
@@ -256,7 +259,7 @@ def _lost_check_doubt(pairs: Pairs) -> str:
 
 
 def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
-    """Return how the counted work fails to confirm a gain, or ""."""
+    """Return how the counted work fails to confirm a gain; "" if it does confirm it."""
     base, head = (_counts(bundle, workload, side) for side in Side)
     name = _first_count(base)
     if not name:
@@ -270,7 +273,7 @@ def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
 
 
 def _first_count(counts: Mapping[str, Count]) -> str:
-    """Return the name of the count that tells most about the work, "" if none does."""
+    """Return the name of the count that is most informative about the work; "" if there is none."""
     return next((name for name in (FLOPS, BYTES) if name in counts and counts[name].value > 0), "")
 
 

@@ -11,18 +11,18 @@ from perfledger.work_limit import LimitKind, WorkLimit, parse_work_limit
 
 
 class LimitOutcome(StrEnum):
-    """What is known of a workload and a limit."""
+    """The outcome of a limit on a workload."""
 
     EXCEEDED = "exceeded"
     KEPT = "kept"
-    UNKNOWN = "unknown"  # a count is missing, incomplete or of another source
+    UNKNOWN = "unknown"  # a count is missing, incomplete or from another source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedLimit:
-    """A limit and a workload: head's count, base's, and the largest count that is allowed.
+    """A limit on a workload: head's count, base's, and the largest allowed count.
 
-    A number is None where it is unknown; `reason` says why the outcome is.
+    A number is None if it is unknown; `reason` explains the outcome.
     """
 
     limit: WorkLimit
@@ -42,9 +42,10 @@ def judge_work_limits(
     *,
     device_bytes: int | None,
 ) -> tuple[JudgedLimit, ...]:
-    """Judge every workload against every limit; only what is surely above one exceeds it.
+    """Judge every workload against every limit; only one surely above a limit exceeds it.
 
-    An incomplete count is a lower bound: it may exceed an absolute limit, and never keeps one.
+    An incomplete count is a lower bound: it may exceed an absolute limit, but can never prove that
+    one is kept.
     """
     by_side = {(each.workload, each.side): each.work for each in work}
     names = tuple(workloads)
@@ -100,7 +101,7 @@ def _judged(
 def _doubt(
     limit: WorkLimit, base: Count | None, head: Count | None, threshold: float | None
 ) -> str:
-    """Return why a limit cannot be judged, "" if it can."""
+    """Return why a limit cannot be judged; "" if it can."""
     if head is None:
         return "head has no such count"
     if limit.kind is LimitKind.BASE and base is None:

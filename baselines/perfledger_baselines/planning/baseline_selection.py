@@ -1,10 +1,10 @@
 """Selects the stored runs that serve as the baseline of a head.
 
-The best baseline is measured in the same check, pair by pair: only the code differs. Without it a
-head is compared with stored runs, and everything but the code must be excluded: other machines,
+The best baseline is measured in the same check, pair by pair: only the code differs. Otherwise a
+head is compared with stored runs, and every other difference must be excluded: other machines,
 other levels, code that the head does not contain. Several checks are better than a single commit:
-the machine's state in one check is in all of its runs, so that only several checks show how far two
-of them lie apart without a change.
+all runs of one check share the machine's state, so only several checks show how much two of them
+differ without a change.
 """
 
 from collections import Counter
@@ -16,9 +16,9 @@ from typing import assert_never
 from perfledger.metrics import Metric
 from perfledger_baselines.history.commits.attribution import CommitRange
 
-# As with pairs: with four, Student's t at 95 % is 3.2, with three 4.3, with two 12.7.
+# As with pairs: Student's t at 95 % is 3.2 with four, 4.3 with three, 12.7 with two.
 FEWEST_CHECKS = 4
-# One more would reduce the error of the mean by 2 %, and be of older code than all the others.
+# One more would reduce the error of the mean by 2 %, and would have older code than all the others.
 MOST_CHECKS = 30
 
 
@@ -43,7 +43,7 @@ class Obstacle(StrEnum):
 
 
 class NoBaselineError(LookupError):
-    """No stored run can be the baseline; the message says how to get one."""
+    """An error for a head without any usable baseline; its message says how to get one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,12 @@ class BaselineCandidate:
     check: str
     commit: int
     machine_class: str
-    environment: str  # hash of the machine's fingerprint, which tells epochs apart
+    environment: str  # hash of the machine's fingerprint, which distinguishes epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedChange:
-    """A person's acceptance of a new level of a metric of a workload, from a commit on."""
+    """A person's acceptance of a new level of a workload's metric, from a commit on."""
 
     workload: str
     metric: str
@@ -74,7 +74,7 @@ class AcceptedChange:
 class BaselineRequest:
     """The series that needs a baseline, and the head to compare with it.
 
-    `levels` are the commits that may have made each confirmed change of this series.
+    `levels` has, for each confirmed change of this series, the commits that may have made it.
     """
 
     workload: str
@@ -84,7 +84,7 @@ class BaselineRequest:
     machine_class: str
     environment: str
     levels: tuple[CommitRange, ...] = ()
-    accepted: tuple[AcceptedChange, ...] = ()  # of any series, those still in force
+    accepted: tuple[AcceptedChange, ...] = ()  # for any series, those still in force
     pinned: str = ""  # the check that a person chose; "" if nobody did
 
 
@@ -102,9 +102,9 @@ def select_baseline(
 ) -> BaselineSelection:
     """Choose the baseline of a head, whatever the order of the candidates.
 
-    First what a person pinned; then the base runs of the check itself; then the runs of the newest
-    MOST_CHECKS checks of the present level and epoch, if there are FEWEST_CHECKS; then the runs of
-    the nearest measured commit. Raises NoBaselineError: no baseline is never "no change".
+    In this order: the check that a person pinned; the base runs of the check itself; the runs of
+    the newest MOST_CHECKS checks at the present level and epoch, if there are FEWEST_CHECKS; the
+    runs of the nearest measured commit. Raises NoBaselineError: no baseline is never "no change".
     """
     ordered = sorted(candidates, key=lambda c: (-c.commit, c.check, c.run))
     if request.pinned:
@@ -155,14 +155,14 @@ def _obstacle(request: BaselineRequest, candidate: BaselineCandidate) -> Obstacl
     ):
         return Obstacle.ACCEPTED_CHANGE
     if candidate.check == request.check:
-        return None  # the state of the machine and the level of other checks do not matter
+        return None  # the machine's state and the level of other checks do not matter
     if candidate.environment != request.environment:
         return Obstacle.OTHER_ENVIRONMENT
     return _level_obstacle(request, candidate.commit)
 
 
 def _level_obstacle(request: BaselineRequest, commit: int) -> Obstacle | None:
-    """Return why a commit is not of the merge base's level; None if it is."""
+    """Return why a commit is not at the merge base's level; None if it is."""
     if commit == request.merge_base:
         return None
     levels = [level for level in request.levels if level.first <= request.merge_base]

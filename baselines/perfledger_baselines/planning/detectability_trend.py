@@ -1,4 +1,4 @@
-"""Fits how fast the smallest change that a gate finds becomes larger or smaller."""
+"""Fits how fast the smallest change that a gate can detect grows or shrinks."""
 
 import math
 from collections import defaultdict
@@ -10,11 +10,11 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray
 
-# A line through fewer checks is an anecdote.
+# A line through fewer checks proves nothing.
 FEWEST_CHECKS = 10
-# The newest: a machine of a year ago says nothing of today's trend.
+# The newest checks: a machine's state a year ago says nothing about today's trend.
 MOST_CHECKS = 60
-# A trend is told for so many checks: that of one is too small to read.
+# A trend is stated over this many checks: the change over a single one is too small to read.
 PER_CHECKS = 10
 CONFIDENCE = 0.95
 
@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 class DetectabilityTrend:
     """The relative change of the smallest detectable change over PER_CHECKS checks.
 
-    `low` and `high` are its interval at CONFIDENCE, and `checks` those that it rests on.
+    `low` and `high` are its interval at CONFIDENCE, and `checks` those it is based on.
     """
 
     change: float
@@ -33,18 +33,19 @@ class DetectabilityTrend:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the interval says in which direction it goes."""
+        """Return whether the interval shows the direction of the trend."""
         return self.low > 0 or self.high < 0
 
 
 def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityTrend | None:
-    """Return the trend of checks, the newest first; None of too few that found any.
+    """Return the trend of checks, the newest first; None if too few of them found any.
 
-    Each has the smallest detectable change by workload, relative. A workload counts relative to its
-    own median, so that a check of others is no trend. The line through the logs is that of Theil
-    and Sen, which single loud checks do not tilt, with the interval of Sen, "Estimates of the
-    regression coefficient based on Kendall's tau", JASA 63 (1968). It takes checks for independent:
-    a machine that is loud for some of them in a row may look like a trend.
+    Each check has the smallest detectable change by workload, relative. A workload counts relative
+    to its own median, so that a different choice of workloads is no trend. The line through the
+    logs is the Theil-Sen estimator, which single noisy checks do not tilt, with the interval of
+    Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968). It treats
+    checks as independent: a machine that is noisy for some consecutive checks may look like a
+    trend.
     """
     logs = [
         {workload: math.log(change) for workload, change in check.items() if change > 0}
@@ -68,9 +69,9 @@ def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityT
 
 
 def _slope_with_interval(places: FloatArray, values: FloatArray) -> FloatArray:
-    """Return Theil's and Sen's slope, and the lower and the upper bound of it.
+    """Return the Theil-Sen slope, with its lower and upper bounds.
 
-    The bounds have as many slopes beyond them on either side.
+    Equally many slopes lie beyond each bound.
     """
     first, second = np.triu_indices(len(places), 1)
     slopes: FloatArray = np.sort(

@@ -1,4 +1,4 @@
-"""Derives the epoch of a machine from the state it is kept in."""
+"""Derives the epoch of a machine from its configured state."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -6,8 +6,8 @@ from itertools import accumulate
 from perfledger.records import Machine
 
 # What the machine's administrator decides. The versions of Python, CUDA and the frameworks are not
-# included: a commit may pin them, and their effect then belongs to that commit. Nor is the device
-# of a class that a check happened to run on, nor a momentary clock reading.
+# included: a commit may pin them, and their effect then belongs to that commit. Neither are the
+# particular device that a check ran on or a momentary clock reading.
 EPOCH_FACTS = (
     "driver",
     "is_clock_locked",
@@ -28,7 +28,7 @@ def epoch_key(machine: Machine) -> str:
 
 
 def epoch_starts(keys: Sequence[str]) -> tuple[int, ...]:
-    """Return the indices at which a series of epoch keys leaves all that came before, but the 0.
+    """Return the indices, except 0, at which a series of epoch keys gets a new key.
 
     Machines that take turns are one epoch: a key that comes back begins none.
     """

@@ -1,11 +1,11 @@
-"""Computes the chance that more pairs settle a test: where it is small, measuring on is futile.
+"""Computes the chance that more pairs settle a test; if it is small, measuring on is futile.
 
 Stochastic curtailment by conditional power: the mean after all pairs follows from that of the pairs
 so far and from the true change, and its interval is compared with the margin and with zero
 (Jennison & Turnbull 2000, chapter 10; Lachin, "A review of methods for futility stopping based on
-conditional power", Statistics in Medicine 24, 2005). No level relies on stopping for futility (it
-is "non-binding"), so that it costs power and never raises the rate of false alarms: a test that is
-given up stays undecided.
+conditional power", Statistics in Medicine 24, 2005). No test level depends on stopping for futility
+(it is "non-binding"): it costs power and never raises the false-alarm rate, since an abandoned test
+stays undecided.
 """
 
 import math
@@ -17,24 +17,24 @@ from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import looks_until
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 
-# Below it the rest of the pairs is not worth its time. Stopping there adds at most a ninth to the
-# share of changes that are missed, by the bound of Jennison & Turnbull for curtailment at 0.9.
+# Below it the remaining pairs are not worth their time. Stopping there adds at most a ninth to the
+# share of missed changes, by the bound of Jennison & Turnbull for curtailment at 0.9.
 MIN_CHANCE = 0.1
-# The spread of few pairs is uncertain. The one used is larger than the true one in this share of
-# cases only, so that a check which still has a chance is not given up.
+# The spread of few pairs is uncertain. The one used exceeds the true one in only this share of
+# cases, so that a check that still has a chance is not abandoned.
 SPREAD_CONFIDENCE = 0.1
 
 
 def chance_to_settle(
     adjusted: AdjustedResult, *, pairs: int, rule: DecisionRule, floor: float
 ) -> float:
-    """Return the chance that a test is decided after `pairs` pairs in all, either way.
+    """Return the chance that a test is decided, either way, after `pairs` pairs in total.
 
-    `floor` is the smallest relative change of the series that is called one. It is the larger of
-    two chances: to prove no change where there is none, and to find the change that the pairs so
-    far show (Lachin's "current trend"). Given the mean of the first n pairs and the true mean m of
-    the others, that of all N has the expectation (n mean + (N - n) m) / N and the standard
-    deviation sd sqrt(N - n) / N.
+    `floor` is the smallest relative change of the series that is called a change. The result is the
+    larger of two chances: to prove no change where there is none, and to find the change that the
+    pairs so far show (Lachin's "current trend"). Given the mean of the first n pairs and the true
+    mean m of the others, that of all N has the expectation (n mean + (N - n) m) / N and the
+    standard deviation sd sqrt(N - n) / N.
     """
     result = adjusted.result
     more = pairs - result.pairs

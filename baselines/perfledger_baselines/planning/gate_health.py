@@ -1,4 +1,4 @@
-"""Tells from a gate's stored checks how far it can be trusted, and what would make it better."""
+"""Derives from a gate's stored checks how far it can be trusted, and how to improve it."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from perfledger_baselines.planning.detectability_trend import (
     detectability_trend,
 )
 
-# A spread or a share of fewer checks is an anecdote.
+# A spread or a share over fewer checks proves nothing.
 FEWEST_CHECKS = 10
-# Of a gate's newest checks: those that show what it finds now.
+# The newest checks of a gate, which show what it finds now.
 RECENT_CHECKS = 10
-# People stop to read a gate that is undecided more often.
+# If more checks are undecided, people stop reading the gate.
 MOST_UNDECIDED = 0.25
-# A margin is suggested that this share of the workloads reach.
+# The suggested margin is one that this share of the workloads reaches.
 REACHING_SHARE = 0.9
 
 
@@ -34,11 +34,11 @@ class DetectableChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCheck:
-    """What one stored check tells of its gate.
+    """What one stored check shows about its gate.
 
-    `is_false_alarm` is of a check of a commit against itself, `is_shadow_false_alarm` of its pairs
-    with their sides exchanged at random; None where it is neither. `held_s` is how long the check
-    held its machine, None if it was not recorded.
+    `is_false_alarm` is for a check of a commit against itself, `is_shadow_false_alarm` for its
+    pairs with their sides exchanged at random; None where it is neither. `held_s` is how long the
+    check held its machine; None if that was not recorded.
     """
 
     is_undecided: bool
@@ -50,7 +50,7 @@ class GateCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """The settings of a gate's newest check that decide what it can find."""
+    """The settings of a gate's newest check that determine what it can find."""
 
     margin: float  # relative
     budget_s: float
@@ -62,9 +62,9 @@ class GateHealth:
 
     `false_alarms` are of checks of a commit against itself, `shadows` of checks whose sides were
     exchanged; None without any. `detectable` is the typical smallest change of the step time that a
-    workload's recent checks find and `hardest` the workload with the largest; `trend` is whether it
-    becomes larger. None: not known. `margin` and `budget_s` are suggestions, None where
-    the settings will do.
+    workload's recent checks find, and `hardest` the workload with the largest; `trend` is how it
+    develops. None: not known. `margin` and `budget_s` are suggestions; None if the settings are
+    sufficient.
     """
 
     checks: int
@@ -80,12 +80,12 @@ class GateHealth:
 
     @property
     def is_too_noisy(self) -> bool:
-        """Return whether no change should have to pass this gate."""
+        """Return whether the gate is too noisy to be required for changes."""
         return is_too_noisy(undecided=self.undecided, checks=self.checks)
 
 
 def is_too_noisy(*, undecided: int, checks: int) -> bool:
-    """Return whether so many undecided checks are too many for a gate that a change must pass."""
+    """Return whether this share of undecided checks is too high for a required gate."""
     return checks >= FEWEST_CHECKS and undecided > MOST_UNDECIDED * checks
 
 
@@ -93,8 +93,9 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
     """Return the health of the gate that made these checks, the newest first.
 
     The suggested margin is what nine of ten workloads' recent checks find. The suggested budget
-    keeps the margin: a smallest detectable change is inversely proportional to the root of the
-    number of pairs, and the time proportional to it. Raises ValueError without checks.
+    keeps the margin: the smallest detectable change is inversely proportional to the square root of
+    the number of pairs, and the time is proportional to that number. Raises ValueError without
+    checks.
     """
     if not checks:
         msg = "a gate without a check has no health: give its checks"
@@ -150,6 +151,6 @@ def _typical_changes(checks: Sequence[GateCheck]) -> list[DetectableChange]:
 
 
 def _rounded_up(share: float) -> float:
-    """Return a share of two digits that is not smaller."""
+    """Return a share rounded up to two digits."""
     unit = 10.0 ** (math.floor(math.log10(share)) - 1)
     return round(math.ceil(share / unit * (1 - 1e-12)) * unit, 12)

@@ -13,10 +13,10 @@ class MeasuringBudgetError(ValueError):
 class MeasuringBudget:
     """The caps of one check; None means no cap. Raises MeasuringBudgetError.
 
-    `usd_per_hour` is what an hour of the machine costs: a cap in money needs it.
+    `usd_per_hour` is the price of an hour of the machine; a cap in money requires it.
     """
 
-    max_seconds: float | None = None  # of the machine, all workloads together
+    max_seconds: float | None = None  # of the machine, for all workloads together
     max_usd: Decimal | None = None
     usd_per_hour: Decimal | None = None
 
@@ -32,7 +32,7 @@ class MeasuringBudget:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of the machine that both caps allow; infinity without caps."""
+        """Return the machine time in seconds that both caps allow; infinity without caps."""
         caps = [math.inf if self.max_seconds is None else self.max_seconds]
         if self.max_usd is not None and self.usd_per_hour is not None:
             caps.append(float(self.max_usd / self.usd_per_hour * 3600))

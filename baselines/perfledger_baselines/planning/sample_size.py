@@ -19,7 +19,7 @@ from perfledger_baselines.significance.power import smallest_detectable_changes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsNeeded:
-    """How many pairs find a relative change of one result; None if MOST_PAIRS do not."""
+    """How many pairs find a relative change of one result; None if MOST_PAIRS do not suffice."""
 
     workload: str
     metric: str
@@ -29,7 +29,7 @@ class PairsNeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SpreadResult:
-    """A result with a spread, and the change that its pairs are to find."""
+    """A result with a spread, and the change that its pairs should find."""
 
     workload: str
     metric: str
@@ -42,10 +42,11 @@ class _SpreadResult:
 def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
     """Return for each result with a spread how many pairs find a change of the margin.
 
-    That many pairs have a smallest detectable change, computed as a verdict's is, of the margin or
-    less: the first planned look that does, or beyond the last one as many as do at its level. What
-    is a count, is the same in every pair or has too few pairs has no spread. No number of pairs
-    calls a change that is not above the floor: a margin within the floor has no row.
+    With that many pairs the smallest detectable change, computed as for a verdict, is at most the
+    margin: the first planned look that reaches it, or, beyond the last look, as many pairs as reach
+    it at the last look's level. A count, a result that is equal in every pair and one with too few
+    pairs have no spread. No number of pairs calls a change that is not above the floor, so a margin
+    within the floor gets no row.
     """
     results = tuple(_results(judgement))
     numbers = _pairs(results, judgement.rule).tolist() if results else ()
@@ -75,7 +76,7 @@ def _results(judgement: Judgement) -> Iterator[_SpreadResult]:
 
 
 def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
-    """Return the number of pairs for each result, (results,); 0 where MOST_PAIRS are too few."""
+    """Return the number of pairs for each result, (results,); 0 if MOST_PAIRS are too few."""
     tests = [one.adjusted.result for one in results]
     sd, share = (np.array(values) for values in zip(*((t.sd, t.share) for t in tests), strict=True))
     more_degrees = np.array([one.degrees - one.pairs for one in tests])  # each pair adds one
@@ -112,7 +113,7 @@ def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
 def _levels(results: Sequence[_SpreadResult], rule: DecisionRule) -> FloatArray:
     """Return the level of each look by its result's share of alpha, (results, looks).
 
-    There is one where no looks are planned.
+    There is one if no looks are planned.
     """
     looks = InterimLooks(rule.looks, rule.looks)
     levels = {

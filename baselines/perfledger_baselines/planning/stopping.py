@@ -33,12 +33,12 @@ class GroupSequentialStopping:
 
     Implements perfledger.stopping_rule.StoppingRule, and judges as `judge_bundle` does. The family
     is all planned tests: a workload that has not reached its first look counts with every metric,
-    so that no decision is revoked later. Between looks it asks for another pair without testing:
-    each unplanned look would be one more chance of a false alarm. The caller leaves out a workload
-    that failed; here it stays in the family. `kernel_pairs` are to have windows of kernels: a
-    workload gets as many even if its tests are decided, unless one of them regressed. `margins` and
-    `chosen` are of the workloads that have their own margin, or the names of the metrics that judge
-    them.
+    so that no decision is revoked later. Between looks the rule asks for another pair without
+    testing: each unplanned look would be one more chance of a false alarm. The caller leaves out a
+    workload that failed; in the family it stays. `kernel_pairs` is the number of pairs with kernel
+    windows: a workload gets that many even if its tests are decided, unless one of them regressed.
+    `margins` and `chosen` are for the workloads that have a margin, or names of judging metrics, of
+    their own.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class GroupSequentialStopping:
         self._finished: set[str] = set()
 
     def start(self, workloads: Sequence[str]) -> None:
-        """Start with these workloads' ids."""
+        """Start with the ids of these workloads."""
         self._pairs = {workload: [] for workload in workloads}
         self._finished = set()
 
@@ -85,7 +85,7 @@ class GroupSequentialStopping:
         self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
 
     def decision(self) -> frozenset[str]:
-        """Return the workloads that need another pair; empty when all are decided."""
+        """Return the workloads that need another pair; empty once all are decided."""
         due = {
             workload
             for workload, pairs in self._pairs.items()
@@ -105,12 +105,12 @@ class GroupSequentialStopping:
         return frozenset(self._pairs.keys() - self._finished)
 
     def next_pair(self, seconds: Mapping[str, float]) -> str | None:
-        """Return the workload whose next pair is worth most; None when all are decided.
+        """Return the workload whose next pair is worth most; None once all are decided.
 
-        The one with the widest undecided interval per second that a pair of it takes (`seconds` of
-        the device, by workload). One without an interval yet goes first: the cheapest of those with
-        the fewest pairs. One that is decided and has too few pairs with windows of kernels goes
-        last. A workload without an entry in `seconds` is never returned.
+        It is the one with the widest undecided interval per second that a pair of it takes
+        (`seconds` of the device, by workload). One without an interval yet goes first: the cheapest
+        of those with the fewest pairs. One that is decided but has too few pairs with kernel
+        windows goes last. A workload without an entry in `seconds` is never returned.
         """
         widths = {
             workload: math.inf
@@ -123,7 +123,7 @@ class GroupSequentialStopping:
                 widths[verdict.workload] = max(before, _width(verdict))
         for workload, pairs in self._pairs.items():
             if len(pairs) < self._kernel_pairs:
-                widths.setdefault(workload, 0.0)  # decided, and short of windows of kernels
+                widths.setdefault(workload, 0.0)  # decided, but short of kernel windows
         # A workload without a width was decided between its looks, by Holm's share.
         waiting = self.decision() & seconds.keys() & widths.keys()
         unseen = [each for each in waiting if math.isinf(widths[each])]
@@ -139,7 +139,7 @@ class GroupSequentialStopping:
         )
 
     def changes(self) -> frozenset[str]:
-        """Return the workloads with a regression or a faster step as of their last look."""
+        """Return the workloads with a regression or a faster step at their last look."""
         return frozenset(
             verdict.workload
             for verdict in self._verdicts()
@@ -147,10 +147,10 @@ class GroupSequentialStopping:
         )
 
     def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
-        """Return the workloads that so many pairs in all will hardly settle.
+        """Return the workloads that this many pairs in total will hardly settle.
 
         That is, none of their undecided tests has MIN_CHANCE of being decided, or there will be too
-        few pairs for a test. It may be asked at any time: no level relies on the answer.
+        few pairs for a test. It may be called at any time: no test level depends on the answer.
         """
         tests, untested = self._tests()
         decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
@@ -178,12 +178,12 @@ class GroupSequentialStopping:
         )
 
     def _chance(self, test: PairedTest, decision: Decision, most_pairs: Mapping[str, int]) -> float:
-        """Return the chance that a test is decided after so many pairs; 1 where it is already."""
+        """Return the chance that a test is decided after this many pairs; 1 if it already is."""
         if decision.outcome is not Outcome.UNDECIDED:
             return 1.0
         adjusted = decision.adjusted
         if adjusted is None or not adjusted.result.is_enough:
-            return 1.0  # nothing is known of its spread
+            return 1.0  # its spread is unknown
         most = min(most_pairs.get(test.workload, 0), self._rule.looks[-1])
         rule = self._rule.of(test.workload)
         return chance_to_settle(adjusted, pairs=most, rule=rule, floor=decision.floor)
@@ -193,12 +193,12 @@ class GroupSequentialStopping:
         return fewest_pairs(self._rule.looks, has_history=has_history)
 
     def _verdicts(self) -> tuple[Verdict, ...]:
-        """Judge everything as of each workload's last look."""
+        """Judge every test at its workload's last look."""
         tests, untested = self._tests()
         return judge_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
 
     def _tests(self) -> tuple[tuple[PairedTest, ...], int]:
-        """Return the tests as of each workload's last look, and the number of those before one."""
+        """Return the tests at each workload's last look, and the number of those before one."""
         tests: list[PairedTest] = []
         untested = 0
         for workload, pairs in self._pairs.items():

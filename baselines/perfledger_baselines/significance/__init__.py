@@ -1,1 +1,1 @@
-"""Tests differences for significance, and pays for interim looks and for the family of tests."""
+"""Tests differences for significance, and corrects for interim looks and for the family."""

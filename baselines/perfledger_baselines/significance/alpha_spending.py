@@ -9,7 +9,7 @@ The level of each look that spends exactly this follows from the dependence of t
 independent pairs are Brownian motion at the times t, and the chance of leaving the region in which
 nothing was decided is computed look by look (Armitage, McPherson & Rowe 1969; Jennison & Turnbull
 2000, chapter 19). t tests use the levels of the normal. Ignoring the dependence (Bonferroni over
-the looks) is valid too, and wastes nearly half of alpha.
+the looks) would be valid too, but wastes nearly half of alpha.
 """
 
 from functools import lru_cache
@@ -21,12 +21,12 @@ from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.interim_looks import InterimLooks
 
 SPENDING_POWER = 0.5  # see above
-# Equivalence spends alpha in proportion to the pairs. With the square root a check whose noise just
-# allows a proof is left with too low a level for its last look: of unchanged checks with 2 % of
-# noise, .68 instead of .58 end unchanged by 40 pairs, and with 1 % they take 13.0 and not 12.6.
+# Equivalence spends alpha in proportion to the pairs. With the square root a check whose noise only
+# just allows a proof would have too low a level at its last look: of unchanged checks with 2 % of
+# noise, .68 instead of .58 end unchanged by 40 pairs, and with 1 % they take 13.0 instead of 12.6.
 EQUIVALENCE_POWER = 1.0
 # Gauss-Legendre nodes across the region where nothing is decided. The levels of 20 looks differ by
-# less than 1e-7 (relative) from those with twice as many.
+# less than 1e-7 (relative) from those with twice as many nodes.
 NODES = 61
 # Overall levels that p-values are computed from, with interpolation of logs in between. Below the
 # lowest the looks no longer overlap, and the level of a look is its share of the overall level.
@@ -36,7 +36,7 @@ HALVINGS = 44  # of an interval of 40 standard errors: to 2e-12
 
 
 def nominal_levels(looks: InterimLooks, alpha: float) -> tuple[float, ...]:
-    """Return the two-sided level of the test at each completed look; together they have alpha."""
+    """Return the two-sided test level at each completed look; together the looks spend alpha."""
     return _nominal_levels(_schedule(looks), alpha, SPENDING_POWER)[: len(looks.completed)]
 
 
@@ -52,8 +52,8 @@ def equivalence_level(looks: InterimLooks, alpha: float) -> float:
 def overall_p_values(p_values: FloatArray, looks: InterimLooks) -> FloatArray:
     """Return for each look the overall level at which it alone would just have rejected.
 
-    `p_values` is (looks, tests), of each look by itself; so is the result. A test's smallest value
-    over any of the completed looks is a p-value, valid at whichever look it stopped.
+    `p_values` is (looks, tests), each look taken by itself; so is the result. A test's smallest
+    value over any of the completed looks is a p-value, valid at whichever look it stopped.
     """
     schedule = _schedule(looks)
     if len(schedule) == 1:

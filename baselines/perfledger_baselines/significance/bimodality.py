@@ -1,8 +1,8 @@
-"""Finds runs that are in one of two states, and how often each side is in which.
+"""Finds runs that are in one of two states, and how often each side is in each.
 
-Clocks, memory pages, a neighbour on the same host: often a process is in one of two states from its
-start to its end, two per cent apart, say. A mean over such runs describes none of them. When more
-runs of head are in the slow state, the mean moves although no run became slower.
+Because of clocks, memory pages or a neighbour on the same host, a process is often in one of two
+states from start to end, perhaps two per cent apart. A mean over such runs describes none of them.
+If more runs of head are in the slow state, the mean moves although no run became slower.
 """
 
 import math
@@ -15,14 +15,14 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.power import relative
 
-# The states must be this far apart, in standard deviations of the runs within a state: noise
-# without states, normal or with the tails of t(3), has such a gap in fewer than .002 of tests.
+# The states must be this far apart, in standard deviations of the runs within a state: without
+# states, normal or t(3) noise has such a gap in fewer than .002 of tests.
 FEWEST_SDS = 6.0
 # Of a side's runs in each state: a single distant run is an outlier, not a state.
 FEWEST_RUNS = 2
 # How far from its state a run may lie, as a share of the distance between the states.
 REACH = 0.25
-# With fewer runs per side, two pairs of runs lie far apart too often by chance.
+# With fewer runs per side, two pairs of runs are too often far apart by chance.
 FEWEST_PER_SIDE = 6
 
 
@@ -31,7 +31,7 @@ class Bimodality:
     """Two states that the runs of a test are in.
 
     `distance` is upper / lower - 1, a million at most. `p_value` is that of Fisher's exact test for
-    equal shares: a small one says that head changed how often each state occurs, not how long a
+    equal shares: a small one means that head changed how often each state occurs, not how long a
     step takes in it.
     """
 
@@ -46,8 +46,8 @@ class Bimodality:
 def find_bimodality(base: Sequence[float], head: Sequence[float]) -> Bimodality | None:
     """Return the two states that the positive values of both sides' runs are in, or None.
 
-    At least one side has runs in both, and every run lies near one of them. Two sides that merely
-    differ from each other are a change, not two states.
+    At least one side has runs in both, and every run lies near one of them. If the two sides merely
+    differ from each other, that is a change, not two states.
     """
     if min(len(base), len(head)) < FEWEST_PER_SIDE:
         return None
@@ -97,7 +97,8 @@ def _count_states(sides: Sequence[FloatArray], states: tuple[float, float]) -> B
 def _fisher_exact(upper: Sequence[int], runs: Sequence[int]) -> float:
     """Return the two-sided p-value of Fisher's exact test for equal shares of two sides.
 
-    It is the chance of what occurs no more often than what was counted, in whole numbers of ways.
+    It is the probability of all outcomes that are no likelier than the observed one, in exact
+    counts of arrangements.
     """
     total = sum(upper)
     ways = [

@@ -9,13 +9,13 @@ from typing import Self
 from perfledger.bundle import Plan
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 
-# Of the usual standard deviation of a series' runs: a smaller change lies within their spread,
-# however many pairs prove it.
+# Relative to the usual standard deviation of a series' runs: a smaller change lies within their
+# spread, however many pairs prove it.
 FLOOR_SHARE = 0.5
 
 
 class CheckPlanError(ValueError):
-    """A check's plan that cannot be judged by."""
+    """An error for a check's plan that cannot be used for judging."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +23,10 @@ class DecisionRule:
     """When to look at the data, and what counts as a change.
 
     `looks` are numbers of pairs; empty means one look at all of them. `alpha` is the family-wise
-    error rate of all tests but those of kernels, `margin` the bound that "unchanged" is proven to
-    lie within, `floor` the smallest change that is called one; both relative, and a margin below
-    the floor acts as the floor. `margins` are of the workloads that have their own. Raises
-    CheckPlanError.
+    error rate of all tests but those of kernels, `margin` the bound within which "unchanged" is
+    proven to lie, `floor` the smallest change that is called a change. Both are relative, and a
+    margin below the floor acts as the floor. `margins` are for the workloads that have their own.
+    Raises CheckPlanError.
     """
 
     looks: tuple[int, ...]
@@ -60,21 +60,21 @@ class DecisionRule:
             raise CheckPlanError(msg)
 
     def of(self, workload: str) -> Self:
-        """Return the rule of a workload, with its own margin if it has one."""
+        """Return the rule for a workload, with its own margin if it has one."""
         own_margin = self.margins.get(workload)
         return self if own_margin is None else replace(self, margin=own_margin, margins={})
 
     @property
     def most_pairs(self) -> int | None:
-        """Return how many pairs can be judged: after the last planned look all alpha is spent."""
+        """Return how many pairs can be judged: by the last planned look all alpha is spent."""
         return self.looks[-1] if self.looks else None
 
     def floor_of(self, prior: SpreadPrior | None) -> float:
-        """Return the smallest relative change of a series that is called one.
+        """Return the smallest relative change of a series that is called a change.
 
-        Half of its runs' usual standard deviation, where a history of pairs is known: at least the
-        common floor, and at most the margin, beyond which no change is small. A history of single
-        runs does not count: they differ by their sessions.
+        It is half of the usual standard deviation of its runs, if a history of pairs is known: at
+        least the common floor, and at most the margin, beyond which no change is small. A history
+        of single runs does not count, because they differ by their sessions.
         """
         if prior is None or prior.source is not PriorSource.PAIRS:
             return self.floor

@@ -1,8 +1,8 @@
 """Plans the interim looks at a check's pairs, and says which of them were completed.
 
-Each look is a test, and repeated looks find changes that are not there. Looks are therefore planned
+Each look is a test, and repeated looks find changes that do not exist. Looks are therefore planned
 before the first pair, and `alpha_spending` divides alpha among them. A look may be late or skipped,
-as long as the clock decides so and not the data.
+as long as the clock decides that and not the data.
 """
 
 from bisect import bisect_left
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 
-# Two pairs have a spread with one degree of freedom: the 95 % interval is 12.7 standard errors to
-# each side. With four pairs it is 3.2, which is useful.
+# Two pairs have a spread with one degree of freedom: the 95 % interval is 12.7 standard errors on
+# each side. With four pairs it is a useful 3.2.
 FEWEST_PAIRS = 4
-# Without a history the first planned look is one later. Where processes are in one of two states
-# (clocks, say), four pairs can all fall the same way and look like a change without noise: .08 of
-# families of 12 unchanged tests were called changed, and .05 with the fifth pair. A check whose
-# time is up after four pairs looks at them anyway.
+# Without a history the first planned look is one later. If processes are in one of two states (of
+# clocks, for example), four pairs can all fall the same way and look like a change without noise:
+# .08 of families of 12 unchanged tests were called changed, and .05 with the fifth pair. A check
+# whose time ends after four pairs looks at them anyway.
 FIRST_LOOK = 5
-# Where the spread is known from history, two pairs are a test. One is not, even if it is all that
-# there was time for. It goes one way through whatever drifts: on a steep ramp .29 of unchanged
-# tests were called changed by it. A wrong history would also never be corrected, as a single pair
-# adds nothing to it: of families of 12 unchanged tests with coarse readings .72 were called changed
-# again and again, because of a few histories of five pairs that had agreed by chance.
+# If the spread is known from history, two pairs are enough for a test. One is not, even if there
+# was time for no more. A single pair has one order, so any drift looks like a change: on a steep
+# ramp it called .29 of unchanged tests changed. A wrong history would also never be corrected, as a
+# single pair adds nothing to it: of families of 12 unchanged tests with coarse readings .72 were
+# repeatedly called changed, because of a few histories of five pairs that had agreed by chance.
 FEWEST_PAIRS_WITH_HISTORY = 2
 
 # After every pair up to ten, then each about 1.15 times the one before: a decision is known at
-# once, and since neighbouring looks say nearly the same, another look costs next to nothing.
+# once, and since neighbouring looks say nearly the same, another look costs almost nothing.
 PLANNED_LOOKS = (*range(1, 11), 12, 14, 16, 18, 20, 23, 26, 30, 35, 40)
 
 
@@ -40,15 +40,15 @@ class InterimLooks:
 
     @property
     def pairs(self) -> int:
-        """Return the pairs of the last look: the verdict rests on it."""
+        """Return the pairs of the last look, on which the verdict is based."""
         return self.completed[-1]
 
 
 def planned_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...]:
     """Return the numbers of pairs to look at when at most `max_pairs` may be measured.
 
-    `fewest` is the first look: FEWEST_PAIRS_WITH_HISTORY where every series has a history. Raises
-    CheckPlanError for a plan that ends before there is a test.
+    `fewest` is the first look: FEWEST_PAIRS_WITH_HISTORY if every series has a history. Raises
+    CheckPlanError for a plan that ends before a test is possible.
     """
     least = min(fewest, FEWEST_PAIRS)
     if max_pairs < least:
@@ -60,8 +60,8 @@ def planned_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...
 def fewest_pairs(planned: Sequence[int], *, has_history: bool) -> int:
     """Return how many pairs a test needs in a check with these planned looks.
 
-    A plan that begins below four pairs relies on histories. It looks at four pairs on its way; a
-    test without a history waits for the fifth there, as it would in a plan of its own.
+    A plan that begins below four pairs relies on histories. It also looks at four pairs; a test
+    without a history waits there for the fifth, as it would in a plan of its own.
     """
     if has_history:
         return FEWEST_PAIRS_WITH_HISTORY
@@ -71,7 +71,7 @@ def fewest_pairs(planned: Sequence[int], *, has_history: bool) -> int:
 
 
 def looks_until(planned: Sequence[int], pairs: int) -> InterimLooks:
-    """Return the looks up to and at `pairs` pairs; the verdict rests on the last one.
+    """Return the looks up to `pairs` pairs, inclusive; the verdict rests on the last one.
 
     Without a plan there is one look at all pairs. Pairs beyond the last planned look are ignored.
     A check whose budget ended between two looks has its last look there.

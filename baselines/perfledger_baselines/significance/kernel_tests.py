@@ -2,16 +2,15 @@
 
 Each family tests at an equal part of the level, and where it changed, its kernels test within that
 part by Holm's rule (Meinshausen, "Hierarchical testing of variable importance", Biometrika 95,
-2008). A family without a change is then called with at most the chance of its part, and so is a
-kernel without a change in one that has one: together with at most the level, under any dependence.
+2008). An unchanged family is then called with at most the probability of its part, and so is an
+unchanged kernel in a changed family: together with at most the level, under any dependence.
 
 Other load disturbs some pairs far more than others. The test is therefore that of a trimmed mean
 (Tukey & McLaughlin, "Less vulnerable confidence and significance procedures for location based on a
-single sample", Sankhya A 25, 1963): an equal number of pairs is left out at either end, and the
-error is that of the pairs with these ends drawn in.
+single sample", Sankhya A 25, 1963): an equal number of pairs is left out at each end, and the error
+is that of the winsorized pairs.
 
-There is one look, at all pairs: when a check ends is decided by its step and by the clock, and not
-by the kernels.
+There is one look, at all pairs: the step and the clock decide when a check ends, not the kernels.
 """
 
 import math
@@ -26,22 +25,22 @@ from perfledger_baselines.significance.multiple_testing import holm
 from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD, TTestResult
 from perfledger_baselines.significance.power import LARGEST_CHANGE
 
-# As many as the first look of a check without a history, for its reason: processes in one of two
-# states may agree by chance in fewer.
+# As many as the first look of a check without a history, for the same reason: with fewer, processes
+# in one of two states may agree by chance.
 FEWEST_KERNEL_PAIRS = 5
-# Of the pairs, at either end: one of twelve, none of fewer than ten. The smallest change that is
-# found on a quiet machine grows by a sixth; with two of twelve it grew by nearly a half.
+# Share of the pairs left out at each end: one of twelve, none of fewer than ten. The smallest
+# change found on a quiet machine grows by a sixth; with two of twelve it grew by nearly half.
 TRIM_SHARE = 0.1
-# Of a relative difference: what is new, or gone with the other sign.
+# Relative difference of a kernel that is new; with the other sign, of one that is gone.
 ONE_SIDED = 2.0
 
 
 def paired_kernel_tests(
     seconds: Sequence[PairedSeconds], *, alpha: float
 ) -> tuple[TTestResult, ...]:
-    """Test for each of these whether its relative differences have mean zero, at one look.
+    """Test for each of these whether its relative differences have mean zero, at a single look.
 
-    They have equally many pairs. Intervals are at the confidence 1 - alpha.
+    All have equally many pairs. Intervals are at the confidence 1 - alpha.
     """
     if not seconds:
         return ()
@@ -54,11 +53,11 @@ def paired_kernel_tests(
 def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResult, ...]:
     """Test for each row of (tests, pairs) whether its center is zero.
 
-    With g values left out at either end of n, h = n - 2 g the others and s the standard deviation
-    of all, those left out drawn in to the nearest other, the trimmed mean has the standard error
-    s sqrt((n - 1) / (h (h - 1))). It has h - 1 degrees of freedom, less one where values are left
-    out: at the levels of a family, normal values were otherwise rejected 1.3 times as often as the
-    level says, and with it .86 times.
+    With g values left out at each end of n, h = n - 2 g the others and s the winsorized standard
+    deviation (values left out are replaced by the nearest one kept), the trimmed mean has the
+    standard error s sqrt((n - 1) / (h (h - 1))). It has h - 1 degrees of freedom, less one if
+    values are left out: without that, normal values were rejected 1.3 times as often as the level
+    says at the levels of a family, and with it .86 times.
     """
     pairs = differences.shape[1]
     cut = int(TRIM_SHARE * pairs)
@@ -92,8 +91,8 @@ def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResu
 def relative_differences(base: FloatArray, head: FloatArray) -> FloatArray:
     """Return (head - base) / their mean of each pair, (tests, pairs); 0 where both took no time.
 
-    For small changes this is the difference of logs. What is new or gone is 2 or -2, so that no
-    pair is left out, and one disturbed pair weighs little.
+    For small changes this is the difference of logs. A kernel that is new or gone gives 2 or -2, so
+    that no pair is left out, and one disturbed pair weighs little.
     """
     total = base + head
     safe: FloatArray = np.where(total > 0, total, 1.0)
@@ -101,7 +100,7 @@ def relative_differences(base: FloatArray, head: FloatArray) -> FloatArray:
 
 
 def relative_change(difference: float) -> float:
-    """Return head / base - 1 of a relative difference, LARGEST_CHANGE where base took no time."""
+    """Return head / base - 1 of a relative difference; LARGEST_CHANGE if base took no time."""
     room = ONE_SIDED - difference
     if room * LARGEST_CHANGE <= ONE_SIDED:
         return LARGEST_CHANGE

@@ -20,7 +20,7 @@ class AdjustedResult:
 
     @property
     def is_clear(self) -> bool:
-        """Return whether the interval of this test alone leaves zero out."""
+        """Return whether the interval of this test alone excludes zero."""
         return abs(self.result.mean) > self.result.half_width
 
 
@@ -29,8 +29,8 @@ def adjust_family(
 ) -> tuple[AdjustedResult | None, ...]:
     """Adjust the results of one family, in order; None stays None.
 
-    `untested` counts the tests of the family that have no p-value yet and take their share of
-    alpha anyway. Exact results take none: equal counts are never different by chance.
+    `untested` counts the tests of the family that have no p-value yet but take their share of
+    alpha. Exact results take none: counts never differ by chance.
     """
     adjusted = [
         None
@@ -76,7 +76,7 @@ def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
 
     Valid for independent and for positively dependent tests. Benjamini & Hochberg, "Controlling the
     false discovery rate", Journal of the Royal Statistical Society B 57 (1995). Raises ValueError
-    if one is not a p-value.
+    for a value that is not a p-value.
     """
     order, sorted_p = _sort(p_values)
     scaled = sorted_p * len(sorted_p) / (1 + np.arange(len(sorted_p)))

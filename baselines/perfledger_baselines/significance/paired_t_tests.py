@@ -7,9 +7,9 @@ Bayes methods", Statistical Applications in Genetics 3, 2004)
     (w v0 + (k - 1) s^2) / (w + k - 1)    with w of 12, fewer if the history is short
 
 makes two pairs a test; its degrees of freedom follow from how well each of the two is known
-(`prior.moderate`). It errs where the history does: two runs of one session share a state that runs
-of different sessions do not, and then it is far too wide. From four pairs on the plain paired t
-test runs beside it with a fifth of alpha. The sharper one decides; Bonferroni pays for both.
+(`prior.moderate`). It is wrong where the history is: two runs of one session share a state that
+runs of different sessions do not, and then it is far too wide. From four pairs on the plain paired
+t test runs beside it with a fifth of alpha. The sharper one decides; Bonferroni accounts for both.
 """
 
 import math
@@ -40,10 +40,10 @@ from perfledger_baselines.significance.interim_looks import (
 )
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, moderate
 
-# Relative. Pairs whose differences agree better than one part in ten thousand do so because the
-# readings are coarse (bytes in pages, clocks in ticks), not because the machine is that quiet: only
-# a tenth of public TPU series is, and GPU series are 25 times noisier. The floor is low enough for
-# four pairs of a deterministic 0.3 % to be called in a family of 200 (p 1e-5).
+# Relative. Pairs that agree to better than one part in ten thousand do so because the readings are
+# coarse (bytes in pages, clocks in ticks), not because the machine is that quiet: only a tenth of
+# public TPU series is, and GPU series are 25 times noisier. The floor is low enough for four pairs
+# of a deterministic 0.3 % to be called in a family of 200 (p 1e-5).
 SMALLEST_SPREAD = 1e-4
 # Of alpha, for the moderated test; the rest is the plain t test's. On ten kinds of noise .7 to .9
 # differ by less than the simulation's error.
@@ -56,10 +56,10 @@ class TTestResult:
 
     `half_width` is that of the interval that is valid over the looks: a repeated confidence
     interval (Jennison & Turnbull 1989), at the level alpha leaves to this look. `narrow_half_width`
-    belongs to the interval of two one-sided tests of equivalence, which has the level 1 - 2 * alpha
-    over the looks: narrower than the other, except at the first looks.
-    `p_value` is over all looks. Too few pairs have `p_value` 1 and infinite widths.
-    `unqueued` is the narrow interval of a step time without the wait for other programs.
+    is that of the interval of two one-sided equivalence tests, which has the level 1 - 2 * alpha
+    over the looks: it is narrower, except at the first looks. `p_value` is over all looks. Too few
+    pairs have `p_value` 1 and infinite widths. `unqueued` is the narrow interval of a step time
+    without the wait for other programs.
     """
 
     pairs: int
@@ -70,12 +70,12 @@ class TTestResult:
     half_width: float
     narrow_half_width: float
     p_value: float
-    is_exact: bool = False  # counts that agree on either side: no chance, no share of the family
+    is_exact: bool = False  # counts that agree within each side: no chance, no share of the family
     unqueued: tuple[float, float] | None = None  # None where that wait was not recorded
 
     @property
     def is_enough(self) -> bool:
-        """Return whether there are enough pairs, with their history, for a test."""
+        """Return whether there are enough pairs, together with their history, for a test."""
         return self.half_width < np.inf
 
 
@@ -94,7 +94,7 @@ class _Moments:
 
     @property
     def is_testable(self) -> BoolArray:
-        """Return whether there is a spread to test with: from enough pairs, or from a history."""
+        """Return whether a spread is known, from enough pairs or from a history."""
         fewest = np.where(self.has_prior, FEWEST_PAIRS_WITH_HISTORY, self.fewest_pairs)
         return (self.pairs >= fewest) & (self.sd > 0)
 
@@ -105,7 +105,7 @@ class _Moments:
 
     @property
     def share(self) -> FloatArray:
-        """Return the moderated test's share of the level; all of it where it stands alone."""
+        """Return the moderated test's share of the level; all of it if it runs alone."""
         return np.where(self.has_both, MODERATED_SHARE, 1.0)
 
 
@@ -145,8 +145,8 @@ def t_tests(
 
     `differences` is (tests, pairs): log head - log base, NaN where a pair lacks the metric;
     `priors` has each test's history, and is empty where there is none. The p-value is the smallest
-    over the looks at which the mean had the sign that it has at the last one: leaving looks out
-    only makes it larger, and a change that reversed is not called by its earlier sign.
+    over the looks at which the mean had the same sign as at the last one. Leaving looks out can
+    only increase it, and a change that reversed is not called by its earlier sign.
     """
     variance, degrees = _prior_moments(priors, len(differences))
     fewest = fewest_pairs(looks.planned, has_history=False)
@@ -162,7 +162,7 @@ def t_tests(
 
 
 def exact_result(base: float, head: float, *, pairs: int, is_enough: bool = True) -> TTestResult:
-    """Return the result for counts that agree on either side: a difference is never chance."""
+    """Return the result for counts that agree within each side: no difference is chance."""
     width = 0.0 if is_enough else np.inf
     return TTestResult(
         pairs=pairs,
@@ -181,7 +181,7 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
     """Return log head - log base of each pair, (tests, pairs); NaN where a side was not read.
 
     Of utilization near 1 it is the difference of the levels that `share_levels` returns. The tests
-    have no flaw; where some have fewer pairs, NaN stands for the pairs that they lack.
+    have no flaw; those with fewer pairs are filled with NaN.
     """
     base, head = (
         np.ascontiguousarray(np.array(tuple(zip_longest(*sides)), dtype=np.float64).T)
@@ -248,7 +248,7 @@ def _moments(
 
 
 def _p_value(moments: _Moments) -> FloatArray:
-    """Return the two-sided p-value of one look by itself; 1 without a spread to test with."""
+    """Return the two-sided p-value of one look by itself; 1 without a known spread."""
     is_testable, has_both = moments.is_testable, moments.has_both
     size: FloatArray = np.abs(moments.mean) * np.sqrt(np.maximum(moments.pairs, 1))
     moderated = 2 * stdtr(moments.degrees, -size / np.where(is_testable, moments.sd, 1.0))
@@ -259,7 +259,7 @@ def _p_value(moments: _Moments) -> FloatArray:
 
 
 def _half_width(moments: _Moments, level: float) -> FloatArray:
-    """Return half the interval at confidence 1 - level: what `_p_value` does not reject at it."""
+    """Return half the interval at confidence 1 - level: what `_p_value` does not reject."""
     root = np.sqrt(np.maximum(moments.pairs, 1))
     has_both = moments.has_both
     half_width = -stdtrit(moments.degrees, moments.share * level / 2) * moments.sd / root

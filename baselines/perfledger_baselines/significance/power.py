@@ -11,11 +11,11 @@ from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 
 POWER = 0.8  # the usual power of a study
-# Relative. No step becomes a million times slower; larger figures come from broken readings, and an
-# infinite one is no JSON.
+# Relative. No step becomes a million times slower; larger figures come from broken readings, and
+# JSON has no infinity.
 LARGEST_CHANGE = 1e6
 _LARGEST_LOG = math.log1p(LARGEST_CHANGE)
-ROUNDING = 1e-9  # of a figure that went to the log scale and back
+ROUNDING = 1e-9  # of a figure converted to the log scale and back
 _SMALLEST_LEVEL = float(np.finfo(np.float64).tiny)  # below it, levels are imprecise
 FEWEST_STEPS, MOST_STEPS = 5, 30  # of a process; see steps_per_process
 
@@ -33,11 +33,11 @@ def smallest_detectable_change(
 
     `sd` is the standard deviation of the pairs' differences of logs, `degrees` its degrees of
     freedom (by default, one fewer than pairs), `alpha` the two-sided level of the single test. The
-    change must be significant, and its estimate above the floor. The first asks for a noncentral t
+    change must be significant, and its estimate above the floor. The first requires a noncentral t
     to exceed the critical value, solved by the approximation of Johnson & Welch, "Applications of
-    the non-central t-distribution", Biometrika 31 (1940): right to 0.003 in power from four pairs
-    on, where the sum of two quantiles of t, as in most books, has a power of .63 at the levels of a
-    look in a family. Raises ValueError for fewer than two pairs without a history.
+    the non-central t-distribution", Biometrika 31 (1940). It is accurate to 0.003 in power from
+    four pairs on; the sum of two quantiles of t, as in most textbooks, only has a power of .63 at
+    the levels of a look in a family. Raises ValueError for fewer than two pairs without a history.
     """
     degrees = pairs - 1 if degrees is None else degrees
     if pairs < 1 or degrees <= 0:
@@ -63,7 +63,7 @@ def smallest_detectable_changes(
     degrees: FloatArray,
     power: float = POWER,
 ) -> FloatArray:
-    """Return the same of many tests at once, all arrays of shape (tests,); a spread is known."""
+    """Return the same for many tests at once, all arrays of shape (tests,); spreads are known."""
     errors = sd / np.sqrt(pairs)
     significant = _noncentralities(degrees, alpha=alpha, power=power) * errors
     big = np.log1p(floor) + ndtri(power) * errors
@@ -76,8 +76,8 @@ def detectable_change(
 ) -> float:
     """Return the relative change that a test like this one calls with probability POWER.
 
-    `alpha` is the level of the test over all of its looks. Exact counts show any change from the
-    floor on.
+    `alpha` is the level of the test over all of its looks. Exact counts show any change of the
+    floor or more.
     """
     if result.is_exact:
         return floor
@@ -93,7 +93,7 @@ def detectable_change(
 def steps_per_process(
     *, startup_s: float, step_s: float, within_sd: float, between_sd: float
 ) -> int:
-    """Return how many steps a process should measure to make the most of the machine's time.
+    """Return how many steps a process should measure to use the machine's time best.
 
     sqrt(startup / step * within variance / between variance), the optimum of Kalibera & Jones,
     "Rigorous benchmarking in reasonable time", ISMM 2013; at least 5, below which a process has no
@@ -111,12 +111,12 @@ def steps_per_process(
 
 
 def relative(log_change: float) -> float:
-    """Return head / base - 1 for a difference of logs, up or down by LARGEST_CHANGE at most."""
+    """Return head / base - 1 for a difference of logs, limited to LARGEST_CHANGE up or down."""
     return math.expm1(max(-_LARGEST_LOG, min(log_change, _LARGEST_LOG)))
 
 
 def is_capped(change: float) -> bool:
-    """Return whether a relative change is as large, or as small, as `relative` makes any."""
+    """Return whether a relative change is at the largest or smallest that `relative` returns."""
     return abs(math.log1p(change)) >= _LARGEST_LOG * (1 - ROUNDING)
 
 
@@ -126,7 +126,7 @@ def _noncentralities(degrees: FloatArray, *, alpha: FloatArray, power: float) ->
     With S the estimated standard error over the true one, significance is Z + d > t S; Z - t S is
     approximated by a normal of its mean and variance: E S = c, Var S = 1 - c^2.
     """
-    # Of the smallest levels SciPy returns infinite quantiles, with the sign of an upper one.
+    # At the smallest levels SciPy returns infinite quantiles, with the sign of an upper one.
     critical = np.abs(stdtrit(degrees, np.maximum(alpha / 2, _SMALLEST_LEVEL)))
     mean = np.exp(gammaln((degrees + 1) / 2) - gammaln(degrees / 2)) * np.sqrt(2 / degrees)
     spread = np.hypot(1.0, critical * np.sqrt(np.maximum(0.0, 1 - mean**2)))

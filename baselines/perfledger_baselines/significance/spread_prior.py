@@ -12,32 +12,32 @@ from perfledger.bundle import Plan
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import medians
 
-# Pairs that a spread from history counts as, beside the present ones (moderated variance: Smyth
-# 2004): few enough for a dozen present pairs to outweigh it.
+# Weight of a spread from history in pairs, combined with the present ones (moderated variance:
+# Smyth 2004): small enough for a dozen present pairs to outweigh it.
 MOST_WEIGHT = 12
-# Degrees of freedom of a spread from history. However long the history, it is of other days: the
-# test never gets closer to the normal than this.
+# Degrees of freedom of a spread from history. However long the history, it comes from other days:
+# the test never gets closer to the normal than this.
 MAX_DEGREES = 25
 # Values are clipped at this many standard deviations from the median: single spikes are no spread.
 # The deviation is the larger of the estimates from the median absolute deviation and from the outer
-# tenths. The first alone would clip a second state with fewer than half of the runs and call the
-# series quiet: a quarter of single pairs were then called different without cause.
+# tenths. The first alone would clip a second state with fewer than half of the runs and make the
+# series look quiet: a quarter of single pairs were then called different without cause.
 CLIP = 6.0
 MAD_TO_SD = 1.4826  # of a normal's median absolute deviation
 OUTER = 0.1  # share of the values beyond the tenth at either end
 OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
-# Fewer values than this say too little about a spread.
+# With fewer values a spread is too uncertain.
 FEWEST_VALUES = 5
 # The newest pairs of earlier checks: 200 give the spread to 5 %, and older ones come from an older
 # state of the machine.
 MOST_VALUES = 200
 # Differences of logs that agree to this are equal up to rounding.
 ROUNDING = 1e-12
-# With one pair nothing shows that it is a spike. What happens to this share of pairs without cause
+# With one pair nothing shows whether it is a spike. What this share of pairs does without cause
 # must therefore not look like a change: see `_variance_of_tails`.
 RARE = 0.02
-# Where most pairs agree to the last bit, as with coarse readings, t cannot model how often they do
-# not: there must be enough pairs for that share to show.
+# If most pairs agree to the last bit, as with coarse readings, t cannot model how often they do
+# not: there must be enough pairs to show that share.
 FEWEST_COARSE = 50
 
 
@@ -50,7 +50,7 @@ class PriorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadPrior:
-    """The variance of a pair's difference of logs, and with how many degrees of freedom."""
+    """The variance of a pair's difference of logs, and its degrees of freedom."""
 
     variance: float
     degrees: float
@@ -63,11 +63,11 @@ Priors = Mapping[tuple[str, str], SpreadPrior]
 
 
 class PriorError(ValueError):
-    """A history from which no spread can be learnt."""
+    """An error for a history from which no spread can be learnt."""
 
 
 def prior_from_pairs(differences: Sequence[float]) -> SpreadPrior:
-    """Learn from earlier pairs' differences of logs, each less the mean of its check.
+    """Learn from earlier pairs' differences of logs, each minus the mean of its check.
 
     Raises PriorError for fewer than five, or for one that is not a number.
     """
@@ -158,7 +158,7 @@ def priors_of_plan(plan: Plan) -> dict[tuple[str, str], SpreadPrior]:
 def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> SpreadPrior:
     """Learn from one positive value per run, of earlier sessions in their order.
 
-    `changes` are the places where the series is known to have moved: the levels between them are
+    `changes` are the places where the series is known to have moved: the level of each stretch is
     subtracted. Two runs of one session share its state and differ by less than two runs of
     different ones: this prior is too wide rather than too narrow, and present pairs correct it
     (`paired_t_tests`). Raises PriorError for fewer than five values, or for one that is not
@@ -205,9 +205,9 @@ def _clip(values: FloatArray) -> FloatArray:
 def _variance_of_tails(values: FloatArray, *, degrees: float) -> float:
     """Return the variance with which a t test of one value calls RARE of these values a change.
 
-    Spikes in a few of a hundred pairs hardly change the variance, and single pairs with a spike
-    were called changed. This variance puts the quantile of the values at that of t; for normal
-    values it is smaller than their own.
+    Spikes in a few of a hundred pairs hardly change the variance, and so single pairs with a spike
+    were called changed. This variance equates the RARE quantile of the values with that of t; for
+    normal values it is smaller than their own.
     """
     quantile = float(np.quantile(np.abs(values), 1 - RARE))
     return (quantile / -float(stdtrit(degrees, RARE / 2))) ** 2

@@ -1,9 +1,9 @@
 """Tests whether base and head differ where their runs were not made in pairs.
 
-A stored baseline, or two bundles of different days: the machine's state belongs to one side alone.
-Runs of one session follow each other and repeat each other: n of them count as sqrt(n). What the
-history's spread exceeds the session's own by counts as that state, on both sides. The test is valid
-where a paired one is, and weaker: measure in pairs.
+With a stored baseline, or bundles of two different days, each side has its own state of the
+machine. Consecutive runs of one session resemble each other: n of them count as sqrt(n). The excess
+of the history's spread over the session's own counts as that state, on both sides. The test is
+valid where a paired one is, but weaker: measure in pairs.
 """
 
 import math
@@ -24,9 +24,9 @@ from perfledger_baselines.significance.paired_t_tests import (
 )
 from perfledger_baselines.significance.spread_prior import SpreadPrior, moderate
 
-# With a history, of both sides together. One run a side was called changed without cause in up to
-# .125 of repeats of one GPU job (alpha .05): short histories with heavy tails do not show how far
-# two runs may lie apart. A second run of either side does: .037 fell to .013 of 1000 repeats.
+# With a history, of both sides together. With one run per side up to .125 of repeats of one GPU job
+# were called changed without cause (alpha .05): short histories with heavy tails do not show how
+# far apart two runs may be. A second run of either side does: .037 of 1000 repeats fell to .013.
 FEWEST_RUNS_WITH_HISTORY = 3
 
 
@@ -34,8 +34,8 @@ FEWEST_RUNS_WITH_HISTORY = 3
 class UnpairedTest:
     """One metric of one workload: a positive value for each run of either side.
 
-    `flaw` says why this cannot be judged whatever the values are; "" if nothing is wrong.
-    `left_out` counts the runs of base and of head that have no such value.
+    `flaw` says why this cannot be judged, whatever the values; "" if nothing is wrong. `left_out`
+    counts the runs of base and of head that have no such value.
     """
 
     workload: str
