@@ -1,4 +1,4 @@
-"""Measures the canaries: built-in workloads that say whether a device is as quick as it should."""
+"""Measures the canaries: built-in workloads that show whether a device is as fast as expected."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -46,10 +46,10 @@ from perfledger_service.values.doctor_views import CanaryResult, CanaryState, Ca
 FEWEST_PROCESSES, MOST_PROCESSES = 2, 20
 MAX_DETAIL = 400
 MODULES = {Framework.TORCH: "torch_canaries", Framework.JAX: "jax_canaries"}
-# Of the steps of one process: processes differ by more than another second of steps would tell.
+# Steps per process are few: processes differ by more than another second of steps would resolve.
 CANARY_SECONDS = 0.5
 _Values = Mapping[str, tuple[Param, ...]]
-# Large enough that an accelerator's time is that of the work, not of its start.
+# Large enough that the work, not the launch, takes an accelerator's time.
 ACCELERATOR_SIZES: Mapping[str, _Values] = {
     "matmul": {"dtype": ("float32", "bfloat16", "float16"), "size": (8192,)},
     "attention": {"dtype": ("bfloat16",), "tokens": (4096,)},
@@ -90,7 +90,7 @@ class CanaryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CanarySite:
-    """What measures the canaries of a machine."""
+    """Measures the canaries of a machine."""
 
     harness: Harness
     request: ChildRequest
@@ -104,7 +104,7 @@ def measure_canaries(
 ) -> CanaryView:
     """Measure the canaries with the configured Python of the repository that `folder` is in.
 
-    They take their turn among the checks of the machine. Raises NotFoundError without a canary of
+    They wait for their turn among the machine's checks. Raises NotFoundError without a canary of
     that name, and NotMeasuredError where neither torch nor JAX can be imported.
     """
     with translate_errors(), ExitStack() as stack:
@@ -147,7 +147,7 @@ def measure_canaries(
 
 
 def _request(folder: Path, settings: CheckSettings) -> ChildRequest:
-    """Write the canaries into a folder of their own; return the request that lists them."""
+    """Write the canaries into their own folder; return the request that lists them."""
     source = files("perfledger.canaries")
     for module in MODULES.values():
         (folder / f"{module}.py").write_bytes(source.joinpath(f"{module}.py").read_bytes())
@@ -166,7 +166,7 @@ def _request(folder: Path, settings: CheckSettings) -> ChildRequest:
 
 
 def _sizes(facts: FactsMessage | None, machine: Machine) -> dict[str, _Values]:
-    """Return the sizes for the accelerator, of the frameworks that reach it."""
+    """Return the canary sizes for the accelerator, for each framework that can use it."""
     if facts is None or machine.device is Device.CPU:
         return {}
     kinds = {Framework.TORCH: facts.device.kind, Framework.JAX: facts.device.platform}
@@ -185,7 +185,7 @@ def _sizes(facts: FactsMessage | None, machine: Machine) -> dict[str, _Values]:
 def _chosen_canaries(
     discovery: Discovery, machine: Machine, pattern: str
 ) -> tuple[WorkloadSpec, ...]:
-    """Return the canaries of a name that the machine can run."""
+    """Return the canaries with this name that the machine can run."""
     if not discovery.workloads:
         broken = "; ".join(f"{each.path}: {each.detail}" for each in discovery.broken)
         msg = f"not measured: no canary could be imported: {clean(broken, limit=MAX_DETAIL)}"

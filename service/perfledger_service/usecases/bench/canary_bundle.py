@@ -1,4 +1,4 @@
-"""Puts the canaries of a machine into a bundle, which a service compares with others."""
+"""Puts a machine's canaries into a bundle, which a service compares with others."""
 
 import secrets
 from datetime import UTC, datetime
@@ -22,10 +22,10 @@ def open_clone(folder: Path) -> Repository:
 
 
 def canary_bundle(clone: Repository, view: CanaryView, *, repository: str = "") -> Bundle:
-    """Return the bundle of canaries, as of a repository's commit that is checked out.
+    """Return the bundle of canaries, dated by the commit that the repository has checked out.
 
     Those that ran on another device than the machine's, such as a data loader beside a GPU, say
-    nothing of it and are left out. Raises NotMeasuredError where none is left.
+    nothing about it and are left out. Raises NotMeasuredError where none is left.
     """
     canaries = tuple(
         CanaryReading(

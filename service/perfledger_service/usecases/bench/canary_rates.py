@@ -1,4 +1,4 @@
-"""Computes what a device should reach in a canary, from the packaged table of devices."""
+"""Computes the rate that a device should reach in a canary, from the packaged device table."""
 
 from perfledger.records import Machine, Run, WorkloadSpec
 from perfledger_profiles.hardware.device_lookup import match_hardware
@@ -13,21 +13,21 @@ from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_
 from perfledger_service.values.doctor_views import CanaryState, ExpectedRate
 
 ALL_REDUCE = "all_reduce"
-# Of what the best known program reaches on the device. A canary is one shape in a stock library:
-# between devices the best shape alone varies from 0.73 to 0.87 of the peak, and another shape
-# loses up to a tenth more.
+# Relative to the best known program on the device. A canary is one shape in a stock library: the
+# best shape reaches 0.73 to 0.87 of the peak depending on the device, and another shape loses up to
+# a tenth more.
 SLOW_SHARE = 0.75
 
 
 def units_on_each_link(spec: WorkloadSpec) -> float:
-    """Return the units of a step: of an all-reduce the bytes that each link carries."""
+    """Return a step's units of work; for an all-reduce, the bytes that each link carries."""
     if spec.function != ALL_REDUCE:
         return spec.units_per_step
     return spec.units_per_step * bus_factor(CollectiveOperation.ALL_REDUCE, spec.devices)
 
 
 def expected_rate(spec: WorkloadSpec, machine: Machine, run: Run) -> ExpectedRate:
-    """Return what the part of a machine that a run used should reach in a canary."""
+    """Return the rate that the part of a machine used by a run should reach in a canary."""
     part = machine.part_used_by(run)
     match = match_hardware(
         part.model,
@@ -42,7 +42,7 @@ def expected_rate(spec: WorkloadSpec, machine: Machine, run: Run) -> ExpectedRat
 
 
 def state_of(low: float, high: float, expected: ExpectedRate) -> CanaryState:
-    """Return how a rate's interval compares with the expected one; unknown on both sides of it."""
+    """Return how a rate's interval compares with the expected rate; unknown if it straddles it."""
     if expected.per_second is None:
         return CanaryState.UNKNOWN
     limit = SLOW_SHARE * expected.per_second

@@ -1,4 +1,4 @@
-"""Examines how fit this machine is to measure on, and how small a change it can show."""
+"""Examines how fit this machine is for measuring, and how small a change it can show."""
 
 import os
 import secrets
@@ -60,19 +60,19 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
-# Fewer have no spread of their own; more than a thousand are no examination but a study.
+# Fewer pairs give no spread of their own; more than a thousand is a study, not an examination.
 FEWEST_MEASURED, MOST_MEASURED = 5, 1000
 MINUTES = (1, 5, 10)  # of a check, whose pairs are counted; the default budget is the last
 MAX_DETAIL = 400
 BUILT_IN_FILE = "built_in.py"
-# The repository's own would not find the file.
+# The repository's own configuration would not find the file.
 BUILT_IN_SETTINGS: Mapping[str, object] = {
     "paths": (BUILT_IN_FILE,),
     "import_paths": CheckSettings.model_fields["import_paths"].default,
     "suite": BenchmarkSuite.PERFLEDGER.value,
     "params": {},
 }
-# Some ten milliseconds of Python, as a step that no framework and no device disturbs.
+# About ten milliseconds of pure Python: a step that no framework or device disturbs.
 BUILT_IN_STEP = """
 import math
 
@@ -91,7 +91,7 @@ class DoctorRequest:
     """The workload to measure against itself, "" for the first one that is registered."""
 
     workload: str = ""
-    pairs: int = 10  # 0: only look
+    pairs: int = 10  # 0: examine without measuring
     budget_s: float = 120.0
     device: str | None = None  # None: as configured
     has_fixes: bool = False  # also list what an administrator should set
@@ -113,7 +113,7 @@ class _Site:
     request: ChildRequest
     facts: FactsMessage | None
     settings: CheckSettings
-    workload: WorkloadSpec | None  # None: it cannot be found, and the notes say why
+    workload: WorkloadSpec | None  # None: unknown, and the notes say why
     is_built_in: bool
     notes: tuple[str, ...]
 
@@ -126,10 +126,10 @@ def examine_machine(
     progress: CheckProgress,
     clock: Callable[[], float] = time.monotonic,
 ) -> DoctorView:
-    """Look at this machine, and measure a workload of the working folder against itself.
+    """Examine this machine, and measure a workload of the working folder against itself.
 
-    It takes its turn among the checks of the machine. Without a registered workload it measures a
-    step of its own. A service is asked whether the device is in quarantine. Raises UsageError,
+    Waits for its turn among the machine's checks. Without a registered workload it measures a
+    built-in step. A service is asked whether the device is in quarantine. Raises UsageError,
     NotFoundError without the named workload, and NotMeasuredError without a Python that can run it.
     """
     with translate_errors():
@@ -168,7 +168,7 @@ def _quarantine_finding(service: UploadTarget, machine: Machine) -> HostFinding:
 def _site(
     root: Path, settings: CheckSettings, request: DoctorRequest, progress: CheckProgress
 ) -> Generator[_Site]:
-    """Find the workload to measure; without one, write one into a folder of its own."""
+    """Find the workload to measure; if none is registered, write one into its own folder."""
     progress.stage("finding workloads")
     with (
         private_folder() as folder,
@@ -196,7 +196,7 @@ def _site(
 
 
 def _chosen_workloads(discovery: Discovery, pattern: str) -> tuple[WorkloadSpec, ...]:
-    """Return the workloads of a name, or all of them; raise NotFoundError without the named one."""
+    """Return the workloads with this name, or all of them; raise NotFoundError if there is none."""
     if not pattern:
         return discovery.workloads
     names = (pattern, f"{pattern}[*")  # a function with parameters is several workloads
@@ -286,7 +286,7 @@ def _noise_floor(
 
 
 def _counts(seconds_per_pair: float, check_pairs: int) -> tuple[int, ...]:
-    """Return the usual numbers of pairs, a check's, and those that fit into MINUTES."""
+    """Return the usual numbers of pairs, a check's number, and those that fit into MINUTES."""
     fitting = (check_pairs, *(int(60 * minutes / seconds_per_pair) for minutes in MINUTES))
     return tuple(sorted({*COUNTS, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)}))
 

@@ -20,7 +20,7 @@ from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 def list_workloads(
     folder: Path, choice: WorkloadChoice, *, flags: Mapping[str, object]
 ) -> Discovery:
-    """Return the chosen workloads that the working folder registers as it is now."""
+    """Return the chosen workloads that the working folder currently registers."""
     with translate_errors():
         repository = Repository.open(folder)
         name, table = configured_table(repository.root) or ("", None)

@@ -44,7 +44,7 @@ from perfledger_service.usecases.inputs.files import read_text
 from perfledger_service.usecases.inputs.repository_config import configured_table
 
 MIN_SECONDS = 0.01
-MAX_RATE = 1e6  # Python itself cannot start more requests a second
+MAX_RATE = 1e6  # Python itself cannot start requests faster
 MAX_ARRIVALS_BYTES = 2**20
 MAX_DETAIL = 400
 
@@ -59,7 +59,7 @@ class LoadRequest:
 
 
 class QueuedLoadProgress(LoadProgress, Protocol):
-    """Receiver of the progress of a load test that takes its turn among the machine's checks."""
+    """Progress listener of a load test that waits for its turn among the machine's checks."""
 
     def stage(self, name: str) -> None:
         """Report that the test waits."""
@@ -69,7 +69,7 @@ class QueuedLoadProgress(LoadProgress, Protocol):
 def measure_load(
     folder: Path, request: LoadRequest, load: Load, *, progress: QueuedLoadProgress
 ) -> MeasuredLoad:
-    """Load a workload of the working folder as it is now, and return its load curve.
+    """Load-test a workload of the working folder as it is now, and return its load curve.
 
     Raises UsageError for an invalid load, NotFoundError without such a workload, and
     NotMeasuredError if no point could be measured.
@@ -99,7 +99,7 @@ def measure_load(
 
 
 def read_arrivals(path: Path) -> tuple[float, ...]:
-    """Read arrival times in seconds, one a line, in any order; return them relative to the first.
+    """Read arrival times in seconds, one per line in any order; return them relative to the first.
 
     Raises NotFoundError, TooLargeError and UsageError.
     """
@@ -162,7 +162,7 @@ def _with_batches(settings: CheckSettings, request: LoadRequest) -> CheckSetting
 
 
 def _select_workloads(discovery: Discovery, name: str) -> tuple[WorkloadSpec, ...]:
-    """Return the workloads of a name, which may differ only in their batch."""
+    """Return the workloads with this name, which may differ only in their batch."""
     workloads = discovery.workloads
     specs = [spec for spec in workloads if name in (spec.id, _name_without_batch(spec))]
     specs = specs or [spec for spec in workloads if name == spec.id.partition("[")[0]]
@@ -179,7 +179,7 @@ def _select_workloads(discovery: Discovery, name: str) -> tuple[WorkloadSpec, ..
 
 
 def _name_without_batch(spec: WorkloadSpec) -> str:
-    """Return a workload's id without its batch."""
+    """Return a workload's id with its batch removed."""
     values = {**spec.params, **({VARIANT_PARAMETER: spec.variant} if spec.variant else {})}
     params = [f"{name}={value}" for name, value in values.items() if name != BATCH_PARAMETER]
     key = f"{spec.module}:{spec.function}"
@@ -210,7 +210,7 @@ def _curve(name: str, load_runs: LoadRuns, discovery: Discovery, load: Load) -> 
 
 
 def _by_load(points: Sequence[LoadRunPoint]) -> Iterator[LoadRunPoint]:
-    """Yield one point per load; runs of the same load are pooled."""
+    """Yield one point per load, pooling runs of the same load."""
     points_of_load: dict[tuple[int, int | None, float | None], list[LoadRunPoint]] = {}
     for each in points:
         key = (each.batch, each.result.concurrency, each.result.offered_per_second)
@@ -220,7 +220,7 @@ def _by_load(points: Sequence[LoadRunPoint]) -> Iterator[LoadRunPoint]:
 
 
 def _unusable_reason(point: LoadRunPoint) -> str:
-    """Return why a point has no steady state, and so no latencies; "" if it has one."""
+    """Return why a point has no steady state, and therefore no latencies; "" if it has one."""
     result = point.result
     offered = number_format.count(result.offered_per_second or 0)
     if result.unserved:

@@ -1,4 +1,4 @@
-"""Computes which changes a number of pairs can detect, from a spread or from a file."""
+"""Computes which changes a number of pairs can detect, given a spread or a file."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -38,10 +38,10 @@ from perfledger_service.values.power_views import PowerView, SpreadView
 
 COUNTS = (4, 5, 6, 8, 10, 15, 20, 40)  # of pairs
 CHANGES = (0.005, 0.01, 0.02, 0.05, 0.1)
-MAX_PAIRS = 10_000  # days of a machine: beyond this a quieter machine is the answer
+MAX_PAIRS = 10_000  # days on a machine: beyond this, a quieter machine is the answer
 FEWEST_PAIRS = 4
 MAX_TESTS = 1_000_000
-MAX_SD = 10.0  # of logs: a factor of 22,000 between pairs is not a measurement
+MAX_SD = 10.0  # of logs: pairs that differ by a factor of 22,000 are not a measurement
 LAST_LOOK = 40  # the last of the planned looks
 
 
@@ -82,7 +82,7 @@ def power_of_spread(sd: float, request: PowerRequest) -> PowerView:
 
 
 def power_of_file(path: Path, request: PowerRequest, *, column: str | None = None) -> PowerView:
-    """Return what pairs can detect that spread like those of a bundle, or like a file's runs.
+    """Return what pairs can detect if they spread like a bundle's pairs, or like a file's runs.
 
     Raises NotFoundError, TooLargeError and UsageError.
     """
@@ -128,7 +128,7 @@ def _detectable(sd: float, pairs: int, request: PowerRequest) -> float:
 
 
 def _pairs_needed(sd: float, change: float, request: PowerRequest) -> int | None:
-    """Return the fewest pairs that find a change; None if MAX_PAIRS do not."""
+    """Return the fewest pairs that detect a change; None if MAX_PAIRS is not enough."""
     if _detectable(sd, MAX_PAIRS, request) > change:
         return None
     # The level of the last look depends on the number of looks before it, so among few pairs power
@@ -147,7 +147,7 @@ def _pairs_needed(sd: float, change: float, request: PowerRequest) -> int | None
 
 
 def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView:
-    """Return the spread of a history, without its steps and gaps."""
+    """Return the spread of a history, with steps and gaps removed."""
     values = [value for value in series.values if not math.isnan(value)]
     with translate_errors():
         changes = [change.index for change in detect(values).changes]
@@ -169,7 +169,7 @@ def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView
 def spreads_of_runs(
     runs: Iterable[Run], metrics: Iterable[Metric], request: PowerRequest
 ) -> tuple[tuple[PairedTest, SpreadView], ...]:
-    """Return each test of these runs' pairs with its spread and what pairs can detect."""
+    """Return each test of these runs' pairs, with its spread and what the pairs can detect."""
     judged = judged_metrics(metrics)
     return tuple(
         (test, _spread_of_test(test, request))

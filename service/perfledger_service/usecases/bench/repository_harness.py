@@ -12,7 +12,7 @@ from perfledger_service.settings.check import CheckSettings
 def repository_harness(
     root: Path, settings: CheckSettings, *, launch: str = ""
 ) -> AbstractContextManager[Harness]:
-    """Return the harness of a repository as its settings say, whose folder is removed at the end.
+    """Return a context of the harness that the settings describe; it removes its folder at the end.
 
     `launch` starts the ranks of workloads on several devices that have no command of their own.
     """

@@ -33,8 +33,8 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
 
 FEWEST_PROCESSES, MOST_PROCESSES = 2, 100
-# A shorter statement is called several times in one reading: the harness's own cost of a reading,
-# some 0.1 µs, is then a ten-thousandth of it.
+# A shorter statement is called several times per reading, so that the harness's own cost of a
+# reading, about 0.1 µs, is a ten-thousandth of it.
 READING_SECONDS = 1e-3
 MOST_CALLS = 10_000_000
 
@@ -49,7 +49,7 @@ class TimingProgress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRequest:
-    """A statement with its set-up, and in how many processes it is timed."""
+    """A statement with its set-up, and the number of processes that time it."""
 
     statement: str
     set_up: str = ""
@@ -68,10 +68,10 @@ class TimeRequest:
 def time_statement(
     folder: Path, request: TimeRequest, *, progress: TimingProgress
 ) -> TimedStatement:
-    """Time a statement with the configured Python, in the repository that `folder` is in or there.
+    """Time a statement with the configured Python, in the repository of `folder` or in `folder`.
 
-    One more process, the first, finds how many calls make a reading. It takes its turn among the
-    checks of the machine. Raises NotMeasuredError if the statement cannot be timed.
+    One extra process runs first to find how many calls make a reading. Waits for its turn among the
+    machine's checks. Raises NotMeasuredError if the statement cannot be timed.
     """
     with translate_errors(), ExitStack() as stack:
         root = root_of(folder).resolve()
@@ -136,9 +136,9 @@ def _runs(
 
 
 def calls_per_reading(run: Run) -> int:
-    """Return how many calls last about READING_SECONDS, rounded up to a power of ten as timeit's.
+    """Return how many calls take about READING_SECONDS, rounded up to a power of ten as in timeit.
 
-    `run` timed one call a reading.
+    `run` timed one call per reading.
     """
     typical_s = max(median(run.samples[STEP_TIME.name]), READING_SECONDS / MOST_CALLS)
     return int(10 ** max(0, math.ceil(math.log10(READING_SECONDS / typical_s))))
@@ -152,9 +152,9 @@ def summarise_runs(
     repeats: int,
     findings: tuple[HostFinding, ...],
 ) -> TimedStatement:
-    """Return the times of one call from the runs of all processes, `repeats` calls a reading.
+    """Return the times of one call from all processes' runs, with `repeats` calls per reading.
 
-    Raises NotMeasuredError for a reading that is no time.
+    Raises NotMeasuredError for a reading that is not a valid time.
     """
     interval = typical_range(runs, metric=STEP_TIME)
     if interval is None:

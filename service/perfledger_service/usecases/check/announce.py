@@ -1,4 +1,4 @@
-"""Announces a check to the service, so that one that never reports is not taken for a green one."""
+"""Announces a check to the service, so that one that never reports is not mistaken for a pass."""
 
 from pathlib import Path
 
@@ -26,10 +26,9 @@ def announce_check(
 ) -> AnnouncedCheck:
     """Announce a check of the repository that `folder` is in, and return all expected classes.
 
-    The classes are those of the configuration that the check will use. The head is a merge group's
-    where there is no pull request. Raises UsageError for
-    revisions that cannot be compared or that no pull request has, and PerfledgerError where the
-    service does not answer.
+    The classes are those of the configuration that the check will use. Without a pull request, the
+    head is a merge group's. Raises UsageError for revisions that cannot be compared or are not a
+    pull request's, and PerfledgerError if the service does not answer.
     """
     with translate_errors():
         repository = Repository.open(folder)
@@ -52,7 +51,7 @@ def announcement_notes(
     *,
     pull_request: int | None,
 ) -> tuple[str, ...]:
-    """Announce a check that is about to begin; return a note where the service did not answer.
+    """Announce a check that is about to begin; return a note if the service does not answer.
 
     Only a commit of a pull request is announced, to the service if there is one.
     """
@@ -66,7 +65,7 @@ def announcement_notes(
 
 
 def is_announceable(sides: RevisionPair) -> bool:
-    """Return whether head may be a pull request's: a commit, and not the base itself."""
+    """Return whether head can be a pull request's: a commit other than the base."""
     return not sides.head.is_dirty and sides.head.sha != sides.base.sha
 
 

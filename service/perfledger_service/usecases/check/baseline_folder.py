@@ -54,7 +54,7 @@ class Baseline:
 class BaselinePreferences:
     """A user's choice of baseline, as prefixes of commits or of bundle ids."""
 
-    pinned: str = ""  # the check to use, unconditionally
+    pinned: str = ""  # the check to use, whatever its commit or machine state
     accepted: tuple[str, ...] = ()  # commits whose new levels are accepted: nothing older counts
 
 
@@ -91,7 +91,7 @@ class BaselineFolder:
 
     @property
     def newest(self) -> Bundle:
-        """Return the bundle of the newest check."""
+        """Return the newest check's bundle."""
         return self._bundles[-1]
 
     def baseline_of(self, head: Bundle, workload: str, metric: Metric) -> Baseline:
@@ -122,7 +122,7 @@ class BaselineFolder:
         )
 
     def places_of_name(self, name: str) -> tuple[int, ...]:
-        """Return the places of the only commit, or the only check, with a prefix."""
+        """Return the places of the only commit, or the only check, with this prefix."""
         if len(name) < FEWEST_LETTERS:
             msg = f"{quote_text(name)} is too short to name a commit: give {FEWEST_LETTERS} letters"
             raise UsageError(msg)
@@ -181,7 +181,7 @@ def _levels(observed: ObservedSeries | None) -> tuple[CommitRange, ...]:
 
 
 def _prior(series: MeasuredSeries, observed: ObservedSeries) -> SpreadPrior | None:
-    """Return how far two checks of the series lie apart without a change."""
+    """Return how much two checks of the series differ when nothing changed."""
     values = [series.values[place] for place in observed.commits]
     try:
         return prior_from_runs(values, changes=[change.index for change in observed.changes])

@@ -11,8 +11,8 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_runners.measuring.profile_runs import ProfileRuns
 from perfledger_service.usecases.trace.explain import explain_bundle
 
-# What the time of profiled steps explains. More windows say nothing more of what memory holds, or
-# of how long a process takes to start.
+# Metrics that the time of profiled steps explains. More windows add nothing about memory contents
+# or a process's start-up time.
 _EXPLAINED_BY_WINDOWS = (MetricKind.SPEED, MetricKind.CPU_TIME)
 
 
@@ -32,9 +32,9 @@ def with_profiles(
     stage: Callable[[str], None],
     has_time: Callable[[], bool] = lambda: True,
 ) -> Bundle:
-    """Add one profile per side of each changed workload; others are not worth the time.
+    """Add one profile per side of each changed workload; unchanged ones are not worth the time.
 
-    First come those that regressed, then those whose steps are faster. If the profiles do not
+    Workloads that regressed come first, then those whose steps are faster. If the profiles do not
     explain the change of a step's time, they are taken once more in new processes, and all windows
     count. Nothing is profiled once the budget is spent.
     """
@@ -53,7 +53,7 @@ def with_profiles(
 def _changed_workloads(
     bundle: Bundle, verdicts: Sequence[Verdict]
 ) -> tuple[_ChangedWorkloads, ...]:
-    """Return the workloads with any regression, then those with a faster step only."""
+    """Return the workloads with any regression, then those whose steps only became faster."""
     worse = {verdict.workload for verdict in verdicts if verdict.is_regression}
     faster = {verdict.workload for verdict in verdicts if verdict.is_faster}
     groups = (
@@ -117,7 +117,7 @@ def _is_change_of_time(verdict: Verdict) -> bool:
 
 
 def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool]:
-    """Return by workload whether the profiles of both sides explain its change."""
+    """Return for each workload whether the profiles of both sides explain its change."""
     explanations, _ = explain_bundle(bundle, verdicts)
     return {one.workload: one.is_attributable for one in explanations}
 

@@ -41,11 +41,11 @@ def check(
 ) -> tuple[Bundle, Report]:
     """Measure, judge, explain and price a change of the repository that `folder` is in.
 
-    `service` is told that a check of a pull request begins. `history` is the service that knows the
-    spread of earlier pairs, or a file with its answer: with it fewer pairs are enough. `keep`
-    receives the bundle before the saved pairs are removed. Raises UsageError for revisions that
-    cannot be compared or resumed, SettingsError, and NotMeasuredError without a Python that can run
-    the workloads. A workload that fails is a verdict, never an error.
+    A pull request's check is announced to `service`. `history` is the service that knows the spread
+    of earlier pairs, or a file with its answer; with it, fewer pairs are enough. `keep` receives
+    the bundle before the saved pairs are removed. Raises UsageError for revisions that cannot be
+    compared or resumed, SettingsError, and NotMeasuredError without a Python that can run the
+    workloads. A workload that fails is a verdict, never an error.
     """
     with translate_errors():
         repository = Repository.open(folder)
@@ -55,7 +55,7 @@ def check(
             configuration = configuration_from(source, sides, flags=flags)
         else:
             configuration = configuration_of(repository, sides, flags=flags)
-            # Benchmarks of other tools are older than the first use of perfledger: base has them.
+            # Other tools' benchmarks predate the first use of perfledger, so base has them too.
             is_own_suite = configuration.settings.suite == BenchmarkSuite.PERFLEDGER.value
             if is_own_suite and not request.base:
                 sides = start_at_workloads(repository, sides)
@@ -87,7 +87,7 @@ def check(
                 notes=configuration.notes + announcement + site.notes + bundle.notes,
             )
             if request.is_resumed:
-                bundle = read_bundle(bundle.to_json().encode())  # what was saved may be hostile
+                bundle = read_bundle(bundle.to_json().encode())  # saved data may be hostile
             progress.stage("judging, explaining and pricing")
             report = build_report(bundle, today=datetime.now(UTC).date(), is_local=True)
             keep(bundle)
@@ -101,9 +101,9 @@ def may_be_stored(
     history: UploadTarget | Path | None,
     environment: Mapping[str, str],
 ) -> bool:
-    """Return whether a service may receive the result: not of a check that somebody runs by hand.
+    """Return whether a service may receive the result; False if the check was started by hand.
 
-    Workflows and runners upload the bundle in a step of its own, which the check does not see.
+    Workflows and runners upload the bundle in a separate step, which the check does not see.
     """
     is_known = service is not None or history is not None
     is_of_pull_request = bool(request.repository) or request.pull_request is not None

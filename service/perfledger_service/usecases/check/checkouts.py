@@ -1,4 +1,4 @@
-"""Checkouts of commits, built side by side, and what children are started with."""
+"""Checkouts of commits, built side by side, and the settings that their children start with."""
 
 import os
 import secrets
@@ -59,7 +59,7 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSite:
-    """The two checkouts of a check, and what children are started with."""
+    """The two checkouts of a check, and the settings that their children start with."""
 
     repository: Repository
     sides: RevisionPair
@@ -74,11 +74,11 @@ class CheckSite:
         return self.code.requests
 
     def for_workloads(self, workloads: Iterable[WorkloadSpec]) -> Self:
-        """Return the site, in which each workload has the time limit and the launch of its own."""
+        """Return the site, giving each workload its own time limit and launch."""
         return replace(self, harness=for_workloads(self.harness, workloads))
 
     def ending_at(self, ends_at: float) -> Self:
-        """Return the site with this end of the budget, by the harness's clock."""
+        """Return the site with this end of the budget, on the harness's clock."""
         return replace(self, harness=replace(self.harness, ends_at=ends_at))
 
 
@@ -99,7 +99,7 @@ class CheckoutFolder:
     def check_out(self, revision: Revision, name: str) -> Generator[Checkout]:
         """Check out and build a commit, and remove it at the end.
 
-        Its folder has any name: code that works by the name of its folder works alike on all.
+        Its folder has a random name, so that code cannot distinguish base and head by it.
         """
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
@@ -119,7 +119,7 @@ class CheckoutFolder:
                 interpreter=self.interpreter,
                 environment=os.environ,
             ) as code:
-                # A build may get the content of large files.
+                # A build may fetch the content of large files.
                 yield Checkout(revision, code, (*notes, *pointer_notes(root, tree.hashes)))
 
     def site(self, base: Checkout, head: Checkout) -> CheckSite:
@@ -148,7 +148,7 @@ def open_checkouts(
 ) -> Generator[CheckoutFolder]:
     """Prepare a folder for checkouts, and the harness of their children; remove both at the end.
 
-    What differs between `sides` decides whether commits are built.
+    Commits are built depending on what differs between `sides`.
     """
     settings = configuration.settings
     side_commits = tuple(

@@ -1,4 +1,4 @@
-"""Requests that a check sends to its children: which checkout, with how much effort."""
+"""Requests that a check sends to its children: which checkout to measure, and with what effort."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,13 +15,13 @@ from perfledger_service.settings.check import CheckSettings
 # Seconds of interleaved steps per side and pair. On a busy CPU processes differ by more than
 # another second of turns would resolve: the time is better spent on another pair.
 INTERLEAVED_SECONDS = 0.75
-# Seconds of steps on an accelerator: little beside the imports, the compilations and the context of
-# a process, which took 6 to 15 s on an H100; and its counters are read every tenth of a second.
+# Seconds of steps on an accelerator: short compared with a process's imports, compilation and
+# context, which took 6 to 15 s on an H100; its counters are read every tenth of a second.
 ACCELERATOR_SECONDS = 1.0
 
 
 def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> ChildRequest:
-    """Return the request that lists a checkout's workloads; other requests extend it."""
+    """Return the request to list a checkout's workloads, which other requests extend."""
     return ChildRequest(
         command=Command.LIST,
         root=str(checkout),
@@ -60,9 +60,9 @@ def requests_for_device(
 ) -> Mapping[Side, ChildRequest]:
     """Return requests that interleave the sides' steps on a CPU, and take longer on a device.
 
-    On a CPU the workloads run in forks of one process. An accelerator is
-    quieter and holds one process at a time. On a CPU with a raised effort, as for tails, the time
-    per process stays at its default.
+    On a CPU the workloads run in forks of one process. An accelerator is quieter and holds one
+    process at a time. If the effort on a CPU is raised, for example for tails, the time per process
+    stays at its default.
     """
     adapted = _interleaved if device is Device.CPU else _on_accelerator
     return {side: adapted(request) for side, request in requests.items()}

@@ -102,9 +102,9 @@ def compare_bundles(before: Bundle, after: Bundle, *, names: tuple[str, str]) ->
 
 
 def exit_code_of(verdicts: Sequence[Verdict]) -> ExitCode:
-    """Return a comparison's exit code, as of a check: a regression goes before uncertainty.
+    """Return a comparison's exit code, as for a check: a regression outranks uncertainty.
 
-    A utilization that fell for the sake of speed, and a warning, do not count.
+    Warnings, and utilization that fell because the step became faster, do not count.
     """
     counting = {
         verdict.outcome
@@ -150,7 +150,7 @@ def _folder_tests(
 ) -> tuple[tuple[UnpairedTest, ...], tuple[tuple[str, str], ...]]:
     """Return a test for each metric of the head, and the reason for each baseline.
 
-    A check is one value on either side; the history says how far checks lie apart.
+    A check counts as one value on either side; the history gives the spread between checks.
     """
     tests: list[UnpairedTest] = []
     baselines: list[tuple[str, str]] = []
@@ -283,7 +283,7 @@ def _series_test(before: MeasuredSeries, after: MeasuredSeries, metric: Metric) 
 
 
 def _test(workload: str, metric: Metric, *, base: UsableValues, head: UsableValues) -> UnpairedTest:
-    """Return a test; it is flawed if a side has no values, or too many that are none."""
+    """Return a test; it is flawed if a side has no values, or too many that are not valid."""
     flaws = (f"{name}: {side.flaw}" for name, side in (("A", base), ("B", head)) if side.flaw)
     return UnpairedTest(
         workload=workload,
@@ -296,7 +296,7 @@ def _test(workload: str, metric: Metric, *, base: UsableValues, head: UsableValu
 
 
 def _metric_of(name: str, worse: WorseDirection | None) -> Metric:
-    """Return the metric of a column: ours by name, else one without a unit."""
+    """Return the metric of a column: ours if the name matches, else one without a unit."""
     if worse is None and name in METRICS:
         return METRICS[name]
     return Metric(name=name, unit="", worse=worse or WorseDirection.HIGHER, kind=MetricKind.SPEED)

@@ -18,8 +18,8 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.values.project_facts import ProjectFacts, Setup, SetupFile
 
 WORKFLOW = ".github/workflows/perfledger.yml"
-# Where the usual folder has benchmarks of other tools: they must not be imported, and a package of
-# that name inside it, as asv lays it out, would hide a folder beside it.
+# Used if the usual folder holds another tool's benchmarks: these must not be imported, and a
+# package of that name inside it (asv's layout) would hide a folder beside it.
 OTHER_FOLDER = "workloads"
 USUAL_BRANCH = "main"
 
@@ -58,7 +58,7 @@ def write_setup(folder: Path) -> Setup:
 def _write_file(
     root: Path, path: str, text: Callable[[], str], *, existing_path: str = ""
 ) -> SetupFile:
-    """Write a file, unless the user has one of the name, or `existing_path` instead.
+    """Write a file, unless it or `existing_path` exists.
 
     Raises UsageError if it cannot be written, or a link leads out of the repository.
     """
@@ -78,7 +78,7 @@ def _write_file(
 
 
 def _usual_folder(facts: ProjectFacts) -> str:
-    """Return the folder for workloads: another one where the usual one has none among its files."""
+    """Return the folder for workloads: another one if the usual one has only other files."""
     is_taken = facts.has_other_benchmarks and not facts.has_workloads
     return OTHER_FOLDER if is_taken else BENCHMARK_FOLDER
 

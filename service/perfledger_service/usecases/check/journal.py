@@ -1,4 +1,4 @@
-"""Saves the pairs of a check, and goes on with those of an interrupted one."""
+"""Saves the pairs of a check, and resumes an interrupted one."""
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
@@ -23,13 +23,13 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.checkouts import CheckSite
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
-# A check may go on with more time than it began with: its looks are planned by pairs.
+# A check may resume with a larger time budget than it began with: its looks are planned in pairs.
 TIME_SETTINGS = frozenset({"budget", "budget_usd", "device_price", "timeout", "build_timeout"})
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckJournal:
-    """The journal of one check; `pairs` is None before its first pair, if it is new."""
+    """The journal of one check; `pairs` is None in a new journal until the first pair."""
 
     checks: InterruptedChecks
     identity: CheckIdentity
@@ -38,11 +38,11 @@ class CheckJournal:
 
     @property
     def resumed(self) -> JournalHeader | None:
-        """Return what the interrupted check knew; None in a new one."""
+        """Return what the interrupted check had established; None in a new one."""
         return self.pairs.header if self.pairs is not None else None
 
     def remove(self) -> None:
-        """Remove what is saved, as the check is over; a later signal has nothing to go on with."""
+        """Remove the saved pairs, as the check is over; a later signal finds nothing to resume."""
         if self.pairs is not None:
             finished, self.pairs = self.pairs, None
             finished.remove()
@@ -54,7 +54,7 @@ class CheckJournal:
         return self.pairs.saved[-1].spent_s if self.pairs is not None and self.pairs.saved else 0.0
 
     def check_machine(self, machine: Machine, workloads: Collection[WorkloadSpec]) -> None:
-        """Raise UsageError unless an interrupted check would go on as it began."""
+        """Raise UsageError unless an interrupted check would resume as it began."""
         header = self.resumed
         if header is None:
             return
@@ -116,7 +116,7 @@ def open_check_journal(
     is_resumed: bool,
     environment: Mapping[str, str],
 ) -> Generator[CheckJournal]:
-    """Open the journal of a check; what ends the check early is given a note on how to go on.
+    """Open the journal of a check; an error that ends the check early gets a note on how to resume.
 
     Raises JournalError if there is nothing to resume.
     """

@@ -1,4 +1,4 @@
-"""Measures a change on both checkouts, into a bundle."""
+"""Measures a change on both checkouts, and returns a bundle."""
 
 import os
 import secrets
@@ -68,7 +68,7 @@ from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
-# Metrics expected of workloads on a device: the family of tests that the stopping rule plans for.
+# Metrics expected of workloads on a device: the family of tests that the stopping rule assumes.
 EXPECTED_METRICS = {
     Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_TIME),
     Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
@@ -77,8 +77,8 @@ EXPECTED_METRICS = {
 # Pairs with profiled windows of kernels. With so many, 5 % of one of twenty families of kernels is
 # found four times in five where the ratio of an unchanged pair spreads by 2.4 %.
 KERNEL_PAIRS = 12
-# Of alpha, for kernels where they are asked for: all false findings of kernels in 1 % of checks at
-# the usual alpha of 5 %, and the other tests hardly lose power.
+# The kernels' share of alpha if they are tested: at the usual alpha of 5 %, 1 % of checks have any
+# false finding in kernels, and the other tests hardly lose power.
 KERNEL_SHARE = 0.2
 
 
@@ -105,11 +105,11 @@ def measure_change(
     history: UploadTarget | Path | None,
     journal: CheckJournal | None = None,
 ) -> Bundle:
-    """Measure and profile both checkouts, in turn with other checks; return what was observed.
+    """Measure and profile both checkouts, taking turns with other checks; return the observations.
 
-    The budget begins here and ends whatever is running. Pairs are saved in `journal`, and those of
-    an interrupted check are taken from it. Raises UsageError without a workload, or without a price
-    that a limit in money needs.
+    The budget starts here, and whatever still runs at its end is stopped. Pairs are saved in
+    `journal`, and those of an interrupted check are taken from it. Raises UsageError without a
+    workload, or without a price that a limit in money needs.
     """
     settings, overlay = site.configuration.settings, site.configuration.overlay
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
@@ -229,7 +229,7 @@ def measure_change(
 def _usable_machine(
     head: Discovery, workload_plan: WorkloadPlan, settings: CheckSettings
 ) -> tuple[Machine, Gpu | None]:
-    """Return this machine and its GPU; raise ExcludedDeviceError if they are not to be used."""
+    """Return this machine and its GPU; raise ExcludedDeviceError if they must not be used."""
     machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
     refuse_excluded(machine, workload_plan.to_measure, settings.excluded_devices)
     return machine, gpu
@@ -281,9 +281,9 @@ def _preparation(
 
 
 def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
-    """Return the watch of head's code, and the workloads of base and head.
+    """Return the watch on head's code, and the workloads of base and head.
 
-    Both sides are listed at once where no device can be in the way.
+    Both sides are listed concurrently if they cannot contend for a device.
     """
     watch, code = begin_watch(site)
     discoveries = (
@@ -299,7 +299,7 @@ def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
 def _unmatched_on_base(
     site: CheckSite, plan: WorkloadPlan, base: Discovery, choice: WorkloadChoice
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what base registers instead where all of head's workloads are new, and advice."""
+    """If all of head's workloads are new, return what base registers instead, and advice."""
     if not plan.is_all_new:
         return (), ()
     configuration = site.configuration

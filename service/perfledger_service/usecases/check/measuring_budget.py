@@ -1,4 +1,4 @@
-"""Computes how long a check may measure from its caps in time and money, and what needs more."""
+"""Computes how long a check may measure under its caps on time and money, and what needs more."""
 
 import math
 from collections import Counter
@@ -24,11 +24,11 @@ from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
-# No device costs more or less: beyond these a price is a slip, or for free.
+# No device costs more or less: a price beyond these is a typing error, or the device is free.
 MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
-# Of the seconds that the missing pairs would take by those so far: later pairs may take longer, and
-# a round begins only if it fits.
+# Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
+# far, and a round begins only if it fits.
 SPARE = 1.3
 
 
@@ -46,7 +46,7 @@ class _DevicePrice:
     source: str
 
     def __str__(self) -> str:
-        """Return the price to the cent, below a cent with all its digits."""
+        """Return the price rounded to the cent, or with all its digits if below a cent."""
         usd = self.usd_per_hour
         return f"{usd:.2f}" if usd >= CENT else f"{usd:f}"
 
@@ -56,8 +56,8 @@ def measuring_allowance(
 ) -> MeasuringAllowance:
     """Return the smaller of what `budget` and `budget_usd` allow on this machine.
 
-    Money is spent on all devices of the machine, whichever a workload uses. Raises UsageError if
-    the price of an hour is unknown: a device without a price is not free.
+    Money is spent on all devices of the machine, whichever of them a workload uses. Raises
+    UsageError if the price of an hour is unknown: a device without a price is not free.
     """
     if settings.budget_usd is None:
         return MeasuringAllowance(settings.budget)
@@ -95,7 +95,7 @@ def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
 
 
 def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """Return how many pairs each workload needs that has too few for a test."""
+    """Return how many pairs each workload needs if it has too few for a test."""
     fewest: dict[str, int] = {}
     for verdict in verdicts:
         explanation = explain_verdict(verdict, bundle.plan)
@@ -108,9 +108,9 @@ def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, int]
 def _too_few_pairs_notes(
     fewest: Mapping[str, int], verdicts: Sequence[Verdict], paired_runs: PairedRuns
 ) -> tuple[str, ...]:
-    """Return the note with a budget in which each workload gets enough pairs for a test.
+    """Return the note with a budget that gives each workload enough pairs for a test.
 
-    Until then each round has a pair of every workload that is still open.
+    Until then, each round has one pair of every workload that is still undecided.
     """
     seconds = paired_runs.seconds
     if not fewest or not all(seconds.get(each) for each in fewest):
@@ -133,7 +133,7 @@ def _too_few_pairs_notes(
 def _given_up_notes(
     bundle: Bundle, verdicts: Sequence[Verdict], given_up: Mapping[str, GivenUp]
 ) -> tuple[str, ...]:
-    """Return for each workload that was given up and stays undecided what would settle it."""
+    """Return what would settle each workload that was stopped for futility and stays undecided."""
     notes: list[str] = []
     for workload, facts in given_up.items():
         undecided = [
@@ -161,7 +161,7 @@ def _given_up_notes(
 
 
 def _budget_text(seconds: float) -> str:
-    """Return a budget that is not smaller, as the option takes it."""
+    """Return a budget rounded up to a value that the option accepts."""
     if seconds <= MINUTES_FROM_S:
         return f"{10 * math.ceil(seconds / 10)}s"
     return f"{math.ceil(seconds / 60)}m"

@@ -58,7 +58,7 @@ def build_report(
 
     The runner and the service get the same verdicts from the same bundle: judging reads only the
     bundle and `priors`, the spreads learnt from earlier checks (by default those in the bundle).
-    `today` only dates the warnings about old prices. `approvals` of the head's cost are oldest
+    `today` only affects the warnings about old prices. `approvals` of the head's cost are oldest
     first.
     """
     judgement = judgement_of(bundle, priors=priors)
@@ -134,7 +134,7 @@ def build_report(
 
 
 def conclude_verdicts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
-    """Return the check's conclusion: it fails closed, and a regression goes before uncertainty."""
+    """Return the check's conclusion: it fails closed, and a regression outranks uncertainty."""
     outcomes, title = _deciding_outcomes(verdicts), _title(bundle, verdicts)
     if Outcome.REGRESSED in outcomes or _is_above_limit(bundle):
         return CheckConclusion(Conclusion.FAILURE, ExitCode.REGRESSION, title)
@@ -170,7 +170,7 @@ def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
 
 
 def _is_all_same_code(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
-    """Return whether all that could be compared runs the same code, so that nothing was timed."""
+    """Return whether all comparable workloads run the same code, so that nothing was timed."""
     return bool(bundle.same_code) and not verdicts
 
 
@@ -205,7 +205,7 @@ def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
 
 
 def _subject(outcome: Outcome, verdicts: tuple[Verdict, ...]) -> str:
-    """Return what has this outcome: peak memory alone is not performance."""
+    """Return the workloads with this outcome; peak memory alone is not performance."""
     kinds = {
         verdict.metric.kind
         for verdict in verdicts

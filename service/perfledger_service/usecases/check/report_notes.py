@@ -27,7 +27,7 @@ from perfledger_service.rendering.layout.limit_sentences import (
 )
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
-# Relative: a spread that went through JSON is the same.
+# Relative tolerance: a spread stays equal to itself after a round trip through JSON.
 SAME_SPREAD = 1e-9
 
 
@@ -51,9 +51,9 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
 def history_notes(
     bundle: Bundle, tests: Sequence[PairedTest], priors: Priors | None
 ) -> tuple[str, ...]:
-    """Return the note on tests that are not judged by the spreads that the runner used.
+    """Return the note on tests that are judged by other spreads than the runner used.
 
-    `priors` are those of the service; None where the bundle's own are used.
+    `priors` are the service's; None if the bundle's own are used.
     """
     if priors is None:
         return ()
@@ -95,7 +95,7 @@ def _other_device_notes(bundle: Bundle) -> tuple[str, ...]:
 
 
 def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return what would make the CPU quieter for the workloads that noise left undecided."""
+    """Return how to make the CPU quieter for the workloads left undecided by noise."""
     noisy = {
         each.workload
         for each in verdicts
@@ -121,7 +121,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
 
 
 def _queued_share(bundle: Bundle, workloads: Collection[str]) -> float | None:
-    """Return the share of their time that steps waited for a core; None if the kernel is silent."""
+    """Return the share of time that steps waited for a core; None if the kernel reports none."""
     times = [run.core_times for run in bundle.runs if run.workload in workloads]
     elapsed = sum(sum(each.elapsed_s) for each in times)
     queued = sum(sum(each.queued_s) for each in times)
@@ -129,7 +129,7 @@ def _queued_share(bundle: Bundle, workloads: Collection[str]) -> float | None:
 
 
 def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
-    """Return notes on readings that processes left out, by reason."""
+    """Return notes on readings that processes excluded, by reason."""
     workloads: dict[str, set[str]] = {}
     for run in bundle.runs:
         for reason, count in run.left_out.items():
@@ -142,7 +142,7 @@ def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
 
 
 def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
-    """Return for each workload of several devices whether a rank is slow, and how it scales."""
+    """Return for each multi-device workload whether a rank is slow, and how it scales."""
     notes: list[str] = []
     for spec in bundle.workloads:
         runs = bundle.runs_of(spec.id, Side.HEAD)
@@ -178,7 +178,7 @@ def _spread_words(spread: RankSpread) -> str:
 
 
 def _straggler_doubt(spread: RankSpread) -> str:
-    """Return why a rank that is behind may be no straggler, and what would tell."""
+    """Return why a slow rank may not be a straggler, and what would settle it."""
     if spread.has_too_few_cores:
         cores = f"{spread.cores} core{'s' * (spread.cores != 1)}"
         return f"{spread.ranks} ranks have {cores}; measure where each has its own"
@@ -210,7 +210,7 @@ def _noisy_machine_notes(bundle: Bundle) -> tuple[str, ...]:
 
 
 def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return for each workload with a change or a doubt which of wall, CPU time and use moved."""
+    """Return for each changed or doubtful workload whether wall time, CPU time or use changed."""
     outcomes = {(each.workload, each.metric.name): each.outcome for each in verdicts}
     loud = {each.workload for each in verdicts if each.outcome is not Outcome.UNCHANGED}
     notes: list[str] = []

@@ -101,8 +101,8 @@ def _name(repository: Repository, sha: str) -> str:
 class CheckConfiguration:
     """The settings of a check, base's configuration file ("" without one), and notes on both.
 
-    `overlay` has the workloads that replace those of both revisions, if any do. `head_paths` are
-    head's `paths` where base's decide and differ.
+    `overlay` has the workloads that replace those of both revisions, if any. `head_paths` are
+    head's `paths` if base's apply and differ from them.
     """
 
     settings: CheckSettings
@@ -112,14 +112,14 @@ class CheckConfiguration:
     head_paths: tuple[str, ...] = ()
 
     def checked_out_sha(self, repository: Repository, sha: str) -> str:
-        """Return the commit to check out for a revision: itself, or with what is laid over it."""
+        """Return the commit to check out for a revision: itself, or with the overlay applied."""
         return self.overlay.lay_over(repository, sha) if self.overlay else sha
 
 
 def is_first_use(repository: Repository, base: Revision, configuration: CheckConfiguration) -> bool:
-    """Return whether base has neither a configuration nor workloads, and none are laid over it.
+    """Return whether base has neither a configuration nor workloads, and no overlay adds any.
 
-    Those of another tool's suite are not known by their text: base may have them.
+    Another tool's benchmarks cannot be recognized by their text: base may have them.
     """
     if configuration.base_file or configuration.overlay is not None:
         return False
@@ -131,9 +131,9 @@ def is_first_use(repository: Repository, base: Revision, configuration: CheckCon
 def configuration_from(
     source: WorkloadSource, sides: RevisionPair, *, flags: Mapping[str, object]
 ) -> CheckConfiguration:
-    """Return the configuration of a check whose workloads, and their settings, are the source's.
+    """Return the configuration of a check that takes workloads and their settings from the source.
 
-    Raises SettingsError, RepositoryError for workloads that cannot be laid over, and UsageError for
+    Raises SettingsError, RepositoryError for workloads that cannot be overlaid, and UsageError for
     pytest's tests without `paths`.
     """
     name, table = _table(source.read_file) or ("", None)
@@ -166,7 +166,7 @@ def configuration_of(
         config = _table(read_head)
         if config is not None:
             notes += (f"base has no configuration: the head's {config[0]} was used",)
-    # A change cannot ask for the job's credentials.
+    # A change must not obtain the job's credentials.
     if config and not (base_file and sides.is_base_merged) and config[1].pop("env", ()):
         notes += (UNTRUSTED_ENV_NOTE,)
     name, table = config or ("", None)
@@ -183,9 +183,9 @@ def configuration_of(
 def _other_paths(
     read_file: Callable[..., bytes | None], settings: CheckSettings
 ) -> tuple[str, ...]:
-    """Return the `paths` of a configuration that does not decide, if they are other ones.
+    """Return the `paths` of a configuration that does not apply, if they differ.
 
-    What is wrong in it is not this check's concern.
+    Errors in it are not this check's concern.
     """
     try:
         _, table = _table(read_file) or ("", {})
@@ -198,7 +198,7 @@ def _other_paths(
 
 
 def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:
-    """Return the paths to lay over; those of another tool's suite are in its own configuration."""
+    """Return the paths to overlay; another tool's suite names them in its own configuration."""
     if settings.own_paths or settings.suite == BenchmarkSuite.PERFLEDGER.value:
         return settings.paths
     if settings.suite == BenchmarkSuite.PYTEST.value:

@@ -32,15 +32,15 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 PERFLEDGER = (sys.executable, "-m", "perfledger_service")
-# The child runs the code of a change: where and as whom to upload, and who may start a workflow,
-# are not its business.
+# The child runs a change's code, which must not see upload addresses, credentials, or tokens that
+# start workflows.
 PRIVATE_VARIABLES = frozenset(
     f"{ENV_PREFIX}{name}" for name in ("UPLOAD_URL", "UPLOAD_TOKEN", "GITHUB_TOKEN")
 )
 
-MAX_DEVICES = 64  # of a machine class, that the service takes
+MAX_DEVICES = 64  # most devices of a machine class that the service accepts
 MAX_DIGITS = 6
-# That the machine class of a job may begin with; a pattern may begin with anything else.
+# Device types that a job's machine class may begin with; a pattern may begin with anything.
 MEASURED_DEVICES = frozenset({Device.CPU, Device.CUDA, Device.TPU})
 
 
@@ -54,11 +54,11 @@ def run_jobs(
     say: Callable[[str], None],
     is_until_idle: bool = False,
 ) -> None:
-    """Take jobs of the repository that `folder` is in, until it is to drain or there is none.
+    """Take jobs of the repository that contains `folder`, until the runner drains or none is left.
 
-    Without a launcher's choice they run in child processes, without limits of their own.
+    Unless a launcher is chosen, jobs run in child processes without resource limits.
 
-    Raises UsageError for a folder that is no repository and a name that another runner has.
+    Raises UsageError for a folder that is not a repository and for a name that another runner has.
     """
     if target.identity is not None:
         msg = "a GitHub Actions job cannot be a runner of the queue: set PERFLEDGER_UPLOAD_TOKEN"
@@ -82,7 +82,7 @@ def run_jobs(
 
 
 def chosen_launcher(path: Path | None, open_runs: RunsOpener) -> LauncherChoice | None:
-    """Return the launcher that a file describes; raise UsageError for a wrong one."""
+    """Return the launcher that a file describes; raise UsageError if the file is invalid."""
     if path is None:
         return None
     with translate_errors():
@@ -92,16 +92,16 @@ def chosen_launcher(path: Path | None, open_runs: RunsOpener) -> LauncherChoice 
 def machines_here(environment: Mapping[str, str]) -> tuple[Machine, ...]:
     """Return what this machine measures on: one GPU, if it has any, and its CPU.
 
-    A TPU, or several devices at a time, are not seen without a framework: they are to be named.
+    A TPU, or several devices at a time, cannot be detected without a framework and must be named.
     """
     requests = [Device.CPU] if load_nvml() is None else [Device.CUDA, Device.CPU]
     return tuple(read_machine(None, requested=one, environment=environment)[0] for one in requests)
 
 
 def devices_of_class(machine_class: str, machines: Iterable[Machine]) -> tuple[str, ...]:
-    """Return the names of the devices here that measure a machine class; () for another machine's.
+    """Return the names of this machine's devices that measure a class; () for another machine's.
 
-    They are the first ones, as many as the class has.
+    These are the first devices, as many as the class has.
     """
     start, _, count = machine_class.rpartition(":")
     if not (count.isascii() and count.isdecimal() and 1 <= int(count[:MAX_DIGITS]) <= MAX_DEVICES):
@@ -113,7 +113,7 @@ def devices_of_class(machine_class: str, machines: Iterable[Machine]) -> tuple[s
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what only the runner itself needs to know."""
+    """Return the environment without the variables that only the runner itself needs."""
     return {name: value for name, value in environment.items() if name not in PRIVATE_VARIABLES}
 
 
@@ -129,7 +129,7 @@ class JobCommands:
         commits = fetch_commits(self.repository, job)
         bundle = f"--save-bundle={slot.bundle}"
         excluded = [f"--exclude-device={name}" for name in job.excluded_devices]
-        if job.kind is RunnerJobKind.BISECTION:  # no word after "--" is taken for an option
+        if job.kind is RunnerJobKind.BISECTION:  # after "--" nothing is parsed as an option
             where = (*job.workloads[:1], commits.base, commits.head)
             metric = (f"--metric={job.metric}",) if job.metric else ()
             return (*PERFLEDGER, "history", "bisect", bundle, *metric, *excluded, "--", *where)
@@ -150,7 +150,7 @@ class JobCommands:
         return (*_most_pairs(job), *PERFLEDGER, "check", bundle, *words, *excluded, *chosen)
 
     def _fetch_spreads(self, slot: JobSlot) -> str:
-        """Return the file of the spreads that the service knows, "" where it does not answer."""
+        """Return the file of the spreads that the service knows, "" if it does not answer."""
         with suppress(ServiceRequestError):
             history = fetch_history(self.target.url, self.target.token)
             slot.spreads.write_bytes(history.to_json())
@@ -159,5 +159,5 @@ class JobCommands:
 
 
 def _most_pairs(job: RunnerJob) -> tuple[str, ...]:
-    """Return what goes before a command to limit its pairs, a setting that is no option."""
+    """Return the prefix of a command that limits its pairs, a setting that has no option."""
     return () if job.max_pairs is None else ("env", f"{ENV_PREFIX}MAX_PAIRS={job.max_pairs}")

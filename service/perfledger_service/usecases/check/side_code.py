@@ -47,7 +47,7 @@ UNBUILT_NOTE = (
     "nothing is compared yet, so the workloads were listed with what is installed; later checks "
     "need a build"
 )
-MAX_COMMAND = 200  # characters of one in a sentence
+MAX_COMMAND = 200  # characters of one error in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class SideCode:
     build_notes: tuple[str, ...]
 
     def discover(self, harness: Harness, side: Side) -> Discovery:
-        """List a side's workloads; one that was not built has none, and says why."""
+        """List a side's workloads; a side that was not built has none, and says why."""
         request = self.requests[side]
         failure = self.failures.get(side)
         if failure is None:
@@ -77,7 +77,7 @@ class SideCode:
         return Discovery(broken=(path,))
 
     def notes(self, base: Discovery, head: Discovery) -> tuple[str, ...]:
-        """Return what the author should know about the code that ran, after it ran."""
+        """Return notes on the code that ran, once it has run."""
         differences: tuple[str, ...] = ()
         # A side without workloads has imported nothing; built sides are compared as a whole.
         if (
@@ -96,7 +96,7 @@ class BuiltCode:
     """The code of one commit, checked out, and built if the settings or a change need it.
 
     `request` names its packages and its environment; `command` is "" without a build; `inputs` are
-    why it was built though no setting says so.
+    the changed files that required a build that no setting asks for.
     """
 
     request: ChildRequest
@@ -119,7 +119,7 @@ def build_code(
 ) -> Generator[BuiltCode]:
     """Build the environment of a complete checkout if the settings or the changed inputs need it.
 
-    A build that fails, or is not known, is a failure of this code, never an error.
+    A build that fails, or whose command is unknown, is a failure of this code, never an error.
     """
     code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
@@ -184,9 +184,10 @@ def pair_code(
 def check_locked(
     distributions: EnvironmentDistributions, tree: SourceTree, inputs: BuildInputs
 ) -> None:
-    """Raise BuildError if packages that differ in the lock file would be those of neither side.
+    """Raise BuildError if packages that differ in the lock file would match neither side.
 
-    What is inherited serves in the locked version, unless the sides have it from other places.
+    An inherited package is accepted in its locked version, unless the sides take it from different
+    sources.
     """
     tool, packages = lock_tool(tree.hashes), packages_in_lock(tree)
     names = sorted((distributions.inherited.keys() - distributions.built) & inputs.locked)
@@ -243,7 +244,7 @@ def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
 
 
 def _error_with_advice(error: BuildError, inputs: BuildInputs) -> BuildError:
-    """Return the error of a build that no setting asked for by its words, with what to do."""
+    """Return the error of a build that no setting asked for, with what to do."""
     text = str(error)
     if not inputs.files or "`build`" in text:
         return error
@@ -266,7 +267,7 @@ def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[st
 
 
 def _unbuilt_notes(errors: Mapping[Side, BuildError]) -> tuple[str, ...]:
-    """Return why the workloads of head were listed with what is installed."""
+    """Return why head's workloads were listed with the installed packages."""
     error = errors.get(Side.HEAD)
     if error is None:
         return ()

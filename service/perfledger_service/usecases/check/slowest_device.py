@@ -1,4 +1,4 @@
-"""Names the device that the others of a step wait for, by its clock."""
+"""Names the device that the others wait for in a step, judged by its clock."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,14 @@ from statistics import fmean, median
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Run
 
-# Of the others: GPUs that are equal differ by a step of 15 MHz.
+# Relative to the others: identical GPUs differ by one clock step of 15 MHz.
 SAME_CLOCK = 0.01
 
 
 def slowest_device_words(runs: Iterable[Run]) -> tuple[str, ...]:
     """Return which device was throttled most, or else had a lower clock than the others.
 
-    () where no clock was read. A device alone is slower than none, and equal clocks name none.
+    Returns () if no clock was read, if there is only one device, or if the clocks are equal.
     """
     devices: defaultdict[int, list[DeviceTelemetry]] = defaultdict(list)
     for run in runs:

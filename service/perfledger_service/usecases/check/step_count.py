@@ -1,4 +1,4 @@
-"""Counts the steps that processes measured, and computes the best number."""
+"""Counts the steps that processes measured, and computes the best number of steps."""
 
 import math
 from bisect import bisect_right
@@ -21,7 +21,7 @@ _FEWEST_STEPS, _FEWEST_PROCESSES = 5, 5
 
 
 def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
-    """Return how many steps a process of each workload measured, and how many would be best."""
+    """Return how many steps each workload's processes measured, and the best number."""
     counts: list[ProcessSteps] = []
     starts = beginnings(bundle)
     for workload, pairs in match_runs(bundle.runs).items():
@@ -44,8 +44,8 @@ def best_steps(pairs: Sequence[tuple[Run, Run]], starts: Sequence[float]) -> tup
     """Return how many steps a process should measure, or None and the reason.
 
     The start-up cost of a process is the time from one run's start to the next one of `starts`,
-    less its measured steps: warm-up and all else until the next run begins. If several workloads
-    share a process, it is what this one adds. Interleaved runs overlap, so they have none.
+    less its measured steps: warm-up and everything else before the next run. If several workloads
+    share a process, it is this workload's part. Interleaved runs overlap, so they have none.
     """
     runs = [run for pair in pairs for run in pair]
     steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]

@@ -10,6 +10,6 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 def upload_bundle_file(path: Path, target: UploadTarget) -> str:
     """Upload a bundle's file and return the address of its page."""
-    read_bundle_file(path)  # an invalid bundle fails here, without a round trip
+    read_bundle_file(path)  # an invalid bundle fails here, without a network request
     with translate_errors():
         return upload(path, target.url, target.credential()).url

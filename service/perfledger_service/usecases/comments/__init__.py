@@ -1,1 +1,1 @@
-"""What people command in comments under a pull request."""
+"""Owns the commands that people write in pull-request comments."""

@@ -1,4 +1,4 @@
-"""Stores approvals of what a pull request's head costs.
+"""Stores approvals of the cost of a pull request's head.
 
     /perfledger approve b1946ac 12400 until 2026-12-31: the larger batch is worth it
 
@@ -30,9 +30,8 @@ def approve(
 ) -> str:
     """Store an approval and restart its upload; return why it is refused, or "".
 
-    Only approvers that a policy of the measured configuration names are accepted. Whether an
-    approval counts is decided each time the result is posted or shown. The caller holds the
-    project's lock.
+    Only approvers named by a policy of the measured configuration are accepted. Whether an approval
+    counts is decided each time the result is posted or shown. The caller holds the project's lock.
     """
     until = order.until or now.date() + timedelta(days=DEFAULT_DAYS)
     if not now.date() <= until <= now.date() + timedelta(days=MOST_DAYS):

@@ -1,4 +1,4 @@
-"""Tells how the jobs for runners stand that a command in a comment asked for."""
+"""Reports the state of the runner jobs that a command in a comment asked for."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from perfledger_service.values.upload_views import UploadStatus
 def progress_answer(
     session: Session, command: StoredCommand, *, public_url: str, now: datetime
 ) -> tuple[str, bool]:
-    """Return how the jobs of a command stand, and whether there is more to come."""
+    """Return the state of a command's jobs, and whether more is to come."""
     served = classes_with_runners(session, command.project_id, now=now)
     open_jobs = open_runner_jobs(session, command.project_id)
     kind, head_sha, workload, is_fork = RunnerJobKind.RERUN, "", "", False
@@ -88,7 +88,7 @@ def _queued_progress(
 
 
 def _final_progress(session: Session, job: StoredRunnerJob, *, public_url: str) -> JobProgress:
-    """Return the result of a job, which has none before its bundle is judged."""
+    """Return the result of a job, which has none until its bundle is judged."""
     if job.upload_id is None:
         return JobProgress(machine_class=job.machine_class, stage=JobStage.DONE, reason=job.reason)
     upload = upload_by_id(session, job.upload_id)

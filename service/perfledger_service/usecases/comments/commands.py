@@ -1,4 +1,4 @@
-"""Receives commands in comments, carries them out once and answers them.
+"""Receives commands in comments, carries each out once and answers it.
 
 The webhook only stores a command. A workflow, which may begin again at any point, carries it out:
 what it changes is stored together with its answer, and the answer is found again by its marker.
@@ -68,7 +68,7 @@ from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
 
 MAX_COMMENT_ID = 2**63 - 1
-# How far ahead an acceptance may reach: until then somebody looks again.
+# How far ahead an acceptance may end; after that somebody reviews it again.
 MOST_DAYS = 366
 # GitHub's words for those who may push to the repository.
 WRITERS = frozenset({"admin", "maintain", "write"})
@@ -101,7 +101,7 @@ class CommentReceipt:
 
 
 def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> CommentReceipt:
-    """Store the command in a comment, once however often it is delivered."""
+    """Store the command in a comment, only once however often it is delivered."""
     line = command_line(comment.body)
     if not line:
         return CommentReceipt(None, "not a command")
@@ -141,13 +141,13 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
 
 
 def label_command_id(delivery_id: str) -> int:
-    """Return the number of a label's command, in place of a comment's: below zero."""
+    """Return the number of a label's command, negative so that no comment has it."""
     digest = sha256(delivery_id.encode("utf-8", "surrogatepass")).digest()
     return -(int.from_bytes(digest[:7]) + 1)
 
 
 def unfinished_command_work(engine: Engine, *, now: datetime) -> tuple[QueuedCommand, ...]:
-    """Return the commands that are stored and not carried out or not answered yet."""
+    """Return the stored commands that are not yet carried out or not yet answered."""
     with read_session(engine) as session:
         return tuple(work_on_command(command, now=now) for command in unfinished_commands(session))
 
@@ -173,8 +173,8 @@ def carry_out(
 ) -> tuple[QueuedUpload, ...]:
     """Carry out a command and answer it, and return the uploads to post again.
 
-    Can be repeated at any point: what is decided stays so, and it is answered once. Without GitHub
-    (None) it is not answered. Raises GitHubError.
+    Can be repeated at any point: decisions are kept, and the answer is posted once. Without GitHub
+    (None) nothing is answered. Raises GitHubError.
     """
     with read_session(engine) as session:
         command = command_by_id(session, command_id)
@@ -219,7 +219,7 @@ def _decide(
     public_url: str,
     now: datetime,
 ) -> None:
-    """Store what a command changes together with its answer, "" where it is carried out."""
+    """Store what a command changes together with its answer, "" if it was carried out."""
     order = parse_command(command.line)
     # Before the lock: GitHub is asked, and a report may have to be computed.
     if isinstance(order, InvalidCommand):
@@ -246,7 +246,7 @@ def _decide(
 
 
 def _answer_only(answer: str) -> Callable[[Session], str]:
-    """Return a change of nothing with its answer."""
+    """Return an answer without any change."""
     return lambda _session: answer
 
 
@@ -299,7 +299,7 @@ def _accept(
 
 
 def _is_name(text: str, workload: str) -> bool:
-    """Return whether a text is a workload's id, as far as a comment can show one."""
+    """Return whether a text is a workload's id, as far as a comment can tell."""
     return clean(text, limit=MAX_LINE) == clean(workload, limit=MAX_LINE)
 
 
@@ -316,7 +316,7 @@ def _judged_head(
 ) -> _JudgedHead | str:
     """Return the head of a pull request's newest judged upload, or why nothing of it is accepted.
 
-    What was judged after the command was written its writer did not see.
+    The command's writer did not see results judged after it was written.
     """
     with read_session(engine) as session:
         newest = newest_judged(session, command.project_id, command.pull_request)
@@ -340,9 +340,9 @@ def _is_near(until: date, *, now: datetime) -> bool:
 
 
 def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
-    """Answer a command once: a thumb where it is carried out, else a comment, edited later.
+    """Answer a command once: a thumbs-up if it was carried out, else a comment, edited later.
 
-    Nothing is answered to our own login, which could answer itself.
+    Our own login gets no answer, since it could answer itself.
     """
     repository, me = command.repository, pull_requests.me()
     if command.login == me:
@@ -361,7 +361,7 @@ def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:
     ]
     if ours and ours[0].body.strip() != body.strip():
         pull_requests.update_comment(repository, ours[0].id, body)
-    for extra in ours[1:]:  # GitHub may create one after its answer was lost
+    for extra in ours[1:]:  # GitHub may have created one although its answer was lost
         pull_requests.delete_comment(repository, extra.id)
-    if not ours and not command.edition:  # one that somebody deleted is not written again
+    if not ours and not command.edition:  # an answer that somebody deleted is not posted again
         pull_requests.create_comment(repository, command.pull_request, body)

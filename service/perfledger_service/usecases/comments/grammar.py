@@ -21,7 +21,7 @@ from itertools import pairwise
 from perfledger_service.rendering.layout.escape import clean
 
 MAX_REASON = 300
-# A workload's id may have that many characters; more than one line of a comment is not read.
+# Fits the longest workload id; only one line of a comment is read.
 MAX_LINE = 2000
 PREFIX = "/perfledger"
 _IS_COMMAND = re.compile(rf"{PREFIX}(?!\S)")
@@ -83,12 +83,12 @@ class DisallowCommand:
 
 @dataclass(frozen=True, slots=True)
 class HelpQuestion:
-    """A question for the commands that there are."""
+    """A request for the list of commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidCommand:
-    """A command that cannot be carried out as it is written, and why."""
+    """A command that cannot be carried out as written, and why."""
 
     problem: str
 
@@ -112,7 +112,7 @@ _SIMPLE_COMMANDS: dict[str, CommentCommand] = {
 
 
 def command_line(body: str) -> str:
-    """Return the line of a comment that is a command, "" for other comments."""
+    """Return the line of a comment that is a command, "" if it is not one."""
     lines = body[: 2 * MAX_LINE].strip().splitlines()
     line = lines[0].rstrip()[:MAX_LINE] if lines else ""
     return line if _IS_COMMAND.match(line) else ""
@@ -167,7 +167,7 @@ def _acceptance(text: str, *, is_of_commit: bool) -> AcceptCommand | InvalidComm
 def _permission(sha: str) -> AllowCommand | InvalidCommand:
     """Return the permission of one commit, by its whole hash.
 
-    Whoever pushes to the fork could make two commits whose hashes begin alike.
+    The fork's owner could make two commits whose hashes share a prefix.
     """
     if _SHA.fullmatch(sha):
         return AllowCommand(sha)
@@ -200,7 +200,7 @@ def _day(text: str) -> date | None:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without spaces, or one pair of quotes, around it."""
+    """Return a text without the spaces, or one pair of quotes, around it."""
     word = text.strip()
     is_quoted = len(word) > 1 and word[-1] == _QUOTES.get(word[0])
     return word[1:-1].strip() if is_quoted else word

@@ -1,4 +1,4 @@
-"""Queues the re-runs and bisections that comments ask for, and says how they stand."""
+"""Queues the re-runs and bisections that comments ask for, and reports their state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,18 +57,18 @@ from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, 
 from perfledger_service.usecases.jobs.schedule import job_key
 from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
 
-# Whoever puts a label may not have seen a push that came just before.
+# The person who sets a label may not have seen a push just before it.
 LABEL_DELAY = timedelta(minutes=1)
 JobCommand = RerunCommand | BisectCommand | AllowCommand
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedJobs:
-    """The jobs that a command asks for, one for each machine class, or why it gets none."""
+    """The jobs that a command asks for, one per machine class, or why it gets none."""
 
     jobs: tuple[NewRunnerJob, ...] = ()
     refusal: str = ""  # the answer
-    fork: CheckedHead | None = None  # the commit of a fork that they run
+    fork: CheckedHead | None = None  # the fork's commit that they run
     is_permission: bool = False  # whether the command allows it
 
 
@@ -80,7 +80,7 @@ def requested_jobs(
     pull_requests: PullRequests,
     now: datetime,
 ) -> RequestedJobs:
-    """Return the jobs that a command asks for of the pull request as GitHub has it now.
+    """Return the jobs that a command asks for, for the pull request's current state on GitHub.
 
     Raises GitHubError.
     """
@@ -118,8 +118,8 @@ def queue_requested(
 ) -> str:
     """Queue the jobs that a command asks for, and return the answer.
 
-    A job that waits or runs already is not queued again. The caller holds the project's lock and
-    commits.
+    A job that is already queued or running is not queued again. The caller holds the project's lock
+    and commits.
     """
     problem = requested.refusal or _fork_problem(session, command, requested)
     if problem:
@@ -141,7 +141,7 @@ def queue_requested(
 
 
 def disallow(command: StoredCommand, session: Session, *, now: datetime) -> str:
-    """Let runners run nothing of a fork's pull request any more; return why that changes nothing.
+    """Stop runners from running a fork's pull request; return why that changes nothing.
 
     The caller holds the project's lock and commits.
     """
@@ -154,7 +154,7 @@ def disallow(command: StoredCommand, session: Session, *, now: datetime) -> str:
 
 
 def follow_commands(engine: Engine, *, public_url: str, now: datetime) -> None:
-    """Give the commands that wait for jobs a new edition of their answer where it changed."""
+    """Give each command whose jobs changed state a new edition of its answer."""
     with read_session(engine) as session:
         waiting = commands_with(session, CommandStatus.WAITING)
         answers = {
@@ -167,7 +167,7 @@ def follow_commands(engine: Engine, *, public_url: str, now: datetime) -> None:
             continue
         with write_session(engine) as session:
             lock_project(session, command.project_id)
-            if command_by_id(session, command.id) == command:  # no other replica was faster
+            if command_by_id(session, command.id) == command:  # no other replica was first
                 if answer == command.answer:
                     set_command(session, command.id, CommandStatus.DONE)
                 else:
@@ -202,9 +202,9 @@ def _objection_to_permission(order: AllowCommand, current: PullRequest) -> str:
 
 
 def _fork_problem(session: Session, command: StoredCommand, requested: RequestedJobs) -> str:
-    """Allow what a command allows; return why a fork's commit does not run, "" if it may.
+    """Record what a command allows; return why a fork's commit does not run, "" if it may.
 
-    A push or a revocation that arrived after the command was written counts.
+    A push or a revocation that arrived after the command was written takes precedence.
     """
     if requested.fork is None:
         return ""
@@ -228,10 +228,10 @@ def _fork_problem(session: Session, command: StoredCommand, requested: Requested
 def _reruns(
     session: Session, command: StoredCommand, head: CheckedHead, *, is_fork: bool, now: datetime
 ) -> tuple[NewRunnerJob, ...]:
-    """Return a job for each machine class of a head, from the base that it was compared with.
+    """Return a job for each machine class of a head, against the base that it was compared with.
 
-    The classes are those that reported or are expected; before any, those of the pull request's
-    last result, or of the runners that there are.
+    The classes are those that reported or are expected; if there are none yet, those of the pull
+    request's last result or of the registered runners.
     """
     bases: dict[str, str] = {}
     for upload in uploads_of_head(session, head):
@@ -306,7 +306,7 @@ def _refused_jobs(reason: str) -> RequestedJobs:
 
 
 def _searched_metric(verdicts: Sequence[Verdict]) -> str:
-    """Return the metric that a bisection is about: the step time, or what regressed without it."""
+    """Return the metric to bisect: the step time, or what regressed if step time did not."""
     regressed = {one.metric.name for one in verdicts if one.is_regression}
     searchable = [
         one.name
@@ -326,7 +326,7 @@ def _queue(
     *,
     now: datetime,
 ) -> CommandJob:
-    """Queue a job, or find the one that measures the same; say why there is none."""
+    """Queue a job, or find one that measures the same; return why there is none."""
     if not is_served(job.machine_class, served):
         return CommandJob(machine_class=job.machine_class)
     try:

@@ -1,4 +1,4 @@
-"""Answers a comparison: the cheapest option, and what would make another one the cheapest."""
+"""Answers a comparison: the cheapest option, and what would make another one cheapest."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -25,10 +25,10 @@ def cost_answer(
     rows: Sequence[CostRow],
     offers: Mapping[str, AcceleratorOption],
 ) -> CostAnswer | None:
-    """Return the answer of rows that are sorted by cost; None where none may rank.
+    """Return the answer for rows sorted by cost; None if none may rank.
 
     It is about the accelerator that can be both owned and rented, else about the first. With a
-    known piece of work every accelerator is compared by it, so that no speed is open.
+    known piece of work every accelerator is compared by it, so no speed is left open.
     """
     ranked = [row for row in rows if row.may_rank]
     if not ranked:
@@ -118,8 +118,8 @@ def _price_switches(
 ) -> Iterator[AnswerSwitch]:
     """Yield the list prices at which the cheapest option and the next one cost the same.
 
-    Costs are proportional to them, except that of spot with a share of the work on demand: then
-    there are none, nor where both cost the same now.
+    Costs are proportional to list prices, except for spot with a share of the work on demand; then,
+    and if both cost the same now, there are none.
     """
     if request.fallback_share > 0 and any(map(_is_spot, (cheapest, runner_up))):
         return
@@ -146,7 +146,8 @@ def _input_switches(
 ) -> Iterator[AnswerSwitch]:
     """Yield the cost of owning, and its inputs, that make it the cheapest option, or no longer.
 
-    The cost of capital also moves the cost of what is paid upfront, and has no switch beside that.
+    The cost of capital also changes the cost of upfront payments, and gets no switch point of its
+    own.
     """
     owned = next((row for row in rows if row.price is None), None)
     rival = next((row for row in rows if row.price is not None), None)
@@ -182,7 +183,7 @@ def _input_switches(
 
 
 def _required_speeds(ranked: Sequence[CostRow], mine: Sequence[CostRow]) -> Iterator[RequiredSpeed]:
-    """Yield the speed that each other accelerator must reach, by its cheapest option."""
+    """Yield the speed that each other accelerator must reach with its cheapest option."""
     cheapest = mine[0].cost.p50_usd
     on_demand = next((row.cost.p50_usd for row in mine if _is_on_demand(row)), None)
     subject = mine[0].cost.accelerator

@@ -1,4 +1,4 @@
-"""Compares an API's price per token with devices at each purchase option."""
+"""Compares an API's price per token with renting or owning devices."""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +29,7 @@ class ApiComparison:
 
 
 def api_price(*, input_usd: float, output_usd: float, output_percent: float) -> ApiPrice:
-    """Return the price of an API's tokens; raise UsageError if it is none."""
+    """Return the price of an API's tokens; raise UsageError if it is invalid."""
     with translate_errors():
         return ApiPrice(
             input_usd=input_usd, output_usd=output_usd, output_share=output_percent / 100

@@ -124,7 +124,7 @@ def price_ratio(
     today: date,
     sheet: PriceSheet,
 ) -> ChangePriceView:
-    """Price a given ratio of step times head / base: low, middle and high.
+    """Price a given ratio of step times, head / base: low, middle and high.
 
     Raises UsageError for ratios that are not an interval.
     """
@@ -143,7 +143,7 @@ def registered_workloads(bundle: Bundle) -> tuple[str, ...]:
 
 
 def unmeasured_workloads(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return the workloads whose step time should have been measured and was not."""
+    """Return the workloads whose step time was planned but not measured."""
     failed = (failure.workload for failure in bundle.failures)
     timed = {
         verdict.workload
@@ -159,7 +159,7 @@ def unmeasured_workloads(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[s
 def conclude_check(
     ending: CheckConclusion, evaluations: Sequence[PolicyEvaluation]
 ) -> CheckConclusion:
-    """Return a check's conclusion after the policies, which only add reasons to stop it."""
+    """Return a check's conclusion after the policies, which can only make it stricter."""
     outcomes = {evaluation.outcome for evaluation in evaluations}
     if PolicyOutcome.FAILS in outcomes:
         is_worse = ending.exit_code in {ExitCode.OK, ExitCode.UNCERTAIN}
@@ -181,7 +181,7 @@ def device_model(machine: Machine) -> str:
 
 
 def _growth(workload: str, machine: Machine, verdicts: Sequence[Verdict]) -> MemoryGrowth | None:
-    """Return the growth of a device's peak memory; None on a CPU, where it is the process's."""
+    """Return the growth of a device's peak memory; None on a CPU, whose peak is the process's."""
     if machine.device is Device.CPU:
         return None
     for verdict in verdicts:

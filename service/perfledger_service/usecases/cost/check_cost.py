@@ -1,4 +1,4 @@
-"""Prices the time that a check held its machine."""
+"""Prices the time for which a check held its machine."""
 
 from contextlib import suppress
 from datetime import date
@@ -15,16 +15,16 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.report import CheckCost, CheckCostSource
 
 MAX_PRICE = 200  # characters of a setting
-MAX_USD_PER_HOUR = Decimal(1_000_000)  # of a device: beyond it a price is a slip
+MAX_USD_PER_HOUR = Decimal(1_000_000)  # per device: a higher price is a typing error
 MOST_OPTIONS = 100  # of a fleet that are looked up
 
 
 def check_cost(bundle: Bundle, *, today: date) -> CheckCost | None:
-    """Return what the devices of a check's machine cost while it held them, None if it says not.
+    """Return what a check's devices cost while it held them; None if the bundle has no such time.
 
-    The price of a device-hour is the setting `device_price`; without one, that of the declared
-    fleet's purchase options for this accelerator, the cheapest and the dearest. It is unknown
-    without any of these.
+    The price of a device-hour is the setting `device_price`; without one, it ranges from the
+    cheapest to the most expensive of the declared fleet's purchase options for this accelerator. It
+    is unknown without any of these.
     """
     if bundle.held_s is None:
         return None
@@ -54,7 +54,7 @@ def usd_per_device_hour(
 ) -> Decimal | None:
     """Return the price that a setting names: USD, or a purchase option of the accelerator.
 
-    None for neither: another accelerator's price is not this one's.
+    None for anything else, including another accelerator's price.
     """
     if not device_price or len(device_price) > MAX_PRICE:
         return None
@@ -72,7 +72,7 @@ def _accelerator(bundle: Bundle) -> str | None:
 
 
 def _fleet_rates(bundle: Bundle, accelerator: str | None, *, today: date) -> tuple[HourlyRate, ...]:
-    """Return the rates of the declared fleet for the accelerator that was measured on."""
+    """Return the declared fleet's rates for the measured accelerator."""
     options = tuple(dict.fromkeys(one.where for one in bundle.pricing.fleet))[:MOST_OPTIONS]
     if not options or accelerator is None:
         return ()

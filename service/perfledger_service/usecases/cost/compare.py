@@ -1,4 +1,4 @@
-"""Compares the cost of a useful hour, or of a piece of work, on all purchase options."""
+"""Compares the cost of a useful hour, or of a piece of work, across all purchase options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +64,8 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
     `use` is the share of useful hours: committed and owned hardware is paid for all hours, hourly
     rentals only for the useful ones. With work, accelerators are compared by the cost of a piece;
     without it each is listed separately, because their hours are not comparable. Raises
-    NotFoundError for an accelerator without a price, or where no place has one, and UsageError.
+    NotFoundError for an accelerator without a price, or without one at these places, and
+    UsageError.
     """
     works = {work.accelerator: work for work in request.works}
     with translate_errors():
@@ -125,9 +126,9 @@ def _cost_per_piece(
 
 
 def _compare_offers(offers: Sequence[AcceleratorOption]) -> tuple[OptionComparison, ...]:
-    """Return the options by median cost; one that may not rank is never the cheapest.
+    """Return the options by median cost.
 
-    Its chance of being cheapest is therefore 0.
+    One that may not rank is never the cheapest, so its chance of being cheapest is 0.
     """
     ranking: list[OptionCost] = [offer.option for offer in offers if offer.may_rank]
     unranked = [
@@ -141,7 +142,7 @@ def _compare_offers(offers: Sequence[AcceleratorOption]) -> tuple[OptionComparis
 
 
 def _assumed_inputs(offers: Sequence[AcceleratorOption], request: CostRequest) -> tuple[str, ...]:
-    """Return the low-confidence inputs of the options and the use, each once."""
+    """Return the low-confidence inputs of the options and of their use, each once."""
     assumptions = [words for offer in offers for words in offer.option.assumed]
     return tuple(dict.fromkeys([*assumptions, *request.assumed]))
 
@@ -156,7 +157,7 @@ def _by_cost(
 def _owned_piece(
     offers: Sequence[AcceleratorOption], pieces: Mapping[str, OptionComparison]
 ) -> ServerSpec | None:
-    """Return the server on which the piece of work costs least; None without one."""
+    """Return the server on which the piece of work costs least; None if there is none."""
     owned = [(pieces[offer.name].p50_usd, offer) for offer in offers if offer.name in pieces]
     servers = [(usd, offer.server) for usd, offer in owned if offer.server is not None]
     return min(servers, key=lambda pair: pair[0])[1] if servers else None
@@ -168,10 +169,10 @@ def _beside_owner(
     owned_piece: ServerSpec | None,
     works: Mapping[str, PricedWork],
 ) -> _OptionBesideOwner:
-    """Return an option with the server of its accelerator, else with one for the same work.
+    """Return an option with its accelerator's server, else with one that does the same work.
 
-    For an accelerator that cannot be owned, the hours that do the work of one server-hour are
-    compared with that hour.
+    If the accelerator cannot be owned, its hours for the work of one server-hour are compared with
+    that hour.
     """
     work = works.get(offers.accelerator)
     if offers.owner is not None or owned_piece is None or work is None:
@@ -218,7 +219,7 @@ def _row(
 
 
 def _with_piece(row: CostRow, work: PricedWork | None) -> CostRow:
-    """Return the row with the footprint of the piece of work, if it and the power are known."""
+    """Return the row with the footprint of the piece of work, if the power is known too."""
     if work is None or row.footprint is None:
         return row
     return replace(row, piece_footprint=row.footprint.times(work.hours))

@@ -22,7 +22,7 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_text
 
-# A year of hours of a hundred instance types.
+# A year of hours for a hundred instance types.
 MAX_ROWS = 1_000_000
 MAX_HOURS = 5 * 8784  # of the longest term that is sold
 MAX_QUANTITY = Decimal(10_000_000)  # as many as can be written on the command line
@@ -31,7 +31,7 @@ _COUNTED = re.compile(r"(?P<count>\d{1,7}(?:\.\d{1,6})?)x(?P<sku>[^@/]{1,100})")
 _PLAN = re.compile(r"(?:(?P<family>[^:@/]{1,60}):)?(?P<usd>\d{1,7}(?:\.\d{1,6})?)@(?P<term>[^@/]+)")
 _RESERVED = re.compile(rf"{_COUNTED.pattern}@(?P<term>[^@/]+)")
 
-Hours = Sequence[Mapping[str, Decimal]]  # how many of each instance were used, hour by hour
+Hours = Sequence[Mapping[str, Decimal]]  # instances of each type in use, hour by hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,10 @@ class CommitmentInputs:
 def usage_hours(
     file: Path | None, count_texts: Iterable[str], *, all_hours: int | None = None
 ) -> Hours:
-    """Return the usage of each hour: of a table, or the one hour given as counts.
+    """Return the usage of each hour: from a table, or the single hour given as counts.
 
-    Idle hours, in which commitments are still paid, fill up to `all_hours`. Raises NotFoundError,
-    TooLargeError, and UsageError for invalid input.
+    Idle hours, in which commitments are still paid, pad the period to `all_hours`. Raises
+    NotFoundError, TooLargeError, and UsageError for invalid input.
     """
     counts: dict[str, Decimal] = {}
     for match in map(_match_count, count_texts):
@@ -105,7 +105,7 @@ def _with_idle(hours: Hours, all_hours: int | None) -> Hours:
 def _commitment_plan(
     sheet: PriceSheet, text: str, names: Iterable[str], region: str
 ) -> CommitmentPlan:
-    """Read "1500@1y_no_upfront_compute", or "p5:60@3y_no_upfront" of one family."""
+    """Read "1500@1y_no_upfront_compute", or "p5:60@3y_no_upfront" for one family."""
     match = _PLAN.fullmatch(text)
     if match is None:
         msg = f"{text[:80]!r}: write USD an hour and the term, 60@1y_no_upfront_compute or p5:60@1y"

@@ -12,11 +12,12 @@ from perfledger_profiles.hardware.device_peaks import (
     known_hardware,
 )
 
-# Under load a board runs at the clock that its power allows. Its operations a second, relative to
-# the board of its process with most watts per operation, are as its watts per operation to this
-# power: 0.4 has the least median error from A100 and H100 on SXM to theirs on PCIe (of 0.3 to 0.5).
+# Under load a board runs at the clock that its power allows. Its operations per second, relative to
+# the board of the same process with the most watts per operation, scale with watts per operation to
+# this power: of 0.3 to 0.5, 0.4 has the smallest median error from the SXM to the PCIe versions of
+# A100 and H100.
 POWER_EXPONENT = 0.4
-# Architectures that are made in one process, where an operation takes about the same energy.
+# Architectures made in the same process, where an operation takes about the same energy.
 _PROCESSES = {"Volta": "TSMC 12 nm", "Turing": "TSMC 12 nm", "Hopper": "TSMC 4N", "Ada": "TSMC 4N"}
 
 

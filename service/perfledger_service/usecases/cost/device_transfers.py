@@ -1,4 +1,4 @@
-"""Says what carries a change over to other devices: their peaks, and what bounds the step."""
+"""Gathers what carries a change over to other devices: their peaks, and what bounds the step."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ from perfledger_service.usecases.cost.projection import (
 from perfledger_service.usecases.cost.work_rates import PEAK_DTYPE
 from perfledger_service.usecases.trace.explain import classify_profile
 
-# Of these labels the step is the device's own, or nothing is known.
+# With these labels the step is bound by the device itself, or nothing is known.
 _NOT_OUTSIDE = frozenset((*OF_THE_DEVICE, Bottleneck.UNKNOWN))
 
 
@@ -36,7 +36,7 @@ def device_transfers() -> DeviceTransfers:
 
 
 def bound_outside(bundle: Bundle, workload: str, machine: Machine) -> str:
-    """Return what bounds a workload's step outside of the device on either side, "" if nothing."""
+    """Return what outside the device bounds a workload's step on either side, "" if nothing."""
     for profile in bundle.profiles:
         if profile.workload != workload or profile.side not in Side:
             continue
@@ -49,7 +49,7 @@ def bound_outside(bundle: Bundle, workload: str, machine: Machine) -> str:
 
 
 def counted_work(bundle: Bundle, spec: WorkloadSpec | None) -> WorkloadDescriptor | None:
-    """Return a workload's work as it was counted; None where it was not, or on a CPU."""
+    """Return a workload's counted work; None if it was not counted, or on a CPU."""
     if spec is not None and bundle.work_of(spec.id):
         with suppress(NotFoundError, UsageError):
             return measured_work(bundle, spec, dtype=PEAK_DTYPE).descriptor

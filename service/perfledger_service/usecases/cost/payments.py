@@ -1,4 +1,4 @@
-"""Schedules the payments of a commitment at a price of the sheet."""
+"""Schedules the payments of a commitment at a price from the sheet."""
 
 from datetime import date
 
@@ -15,9 +15,9 @@ from perfledger_service.values.cost_views import PaymentView
 def scheduled_payments(
     books: PriceBooks, option: str, *, devices: int, start: date, today: date
 ) -> PaymentView:
-    """Return the payments of a commitment of whole instances from a day on.
+    """Return the payments of a commitment to whole instances, starting on a given day.
 
-    Raises NotFoundError for an option without a price, UsageError for one that is no commitment.
+    Raises NotFoundError for an option without a price, UsageError for one that is not a commitment.
     """
     try:
         price = books.sheet.find(option)

@@ -16,18 +16,18 @@ ON_PREM = "on-prem"
 
 
 def places_of(text: str) -> tuple[str, ...]:
-    """Return the places that a text joins by commas."""
+    """Return the places in a comma-separated text."""
     return tuple(place for part in text.split(",") if (place := part.strip()))
 
 
 def is_server_at(server: ServerSpec, places: Sequence[str]) -> bool:
-    """Return whether a server is at one of the places; without places it is."""
+    """Return whether a server is at one of the places, or no places are given."""
     names = {ON_PREM, server.option.casefold()}
     return not places or any(place.casefold() in names for place in places)
 
 
 def is_priced_at(price: Price | UnknownPrice | RejectedPrice, places: Sequence[str]) -> bool:
-    """Return whether a price is of one of the places; without places it is.
+    """Return whether a price belongs to one of the places, or no places are given.
 
     A place is a provider, a machine (p5.48xlarge), the beginning of its name (p5, a3, tpu), or a
     whole option (p5.48xlarge/on_demand); a provider may stand before it (aws:p5).

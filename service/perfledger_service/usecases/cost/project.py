@@ -23,14 +23,14 @@ from perfledger_service.usecases.inputs import bundle_files
 from perfledger_service.usecases.inputs.files import errors_about, read_text
 
 DECLARED_SUFFIX = ".toml"
-# UTF-8 takes at most four bytes a character.
+# A character takes at most four bytes in UTF-8.
 MAX_DECLARED_BYTES = 4 * MAX_CHARACTERS
 
 
 def declared_subject(
     workload: str, *, name: str, source: str, units_per_second: float | None
 ) -> ProjectionSource:
-    """Return a packaged benchmark, or a workload of a TOML file, by `name` if it has several.
+    """Return a packaged benchmark, or a TOML file's workload, by `name` if it has several.
 
     Raises NotFoundError and UsageError.
     """
@@ -49,7 +49,7 @@ def declared_subject(
 
 
 def measured_subject(path: Path, *, name: str, dtype: str) -> ProjectionSource:
-    """Return the head of a workload that a bundle measured, counted and profiled.
+    """Return the head side of a workload that a bundle measured, counted and profiled.
 
     Raises NotFoundError and UsageError.
     """

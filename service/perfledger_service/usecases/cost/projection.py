@@ -37,9 +37,10 @@ from perfledger_service.usecases.trace.workload_descriptor import (
 )
 from perfledger_service.values.projection_views import ProjectionRow, ProjectionView
 
-# Targets of a projection that names none.
+# Targets of a projection that names none of its own.
 DEFAULT_TARGETS = ("A100-80GB", "H100-80GB", "TPU-v4")
-# Of a board's power, as low as published boards of one design reach: H100 PCIe of H100 SXM.
+# Relative to a board's power: the lowest among published boards of one design, H100 PCIe to H100
+# SXM.
 LEAST_POWER_SHARE = 0.5
 
 
@@ -61,7 +62,7 @@ def project_bundle(bundle: Bundle, *, today: date) -> tuple[ProjectionView, ...]
     """
     views: list[ProjectionView] = []
     for spec in bundle.workloads:
-        # Most run on a CPU, or were not counted.
+        # Most ran on a CPU, or were not counted.
         with suppress(UsageError):
             subject = measured_work(bundle, spec, dtype=PEAK_DTYPE)
             views.append(project_costs(subject, targets=(), today=today))
@@ -79,7 +80,7 @@ def project_costs(
     """Project a workload onto devices by roofline, and price a unit of its work there.
 
     The defaults are DEFAULT_TARGETS without the source device, the current sheet and each board's
-    own power. Raises NotFoundError for an unknown device, and UsageError for a limit that is none.
+    own power. Raises NotFoundError for an unknown device, and UsageError for an invalid limit.
     """
     all_targets = [
         _with_power_limit(hardware_named(name), power_limit_w)
@@ -144,12 +145,12 @@ def hardware_name(hardware: HardwareSpec) -> str:
 
 @cache
 def projection_calibration() -> Calibration:
-    """Return the error of projections by the packaged published results."""
+    """Return the error of projections, measured on the packaged published results."""
     return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
 
 
 def _with_power_limit(hardware: HardwareSpec, watts: float | None) -> HardwareSpec:
-    """Return a device under a power limit, which is another one as far as results go."""
+    """Return a device under a power limit, which gives results of its own."""
     if watts is None:
         return hardware
     if hardware.tdp_w is None or not 0 < watts <= hardware.tdp_w:
@@ -189,7 +190,7 @@ def _row(
 
 
 def _rates(accelerator: str, *, sheet: PriceSheet, today: date) -> tuple[HourlyRate, ...]:
-    """Return the standard rates of an accelerator, else its on-demand rates in any region."""
+    """Return an accelerator's standard rates, else its on-demand rates in any region."""
     standard = (rate for rate in standard_rates(sheet, today=today))
     if matching := tuple(rate for rate in standard if rate.accelerator == accelerator):
         return matching

@@ -50,10 +50,10 @@ from perfledger_service.usecases.cost.places import is_priced_at, is_server_at
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve
 
-# Without a job, the spot overhead is that of a week of work: in a shorter job the last checkpoint
+# Without a job, the spot overhead assumes a week of work; in a shorter job the last checkpoint
 # would weigh more.
 SPOT_WORK_H = 168.0
-# Nine hours a year: the cost of a useful hour on a server used less than that means nothing.
+# Nine hours a year: below that, the cost of a server's useful hour is meaningless.
 LEAST_USE = 0.001
 # Five years of hours: no job is longer than the horizon of the comparison.
 MOST_JOB_H = 5.0 * HOURS_PER_YEAR
@@ -71,12 +71,12 @@ class CostRequest:
     years: Horizon = Horizon.FIVE
     terms: Ownership = DEFAULT_OWNERSHIP
     grid: GridCarbon = field(default_factory=GridCarbon)
-    interruptions: InterruptionModel | None = None  # of spot machines; None: not known
-    fallback_share: float = 0.0  # of work that finds no spot machine
-    job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
-    shows_all: bool = False  # else people see the cheapest option of each purchase mode
-    works: Sequence[PricedWork] = ()  # one piece, on each accelerator where its speed is known
-    assumed: Sequence[str] = ()  # of the use, in words: it was not given and has no good source
+    interruptions: InterruptionModel | None = None  # interruptions of spot machines; None: unknown
+    fallback_share: float = 0.0  # share of work for which no spot machine is available
+    job_h: float | None = None  # hours of work at a time; with it a capacity block has its cliff
+    shows_all: bool = False  # otherwise only the cheapest option of each purchase mode is shown
+    works: Sequence[PricedWork] = ()  # one piece of work, on each accelerator with a known speed
+    assumed: Sequence[str] = ()  # on the use, in words: it was not given and has no good source
 
     def __post_init__(self) -> None:
         """Raise UsageError for an invalid share or job length."""
@@ -103,25 +103,25 @@ class AcceleratorOption:
     server: ServerSpec | None = None
     price: Price | None = None
     mode: PurchaseTerms | None = None
-    lacks_interruptions: bool = False  # a spot price without the cost of its interruptions
+    lacks_interruptions: bool = False  # a spot price that omits the cost of interruptions
 
     @property
     def may_rank(self) -> bool:
-        """Return whether its cost is known well enough to be the cheapest."""
+        """Return whether the option's cost is known well enough to rank as the cheapest."""
         return not (self.is_doubtful or self.lacks_interruptions)
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether its price is of low confidence."""
+        """Return whether the option's price has low confidence."""
         return self.price is not None and not self.price.is_trusted
 
     @property
     def is_committed(self) -> bool:
-        """Return whether all hours of a term are paid for, used or not."""
+        """Return whether all hours of a term are paid for, whether used or not."""
         return self.mode is not None and self.mode.payment is Payment.TERM
 
     def usd_at(self, use: float, *, requested_use: float) -> float:
-        """Return the modal cost of a useful hour at another use than the requested one."""
+        """Return the modal cost of a useful hour at a use other than the requested one."""
         usd = self.option.mode_usd
         return usd * requested_use / use if self.is_committed else usd
 
@@ -133,11 +133,11 @@ class AcceleratorOptions:
     accelerator: str
     owner: ServerSpec | None
     options: tuple[AcceleratorOption, ...]
-    unknown: tuple[str, ...]  # options on the sheet without a usable price, in words
+    unknown: tuple[str, ...]  # options on the sheet that have no usable price, in words
 
 
 def use_of(books: PriceBooks, percent: float | None) -> tuple[float, tuple[str, ...]]:
-    """Return the useful share of hours, the usual one if none is given, and what is assumed."""
+    """Return the useful share of hours, by default the usual one, and what is assumed."""
     if percent is not None:
         return percent / 100, ()
     usual = books.parameters.find(UTILIZATION)
@@ -149,8 +149,7 @@ def accelerator_options(
 ) -> AcceleratorOptions:
     """Return every purchase option of an accelerator at the request's places and use.
 
-    Raises NotFoundError for an accelerator without a price; at places that sell it, it may be
-    unknown.
+    Raises NotFoundError for an accelerator without a price; places that sell it may have none.
     """
     servers = [
         one
@@ -198,7 +197,7 @@ def accelerator_options(
 
 
 def owned_option_of(books: PriceBooks, server: ServerSpec, request: CostRequest) -> OptionCost:
-    """Return the cost of an owned server's useful hour, with the assumptions about its use."""
+    """Return the cost of a useful hour on an owned server, with the assumptions about its use."""
     option = owned_option(server, books.parameters, use=request.use, terms=request.terms)
     return replace(option, assumed=(*option.assumed, *request.assumed))
 
@@ -206,7 +205,7 @@ def owned_option_of(books: PriceBooks, server: ServerSpec, request: CostRequest)
 def investment_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> Investment | None:
-    """Return the value of owning instead of an option, for the same useful hours."""
+    """Return the value of owning instead of renting by an option, for the same useful hours."""
     if owner is None or offer.price is None:
         return None
     return npv_of_owning(
@@ -223,7 +222,7 @@ def investment_of(
 def break_even_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> BreakEven | None:
-    """Return the break-even utilization of owning; a commitment counts with its rate."""
+    """Return the break-even utilization of owning; a commitment counts at its rate."""
     if owner is None or offer.price is None:
         return None
     usd = offer.usd_at(1.0, requested_use=request.use)
@@ -233,7 +232,7 @@ def break_even_of(
 def equal_size_chance_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> float | None:
-    """Return the chance that owning costs less than committing to as many devices."""
+    """Return the chance that owning costs less than committing to the same number of devices."""
     if owner is None or not offer.is_committed:
         return None
     return chance_cheaper(owned_option_of(books, owner, request), offer.option)
@@ -314,7 +313,7 @@ def _interrupted_option(
 
 
 def _newest_prices(sheet: PriceSheet, accelerator: str) -> tuple[Price, ...]:
-    """Return the newest price of each option on offer, in one region each."""
+    """Return the newest price of each available option, in one region each."""
     newest: dict[str, Price] = {}
     for price in sheet.prices:
         is_bought = price.pricing_model is not PricingModel.MARKET_INDEX
@@ -322,7 +321,7 @@ def _newest_prices(sheet: PriceSheet, accelerator: str) -> tuple[Price, ...]:
             continue
         try:
             newest[_name(price)] = sheet.find(_name(price))
-        except PriceMissingError:  # it is not sold in the reference region
+        except PriceMissingError:  # not sold in the reference region
             newest[_name(price)] = sheet.find(f"{_name(price)}@{price.region}")
     return tuple(newest.values())
 
@@ -332,7 +331,7 @@ def _name(price: Price) -> str:
 
 
 def price_warnings(books: PriceBooks, price: Price | None, today: date) -> tuple[str, ...]:
-    """Return warnings about a stale price, and about a rejected one that would replace it.
+    """Return warnings about a stale price, and about a rejected price that would replace it.
 
     Owned hardware has none.
     """

@@ -1,4 +1,4 @@
-"""Prices the changes that stored checks found, each check once."""
+"""Prices the changes that stored checks found, computing each check once."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.change_price import PricedCheck, PriceHistory
 
-MAX_CHECKS = 40  # of a history; reading and pricing one takes some hundredths of a second
+MAX_CHECKS = 40  # for one history; reading and pricing a check takes some hundredths of a second
 MAX_KEPT = 1000
 
 
 class UploadPrices:
     """Prices of checks, kept while they are recent; safe across threads.
 
-    They are those of the check's report: all its changes on the prices of the day of its verdict.
+    They match the check's report: all its changes at the prices of the day of its verdict.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Compares purchase options as the what-if form of the page of costs asks for."""
+"""Compares purchase options for the what-if form on the cost page."""
 
 import math
 from collections.abc import Generator, Iterator
@@ -27,13 +27,13 @@ from perfledger_service.values.cost_views import (
 )
 
 PLACES = (ON_PREM, "p4d", "p5", "tpu-v4")
-RESTART_MINUTES = 5.0  # until an interrupted job resumes, as of the command
-# Comparisons that are kept; one takes half a second to compute.
+RESTART_MINUTES = 5.0  # until an interrupted job resumes; the command's default
+# Comparisons kept in memory; one takes half a second to compute.
 MAX_COMPARISONS = 64
 SHORTEST_JOB_H = 0.01
 
 _Comparison = tuple[CostView, OwningView | None]
-# A comparison keeps a core busy: somebody who asks for many at once keeps one busy, not all.
+# A comparison keeps a core busy: many requests at once may occupy one core, not all.
 _one_at_a_time = Lock()
 
 
@@ -46,7 +46,7 @@ class _FieldError(Exception):
 
 
 def what_if(books: PriceBooks, form: CostForm, *, today: date) -> WhatIfView:
-    """Return the comparison of a form; an invalid field is named instead, with what is wrong."""
+    """Return the comparison of a form, or its invalid field and what is wrong with it."""
     problems: dict[str, str] = {}
     try:
         request = _request(books, form, today=today)
@@ -66,7 +66,7 @@ def what_if(books: PriceBooks, form: CostForm, *, today: date) -> WhatIfView:
 
 
 def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
-    """Return the request of a form; raise _FieldError for its first invalid field."""
+    """Return the request in a form; raise _FieldError for its first invalid field."""
     use, assumed = use_of(books, _number(form, "allocated_share"))
     with _blaming("allocated_share"):
         request = CostRequest(use=use, assumed=assumed, today=today, shows_all=form.shows_all)
@@ -127,7 +127,7 @@ def _interruptions(form: CostForm) -> InterruptionModel | None:
 
 
 def _number(form: CostForm, field: str) -> float | None:
-    """Return a field's number, None if it is empty; raise _FieldError for anything else."""
+    """Return a field's number, None if it is empty; raise _FieldError if it is not a number."""
     text = str(getattr(form, field)).strip()
     if not text:
         return None
@@ -143,7 +143,7 @@ def _number(form: CostForm, field: str) -> float | None:
 
 @contextmanager
 def _blaming(field: str) -> Generator[None]:
-    """Raise errors of the input as those of a field."""
+    """Raise errors in the input as errors of a field."""
     try:
         yield
     except (NotFoundError, UsageError) as error:
@@ -152,7 +152,7 @@ def _blaming(field: str) -> Generator[None]:
 
 @lru_cache(maxsize=MAX_COMPARISONS)
 def _compare(books: PriceBooks, request: CostRequest) -> _Comparison:
-    """Return the comparison, and the cost of owning the server that the answer is about."""
+    """Return the comparison, and the cost of owning the server that the answer refers to."""
     field = "at" if request.interruptions is None else "checkpoint_minutes"
     with _one_at_a_time, _blaming(field):
         comparison = compare_costs(books, request)
@@ -163,7 +163,7 @@ def _compare(books: PriceBooks, request: CostRequest) -> _Comparison:
 
 
 def _options(form: CostForm) -> Iterator[str]:
-    """Yield the options of the command that computes the same."""
+    """Yield the options of the equivalent command."""
     yield from ("--at", ",".join(form.at or PLACES))
     for field in COST_NUMBERS:
         if text := str(getattr(form, field)).strip():

@@ -33,7 +33,7 @@ _RANGE_PARTS = (1, 3)  # one number, or low:middle:high
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorValue:
-    """A value for a number of accelerators together."""
+    """A value that applies to a number of accelerators together."""
 
     accelerator: str
     count: int
@@ -42,20 +42,20 @@ class AcceleratorValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSpeeds:
-    """Speeds of one kind of work, as given on the command line."""
+    """Speeds for one kind of work, as given on the command line."""
 
     units: Sequence[str] = ()  # units of work a second
     unit: str = "units"
     steps: Sequence[str] = ()  # seconds of a step
     queries: Sequence[str] = ()  # inferences a second
-    trainings: Sequence[str] = ()  # logs of runs to a target, or how long they took
+    trainings: Sequence[str] = ()  # logs of runs to a target, or the runs' durations
     overhead: str = "1"
     bundle: Path | None = None
     workload: str = "*"
 
 
 def priced_works(speeds: WorkSpeeds) -> tuple[PricedWork, ...]:
-    """Return one piece of work per named accelerator; none without speeds.
+    """Return one piece of work per named accelerator, or none if no speeds are given.
 
     Raises UsageError for invalid speeds and for several kinds at once, NotFoundError for files.
     """
@@ -195,7 +195,7 @@ def _times_to_train(path: Path) -> tuple[float, ...]:
 
 
 def _of_bundle(path: Path, pattern: str) -> tuple[PricedWork, ...]:
-    """Return a million units of the only workload that matches, measured and declared."""
+    """Return a million units of the only matching workload, measured and declared."""
     bundle = bundle_files.read_bundle_file(path)
     specs = [spec for spec in bundle.workloads if is_match(pattern, spec.id)]
     if len(specs) != 1:

@@ -14,7 +14,7 @@ from perfledger_profiles.hardware.device_state import DeviceState
 from perfledger_service.usecases.trace.explain import device_at_timing
 from perfledger_service.values.report import WorkRate
 
-# What model FLOP utilization is stated against on accelerators, whatever types a step uses.
+# The reference type of model FLOP utilization on accelerators, whatever types a step uses.
 PEAK_DTYPE = "bfloat16"
 
 
@@ -68,7 +68,7 @@ def units_per_second(
 def _peak(machine: Machine, state: DeviceState | None) -> float | None:
     """Return the peak of whole devices; None for a MIG slice, whose peak is not published.
 
-    The peak of a power-limited board is taken at the clock that it reached.
+    A power-limited board's peak is taken at the clock that it reached.
     """
     if machine.device is Device.CPU or machine.mig:
         return None

@@ -1,4 +1,4 @@
-"""Lists the events of a project, sets their states, and reports what there is to decide."""
+"""Lists the events of a project, sets their states, and reports the open decisions."""
 
 from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
@@ -31,9 +31,9 @@ from perfledger_service.values.people.person import Actor, AuditAction
 MOST_EVENTS = 100
 MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column
 MAX_WORDS = 300
-# How far ahead an expectation may reach: until then somebody looks again.
+# How far ahead an expectation may end; somebody reviews it by then.
 MOST_DAYS = 366
-# Expectations that end within so many days are in the report, so that somebody looks in time.
+# The report lists expectations that end within this many days, so that they are reviewed in time.
 EXPIRING_DAYS = 14
 MOST_TRIAGED = 500
 
@@ -59,7 +59,7 @@ def list_events(
 
 
 def event_history(engine: Engine, project: Project, event_id: int) -> EventHistory:
-    """Return an event of a project with all that happened to it; raise NotFoundError for none."""
+    """Return an event of a project with its history; raise NotFoundError for none."""
     with read_session(engine) as session:
         return EventHistory(
             repository=project.repository,
@@ -80,9 +80,9 @@ def set_event(
     until: date | None = None,
     now: datetime,
 ) -> EventHistory:
-    """Set an event to a state and return it; `actor` is who says so.
+    """Set an event to a state and return it; `actor` is who sets it.
 
-    Raises NotFoundError for no such event, and UsageError for a state that nobody can set or that
+    Raises NotFoundError for no such event, and UsageError for a state that cannot be set or that
     lacks its reason, owner or last day.
     """
     reason, owner = _words(reason), _words(owner)
@@ -108,9 +108,9 @@ def set_event(
 
 
 def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime) -> TriageReport:
-    """Return what there is to decide of a project, and what happened within a period.
+    """Return a project's open decisions, and what happened within a period.
 
-    Events of imports alone are left out: nothing in them is to be decided now.
+    Events with only imported series are left out: they need no decision now.
     """
     project, since = project_of_name(engine, repository), now - period
     with read_session(engine) as session:
@@ -183,7 +183,7 @@ def _note(event: TrackedEvent) -> str:
 
 
 def _by_size(views: Iterable[EventView]) -> list[EventView]:
-    """Return the regressions among events, the largest first."""
+    """Return the regressions among events, largest first."""
     return sorted((view for view in views if view.is_regression), key=_size, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Follows what a pull request regresses or improves: measured, accepted, merged or given up."""
+"""Tracks what a pull request regresses or improves: measured, accepted, merged or closed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ from perfledger_service.store.uploads import StoredUpload
 from perfledger_service.values.acceptance import Acceptance
 
 _HARMS = {Outcome.REGRESSED: Harm.WORSE, Outcome.IMPROVED: Harm.BETTER}
-# An undecided result takes nothing back.
+# An undecided result undoes nothing.
 _DECIDED = frozenset({Outcome.REGRESSED, Outcome.IMPROVED, Outcome.UNCHANGED})
 _UNSETTLED = frozenset({EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED})
 
@@ -43,7 +43,7 @@ def track_upload(
 ) -> None:
     """Store the events of a judged upload; the caller holds the project's lock.
 
-    One of the default branch only makes a search of its history due.
+    An upload of the default branch only marks its history as due for a search.
     """
     mark_search_due(session, upload.project_id)
     if upload.pull_request is None:
@@ -74,10 +74,10 @@ def track_upload(
 
 
 def expect_accepted(session: Session, project_id: int, pull_request: int, *, now: datetime) -> None:
-    """Set the regression of a pull request to expected where all of it was accepted.
+    """Set a pull request's regression to expected if all of it was accepted.
 
-    It is called with each new acceptance, which covers the sizes that were measured by then. The
-    caller holds the project's lock.
+    Called on each new acceptance, which covers the sizes measured by then. The caller holds the
+    project's lock.
     """
     by_workload = {
         one.workload: one
@@ -96,7 +96,7 @@ def expect_accepted(session: Session, project_id: int, pull_request: int, *, now
 def merge_events(
     session: Session, project_id: int, pull_request: int, merged_sha: str, *, now: datetime
 ) -> None:
-    """Move what a pull request changed into the history of the branch, at the commit it became.
+    """Move what a pull request changed into the branch's history, at the commit it was merged as.
 
     The caller holds the project's lock.
     """
@@ -107,7 +107,7 @@ def merge_events(
 
 
 def close_events(session: Session, project_id: int, pull_request: int, *, now: datetime) -> None:
-    """Take back what a pull request changed that was closed without a merge.
+    """Remove the changes of a pull request that was closed without a merge.
 
     The caller holds the project's lock.
     """
@@ -118,12 +118,12 @@ def close_events(session: Session, project_id: int, pull_request: int, *, now: d
 
 
 def _is_followed(event: TrackedEvent, harm: Harm) -> bool:
-    """Return whether an event of a pull request is that of its newest pushes."""
+    """Return whether an event of a pull request belongs to its newest pushes."""
     return event.harm is harm and not event.merged_sha
 
 
 def _expected_update(event: TrackedEvent, acceptances: Sequence[Acceptance]) -> EventUpdate:
-    """Return an event as expected, until the first day on which an acceptance ends."""
+    """Return an event as expected until the first day on which an acceptance ends."""
     newest = max(acceptances, key=lambda one: one.accepted_at)
     expected_event = event.with_state(
         EventState.EXPECTED,
@@ -136,7 +136,7 @@ def _expected_update(event: TrackedEvent, acceptances: Sequence[Acceptance]) -> 
 
 
 def _series(verdict: Verdict, machine_class: str) -> ChangedSeries:
-    """Return the changed series of a verdict; without an estimate its size is unknown."""
+    """Return a verdict's changed series; without an estimate, the size is unknown."""
     estimate, unknown = verdict.estimate, float("nan")
     return ChangedSeries(
         workload=verdict.workload,

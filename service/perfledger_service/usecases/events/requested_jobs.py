@@ -1,4 +1,4 @@
-"""Queues the jobs that people ask for about an event: its commits again, or a search of the one."""
+"""Queues the jobs that people request for an event: a re-run of its commits, or a bisection."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -40,9 +40,9 @@ def queue_event_jobs(
 ) -> tuple[str, ...]:
     """Queue re-runs of an event's commits, one for each machine class, or one bisection of them.
 
-    Returns the machine classes whose job is new; one whose job waits or runs already gets no second
-    one. Raises NotFoundError for no such event, UsageError where its commits or a runner are
-    missing, and TooManyRequestsError.
+    Returns the machine classes whose job is new; a class whose job is already queued or running
+    gets no second one. Raises NotFoundError for no such event, UsageError if its commits or a
+    runner are missing, and TooManyRequestsError.
     """
     with write_session(engine) as session:
         lock_project(session, project.id)
@@ -93,7 +93,7 @@ def _command(job: NewRunnerJob) -> str:
 def _jobs(
     event: TrackedEvent, kind: RunnerJobKind, *, actor: Actor, now: datetime
 ) -> tuple[NewRunnerJob, ...]:
-    """Return the jobs of an event; raise UsageError where its commits are not known."""
+    """Return an event's jobs; raise UsageError if its commits are unknown."""
     last = event.occurrences[-1] if event.occurrences else None
     measured_series = [one for one in event.series if not is_imported_class(one.machine_class)]
     if not measured_series:
@@ -134,7 +134,7 @@ def _new_jobs(
 
 
 def _searchable(series: list[ChangedSeries]) -> ChangedSeries:
-    """Return the series that changed most of those that a bisection can search by."""
+    """Return the series that changed most among those by which a bisection can search."""
     searchable = [
         one
         for one in series

@@ -1,4 +1,4 @@
-"""Searches histories for events again after they changed, and keeps their states up to date."""
+"""Searches changed histories for events again, and keeps the events' states up to date."""
 
 from bisect import bisect_left
 from datetime import date, datetime
@@ -34,7 +34,7 @@ _log = structlog.stdlib.get_logger(__name__)
 def search_events(engine: Engine, *, now: datetime) -> None:
     """Search the history of every project that changed since its last search.
 
-    What fails in one project is logged, and does not stop the others.
+    A failure in one project is logged and does not stop the others.
     """
     with read_session(engine) as session:
         searches = due_searches(session, today=now.date())
@@ -46,10 +46,10 @@ def search_events(engine: Engine, *, now: datetime) -> None:
 
 
 def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
-    """Search the history of a project; return False where another replica did it meanwhile.
+    """Search the history of a project; return False if another replica did so meanwhile.
 
-    The search is made before the project is locked: where an upload comes in between, the project
-    is due again. Where another replica stored a search, this one may be of an older history.
+    The search runs before the project is locked: if an upload arrives in between, the project is
+    due again. If another replica stored a search, this one may be of an older history.
     """
     with read_session(engine) as session:
         search, series = search_branch(session, due.project_id)
@@ -72,7 +72,8 @@ def search_project(engine: Engine, due: DueSearch, *, now: datetime) -> bool:
 def places_of_commits(session: Session, project_id: int) -> dict[str, int]:
     """Return the places of a branch's commits among the measured ones.
 
-    One that was not measured is where the next one is that was; those after the last are left out.
+    An unmeasured commit takes the place of the next measured one; those after the last are left
+    out.
     """
     places = branch_places(session, project_id)
     commits = commits_of_branch(session, project_id)
@@ -84,9 +85,9 @@ def places_of_commits(session: Session, project_id: int) -> dict[str, int]:
 def unexpected_candidates(
     session: Session, project_id: int, watched: list[CandidateSeries], *, today: date
 ) -> tuple[AbCandidate, ...]:
-    """Return the possible changes of series that A/B runs are to test.
+    """Return the possible changes of series that A/B runs should test.
 
-    What was accepted is the new level from its merge on: it is no candidate again.
+    An accepted change is the new level from its merge on, and not a candidate again.
     """
     candidates = tuple(ab_candidates(watched))
     if not candidates:

@@ -1,7 +1,7 @@
-"""Builds the view of what there is to decide of a project: its events, each with what confirms it.
+"""Builds the triage view of a project: its open events, each with the check that confirms it.
 
-An event is stored with its state, and the newest search of the history has its details: whether
-other machines changed as well, and how many series there are.
+An event is stored with its state; its details, such as whether other machines changed as well and
+how many series there are, come from the newest search of the history.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,9 +47,9 @@ from perfledger_service.values.branch_views import (
 from perfledger_service.values.change_price import PricedCheck
 
 NOTES_PERIOD = timedelta(days=7)
-# Reading and pricing a check takes some hundredths of a second, once.
+# Reading and pricing a check takes some hundredths of a second, done once.
 MOST_PRICED = 20
-MOST_CANDIDATES = 3  # checks of an event, of which the newest may have changed something else
+MOST_CANDIDATES = 3  # checks of an event to look at; the newest may have changed something else
 
 _NOT_YET = datetime.max.replace(tzinfo=UTC)  # a change that is not stored yet is the newest
 
@@ -64,7 +64,7 @@ _Place = tuple[str, str, frozenset[SeriesKey]]
 def project_triage(
     session: Session, project: Project, *, gates: ProjectGates, prices: UploadPrices, now: datetime
 ) -> BranchView:
-    """Return the view of a project's default branch with its events, newest first."""
+    """Return the triage view of a project's default branch with its events, newest first."""
     view = branch_view(session, project, gates=gates)
     stored = [
         each
@@ -90,7 +90,7 @@ def project_triage(
 def triaged_event(
     session: Session, project: Project, view: EventView, *, prices: UploadPrices
 ) -> tuple[TriagedEvent, tuple[str, ...]]:
-    """Return one stored event with what else is known of it, and the commits of the search."""
+    """Return one stored event with its details, and the commits of the search."""
     search = (newest_search(session, project.id) or (_NO_SEARCH, True))[0]
     events = triaged_events(search, [view], alerts_of(session, project.id))
     (event,) = (each for each in events if each.view is not None)
@@ -103,7 +103,7 @@ def workload_events(
 ) -> tuple[tuple[TriagedEvent, ...], tuple[str, ...]]:
     """Return a workload's stored events, newest first, and the commits of the search.
 
-    They have no prices, and events of an import are left out.
+    The events have no prices, and those of an import are left out.
     """
     stored = [
         view
@@ -154,7 +154,7 @@ def _place_key(occurrence: EventOccurrence) -> _Place:
 def _confirming(
     occurrence: EventOccurrence, alerts: Sequence[AlertView], places: Mapping[str, int]
 ) -> Iterator[AlertView]:
-    """Return the alerts of an event: of one of its series, in commits that overlap."""
+    """Return the alerts of an event: those of one of its series, in overlapping commits."""
     commits = place_of(occurrence, places)
     members = {(one.workload, one.machine_class) for one in occurrence.series}
     for view in alerts:
@@ -169,7 +169,7 @@ def _confirming(
 def _with_prices(
     session: Session, project_id: int, events: Sequence[TriagedEvent], prices: UploadPrices
 ) -> tuple[TriagedEvent, ...]:
-    """Return events with the prices of their changes: of the newest that are unsettled."""
+    """Return events with the prices of their changes, for the newest unsettled ones."""
     unsettled = [n for n, each in enumerate(events) if each.part is not TriagePart.SETTLED]
     if not unsettled:
         return tuple(events)
@@ -181,7 +181,7 @@ def _with_prices(
 def _with_price(
     session: Session, event: TriagedEvent, checks: Sequence[ChangedUpload], prices: UploadPrices
 ) -> TriagedEvent:
-    """Return an event with the prices of the newest check of it that has any."""
+    """Return an event with prices from the newest of its checks that has any."""
     candidates = [check for check in checks if _is_of_event(check, event)]
     for check in candidates[:MOST_CANDIDATES]:
         (priced_check,) = prices.of_checks(session, (check,))
@@ -192,7 +192,7 @@ def _with_price(
 
 
 def _is_of_event(check: ChangedUpload, event: TriagedEvent) -> bool:
-    """Return whether a check is an A/B run of an event, or of its commit or pull request."""
+    """Return whether a check is an A/B run of an event, or measures its commit or pull request."""
     tracked, upload = event.view.event if event.view else None, check.upload
     if tracked is None or upload.device_class not in {one.machine_class for one in tracked.series}:
         return False
@@ -204,9 +204,9 @@ def _is_of_event(check: ChangedUpload, event: TriagedEvent) -> bool:
 
 
 def _own_prices(event: TriagedEvent, check: PricedCheck) -> tuple[ChangePrice, ...]:
-    """Return the prices of an event's step times on the machine of a check, the dearest first.
+    """Return the prices of an event's step times on a check's machine, most expensive first.
 
-    Those of a change into the other direction are of something else.
+    Changes in the other direction have another cause and are left out.
     """
     tracked = event.view.event if event.view else None
     if tracked is None:

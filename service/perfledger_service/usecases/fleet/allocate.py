@@ -1,4 +1,4 @@
-"""Allocates a bill, or an amount, to the teams that used the devices."""
+"""Allocates a bill or an amount to the teams that used the devices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

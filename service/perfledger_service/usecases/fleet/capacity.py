@@ -22,7 +22,7 @@ from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, r
 from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization
 
 GPU_BUSY = "gpu_busy"
-# Of a device's readings, shown as the range of its use.
+# Quantiles of a device's readings, shown as the range of its use.
 RANGE_QUANTILES = (0.05, 0.95)
 
 
@@ -51,7 +51,7 @@ def fleet_version(session: Session) -> tuple[object, ...]:
 
 
 def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
-    """Return the utilization of each workload's devices, most idle hours first."""
+    """Return the utilization of each workload's devices, those with most idle hours first."""
     stored = stored_utilization(session)
     bundles = {
         sha256: read_fields(session, sha256, _MEASURED_FIELDS_DECODER)
@@ -79,7 +79,7 @@ def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilizat
 
 
 def _hours(workload: str, fields: _MeasuredFields) -> float | None:
-    """Return the workload's device-hours a year on its device; None where they are unknown."""
+    """Return a workload's device-hours a year on its device; None if unknown."""
     uses = [
         use
         for use in fields.pricing.fleet
@@ -93,7 +93,7 @@ def _hours(workload: str, fields: _MeasuredFields) -> float | None:
 
 
 def _is_on(machine: Machine, where: str) -> bool:
-    """Return whether hours at `where` are of the machine's device, or of an unknown one."""
+    """Return whether hours at `where` belong to the machine's device, or to an unknown one."""
     try:
         accelerator = rate_of(packaged_sheet(), where).accelerator
     except PriceMissingError:

@@ -43,7 +43,7 @@ def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
 
 
 def quarantine_sentence(session: Session, upload_id: str) -> str:
-    """Return what the report on an upload says of its devices' quarantine, "" for most."""
+    """Return what an upload's report says about its devices' quarantine, "" for most uploads."""
     quarantines = quarantines_of_upload(session, upload_id)
     if not quarantines:
         return ""
@@ -58,7 +58,7 @@ def quarantine_sentence(session: Session, upload_id: str) -> str:
 
 
 def devices_used(bundle: Bundle) -> frozenset[tuple[str, str]]:
-    """Return kind and name of each device that a bundle's runs used, and of what a slice is of."""
+    """Return kind and name of each device that a bundle's runs used, and of a slice's whole GPU."""
     runs = {(run.device, run.devices, run.device_places): run for run in bundle.runs}
     machines = [bundle.machine.part_used_by(run) for run in runs.values()]
     return frozenset((one.device, name) for one in machines for name in one.occupied_names)
@@ -67,10 +67,10 @@ def devices_used(bundle: Bundle) -> frozenset[tuple[str, str]]:
 def quarantine_device(
     engine: Engine, project: Project, name: str, *, actor: Actor, reason: str, now: datetime
 ) -> None:
-    """Put a device in quarantine until somebody releases it; `actor` is who says so.
+    """Put a device in quarantine until it is released; `actor` is who does so.
 
-    Raises NotFoundError for no such device, ConflictError for one in quarantine or for what may be
-    several devices, and UsageError without a reason.
+    Raises NotFoundError for no such device, ConflictError for one already in quarantine or a name
+    that may be several devices, and UsageError without a reason.
     """
     words = _words(reason, "why the device is not to be measured on")
     with write_session(engine) as session:
@@ -98,10 +98,10 @@ def quarantine_device(
 def release_device(
     engine: Engine, project: Project, name: str, *, actor: Actor, reason: str, now: datetime
 ) -> None:
-    """End the quarantine of a device; its own history begins anew.
+    """End the quarantine of a device, whose own history starts over.
 
-    Raises NotFoundError for no such device, ConflictError for one in no quarantine or for several
-    of the name, and UsageError without a reason.
+    Raises NotFoundError for no such device, ConflictError for one not in quarantine or for several
+    with the name, and UsageError without a reason.
     """
     words = _words(reason, "why the device may be measured on again")
     with write_session(engine) as session:
@@ -113,7 +113,7 @@ def release_device(
             raise ConflictError(msg)
         end_quarantine(session, quarantine.id, reason=words, released_by=actor.name, now=now)
         withdraw_waits(session, project.id)
-        failed_here = (  # the last attempt found itself on this device
+        failed_here = (  # the last attempt identified this device
             job for job in failed_ab_jobs(session, project.id) if clean(name) in job.reason
         )
         for job in (*failed_here, *ab_jobs_in_quarantine(session, project.id, quarantine.id)):
@@ -144,7 +144,7 @@ def _unidentified(key: DeviceKey) -> str:
 
 
 def _key_named(session: Session, project: Project, name: str) -> DeviceKey:
-    """Return a device with canaries, or one that a newest check was made on."""
+    """Return a device that has canaries, or that a newest check used."""
     keys: set[DeviceKey] = set()
     if is_storable(name):
         keys.update(devices_named(session, project.id, name))

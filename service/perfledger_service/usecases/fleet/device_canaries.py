@@ -1,7 +1,7 @@
-"""Compares the canaries of a device with its own history and its siblings, and stores both.
+"""Compares a device's canaries with its own history and its siblings', and stores them.
 
-A device that drifts is put in quarantine until a maintainer releases it. Everything is within one
-project: what is uploaded with its token says nothing of another project's devices.
+A device that drifts is put in quarantine until a maintainer releases it. Everything stays within
+one project: an upload with its token says nothing about another project's devices.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -50,9 +50,9 @@ UNIDENTIFIED = (
     "it is unknown whether earlier canaries are from this device: identify its host by "
     "/etc/machine-id, or in a container by PERFLEDGER_HOST"
 )
-MAX_RUNS = 1000  # of a project: a fleet's, each hour
+MAX_RUNS = 1000  # per project: a fleet's, every hour
 QUOTA_PERIOD = timedelta(hours=1)
-MOST_NAMED = 3  # of the slower canaries, in a reason
+MOST_NAMED = 3  # of the slower canaries, in one reason
 
 
 def store_canaries(
@@ -61,7 +61,7 @@ def store_canaries(
     """Judge and store the canaries of a bundle, once; quarantine their device if it drifts.
 
     The caller holds the project's lock and commits. Raises TooManyRequestsError, and ConflictError
-    where the project has too many devices.
+    if the project has too many devices.
     """
     earlier = stored_canaries(session, project, bundle)
     if earlier is not None:
@@ -94,7 +94,7 @@ def store_canaries(
 
 
 def stored_canaries(session: Session, project: Project, bundle: Bundle) -> CanaryRun | None:
-    """Return the canaries of a bundle as they were judged, None if they are not stored."""
+    """Return the canaries of a bundle as judged, None if they are not stored."""
     device_id = find_device(session, project.id, DeviceKey.from_machine(bundle.machine))
     return None if device_id is None else stored_run(session, device_id, bundle.id)
 
@@ -179,7 +179,7 @@ def _with_comparisons(rates: Sequence[CanaryRate], drift: DeviceDrift) -> Iterat
 
 
 def _reason(drift: DeviceDrift, *, suspected: Collection[str]) -> str:
-    """Return in words why the state of a device is what it is."""
+    """Return why a device's state is what it is, in words."""
     match drift.state:
         case DriftState.DRIFTING:
             confirmed = [each for each in drift.slower if each.comparison.canary in suspected]
@@ -212,7 +212,7 @@ def _slower_clause(drift: CanaryDrift) -> str:
 
 
 def _unknown_words(drift: DeviceDrift) -> str:
-    """Return what would settle a state that is unknown."""
+    """Return what would settle an unknown state."""
     most = {
         reference: max(
             (

@@ -1,4 +1,4 @@
-"""Estimates the fault rate of a fleet from faults that were counted."""
+"""Estimates the fault rate of a fleet from counted faults."""
 
 from perfledger_cost_models.tco.fault_rate import (
     FaultEstimate,
@@ -12,7 +12,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 def observed_faults(
     faults: int, *, devices: int, days: float, fleet_devices: int, confidence_percent: float
 ) -> FaultEstimate:
-    """Return what counted faults say of a fleet; raises UsageError."""
+    """Return what counted faults say about a fleet; raises UsageError."""
     return estimate_faults(
         faults,
         device_days=observed_device_days(devices, days),

@@ -53,8 +53,8 @@ def forecast_files(
 ) -> Forecasts:
     """Forecast hours, spend or both from usage files and bills.
 
-    `option` prices the hours at its rate of today, instead of the amounts paid; the default sheet
-    is the current one. Raises UsageError for files that cannot be counted or forecast.
+    `option` prices the hours at its current rate instead of the amounts paid; the default sheet is
+    the current one. Raises UsageError for files that cannot be counted or forecast.
     """
     with translate_errors():
         history = _history(files, request.step)
@@ -109,7 +109,7 @@ def _history(files: Sequence[NamedBytes], step: PeriodLength | None) -> UsageHis
         if usage.kind == FOCUS
         for cost in costs_of_bill(file.text)
     ]
-    # Spend counts only if every file is a bill: of a part of the hours it would be too low.
+    # Spend counts only if every file is a bill; for part of the hours it would be too low.
     is_billed = all(usage.kind == FOCUS for usage in usages)
     history = history_of(usages, costs if is_billed else None, step=step or PeriodLength.MONTH)
     if step is None and len(history) < MIN_PERIODS:

@@ -24,7 +24,7 @@ HOW_TO_CLAIM = (
 
 @dataclass(frozen=True, slots=True)
 class UsagePeriod:
-    """Period of the usage that counts, in UTC."""
+    """The period of usage that counts, in UTC."""
 
     start: datetime
     end: datetime
@@ -67,7 +67,7 @@ def _read_usage_of(file: NamedBytes) -> DeviceUsage:
 def pricing_at(configuration: Path | None) -> PricingConfig:
     """Return the fleet, commitments and policies of a configuration file.
 
-    None is the configuration of the current repository.
+    None means the configuration of the current repository.
     """
     return settings_at(configuration).pricing
 

@@ -28,7 +28,7 @@ def find_start_window(
     pause_hours: float | None,
     objective: StartObjective | None,
 ) -> StartWindow:
-    """Return the best start time of a job by a file of hourly values.
+    """Return the best start time of a job from a file of hourly values.
 
     The default period is the file's own; the default objective is cost, if the file has prices.
     Raises NotFoundError, TooLargeError and UsageError.
@@ -47,7 +47,7 @@ def find_start_window(
 
 
 def _default_objective(series: HourlySeries, kw: float | None) -> StartObjective:
-    """Return cost where it is known, or where there are no emissions either."""
+    """Return cost if it is known, or if emissions are unknown too."""
     has_cost = series.usd_per_hour is not None or (
         series.usd_per_kwh is not None and kw is not None
     )

@@ -55,9 +55,9 @@ from perfledger_service.values.commit_bisection import (
 )
 from perfledger_service.values.report import Report
 
-# Of the budget, for the search; the rest is for the check of its answer.
+# Share of the budget for the search; the rest is for checking its answer.
 SEARCH_SHARE = 0.75
-# A check that contradicts the search sends it on; a second one is the last.
+# A check that contradicts the search continues it; a second contradiction ends it.
 MOST_CHECKS = 2
 OUTSIDE_REASON = "its level is far outside of those of both ends: it does other work"
 # Standard errors of a 95 % interval.
@@ -66,7 +66,7 @@ ERRORS_95 = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectRequest:
-    """The range to search, and what is searched for in it."""
+    """The range to search, and the change to search for."""
 
     workload: str
     good: str
@@ -76,7 +76,7 @@ class BisectRequest:
 
 
 class CommitPairs(Protocol):
-    """What measures the commits of a range, by their positions; 0 is the good one."""
+    """Measurement of the commits of a range, by position; 0 is the good one."""
 
     def measure(self, base: int, head: int) -> CommitPair | SkippedCommit:
         """Measure a pair of two commits."""
@@ -97,7 +97,7 @@ class SearchProgress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedSearch:
-    """A search with its answer, the commits checked, why others were skipped, and what it took."""
+    """A search with its answer, the commits checked, why others were skipped, and its cost."""
 
     search: CommitSearch
     end: SearchEnd
@@ -118,8 +118,8 @@ def bisect(
 ) -> tuple[CommitBisection, Bundle | None]:
     """Search the first-parent commits from good to bad; return the answer and its check's bundle.
 
-    Raises UsageError for revisions without a range or a workload that an end does not have,
-    SettingsError, and NotMeasuredError where nothing can be measured.
+    Raises UsageError for revisions without a range and for a workload that one end lacks,
+    SettingsError, and NotMeasuredError if nothing can be measured.
     """
     metric = _metric(request.metric)
     with translate_errors():
@@ -164,7 +164,7 @@ def bisect(
 def new_search(
     workload: str, metric: Metric, commits: int, settings: CheckSettings
 ) -> CommitSearch:
-    """Return a search without a pair yet; commit 0 is good and the last one bad."""
+    """Return a search that has no pairs yet; commit 0 is good and the last one bad."""
     rule = DecisionRule(
         looks=planned_looks(settings.max_pairs),
         alpha=settings.alpha,
@@ -179,8 +179,8 @@ def find_commit(
 ) -> FinishedSearch:
     """Measure what the search asks for until it ends, and check the commit that it finds.
 
-    The pairs of that check are evidence too: if they contradict the search, it goes on. A commit
-    that was not checked is never the answer.
+    That check's pairs are evidence too: if they contradict the search, it continues. A commit that
+    was not checked is never the answer.
     """
     run = _Run(search=search, source=source, progress=progress)
     end = run.search_until(SEARCH_SHARE * budget_s)
@@ -206,7 +206,7 @@ def find_commit(
 
 
 def _contradicted_end(search: CommitSearch, commits: Sequence[int]) -> SearchEnd:
-    """Return the range of the commits that the search found one after the other."""
+    """Return the range of the commits that the search found one after another."""
     first, last = min(commits), max(commits)
     chance = math.fsum(search.chances.get(commit, 0.0) for commit in range(first, last + 1))
     return SearchEnd(status=SearchStatus.UNDECIDED, first=first, last=last, chance=min(1.0, chance))
@@ -214,7 +214,7 @@ def _contradicted_end(search: CommitSearch, commits: Sequence[int]) -> SearchEnd
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """A search under way."""
+    """A search in progress."""
 
     search: CommitSearch
     source: CommitPairs
@@ -240,7 +240,7 @@ class _Run:
         return step
 
     def take(self, base: int, head: int, answer: CommitPair | CommitCheck | SkippedCommit) -> None:
-        """Add what was measured to the search."""
+        """Add a measurement to the search."""
         match answer:
             case SkippedCommit(commit, reason):
                 self.reasons[commit] = reason
@@ -258,7 +258,7 @@ class _Run:
 
 
 def _stage(search: CommitSearch, step: Comparison) -> str:
-    """Return what is measured next, and how far the search is."""
+    """Return the next measurement, and the progress of the search."""
     pair = len(search.pairs.get((step.base, step.head), ())) + 1
     what = f"commit {step.head} against {step.base}, pair {pair}"
     if (step.base, step.head) == (search.good, search.bad):
@@ -286,7 +286,7 @@ def _configuration(
     folder: Path,
     flags: Mapping[str, object],
 ) -> CheckConfiguration:
-    """Return the good commit's configuration, or that of where the workloads come from."""
+    """Return the good commit's configuration, or that of the commit that supplies the workloads."""
     if not request.workloads_from:
         return configuration_of(repository, ends, flags=flags)
     source = find_workload_source(repository, request.workloads_from, folder=folder)
@@ -330,7 +330,7 @@ def _bisection_result(
 
 
 def unconfirmed_notes(finished: FinishedSearch, commits: Sequence[Revision]) -> Iterator[str]:
-    """Yield a note for each commit that the search found and its check did not confirm."""
+    """Yield a note for each commit that the search found but its check did not confirm."""
     for commit in finished.checked_commits:
         if not (finished.is_single and commit == finished.end.first):
             yield (
@@ -387,7 +387,7 @@ def _state(
 
 
 def _seconds_needed(finished: FinishedSearch, needed: int | None) -> float | None:
-    """Return about how long a search would take with so many pairs of each commit it measures."""
+    """Return about how long a search would take with this many pairs per measured commit."""
     if needed is None or not finished.pairs:
         return None
     search = finished.search

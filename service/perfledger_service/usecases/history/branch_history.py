@@ -35,7 +35,7 @@ from perfledger_service.values.branch_views import (
 def branch_view(session: Session, project: Project, *, gates: ProjectGates) -> BranchView:
     """Return the view of a project's default branch, with its newest search.
 
-    A search takes seconds where the history is long; the service makes it beside the requests.
+    A search of a long history takes seconds; the service runs it outside of requests.
     """
     stored = newest_search(session, project.id)
     search, is_due = stored or (search_branch(session, project.id)[0], False)
@@ -73,8 +73,8 @@ def search_branch(
 ) -> tuple[BranchSearch, tuple[ObservedSeries, ...]]:
     """Search the history of a project's default branch; return its series, too.
 
-    Imported series are searched apart: no event has both kinds, and no number of imported ones
-    hides a measured one or makes its changes less significant.
+    Imported series are searched separately: no event mixes the two kinds, and however many imported
+    series there are, they hide no measured one and do not make its changes less significant.
     """
     measured, imported = (
         observed_series(branch_series(session, project_id, is_imported=is_imported))
@@ -98,7 +98,7 @@ def search_branch(
 
 
 def observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
-    """Return the series of a branch with the changes that are detected in them."""
+    """Return the series of a branch with their detected changes."""
     times = [one.times for one in series]
     histories = detect_many([one.values for one in series], times=times)
     return tuple(

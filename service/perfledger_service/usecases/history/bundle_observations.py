@@ -18,7 +18,7 @@ from perfledger_service.usecases.inputs.run_values import medians
 def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     """Return the observations of each workload's metrics on each side of a bundle.
 
-    A check of a commit against itself has only base observations, since it is one commit.
+    A check of a commit against itself has only base observations.
     """
     places: dict[tuple[str, Side], list[int]] = {}
     is_same = bundle.base.sha == bundle.head.sha
@@ -53,7 +53,7 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
 def _measured_runs(
     metric: Metric, estimates: Sequence[tuple[Run, float | None]]
 ) -> list[tuple[Run, float]]:
-    """Return the runs with a metric; for a tail all or none, since slow runs may lack it."""
+    """Return the runs that have a metric; for a tail, all or none, since slow runs may lack it."""
     measured = [(run, value) for run, value in estimates if value is not None]
     is_cut = metric.kind is MetricKind.TAIL and len(measured) < len(estimates)
     return [] if is_cut else measured
@@ -67,7 +67,7 @@ def _observation(
     sha: Mapping[Side, str],
     machines: Mapping[tuple[str, Side], Machine],
 ) -> Observation:
-    if interval is None:  # too few processes, or zeros: a center without a spread
+    if interval is None:  # too few processes, or zeros: the center has no spread
         center = float(np.median([value for _, value in measured]))
         interval = center, center, center
     low, center, high = interval
@@ -95,7 +95,7 @@ def _family_observations(
     *,
     is_same: bool,
 ) -> Iterator[Observation]:
-    """Yield the seconds of kernel families, one value for each profiled pair."""
+    """Yield the seconds of kernel families, one value per profiled pair."""
     for windows in bundle.kernels:
         for family in history_families(windows):
             for side, seconds in ((Side.BASE, family.base), (Side.HEAD, family.head)):

@@ -43,13 +43,13 @@ from perfledger_service.values.report import Report
 # Failures of the machine or of the set-up: no commit is to blame.
 NOT_A_COMMITS = frozenset({FailureReason.WRONG_CODE, FailureReason.THROTTLED, FailureReason.PYTHON})
 MAX_REASON = 300
-# Which side of a pair runs first is drawn for so many pairs; then the order repeats.
+# The order of sides is drawn for this many pairs, and then repeats.
 MOST_ORDERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedCommit:
-    """A commit of the range that cannot be measured, by its position, and why."""
+    """A commit of the range that cannot be measured, its position, and the reason."""
 
     commit: int
     reason: str
@@ -57,7 +57,7 @@ class SkippedCommit:
 
 @dataclass(frozen=True, slots=True)
 class CommitPair:
-    """One pair of two commits, and the seconds that it took."""
+    """One pair of two commits, and how many seconds it took."""
 
     base: Run
     head: Run
@@ -66,7 +66,7 @@ class CommitPair:
 
 @dataclass(frozen=True, slots=True)
 class CommitCheck:
-    """A check of one commit against another: its pairs, and how long it measured."""
+    """A check of one commit against another: its pairs, and how long it took."""
 
     pairs: tuple[tuple[Run, Run], ...]
     seconds: float
@@ -82,7 +82,7 @@ class ReportedCheck:
 
 @dataclass(frozen=True, slots=True)
 class _PreparedCommit:
-    """A commit that is checked out and built, with its workload and where that runs."""
+    """A commit that is checked out and built, with its workload and the device for it."""
 
     checkout: Checkout
     spec: WorkloadSpec
@@ -92,7 +92,7 @@ class _PreparedCommit:
 
 @dataclass(slots=True, kw_only=True)
 class CommitMeasurements:
-    """The checkouts of a range of commits, and what was measured of them; a context manager."""
+    """The checkouts of a range of commits, and their measurements; a context manager."""
 
     checkouts: CheckoutFolder
     commits: Sequence[Revision]
@@ -112,7 +112,7 @@ class CommitMeasurements:
     _pairs: int = 0
 
     def __enter__(self) -> Self:
-        """Begin without a checkout."""
+        """Start without any checkout."""
         return self
 
     def __exit__(
@@ -130,10 +130,10 @@ class CommitMeasurements:
         return sum(isinstance(each, _PreparedCommit) for each in self._prepared.values())
 
     def allowance(self) -> MeasuringAllowance:
-        """Return how long the commits may be measured, by the good one's machine.
+        """Return how long the commits may be measured, based on the good commit's machine.
 
-        Raises UsageError if the good commit cannot be measured, or without a price that a limit in
-        money needs.
+        Raises UsageError if the good commit cannot be measured, or if a limit in money lacks its
+        price.
         """
         prepared = self._prepare(0)
         if isinstance(prepared, str):
@@ -142,7 +142,10 @@ class CommitMeasurements:
         return measuring_allowance(settings, prepared.machine, today=datetime.now(UTC).date())
 
     def measure(self, base: int, head: int) -> CommitPair | SkippedCommit:
-        """Measure a pair of two commits. Raises NotMeasuredError if an end cannot be measured."""
+        """Measure a pair of two commits.
+
+        Raises NotMeasuredError if either commit cannot be measured.
+        """
         site = self._site(base, head)
         if isinstance(site, SkippedCommit):
             return site
@@ -219,7 +222,7 @@ class CommitMeasurements:
         return self._sites[base, head]
 
     def _prepare(self, commit: int) -> _PreparedCommit | str:
-        """Check a commit out and build it once; return why it cannot be measured if it cannot.
+        """Check a commit out and build it, once; return why if it cannot be measured.
 
         Commits with the same files share a checkout.
         """
@@ -261,7 +264,7 @@ class CommitMeasurements:
         return prepared
 
     def _changed_work(self, spec: WorkloadSpec) -> str:
-        """Return how the unit of work differs from the good commit's, "" if it does not."""
+        """Return how the unit of work differs from the good commit's, "" if it is the same."""
         good = self._prepare(0)
         if isinstance(good, str):
             return ""
@@ -274,7 +277,7 @@ class CommitMeasurements:
         )
 
     def _failed_commit(self, base: int, head: int, failures: Sequence[Failure]) -> SkippedCommit:
-        """Return the commit that failed. Raises NotMeasuredError where no commit is to blame."""
+        """Return the commit that failed. Raises NotMeasuredError if no commit is to blame."""
         sides = {Side.BASE: base, Side.HEAD: head}
         if not failures:
             msg = f"{self.workload} was not measured, and no process says why: run it again"
@@ -286,7 +289,7 @@ class CommitMeasurements:
         return self._skipped_commit(sides[failure.side], f"{failure.why}: {failure.detail}")
 
     def _skipped_commit(self, commit: int, reason: str) -> SkippedCommit:
-        """Return a commit that is left out. Raises UsageError for an end of the range."""
+        """Return a commit that is skipped. Raises UsageError for an end of the range."""
         if self._is_end(commit):
             raise self._end_error(commit, reason)
         return SkippedCommit(commit, clean(reason, limit=MAX_REASON))

@@ -38,14 +38,13 @@ def search(
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
     `epoch` is the column whose changes split a file's series, `error` the column of the values'
-    standard errors, `time` that of when they were measured. The history may be another tool's: of
-    `format_`, or of one that is recognised; `clone` then orders its commits, and
-    `is_one_machine` joins the series of its machines. An odd end with too few points for a change
-    is a suspect.
+    standard errors, `time` the column of their measuring times. The history may be another tool's,
+    in `format_` or a recognised format; `clone` then orders its commits, and `is_one_machine` joins
+    the series of its machines. A deviating end with too few points for a change is a suspect.
     """
     histories: tuple[MeasuredSeries, ...] = ()
     is_other_tools = clone is not None or format_ is not None or is_one_machine
-    is_pipe = path.exists() and not (path.is_file() or path.is_dir())  # it is read but once
+    is_pipe = path.exists() and not (path.is_file() or path.is_dir())  # read only once
     if (epoch, error, time) == (None, None, None) and (
         is_other_tools or not (is_pipe or is_column(path, column))
     ):

@@ -1,4 +1,4 @@
-"""Tells the state of the gate of a project's default branch."""
+"""Reports the state of the gate of a project's default branch."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,14 +14,14 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.values.branch_views import GateBadge, GateState
 from perfledger_service.values.report import Conclusion
 
-# The queue's slowest schedule is weekly: after two weeks one run and its repetition were missed.
+# The slowest schedule is weekly, so after two weeks one run and its repetition were missed.
 STALE_AFTER = timedelta(days=14)
-# Somebody has to act on an event in one of these states.
+# Events in one of these states need action.
 UNRESOLVED = (EventState.OPEN, EventState.ACKNOWLEDGED)
 
 
 def gate_badge(session: Session, repository: str, *, now: datetime) -> GateBadge:
-    """Return the state of a project's gate; raise NotFoundError for no such project."""
+    """Return the state of a project's gate; raise NotFoundError if there is no such project."""
     project = project_named(session, repository)
     checks = newest_branch_checks(session, project.id)
     if not checks:
@@ -38,7 +38,7 @@ def gate_badge(session: Session, repository: str, *, now: datetime) -> GateBadge
 
 
 def _state(session: Session, checks: Sequence[BranchCheck]) -> GateState:
-    """Return what checks of one commit say together: the worst of them."""
+    """Return the joint result of one commit's checks: the worst of them."""
     failed = [one.upload_id for one in checks if one.conclusion == Conclusion.FAILURE]
     if failed:
         if uploads_with(session, failed, Outcome.REGRESSED):
@@ -52,7 +52,7 @@ def _state(session: Session, checks: Sequence[BranchCheck]) -> GateState:
 
 
 def _open_regressions(session: Session, project_id: int) -> int:
-    """Return how many regressions of the branch's history somebody has to act on."""
+    """Return how many regressions of the branch's history need action."""
     views = events_of(session, project_id, states=UNRESOLVED, is_imported=False, most=MOST_TRACKED)
     events = [view.event for view in views]
     return sum(

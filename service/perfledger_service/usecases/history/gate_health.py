@@ -1,4 +1,4 @@
-"""Tells how far a project's checks can be trusted, from what the store knows of them."""
+"""Assesses how far a project's checks can be trusted, from the stored results."""
 
 import math
 from collections import OrderedDict
@@ -30,12 +30,12 @@ from perfledger_service.usecases.inputs.stored_bundles import read_fields
 from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report
 
-MAX_PROJECTS = 100  # whose gates are kept
+MAX_PROJECTS = 100  # projects whose gates are cached
 MOST_CONCLUSIONS = 10  # of a gate's newest checks
 
 
 class StoredGateSettings(msgspec.Struct):
-    """The settings in force of a stored bundle's check."""
+    """The settings that a stored bundle's check used."""
 
     settings: dict[str, object] = {}
 
@@ -44,7 +44,7 @@ _SETTINGS = msgspec.json.Decoder(StoredGateSettings)
 
 
 def shadow_of(report: Report) -> ShadowCheck | None:
-    """Judge a report's pairs again with their sides exchanged at random."""
+    """Judge a report's pairs again with their sides swapped at random."""
     priors = {
         (verdict.workload, verdict.metric.name): verdict.prior
         for verdict in report.verdicts
@@ -60,7 +60,7 @@ def shadow_of(report: Report) -> ShadowCheck | None:
 
 
 class ProjectGates:
-    """Health of projects' gates, computed once for the same uploads; safe across threads."""
+    """Health of projects' gates, computed once per set of uploads; safe across threads."""
 
     def __init__(self) -> None:
         self._gates: OrderedDict[tuple[GateUpload, ...], tuple[GateView, ...]] = OrderedDict()
@@ -82,12 +82,12 @@ class ProjectGates:
 
 
 def priced_gates(gates: Sequence[GateView], *, today: date) -> tuple[GateView, ...]:
-    """Return gates with what their checks cost, where the price of a device-hour is known."""
+    """Return gates with the cost of their checks, if the price of a device-hour is known."""
     return tuple(replace(gate, usd=_usd(gate, today=today)) for gate in gates)
 
 
 def _usd(gate: GateView, *, today: date) -> Decimal | None:
-    """Return the cost of the time that a gate's checks held all devices of their machine."""
+    """Return the cost of the time for which a gate's checks held their machine's devices."""
     device, _, devices = gate.device_class.rpartition(":")
     _, _, model = device.partition(":")
     per_hour = usd_per_device_hour(gate.device_price, accelerator_of(model, None), today=today)
@@ -123,7 +123,7 @@ def _gate_view(session: Session, gate: StoredGate, uploads: Sequence[GateUpload]
 
 
 def _settings(settings: Mapping[str, object]) -> GateSettings | None:
-    """Return the margin and the budget of a check, None if it does not have them."""
+    """Return a check's margin and budget, None if it lacks them."""
     margin, budget_s = settings.get("margin"), settings.get("budget")
     if not isinstance(margin, float) or not isinstance(budget_s, int | float):
         return None

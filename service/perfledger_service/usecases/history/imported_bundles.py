@@ -1,4 +1,4 @@
-"""Makes bundles of another tool's results: one for each commit and machine, the same every time."""
+"""Makes bundles from another tool's results: one per commit and machine, deterministically."""
 
 import math
 from collections import Counter
@@ -23,8 +23,8 @@ from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
 from perfledger_service.values.measured_series import ImportedSeries
 
-_LAST_SECOND = 253_402_300_799  # of the year 9999, which times in ISO 8601 end with
-# A value that was computed from its samples differs from their median by rounding at most.
+_LAST_SECOND = 253_402_300_799  # of the year 9999, the last year in ISO 8601
+# A value that was computed from its samples differs from their median at most by rounding.
 _ROUNDING = 1e-9
 _REPEATED = "whose commit already has a value"
 _NO_COMMIT = "without a commit (put it into the file's name, and give --clone)"
@@ -34,9 +34,9 @@ _NO_ID = "0" * 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedHistory:
-    """The bundles of a history, the oldest commit first, and what is not in them.
+    """The bundles of a history, oldest commit first, and counts of omitted results.
 
-    `left_out` counts results by the reason that keeps them out.
+    `left_out` counts results by the reason for omitting them.
     """
 
     bundles: tuple[Bundle, ...]
@@ -73,7 +73,7 @@ class ImportedHistory:
 
 @dataclass
 class _Draft:
-    """The results that become one bundle: each metric of a workload once, in one direction."""
+    """The results of one future bundle: each metric of a workload once, in one direction."""
 
     results: list[tuple[BenchmarkResult, Metric]] = field(
         default_factory=list[tuple[BenchmarkResult, Metric]]
@@ -83,7 +83,7 @@ class _Draft:
     samples: int = 0
 
     def has_room(self, result: BenchmarkResult, metric: Metric) -> bool:
-        """Return whether a result is of no metric that is there already, and within the limits."""
+        """Return whether a result has a metric that is not there yet, and is within the limits."""
         metrics = len(self.metrics) + (metric.name not in self.metrics)
         return (
             self.metrics.get(metric.name, metric) == metric
@@ -94,7 +94,7 @@ class _Draft:
         )
 
     def add(self, result: BenchmarkResult, metric: Metric) -> None:
-        """Add a result for which there is room."""
+        """Add a result that fits."""
         self.results.append((result, metric))
         self.metrics[metric.name] = metric
         self.places.add((result.benchmark, metric.name))
@@ -106,15 +106,15 @@ def imported_history(
 ) -> ImportedHistory:
     """Return the bundles of a tool's results; `worse` is the direction of those without one.
 
-    A result is of a commit, which has a place on the default branch by its whole hash; everything
-    else is left out, and said. The same results make the same bundles, in whatever order they are.
+    A result needs a commit whose whole hash has a place on the default branch; all others are
+    omitted and counted. The same results make the same bundles, in any order.
     """
     left_out: Counter[str] = Counter()
     drafts: dict[tuple[str, str], list[_Draft]] = {}
-    # Of each metric of a commit, the first draft that does not have it yet: without it, a benchmark
-    # that was measured ten thousand times would be looked for in all of its drafts.
+    # For each metric of a commit, the first draft without it: otherwise a benchmark measured ten
+    # thousand times would be searched for in all its drafts.
     begins: Counter[tuple[str, str, str, str]] = Counter()
-    # A service stores a value of a commit once: files of a history grow, and are imported again.
+    # A service stores each value of a commit once: a history's files grow and are imported again.
     stored: set[tuple[str, str, str, str, float]] = set()
     for original in _in_order(read, left_out):
         result = original if original.worse is not None else replace(original, worse=worse)
@@ -172,7 +172,7 @@ def _in_order(read: ToolResults, left_out: Counter[str]) -> Iterator[BenchmarkRe
 
 
 def _place(result: BenchmarkResult, line: CommitLine | None) -> float | None:
-    """Return what orders the commit of a result; None where it is not on the line."""
+    """Return the key that orders a result's commit; None if the commit is not on the line."""
     if line is not None:
         return line.place_of(result.commit)
     moments = (result.place, result.commit_time, result.time)
@@ -199,7 +199,7 @@ def _obstacle(result: BenchmarkResult, metric: Metric, model: str) -> str:
 
 
 def _model(result: BenchmarkResult, read: ToolResults) -> str:
-    """Return what stands for the device's model: the tool, and its name of the machine."""
+    """Return what stands in for the device's model: the tool, and its name for the machine."""
     return f"{read.format}, {result.machine}" if result.machine else str(read.format)
 
 
@@ -208,10 +208,10 @@ def _is_name(text: str) -> bool:
 
 
 def _metric(result: BenchmarkResult) -> Metric:
-    """Return the metric of a result, whose name holds its unit, and its direction unless usual.
+    """Return a result's metric, whose name holds its unit, and its direction unless usual.
 
-    A series is its metric's name: another unit or direction is another series. And no name is one
-    of perfledger's own metrics, which are measured in other ways.
+    Series are identified by the metric's name, so another unit or direction is another series. No
+    name equals one of perfledger's own metrics, which are measured differently.
     """
     worse = result.worse or WorseDirection.HIGHER
     is_usual = worse is (base_unit(result.unit).worse or WorseDirection.HIGHER)
@@ -262,9 +262,10 @@ def _run(result: BenchmarkResult, metric: Metric, number: int) -> Run:
 
 
 def _samples(result: BenchmarkResult) -> tuple[float, ...]:
-    """Return the raw readings where their median is the value, else the value alone.
+    """Return the raw readings if their median is the value, else only the value.
 
-    A service takes the median: a tool that summed its readings up in another way keeps its value.
+    A service takes the median; this keeps the value of a tool that summarizes its readings
+    differently.
     """
     are_readings = bool(result.samples) and all(0 < one <= MAX_READING for one in result.samples)
     if are_readings and math.isclose(median(result.samples), result.value, rel_tol=_ROUNDING):
@@ -273,7 +274,7 @@ def _samples(result: BenchmarkResult) -> tuple[float, ...]:
 
 
 def _revision(results: Iterable[BenchmarkResult], read: ToolResults) -> Revision:
-    """Return the commit of results, with its place in the clone and its date where known."""
+    """Return the commit of results, with its place in the clone and its date if known."""
     every = list(results)
     dates = [one.commit_time for one in every if _is_moment(one.commit_time)]
     sha = every[0].commit

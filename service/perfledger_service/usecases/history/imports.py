@@ -1,4 +1,4 @@
-"""Imports another tool's history into a service: as bundles, by the way of every upload."""
+"""Imports another tool's history into a service, as bundles sent like any upload."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ from perfledger_service.values.measured_series import HistoryImport
 
 
 class ImportWatcher(Protocol):
-    """What shows how many bundles are checked or uploaded."""
+    """A progress display of bundles checked or uploaded."""
 
     def began(self, table: str, *, rows: int) -> None:
-        """Show what is done next, and with how many."""
+        """Show what is done next, and for how many bundles."""
         ...
 
     def advanced(self, rows: int) -> None:
-        """Show that some more are done."""
+        """Show that some more bundles are done."""
         ...
 
 
@@ -53,7 +53,7 @@ def read_import(
 ) -> tuple[ImportedHistory, ToolResults]:
     """Return the bundles of the histories at some paths, all of one tool, and what was read.
 
-    Every bundle is checked as the service will check it. Raises NotFoundError, TooLargeError and
+    Every bundle passes the same checks as in the service. Raises NotFoundError, TooLargeError and
     UsageError.
     """
     if not is_repository_name(repository):
@@ -76,9 +76,9 @@ def read_import(
 def import_history(
     history: ImportedHistory, target: UploadTarget, *, watcher: ImportWatcher
 ) -> None:
-    """Upload the bundles of a history, the oldest commit first.
+    """Upload the bundles of a history, oldest commit first.
 
-    The service stores each once: the same import goes on where another one ended. Raises
+    The service stores each once, so repeating an import continues where the last one ended. Raises
     PerfledgerError, which says how many are stored.
     """
     watcher.began("uploading", rows=len(history.bundles))

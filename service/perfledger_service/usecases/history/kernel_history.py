@@ -20,7 +20,7 @@ from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, 
 def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[KernelHistory, ...]:
     """Return the kernel families of a workload on the default branch, by device class.
 
-    Their changes are those that are significant among all families of the device class.
+    Their changes are significant among all families of the device class.
     """
     series = [
         one for one in branch_series(session, project_id, families_of=workload) if any(one.values)
@@ -79,7 +79,7 @@ def _kernel_history(
 def _with_short_times(
     family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]
 ) -> BranchSeries:
-    """Return a family with what it took where it was too short to be recorded."""
+    """Return a family with times filled in where it was too short to be recorded."""
     recorded = dict(zip(family.positions, family.values, strict=True))
     values = recorded | short_times(recorded, conditions)
     positions = tuple(sorted(values))

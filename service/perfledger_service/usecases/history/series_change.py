@@ -1,4 +1,4 @@
-"""Places a change of a series between its commits."""
+"""Locates a change of a series between its commits."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Builds the history of one series: its commits, its changes and those of its machine."""
+"""Builds the history of one series: its commits, its changes and its machine's changes."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from perfledger_service.values.upload_views import (
 def series_history(session: Session, series_id: int) -> SeriesHistory:
     """Return a series' history; raise NotFoundError for an unknown id.
 
-    A kernel family has the changes that it has among the families of its workload.
+    A kernel family's changes are those significant among its workload's families.
     """
     view = series_view(session, series_id)
     project = project_named(session, view.repository)

@@ -1,4 +1,4 @@
-"""Fetches what a service knows about how much pairs of runs differ."""
+"""Fetches the pair spreads that a service knows."""
 
 from perfledger_runners.bundles.service_history import ServiceHistory, fetch_history
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -6,7 +6,9 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
 def spreads_of_service(target: UploadTarget) -> ServiceHistory:
-    """Return the spreads that a service knows, for a check that has no token.
+    """Return the spreads that a service knows, for a check without a token.
+
+    Raises PerfledgerError if the service does not answer.
 
     Raises PerfledgerError if the service does not answer.
     """

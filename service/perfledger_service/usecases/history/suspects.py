@@ -6,6 +6,6 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
 def suspects_of_service(target: UploadTarget) -> ServiceAbRequests:
-    """Return the A/Bs that a service asks for. Raises PerfledgerError if it does not answer."""
+    """Return the A/B runs that a service requests. Raises PerfledgerError if it does not answer."""
     with translate_errors():
         return fetch_ab_requests(target.url, target.credential())

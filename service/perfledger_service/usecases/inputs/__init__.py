@@ -1,1 +1,1 @@
-"""Owns the inputs that several use cases read: files, histories, bundles, prices and imports."""
+"""Owns the inputs shared by use cases: files, histories, bundles, prices and imports."""

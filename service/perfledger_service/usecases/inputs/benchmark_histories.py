@@ -37,7 +37,7 @@ from perfledger_service.usecases.inputs.files import errors_about, read_head, re
 from perfledger_service.usecases.inputs.history_sources import SHA_DIGITS
 from perfledger_service.values.measured_series import MeasuredSeries
 
-# A file for each commit of some years on several machines.
+# A file for each commit over some years on several machines.
 MAX_HISTORY_FILES = 20_000
 # Parsed, they take up to ten times as much memory.
 MAX_HISTORY_FOLDER_BYTES = 256 * 2**20
@@ -45,14 +45,14 @@ MAX_HISTORY_FOLDER_BYTES = 256 * 2**20
 MAX_HEADER_BYTES = 2**16  # of a CSV with a thousand columns
 
 _SUFFIXES = frozenset({".json", ".jsonl", ".js", ".log", ".txt", ".out", ".csv"})
-_MAX_NAMES = 5  # of files that a note lists
+_MAX_NAMES = 5  # files that a note lists
 _HEAD_BYTES = 2000  # a bundle's first field is its format
 _HASH = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HistoryFiles:
-    """Files of one format, and the names of the others that are beside them."""
+    """Files of one format, and the names of other files beside them."""
 
     texts: Sequence[HistoryText]
     format: HistoryFormat
@@ -60,7 +60,7 @@ class _HistoryFiles:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what there is to say of the files that are left out."""
+        """Return the note on the files left out."""
         if not self.left_out:
             return ()
         names = ", ".join(self.left_out[:_MAX_NAMES])
@@ -98,7 +98,7 @@ def read_benchmark_histories(
 ) -> tuple[MeasuredSeries, ...]:
     """Return the series of another tool's history; empty if its format is not one of them.
 
-    A format that is given is read by force. `clone` is a repository whose first parents order the
+    A given format is used without detection. `clone` is a repository whose first parents order the
     commits; `is_one_machine` joins the series of all machines. Raises NotFoundError, TooLargeError
     and UsageError.
     """
@@ -125,7 +125,7 @@ def read_tool_results(
 ) -> ToolResults | None:
     """Return the results of another tool in any order; None if the format is not one of them.
 
-    With a clone's line, results have the commit of their file's name where the file names none.
+    With a clone's line, results of a file that names no commit take the one in the file's name.
     Raises NotFoundError, TooLargeError and UsageError.
     """
     with errors_about(path):
@@ -139,7 +139,7 @@ def read_tool_results(
 
 
 def is_column(path: Path, name: str | None) -> bool:
-    """Return whether a file is a CSV whose first line has this column: it is read as a table.
+    """Return whether a file is a CSV with this column in its first line, to be read as a table.
 
     Raises NotFoundError and UsageError.
     """
@@ -151,7 +151,7 @@ def is_column(path: Path, name: str | None) -> bool:
 
 
 def _files_at(path: Path, format_: HistoryFormat | None) -> _HistoryFiles | None:
-    """Return the files of one format; None if it is not known."""
+    """Return the files of one format; None if the format is unknown."""
     if not path.is_dir():
         if format_ is None and read_head(path, len(GZIP_MAGIC)) == GZIP_MAGIC:
             return None
@@ -160,7 +160,7 @@ def _files_at(path: Path, format_: HistoryFormat | None) -> _HistoryFiles | None
             file = parse_history(named.data, clean(named.name))
         except HistoryFileError:
             if format_ is None and not named.data.lstrip().startswith(b"window."):
-                return None  # the reader of tables names what is wrong in it
+                return None  # the table reader says what is wrong in it
             raise
         one_format = format_ or history_format(file)
         return None if one_format is None else _HistoryFiles(texts=[file], format=one_format)
@@ -177,7 +177,7 @@ def _has_bundles(folder: Path) -> bool:
 
 
 def _files_in(folder: Path) -> list[HistoryText | HistoryFileError]:
-    """Return the files of a folder and those below it, or why one is not read."""
+    """Return the files in a folder and below it, or why one is not read."""
     paths = sorted(one for one in folder.rglob("*") if one.suffix in _SUFFIXES and one.is_file())
     if len(paths) > MAX_HISTORY_FILES:
         msg = (
@@ -227,7 +227,7 @@ def _of_one_format(
 
 
 def _results(files: _HistoryFiles, line: CommitLine | None) -> list[BenchmarkResult]:
-    """Return the results; with a clone, a file without a commit has the one of its name."""
+    """Return the results; with a clone, a file without a commit gets the one in its name."""
     if files.format is HistoryFormat.ASV:
         return read_results(files.texts, files.format)
     results: list[BenchmarkResult] = []
@@ -240,7 +240,7 @@ def _results(files: _HistoryFiles, line: CommitLine | None) -> list[BenchmarkRes
 
 
 def _commit_in(name: str, line: CommitLine) -> str:
-    """Return the commit that a file's name holds, "" if none or several are on the line."""
+    """Return the commit in a file's name, "" if none or several are on the line."""
     hashes = {one for one in _HASH.findall(name.lower()) if line.place_of(one) is not None}
     return hashes.pop() if len(hashes) == 1 else ""
 
@@ -271,13 +271,13 @@ def _measured_series(history: OrderedHistory) -> tuple[MeasuredSeries, ...]:
 
 
 def _series_name(series: HistorySeries, *, has_one_machine: bool) -> str:
-    is_named = series.metric == "value"  # by its benchmark alone
+    is_named = series.metric == "value"  # by its benchmark only
     name = series.benchmark if is_named else f"{series.benchmark} {series.metric}"
     return name if has_one_machine or not series.machine else f"{name} on {series.machine}"
 
 
 def _dates(times: Iterable[float]) -> tuple[str, ...]:
-    """Return the times as labels, "" for an unknown one."""
+    """Return the times as labels, "" for an unknown time."""
     return tuple(
         "" if math.isnan(time) else datetime.fromtimestamp(time, UTC).isoformat(timespec="minutes")
         for time in times

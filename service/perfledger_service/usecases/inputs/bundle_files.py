@@ -12,23 +12,23 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, unreadable_file
 
-# A check takes minutes of an accelerator and some 100 kB of disk: this keeps weeks of them.
+# A check takes minutes on an accelerator and about 100 kB on disk: this keeps weeks of checks.
 SPOOLED_BUNDLES = 100
-# Of a bundle that is kept: no path and no option.
+# Name of a kept bundle: neither a path nor an option.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def prepare_spool(environment: Mapping[str, str], *, also: Path | None = None) -> None:
     """Create the folders of `spool_bundle` before there is a bundle that could be lost.
 
-    Raises UsageError where one cannot be written.
+    Raises UsageError if one cannot be written.
     """
     try:
         for folder in (_spool_folder(environment), *([also.parent] if also is not None else [])):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
-    except (OSError, RuntimeError) as error:  # RuntimeError: no home folder is known
+    except (OSError, RuntimeError) as error:  # RuntimeError: the home folder is unknown
         msg = f"cannot keep the bundle: {error} (set XDG_STATE_HOME to another folder)"
         raise UsageError(msg) from error
 
@@ -53,7 +53,7 @@ def spool_bundle(
 
 
 def named_bundle_path(name: str, environment: Mapping[str, str]) -> Path:
-    """Return the file of a bundle that is kept under a name; raise UsageError for no plain name."""
+    """Return the file of a bundle kept under a name; raise UsageError unless the name is plain."""
     if not _NAME.fullmatch(name):
         msg = f"--save {name[:40]!r} is not a name: use up to 100 letters, digits, '-', '_' and '.'"
         raise UsageError(msg)
@@ -62,7 +62,7 @@ def named_bundle_path(name: str, environment: Mapping[str, str]) -> Path:
 
 
 def bundle_path(path: Path, environment: Mapping[str, str]) -> Path:
-    """Return the path, or the bundle that is kept under its name if there is no such file."""
+    """Return the path, or the bundle kept under this name if there is no such file."""
     if not path.exists() and _NAME.fullmatch(str(path)):
         named = named_bundle_path(str(path), environment)
         return named if named.exists() else path

@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.packed_files import unpacked
 
-MAX_PATH = 4096  # characters of a path in an error: Linux has none of more bytes
+MAX_PATH = 4096  # characters of a path in an error: longer than any on Linux, in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class NamedBytes:
 
     @property
     def text(self) -> str:
-        """Return it as UTF-8; raises UsageError."""
+        """Return the content as UTF-8 text; raises UsageError."""
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -38,7 +38,9 @@ class NamedBytes:
 
 
 def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
-    """Read a file whole, unpacked, with its name.
+    """Read a file whole and unpacked, with its name.
+
+    Raises NotFoundError, TooLargeError and UsageError.
 
     Raises NotFoundError, TooLargeError and UsageError.
     """
@@ -48,7 +50,7 @@ def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
-    """Read a file whole; raises NotFoundError, TooLargeError and UsageError."""
+    """Read a whole file; raises NotFoundError, TooLargeError and UsageError."""
     try:
         with path.open("rb") as file:
             data = file.read(most_bytes + 1)
@@ -61,7 +63,7 @@ def read_bytes(path: Path, *, most_bytes: int) -> bytes:
 
 
 def read_head(path: Path, count: int) -> bytes:
-    """Read a file's first bytes; raises NotFoundError and UsageError."""
+    """Read the first bytes of a file; raises NotFoundError and UsageError."""
     try:
         with path.open("rb") as file:
             return file.read(count)
@@ -70,7 +72,7 @@ def read_head(path: Path, count: int) -> bytes:
 
 
 def read_text(path: Path, *, most_bytes: int) -> str:
-    """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
+    """Read a UTF-8 file; raises NotFoundError, TooLargeError and UsageError."""
     data = unpacked(read_bytes(path, most_bytes=most_bytes), str(path), most_bytes=most_bytes)
     return NamedBytes(str(path), data).text
 
@@ -99,9 +101,9 @@ def shown_path(path: Path) -> str:
 
 @contextmanager
 def errors_about(file: Path | NamedBytes) -> Generator[None]:
-    """Let the errors of a file's readers name it as the user did; translate other packages' errors.
+    """Make readers' errors name the file as the user did; translate other packages' errors.
 
-    Readers know the last part of its path, or nothing.
+    Readers know only the last part of its path, or nothing.
     """
     try:
         with translate_errors():
@@ -113,11 +115,11 @@ def errors_about(file: Path | NamedBytes) -> Generator[None]:
 
 
 def _with_path(message: str, path: Path) -> str:
-    """Return a message about a file that has its path in place of its name, or before it."""
+    """Return a message about a file with its path in place of its name, or before the message."""
     full_path, name = shown_path(path), re.escape(clean(path.name, limit=MAX_PATH))
     if full_path in message or str(path) in message:
         return message
-    # Not a part of another name, or of a path.
+    # Not part of another name, or of a path.
     text, count = re.subn(rf"(?<![\w./-]){name}(?![\w/-])", lambda _: full_path, message, count=1)
     return text if count else f"{full_path}: {message}"
 

@@ -38,7 +38,7 @@ from perfledger_service.usecases.inputs.table_columns import (
 )
 from perfledger_service.values.measured_series import MeasuredSeries
 
-# A bundle for each commit of some years.
+# A bundle for each commit over some years.
 MAX_BUNDLES = 10_000
 
 # Columns that label the points. One of them holds the values only if no other column has numbers.
@@ -49,7 +49,7 @@ LABEL_NAMES = frozenset(
     }
 )
 
-SHA_DIGITS = 10  # hexadecimal digits that tell a repository's commits apart
+SHA_DIGITS = 10  # hexadecimal digits that distinguish a repository's commits
 
 
 def read_histories(
@@ -114,7 +114,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     """Return a series for each workload, metric and device class, in order of `created_at`.
 
     Every bundle adds one point: its head if the check is of the branch itself, else its base, since
-    a pull request's head or uncommitted changes may never be merged. An import has a base alone.
+    a pull request's head or uncommitted changes may never be merged. An import has only a base.
     """
     ordered = sort_bundles(bundles)
     values: dict[tuple[str, str, str], dict[int, tuple[float, ...]]] = {}
@@ -151,17 +151,17 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
 
 
 def is_of_branch(bundle: Bundle) -> bool:
-    """Return whether a bundle's head is a commit of the default branch itself, as its base is."""
+    """Return whether a bundle's head is, like its base, a commit of the default branch itself."""
     return bundle.pull_request is None and not bundle.head.is_dirty
 
 
 def sort_bundles(bundles: Iterable[Bundle]) -> tuple[Bundle, ...]:
-    """Return bundles in the order of their commits: of `created_at`."""
+    """Return bundles in the order of their commits, by `created_at`."""
     return tuple(sorted(bundles, key=lambda bundle: bundle.created_at))
 
 
 def geometric_mean(processes: Sequence[float]) -> float:
-    """Return the geometric mean of positive values; NaN of none."""
+    """Return the geometric mean of positive values; NaN if there are none."""
     return float(np.exp(np.mean(np.log(processes)))) if processes else math.nan
 
 
@@ -274,7 +274,7 @@ def _series(
 
 
 def _epochs(sheet: ColumnTable, column: TableColumn, values: Sequence[float]) -> tuple[int, ...]:
-    """Return the indices at which the column changes; a gap may leave it empty."""
+    """Return the indices at which the column changes; empty cells do not count."""
     starts: list[int] = []
     previous = ""
     for index, (cell, value) in enumerate(zip(column.cells, values, strict=True)):

@@ -32,7 +32,7 @@ from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 from perfledger_service.usecases.inputs.table_columns import quote_names
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
-# Most bytes read together: a year of the largest monthly files, and a GB of memory.
+# Most bytes read together: a year of the largest monthly files, in a GB of memory.
 MAX_TOGETHER_BYTES = 16 * MAX_USAGE_BYTES
 _NO_NAME = "*?[/\\"  # of globs, and of folders, which clean names are without
 HOW_TO_CUT = (
@@ -46,7 +46,7 @@ _LOAD_CURVE_LIST_DECODER = msgspec.json.Decoder(tuple[LoadCurve, ...])
 
 @dataclass(frozen=True, slots=True)
 class _ImportSummary:
-    """Summary of a file in one line, with its period; None for a file without times."""
+    """A file's summary in one line, and its period; None for a file without times."""
 
     summary: str
     since: datetime | None = None
@@ -58,8 +58,8 @@ def import_file(
 ) -> tuple[StoredImport, bool]:
     """Store a file that can be read as its kind; return it, and whether it is new.
 
-    The same content again is the same import. Raises TooLargeError, UsageError for an unreadable
-    file, and ConflictError for one whose period overlaps with another file of its source.
+    Repeated content is the same import. Raises TooLargeError, UsageError for an unreadable file,
+    and ConflictError for one whose period overlaps with another file of its source.
     """
     if any(mark in source for mark in _NO_NAME):
         msg = (
@@ -99,9 +99,9 @@ def import_file(
 
 
 def stored_files(engine: Engine, kind: ImportKind, *, source: str) -> tuple[NamedBytes, ...]:
-    """Return the files of a kind whose source matches a glob, in the order of their time.
+    """Return the files of a kind whose source matches a glob, in order of time.
 
-    Raises NotFoundError where there is none, TooLargeError for more than can be read together.
+    Raises NotFoundError if there are none, TooLargeError if they are too large to be read together.
     """
     with read_session(engine) as session:
         source_imports = _imports_of_source(session, kind, source)
@@ -122,9 +122,9 @@ def newest_log(engine: Engine, *, source: str) -> NamedBytes:
 
 
 def stored_curves(engine: Engine, *, source: str) -> tuple[LoadCurve, ...]:
-    """Return the load curves of a source, the newest of each kind of replica.
+    """Return the load curves of a source, the newest for each kind of replica.
 
-    Raises NotFoundError without any.
+    Raises NotFoundError if there are none.
     """
     curves: dict[tuple[str, str, int, int, int], LoadCurve] = {}
     with read_session(engine) as session:

@@ -1,4 +1,4 @@
-"""Looks up the pair spreads that are known before a check measures its first pair."""
+"""Looks up known pair spreads before a check measures its first pair."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -17,14 +17,14 @@ from perfledger_runners.bundles.service_history import (
 from perfledger_runners.bundles.service_requests import MAX_ANSWER_BYTES, ServiceRequestError
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
-# A workload runs on one or more of a machine's devices. The number is unknown before it runs, so
-# all numbers up to this are requested, and the number of all devices.
+# A workload runs on one or more of a machine's devices. How many is unknown before it runs, so all
+# numbers up to this one are requested, and the number of all devices.
 MOST_DEVICES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSpreads:
-    """Known spreads of the pairs to come, and notes on what is missing."""
+    """Known spreads of the coming pairs, and notes on missing ones."""
 
     spreads: tuple[KnownSpread, ...] = ()
     history: int | None = None  # the number of the newest entry
@@ -85,9 +85,9 @@ def device_classes(machine: Machine) -> tuple[str, ...]:
 
 
 def _on_one_class(spreads: Iterable[KnownSpread]) -> tuple[KnownSpread, ...]:
-    """Return the spreads of workloads that were only measured on one of the classes.
+    """Return the spreads of workloads that were measured on only one of the classes.
 
-    For others it is unknown which spread their pairs will have.
+    For others, the spread of the coming pairs is unknown.
     """
     by_workload: defaultdict[str, list[KnownSpread]] = defaultdict(list)
     for spread in spreads:

@@ -1,7 +1,7 @@
 """Reads load curves from our own files and those of vLLM, GenAI-Perf and Triton.
 
-The tools' files do not name their device, and some not their load: the command line does, as in
-"2xH100-80GB@rate:20=result.json".
+The tools' files do not name their device, and some do not name their load; the command line does,
+as in "2xH100-80GB@rate:20=result.json".
 """
 
 import os
@@ -34,12 +34,12 @@ _LOAD_FILE = re.compile(
     r"(?:@(?P<load>concurrency|rate):(?P<amount>\d{1,9}(?:\.\d{1,6})?))?"
     r"(?:@batch:(?P<batch>[1-9]\d{0,6}))?(?P<poisson>@poisson)?=(?P<path>.+)"
 )
-# If more requests fail, a P99 over the successful ones is not kept by 99 % of all.
+# If more requests fail, a P99 over the successful ones does not hold for 99 % of all requests.
 MAX_FAILED_SHARE = 0.01
-# Closed-loop clients cannot get more answers than this (Little 1961), and open-loop ones not more
-# than the offered rate: beyond this factor the figure counts inferences, several per request.
+# Closed-loop clients cannot get more answers than this (Little 1961), nor open-loop ones more than
+# the offered rate; beyond this factor the figure counts inferences, several per request.
 _MOST_TIMES_ASKED = 1.5
-# What vLLM and SGLang save by default: of the first token, and between tokens.
+# Latencies that vLLM and SGLang save by default: to the first token, and between tokens.
 _OTHER_P99S = frozenset({"request_latency_p99", "ttft_p99", "tpot_p99", "itl_p99"})
 _EVEN = (EVEN_ARRIVALS, MAYBE_EVEN_ARRIVALS)
 _OURS = (b'"points"', b'"version"')
@@ -53,7 +53,7 @@ _SUBJECT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoadFile:
-    """One file, with what the command line says about it; "" and None if nothing."""
+    """One file, with its device and load from the command line; "" and None if not given."""
 
     path: Path
     device: str
@@ -141,7 +141,7 @@ def _curves(file_spec: _LoadFile, latency: str) -> tuple[LoadCurve, ...]:
 
 
 def _relabel_curve(curve: LoadCurve, file_spec: _LoadFile, latency: str) -> LoadCurve:
-    """Return our own curve with clean names and the device of the command line."""
+    """Return our own curve with clean names and the device given on the command line."""
     if latency != REQUEST_LATENCY:
         name = clean_name(str(file_spec.path))
         msg = f"{name} has request latencies only: leave --latency-metric {clean_name(latency)} out"
@@ -220,7 +220,7 @@ def _failed_share(profile: Profile, subject: str) -> float:
 
 
 def _load(profile: Profile, subject: str, file_spec: _LoadFile, name: str) -> _Load:
-    """Return a point's load: of the command line, else of the file; a rate before a limit."""
+    """Return a point's load: from the command line, else from the file; a rate before a limit."""
     match = _SUBJECT.fullmatch(subject)
     label = clean_name(match["name"]) if match and match["name"] else profile.tool
     batch = int(match["batch"]) if match and match["batch"] else file_spec.batch
@@ -244,7 +244,7 @@ def _load(profile: Profile, subject: str, file_spec: _LoadFile, name: str) -> _L
 
 def _point(profile: Profile, subject: str, load: _Load, latency: str) -> LoadPoint:
     def figure(name: str) -> float | None:
-        return profile.reading(name, subject=subject) or None  # no load takes no time
+        return profile.reading(name, subject=subject) or None  # a load without a duration
 
     throughput, p99_s = figure("throughput_requests"), figure(f"{latency}_p99")
     if throughput is None:
@@ -274,7 +274,7 @@ def _point(profile: Profile, subject: str, load: _Load, latency: str) -> LoadPoi
 
 
 def _memory(profile: Profile, subject: str) -> float | None:
-    """Return the memory used at this load, else the most of any device in the run."""
+    """Return the memory used at this load, else the most used on any device in the run."""
     of_load = profile.reading("memory_used", subject=subject)
     of_devices = [
         one.value
@@ -306,7 +306,7 @@ def _of_inferences(figure: Callable[[str], float | None], load: _Load, what: str
 def _lasting_s(figure: Callable[[str], float | None]) -> float | None:
     """Return a request's time from its first to its last token.
 
-    A tool's duration runs until the last request is done; arrivals end earlier by this time.
+    A tool's duration ends when the last request is done; arrivals end earlier by this time.
     """
     tokens, completed, token_s = map(figure, ("output_tokens", "requests_completed", "tpot_p50"))
     if tokens is None or completed is None or token_s is None:

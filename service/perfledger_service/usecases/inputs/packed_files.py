@@ -11,11 +11,11 @@ from perfledger_service.usecases.inputs.table_columns import quote_names
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
-_HIDDEN = ("__MACOSX/", ".")  # what macOS adds to an archive
+_HIDDEN = ("__MACOSX/", ".")  # files that macOS adds to an archive
 
 
 def unpacked(data: bytes, name: str, *, most_bytes: int) -> bytes:
-    """Return a file's content in UTF-8 if it is text, without compression.
+    """Return a file's content, decompressed, and in UTF-8 if it is text.
 
     Raises UsageError for a damaged file and for an archive of several files, TooLargeError for more
     than `most_bytes`.

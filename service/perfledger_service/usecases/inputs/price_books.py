@@ -25,7 +25,7 @@ from perfledger_service.settings.service import PriceSettings, price_settings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_text
 
-# UTF-8 takes at most four bytes a character.
+# A character takes at most four bytes in UTF-8.
 MAX_SHEET_BYTES = 4 * MAX_SHEET_CHARS
 
 
@@ -41,8 +41,8 @@ class PriceBooks:
 def read_price_books(settings: PriceSettings, *, today: date) -> PriceBooks:
     """Return the merged layers: packaged, fetched, organisation, contract.
 
-    Rows that are implausible, cannot be read or are dated after `today` are among the sheet's
-    rejected ones. Raises NotFoundError, TooLargeError and UsageError.
+    Rows that are implausible, unreadable or dated after `today` are among the sheet's rejected
+    ones. Raises NotFoundError, TooLargeError and UsageError.
     """
     sheet, names = packaged_sheet(), [packaged_sheet().name]
     with translate_errors():
@@ -75,7 +75,7 @@ def current_sheet(*, today: date) -> PriceSheet:
 
 
 def exchange_rates_of(settings: PriceSettings) -> ExchangeRateTable | None:
-    """Return the exchange rates that the settings name, None without; raise as `text_of_file`."""
+    """Return the exchange rates that the settings name, None if none; raise as `text_of_file`."""
     if not settings.exchange_rates:
         return None
     path = Path(settings.exchange_rates)
@@ -100,7 +100,7 @@ def text_of_file(path: Path) -> str:
 
 
 def _with_sheet(sheet: PriceSheet, path: Path, context: CheckContext) -> PriceSheet:
-    """Return a sheet with a file's prices on top, which are checked beside it."""
+    """Return a sheet with a file's prices on top, checked beside the sheet."""
     check = checked_file(path, replace(context, reference=sheet))
     return layer_sheets([sheet, check.sheet], name=sheet.name)
 

@@ -1,4 +1,4 @@
-"""Reads what a repository is made of, for files that fit it."""
+"""Inspects a repository, to write files that fit it."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -28,7 +28,7 @@ IMPORTS = {
     Framework.TORCH: re.compile(r"^\s*(?:import|from)\s+(?:torch|lightning)\b", re.MULTILINE),
     Framework.JAX: re.compile(r"^\s*(?:import|from)\s+(?:jax|flax|equinox)\b", re.MULTILINE),
 }
-# Of a project whose files import none yet. `pip install "jax[cuda12]"` and "torch==2.13.0" count.
+# For a project whose files import none yet. `pip install "jax[cuda12]"` and "torch==2.13.0" count.
 REQUIREMENTS = {
     **dict.fromkeys(("torch", "lightning", "pytorch-lightning"), Framework.TORCH),
     **dict.fromkeys(("jax", "flax", "equinox"), Framework.JAX),
@@ -39,14 +39,14 @@ PYTEST_BENCHMARK = re.compile(
     r"^\s*def test_\w+\([^)]*\bbenchmark\b|\bpytest\.mark\.benchmark\b", re.MULTILINE
 )
 ENVIRONMENT = ".venv"
-# Those whose environment does not ignore itself.
+# Environments that do not ignore themselves.
 PLAIN_MANAGERS = frozenset({EnvironmentManager.PIP, EnvironmentManager.CONDA})
-NO_LITERAL_PATHS = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore refuses them
+NO_LITERAL_PATHS = {"GIT_LITERAL_PATHSPECS": "0"}  # refused by check-ignore
 NOT_IGNORED = 1  # the exit status of `git check-ignore`
 PROJECT_TABLE = re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.MULTILINE)
 
 
-# The first file that is there decides: a lock file says more than a list of requirements.
+# The first existing file decides: a lock file says more than a list of requirements.
 MANAGER_FILES = {
     "uv.lock": EnvironmentManager.UV,
     "poetry.lock": EnvironmentManager.POETRY,
@@ -68,8 +68,8 @@ class _Pyproject(msgspec.Struct):
 def read_project_facts(root: Path) -> ProjectFacts:
     """Read the repository's files without running any of them.
 
-    What git tracks decides the framework, the packages and the benchmarks: without a commit they
-    are unknown.
+    The framework, packages and benchmarks come from the tracked files; without a commit they are
+    unknown.
     """
     paths, packages = _tracked_paths(root)
     texts = _texts(root, paths)
@@ -119,7 +119,7 @@ def _tracked_paths(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _unignored_environments(root: Path, *, usual: Iterable[str]) -> tuple[str, ...]:
     """Return the environments in the top folder that git does not ignore.
 
-    `usual` are those that are made later, if they are not there.
+    `usual` are those that may be created later, if missing.
     """
     environments = (
         path.name
@@ -132,7 +132,7 @@ def _unignored_environments(root: Path, *, usual: Iterable[str]) -> tuple[str, .
 
 
 def _is_unignored(root: Path, folder: str) -> bool:
-    """Return whether git would add what is in a folder; False outside of a repository."""
+    """Return whether git would add a folder's content; False outside of a repository."""
     path = f"./{folder}{ENVIRONMENT_MARKS[0]}"
     try:
         git(root, "check-ignore", "--quiet", "--", path, environment=NO_LITERAL_PATHS)
@@ -144,7 +144,7 @@ def _is_unignored(root: Path, folder: str) -> bool:
 
 
 def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the beginnings of the Python files."""
+    """Return the first bytes of each Python file."""
     texts: dict[str, str] = {}
     for path in [path for path in paths if path.endswith(".py")][:MAX_FILES]:
         texts[path] = _beginning(root / path)  # "" if it was deleted or is a broken link
@@ -152,7 +152,7 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _imported_framework(texts: Collection[str]) -> Framework | None:
-    """Return the framework that most files import, None if none imports one."""
+    """Return the framework imported by most files, None if none imports one."""
     counts = {
         framework: sum(pattern.search(text) is not None for text in texts)
         for framework, pattern in IMPORTS.items()

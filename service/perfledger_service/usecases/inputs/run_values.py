@@ -22,14 +22,14 @@ def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:
 
 
 def medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
-    """Return the values of imported runs, which are the medians of the samples that they have."""
+    """Return the values of imported runs: the medians of their samples."""
     samples = (run.samples.get(metric.name) for run in runs)
     return tuple(None if values is None else float(np.median(values)) for values in samples)
 
 
 @dataclass(frozen=True, slots=True)
 class UsableValues:
-    """The values of a side's runs that can be compared, and how many cannot.
+    """The comparable values of a side's runs, and how many are not comparable.
 
     A value that is zero, negative or not a number has no ratio to another one.
     """
@@ -39,9 +39,9 @@ class UsableValues:
 
     @property
     def flaw(self) -> str:
-        """Return why too many are left out for a comparison; "" if few enough are.
+        """Return why too many values are left out for a comparison; "" if few enough are.
 
-        The limit is that of a process's samples.
+        The limit is the same as for a process's samples.
         """
         runs = len(self.values) + self.left_out
         if runs and self.left_out <= MOST_LEFT_OUT * runs:
@@ -55,7 +55,7 @@ class UsableValues:
 def run_estimates(
     runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
 ) -> tuple[float, ...]:
-    """Return a metric's estimate in each run that has it; none if one is too short for a tail."""
+    """Return a metric's estimate in each run that has it; () if one is too short for a tail."""
     estimates = medians(runs, metric) if is_imported else point_estimates(runs, metric)
     if metric.kind is MetricKind.TAIL and None in estimates:
         return ()
@@ -65,16 +65,16 @@ def run_estimates(
 def run_values(
     runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
 ) -> tuple[float, ...]:
-    """Return a metric's estimate in each run that has it; none if one is not positive.
+    """Return a metric's estimate in each run that has it; () if one is not positive.
 
-    Also none if a run has too few steps for a tail.
+    Also () if a run has too few steps for a tail.
     """
     values = run_estimates(runs, metric, is_imported=is_imported)
     return values if all(map(_is_usable, values)) else ()
 
 
 def usable_values(estimates: Sequence[float], metric: Metric) -> UsableValues:
-    """Return the values that can be compared; all or none of a count, of which zero is a value."""
+    """Return the comparable values; all or none of a count, for which zero is a valid value."""
     usable = tuple(value for value in estimates if _is_usable(value))
     if metric.scale is MetricScale.EXACT and len(usable) < len(estimates):
         return UsableValues((), len(estimates))

@@ -1,4 +1,4 @@
-"""Searches the histories that were read for changes."""
+"""Searches loaded histories for changes."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries
 
 
 def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
-    """Return a series with its changes, without gaps; None if the series is unknown."""
+    """Return a series with its changes and without gaps; None if the series is unknown."""
     history = searched.series
     places = [place for place, value in enumerate(history.values) if not math.isnan(value)]
     if history.series is None:

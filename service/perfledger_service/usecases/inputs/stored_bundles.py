@@ -1,4 +1,4 @@
-"""Reads a few fields of stored bundles; the rest is skipped."""
+"""Reads a few fields of stored bundles and skips the rest."""
 
 from typing import TypeVar
 

@@ -1,6 +1,6 @@
 """Reads the columns of untrusted CSV and JSON files.
 
-Files are bounded before they are parsed; a cell that cannot be read is an error with its line,
+Files are size-limited before they are parsed; an unreadable cell is an error that names its line,
 never a guess.
 """
 
@@ -24,18 +24,18 @@ MAX_BYTES = 64 * 2**20
 MAX_POINTS = 1_000_000
 # Every parsed cell takes some 100 bytes of memory.
 MAX_CELLS = 4_000_000
-# A table of measurements has tens of columns; a file with more is of another kind.
+# A table of measurements has tens of columns; a file with more is something else.
 MAX_COLUMNS = 1000
 
 # What spreadsheets and data frames write where nothing was measured.
 GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
-# Seconds since 1970: the year 5138. Milliseconds of our days are larger.
+# Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
 LARGEST_TIME = 1e11
 
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
-MAX_SHOWN_NAMES = 20  # in an error that lists what there is
+MAX_SHOWN_NAMES = 20  # names listed in an error
 MAX_SHOWN_CHARACTERS = 40  # characters of an untrusted cell that an error quotes
 
 Cell = str | float | None
@@ -148,7 +148,7 @@ def quote_names(names: Iterable[str]) -> str:
 
 
 def text_of(data: bytes, source: str) -> str:
-    """Return the text in `data`, without a byte order mark; raises UsageError."""
+    """Return the text in `data` without a byte order mark; raises UsageError."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -162,9 +162,9 @@ def text_of(data: bytes, source: str) -> str:
 
 
 def read_csv(text: str, source: str) -> ColumnTable:
-    """Return the columns of a CSV: comma, semicolon or tab, whichever its first line has most of.
+    """Return a CSV's columns; the separator is the comma, semicolon or tab most common in line 1.
 
-    The first row is the header, unless all of it is numbers. Raises UsageError and TooLargeError.
+    The first row is the header, unless it consists of numbers. Raises UsageError and TooLargeError.
     """
     first_line = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first_line.count)
@@ -195,7 +195,7 @@ def read_csv(text: str, source: str) -> ColumnTable:
 
 
 def parse_json(text: str, source: str) -> object:
-    """Return what a JSON text holds, every number a float; raises UsageError and TooLargeError."""
+    """Return the content of a JSON text, numbers as floats; raises UsageError and TooLargeError."""
     if not text.strip():
         msg = f"{source} is empty: a list of values is needed"
         raise UsageError(msg)
@@ -213,8 +213,8 @@ def parse_json(text: str, source: str) -> object:
 def columns_of(document: object, source: str) -> ColumnTable:
     """Return the columns of a JSON document; raises UsageError and TooLargeError.
 
-    A list of numbers, a list of objects with a field of numbers, or an object with `values` and, if
-    the points have names, `labels`.
+    The document is a list of numbers, a list of objects with a numeric field, or an object with
+    `values` and, if the points have names, `labels`.
     """
     items = document
     columns: list[TableColumn] = []
@@ -251,7 +251,7 @@ def _rows(text: str, delimiter: str, source: str) -> tuple[list[list[str]], list
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
     places: list[int] = []
-    empty_lines: list[int] = []  # empty lines that are gaps if a value follows
+    empty_lines: list[int] = []  # empty lines that count as gaps if a value follows
     try:
         for row in reader:
             if not row:
@@ -308,7 +308,7 @@ def _check_cells(cells: int, source: str) -> None:
 
 
 def _constant(constant: str) -> float:
-    if constant == "NaN":  # what Python writes for a gap
+    if constant == "NaN":  # Python's notation for a gap
         return math.nan
     msg = f"{constant} is not a number"
     raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""Chooses the service that bundles are uploaded to, and how a command says who it is."""
+"""Chooses the service that bundles are uploaded to, and how a command authenticates."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from perfledger_service.settings.service import ActionsSettings, UploadSettings
 class UploadTarget:
     """A service that bundles are uploaded to, and the project's token for it.
 
-    Without the project's token, `identity` gets one from GitHub for each request.
+    Without it, `identity` obtains a token from GitHub for each request.
     """
 
     url: str
@@ -29,9 +29,9 @@ def upload_target(
 ) -> UploadTarget | None:
     """Return where to upload: `url`, else the setting; None without a service.
 
-    A GitHub Actions job with `id-token: write` needs no project's token. Raises UsageError for an
-    address that a token must not be sent to, and SettingsError without a valid token: a check fails
-    on both before it measures.
+    A GitHub Actions job with `id-token: write` needs no project token. Raises UsageError for an
+    address to which a token must not be sent, and SettingsError without a valid token, so that a
+    check fails before it measures.
     """
     address = url or settings.upload_url
     if not address:

@@ -19,10 +19,10 @@ Test = Callable[[WorkloadSpec], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadChoice:
-    """The workloads that match one of `globs` (all without any) and the `expression`.
+    """The workloads that match one of `globs` (all if there are none) and the `expression`.
 
-    An expression is pytest's: words with `and`, `or`, `not` and parentheses. A word matches if the
-    id or a tag contains it, in upper or lower case. Raises UsageError for anything else.
+    An expression is as in pytest: words with `and`, `or`, `not` and parentheses. A word matches if
+    the id or a tag contains it, ignoring case. Raises UsageError for anything else.
     """
 
     globs: tuple[str, ...] = ()
@@ -38,13 +38,13 @@ class WorkloadChoice:
         return matches and self._test(spec)
 
     def __str__(self) -> str:
-        """Return the options that choose so, "" if all are chosen."""
+        """Return the options that make this choice, "" if all are chosen."""
         options = [f"--workload {glob}" for glob in self.globs]
         return " ".join([*options, *([f"-k {self.expression!r}"] if self.expression else [])])
 
 
 class _Parser:
-    """A recursive descent over the words of one expression."""
+    """A recursive-descent parser of one expression."""
 
     def __init__(self, expression: str) -> None:
         self._expression = expression

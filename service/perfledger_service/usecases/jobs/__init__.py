@@ -1,1 +1,1 @@
-"""What the service does with its queue for runners."""
+"""Owns the service's queue of runner jobs."""

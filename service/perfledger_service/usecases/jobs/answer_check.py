@@ -1,4 +1,4 @@
-"""Checks that a bundle is what a job of the queue for runners asked for."""
+"""Checks that a bundle matches the runner job that it answers."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ def check_answer(job: RunnerJob, bundle: Bundle) -> None:
     """Raise UsageError unless a bundle answers a job.
 
     It has the job's commits, pull request and workloads, measured on the job's machine class.
-    Canaries answer no other job than one for them.
+    Canaries answer only a canary job.
     """
     if bool(bundle.canaries) != (job.kind is RunnerJobKind.BUILTIN):
         msg = f"the job is a {job.kind} one, and the bundle is not: upload another"
         raise UsageError(msg)
     _check_workloads(job, bundle)
-    if job.kind is RunnerJobKind.BISECTION:  # its bundle is of the commit that it found
+    if job.kind is RunnerJobKind.BISECTION:  # a bisection's bundle is of the commit that it found
         return
     sides = (("base", job.base_sha, bundle.base), ("head", job.head_sha, bundle.head))
     for name, sha, revision in sides:
@@ -33,8 +33,8 @@ def check_answer(job: RunnerJob, bundle: Bundle) -> None:
 def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
     """Raise UsageError unless a bundle has a job's workloads, each from its machine class.
 
-    A workload that did not run counts as measured on the bundle's machine, and canaries as measured
-    on one device of it.
+    A workload that did not run counts as measured on the bundle's machine, canaries as measured on
+    one of its devices.
     """
     missing = [one for one in job.workloads if one not in {spec.id for spec in bundle.workloads}]
     if missing:

@@ -1,4 +1,4 @@
-"""Holds a project's jobs to its weekly budget in device-minutes and USD."""
+"""Keeps a project's jobs within its weekly budget of device-minutes and USD."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -10,13 +10,13 @@ from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.policies import JobBudget, budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
 
-# What a job is expected to hold a device for: a check's own default budget. Nobody knows before.
+# How long a job is expected to hold a device: a check's default budget, as the time is unknown.
 EXPECTED_JOB_S = 600.0
 WEEK = timedelta(weeks=1)
 
 
 def week_of(now: datetime) -> datetime:
-    """Return when the week of a time began: Monday, 00:00 UTC."""
+    """Return the start of the week that contains a time: Monday, 00:00 UTC."""
     monday = now - timedelta(days=now.weekday())
     return monday.replace(hour=0, minute=0, second=0, microsecond=0)
 
@@ -29,10 +29,10 @@ def budget_problem(
     open_jobs: Sequence[StoredRunnerJob],
     now: datetime,
 ) -> str:
-    """Return why one more job on so many devices must wait, "" if it need not.
+    """Return why one more job on this many devices must wait, "" if it need not.
 
-    What runs now counts with what is expected of it, so that the budget is not passed by jobs that
-    begin at once. A budget in USD without a price of a device-hour lets nothing begin.
+    Running jobs count with their expected time, so that jobs that start together do not exceed the
+    budget. With a budget in USD but no price per device-hour, no job starts.
     """
     budget = budget_of(session, project_id)
     if budget.device_minutes is None and budget.usd is None:
@@ -53,7 +53,7 @@ def budget_problem(
 
 
 def _passed_limit(budget: JobBudget, device_s: float) -> str:
-    """Return the limit that so many device-seconds pass, "" for none."""
+    """Return the limit that this many device-seconds exceed, "" for none."""
     if budget.device_minutes is not None and device_s > budget.device_minutes * SECONDS_PER_MINUTE:
         return f"{budget.device_minutes:g} device-minutes"
     price = budget.usd_per_device_hour

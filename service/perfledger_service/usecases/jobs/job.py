@@ -1,4 +1,4 @@
-"""Sets when a project's default branch is measured, and what its jobs may cost in a week."""
+"""Sets when a project's default branch is measured, and its jobs' weekly budget."""
 
 from datetime import datetime
 
@@ -22,7 +22,7 @@ LAST_HOUR = 23
 
 
 def schedule_runs(engine: Engine, repository: str, schedule: JobSchedule) -> None:
-    """Measure a project's default branch regularly; raise UsageError for an hour no day has."""
+    """Measure a project's default branch regularly; raise UsageError for an invalid hour."""
     if not 0 <= schedule.hour <= LAST_HOUR:
         msg = f"{schedule.hour} is no hour of a day: give 0 to {LAST_HOUR}, in UTC"
         raise UsageError(msg)
@@ -32,16 +32,16 @@ def schedule_runs(engine: Engine, repository: str, schedule: JobSchedule) -> Non
 
 
 def end_schedule(engine: Engine, repository: str, kind: RunnerJobKind, machine_class: str) -> None:
-    """Queue no more runs of a kind and a machine class."""
+    """Stop queuing runs of a kind and a machine class."""
     with write_session(engine) as session:
         remove_schedule(session, project_named(session, repository).id, kind, machine_class)
         session.commit()
 
 
 def limit_jobs(engine: Engine, repository: str, budget: JobBudget) -> None:
-    """Set what a project's jobs may hold and cost in a week.
+    """Set how much device time and money a project's jobs may use in a week.
 
-    Raises UsageError for a budget in USD without a price of a device-hour.
+    Raises UsageError for a budget in USD without a price per device-hour.
     """
     if budget.usd is not None and budget.usd_per_device_hour is None:
         msg = "a budget in USD needs the price of a device-hour: --device-price USD"
@@ -52,7 +52,7 @@ def limit_jobs(engine: Engine, repository: str, budget: JobBudget) -> None:
 
 
 def jobs_of_repository(engine: Engine, repository: str) -> tuple[StoredRunnerJob, ...]:
-    """Return the newest jobs of a project, newest first; raise NotFoundError for no project."""
+    """Return a project's newest jobs, newest first; raise NotFoundError if it does not exist."""
     with read_session(engine) as session:
         project = project_named(session, repository)
     return jobs_of_project(engine, project)

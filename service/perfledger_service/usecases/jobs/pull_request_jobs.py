@@ -1,4 +1,4 @@
-"""Cancels jobs of pull requests that nobody needs any more."""
+"""Cancels pull-request jobs that are no longer needed."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Says of jobs that a runner's device is in quarantine, and on which they are not measured."""
+"""Records that jobs wait for a quarantine, and on which devices they must not be measured."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,9 +24,9 @@ from perfledger_service.values.service_views.device_views import Quarantine
 
 
 def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str, ...]:
-    """Return the names of devices that a job is not to be measured on, of too many the newest.
+    """Return the names of devices that a job must not be measured on; of too many, the newest.
 
-    The runner may not know where its launcher runs the job: who measures then compares them.
+    The runner may not know where its launcher runs the job, so the measuring process compares them.
     """
     if job.kind.is_of_device:
         return ()
@@ -34,10 +34,10 @@ def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str,
 
 
 def ask_again(session: Session, job: StoredRunnerJob) -> None:
-    """Let an A/B run be queued once more if its device came into quarantine while it ran.
+    """Allow an A/B run to be queued once more if its device was quarantined while it ran.
 
-    Its result is no evidence. One that began on a device in quarantine would end there again: it
-    waits for the release. The caller holds the project's lock and commits.
+    Its result is not evidence. A run that began on a device in quarantine would end there again, so
+    it waits for the release. The caller holds the project's lock and commits.
     """
     if job.kind is not RunnerJobKind.AB or job.upload_id is None or job.taken_at is None:
         return
@@ -52,9 +52,9 @@ def explain_waits(
     request: JobRequest,
     closed: Sequence[Quarantine],
 ) -> None:
-    """Say of each job that this runner could run without the quarantine that it waits, and why.
+    """Record on each job that only the quarantine keeps from this runner that it waits, and why.
 
-    What another runner's request said of it stays: both would write it in turn.
+    A reason from another runner's request is kept, as the two would overwrite each other.
     """
     for job in jobs:
         is_kept = request.can_run(job) and not request.can_run(job, closed)
@@ -64,7 +64,7 @@ def explain_waits(
 
 
 def _wait_reason(job: RunnerJob, request: JobRequest, closed: Sequence[Quarantine]) -> str:
-    """Say which devices of a runner's classes for a job are in quarantine."""
+    """Describe which devices of a runner's classes for a job are in quarantine."""
     classes = filter(job.is_for, request.machine_classes)
     devices = frozenset[tuple[str, str]]().union(*map(request.devices_of, classes))
     names = [

@@ -1,4 +1,4 @@
-"""Finds a job in the queue for runners, and its place there."""
+"""Finds a job in the queue, and its place there."""
 
 from collections.abc import Collection, Iterable
 
@@ -7,7 +7,7 @@ from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, StoredRunnerJob
 from perfledger_service.usecases.jobs.runner_queue import queue_order
 
-# What two jobs that measure the same have in common.
+# Fields that two jobs with the same measurement share.
 _MEASURED = (
     *("kind", "machine_class", "base_sha", "head_sha", "pull_request", "allows_fork"),
     *("workloads", "metric"),
@@ -17,7 +17,7 @@ _MEASURED = (
 def jobs_before(
     job: StoredRunnerJob, open_jobs: Iterable[StoredRunnerJob], served: Collection[str]
 ) -> int:
-    """Return how many queued jobs the runners that can run a job may take before it.
+    """Return how many queued jobs may be taken before this one by runners that can run it.
 
     `served` are the machine classes of the runners that ask for jobs.
     """
@@ -36,7 +36,7 @@ def is_served(machine_class: str, served: Iterable[str]) -> bool:
 
 
 def same_job(job: NewRunnerJob, open_jobs: Iterable[StoredRunnerJob]) -> StoredRunnerJob | None:
-    """Return the open job that measures the same as a new one, None for none."""
+    """Return the open job that measures the same as a new one, None if there is none."""
     facts = [getattr(job, name) for name in _MEASURED]
     return next(
         (one for one in open_jobs if [getattr(one, name) for name in _MEASURED] == facts), None

@@ -1,4 +1,4 @@
-"""Holds what a runner says when it asks for a job, and which jobs it can run."""
+"""Holds a runner's request for a job, and which jobs it can run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from perfledger_service.values.service_views.device_views import Quarantine
 class JobRequest:
     """A runner that asks for a job: its name, the lease that it would hold, and what it can run.
 
-    `devices` are the names of those that a machine class is measured on, as far as it knows them:
-    of a MIG slice also its GPU's.
+    `devices` are the known names of the devices that measure a machine class; for a MIG slice, also
+    its GPU's name.
     """
 
     runner: str
@@ -22,9 +22,9 @@ class JobRequest:
     lease_s: float
 
     def can_run(self, job: StoredRunnerJob, closed: Iterable[Quarantine] = ()) -> bool:
-        """Return whether a job is for this runner, and for a machine class of it.
+        """Return whether a job is for this runner and one of its machine classes.
 
-        Its classes with a device in quarantine are closed to jobs that are not of the device.
+        A class with a device in quarantine takes only that device's own jobs.
         """
         names = {(one.device.device, one.device.name) for one in closed}
         open_classes = (
@@ -36,12 +36,12 @@ class JobRequest:
         return is_for_this and any(job.is_for(one) for one in open_classes)
 
     def devices_of(self, machine_class: str) -> frozenset[tuple[str, str]]:
-        """Return kind and name of each device that a machine class is measured on."""
+        """Return kind and name of each device that measures a machine class."""
         kind = machine_class.partition(":")[0]
         return frozenset((kind, name) for name in self.devices.get(machine_class, ()))
 
     def devices_for(self, job: StoredRunnerJob) -> int:
-        """Return the most devices that a machine class of this runner that fits a job ends with."""
+        """Return the highest device count among this runner's machine classes that fit a job."""
         fitting = (one for one in self.machine_classes if job.is_for(one))
         counts = (one.rpartition(":")[2] for one in fitting)
         return max((int(count) for count in counts if count.isdecimal()), default=1)

@@ -1,9 +1,9 @@
 """Queues jobs for runners, and lends each to one runner at a time.
 
-A runner holds a job under a lease, which it renews by heartbeats. Where a lease ends without a
-result, the job goes to the next runner. A job has at most one result: the first that arrives is
-stored, whoever brings it, and all later ones are refused. So a runner that was cut off and comes
-back neither loses what it measured nor stores it a second time.
+A runner holds a job under a lease, which it renews by heartbeats. If a lease ends without a result,
+the job goes to the next runner. A job has at most one result: the first to arrive is stored,
+whichever runner sends it, and later ones are refused. So a runner that reconnects after an outage
+neither loses its measurements nor stores them twice.
 """
 
 import secrets
@@ -39,23 +39,23 @@ from perfledger_service.usecases.jobs.quarantine_waits import excluded_devices, 
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.values.service_views.device_views import Quarantine
 
-MAX_OPEN_JOBS = 1000  # of a project: more than its runners can measure in a week
+MAX_OPEN_JOBS = 1000  # per project: more than its runners can measure in a week
 MAX_LISTED_JOBS = 200
-# Then a job is failed that its runners could not do. One whose runners were lost is failed not
-# before, and only if that is due to the job.
+# After this many attempts a job fails if its runners could not do it. If its runners were lost, it
+# fails only then, and only if the job caused that.
 MAX_ATTEMPTS = 5
-# Doubled with each attempt, so that a job that fails at once does not keep a runner busy.
+# Doubled with each attempt, so that a job that fails immediately does not keep a runner busy.
 RETRY_AFTER = timedelta(minutes=1)
-# A runner that has not asked for so long is not waited for.
+# A runner that has not asked for this long is not waited for.
 RUNNER_ABSENT_AFTER = timedelta(days=1)
-# People wait for the first ones.
+# People wait for jobs of the first kinds.
 _ORDER = tuple(RunnerJobKind)
 
 
 def queue_job(
     session: Session, project_id: int, job: NewRunnerJob, *, now: datetime
 ) -> StoredRunnerJob:
-    """Queue a job, and return it; one that was asked for before is returned as it is.
+    """Queue a job, and return it; a job requested before is returned as it is.
 
     The caller holds the project's lock and commits. Raises TooManyRequestsError.
     """
@@ -74,7 +74,7 @@ def queue_job(
 def take_job(
     engine: Engine, project: Project, request: JobRequest, *, now: datetime
 ) -> StoredRunnerJob | None:
-    """Lend a runner the first job that it can run; None without one.
+    """Lend a runner the first job that it can run; None if there is none.
 
     The same request again, after a lost answer, returns the same job.
     """
@@ -110,9 +110,9 @@ def take_job(
 def renew_lease(
     engine: Engine, project: Project, job_id: str, lease: str, *, lease_s: float, now: datetime
 ) -> StoredRunnerJob:
-    """Renew a lease from now on; raise ConflictError where the runner does not hold it any more.
+    """Renew a lease from now on; raise ConflictError if the runner no longer holds it.
 
-    A lease that ended is renewed, too, as long as no other runner has the job.
+    An expired lease is renewed, too, as long as no other runner has the job.
     """
     with write_session(engine) as session:
         lock_project(session, project.id)
@@ -133,12 +133,12 @@ def answer_job(
     reason: str = "",
     now: datetime,
 ) -> StoredRunnerJob:
-    """Record a bundle as a job's result, and return the job; canaries are no upload.
+    """Record a bundle as a job's result, and return the job; canaries are not an upload.
 
     The caller holds the project's lock and commits.
 
-    Raises UsageError where its bundle is of other commits, workloads or machines or of another pull
-    request than the job, and ConflictError where the job has another result.
+    Raises UsageError if the bundle's commits, workloads, machines or pull request are not the
+    job's, and ConflictError if the job has another result.
     """
     job = runner_job(session, project.id, job_id)
     check_answer(job, bundle)
@@ -159,11 +159,11 @@ def finish_job(
     reason: str = "",
     now: datetime,
 ) -> StoredRunnerJob:
-    """Record a job's result, None where it ended without a bundle; the same again changes nothing.
+    """Record a job's result, None if it ended without a bundle; a repetition changes nothing.
 
-    The first result counts, also of a runner whose lease ended. `device_s` are the device-seconds
-    that it held, None where the bundle does not say. Raises ConflictError for a second one. The
-    caller holds the project's lock and commits.
+    The first result counts, even from a runner whose lease ended. `device_s` are the device-seconds
+    that it held, None if the bundle does not say. Raises ConflictError for a second one. The caller
+    holds the project's lock and commits.
     """
     job = runner_job(session, project.id, job_id)
     if job.state is RunnerJobState.DONE:
@@ -188,7 +188,7 @@ def finish_job(
 
 
 def require_no_result(session: Session, project: Project, job_id: str) -> None:
-    """Raise ConflictError if a job has a result: canaries that are new would be a second one."""
+    """Raise ConflictError if a job has a result: new canaries would be a second one."""
     job = runner_job(session, project.id, job_id)
     if job.state is RunnerJobState.DONE:
         raise _second_result(job)
@@ -197,7 +197,7 @@ def require_no_result(session: Session, project: Project, job_id: str) -> None:
 def finish_without_bundle(
     engine: Engine, project: Project, job_id: str, lease: str, *, reason: str, now: datetime
 ) -> StoredRunnerJob:
-    """Record that the runner that holds a job ended it, and that there is nothing to upload."""
+    """Record that a job's runner ended it with nothing to upload."""
     with write_session(engine) as session:
         lock_project(session, project.id)
         job = runner_job(session, project.id, job_id)
@@ -220,7 +220,7 @@ def fail_job(
     is_final: bool,
     now: datetime,
 ) -> StoredRunnerJob:
-    """Record that a runner could not do its job; it is queued again unless that cannot help."""
+    """Record that a runner could not do its job; it is queued again if that can help."""
     with write_session(engine) as session:
         lock_project(session, project.id)
         job = _held_job(session, project, job_id, lease)
@@ -240,7 +240,7 @@ def fail_job(
 def return_job(
     engine: Engine, project: Project, job_id: str, lease: str, *, now: datetime
 ) -> StoredRunnerJob:
-    """Take a job back from a runner that shuts down: this was no attempt."""
+    """Take a job back from a runner that shuts down; this does not count as an attempt."""
     with write_session(engine) as session:
         lock_project(session, project.id)
         job = _released(_held_job(session, project, job_id, lease), now=now)
@@ -288,12 +288,12 @@ def jobs_of_project(engine: Engine, project: Project) -> tuple[StoredRunnerJob, 
 
 
 def classes_with_runners(session: Session, project_id: int, *, now: datetime) -> tuple[str, ...]:
-    """Return the machine classes whose runners ask for jobs these days."""
+    """Return the machine classes whose runners have recently asked for jobs."""
     return served_classes(session, project_id, since=now - RUNNER_ABSENT_AFTER)
 
 
 def queue_order(job: StoredRunnerJob) -> tuple[int, datetime, str]:
-    """Return the sort key that decides the order in which jobs are taken."""
+    """Return the sort key of the order in which jobs are taken."""
     return _ORDER.index(job.kind), job.created_at, job.id
 
 
@@ -304,7 +304,7 @@ def _open_jobs(session: Session, project: Project) -> list[StoredRunnerJob]:
 def _without_lost_lease(
     session: Session, job: StoredRunnerJob, *, now: datetime
 ) -> StoredRunnerJob:
-    """Fail a job that its runners are lost by; return the job."""
+    """Fail a job that ends its runners; return the job."""
     if not _is_lost(job, now=now):
         return job
     newest = newest_runner_jobs(session, job.project_id, limit=MAX_LISTED_JOBS)
@@ -345,7 +345,7 @@ def _must_wait(
     *,
     now: datetime,
 ) -> bool:
-    """Return whether the budget lets no job begin; the job says so."""
+    """Return whether the budget prevents a job from starting; the job records it."""
     problem = budget_problem(
         session, job.project_id, devices=request.devices_for(job), open_jobs=jobs, now=now
     )
@@ -367,7 +367,7 @@ def _released(job: StoredRunnerJob, *, now: datetime) -> StoredRunnerJob:
 
 
 def _lease_device_seconds(job: StoredRunnerJob, *, now: datetime) -> float:
-    """Return what a job's runner has held of its devices: until now, or a lost lease's end."""
+    """Return the device-seconds of a job's runner so far, or until the end of a lost lease."""
     if job.state is not RunnerJobState.LEASED or job.taken_at is None:
         return 0.0
     until = min(now, job.lease_expires_at or now)

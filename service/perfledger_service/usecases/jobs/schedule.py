@@ -1,8 +1,8 @@
 """Queues what is due: scheduled runs of default branches, and the A/B runs that they need.
 
-Each job's key says which day or request it is for, so the queue has it once, however often, by
-however many replicas and after whichever crash it is queued. After a while without a service only
-the newest run that is due is queued.
+Each job's key says which day or request it is for, so the queue holds it once, even if several
+replicas queue it or one repeats it after a crash. After an outage of the service, only the newest
+due run is queued.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,16 +43,16 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _DueWork:
-    """Jobs to queue, and jobs that nobody needs any more."""
+    """Jobs to queue, and jobs that are no longer needed."""
 
     new_jobs: tuple[NewRunnerJob, ...]
     unneeded_jobs: tuple[StoredRunnerJob, ...]
 
 
 def queue_due_jobs(engine: Engine, *, now: datetime) -> None:
-    """Queue each project's runs that are due, and A/B runs for which there is a runner.
+    """Queue each project's due runs, and the A/B runs for which there is a runner.
 
-    What fails in one project is logged, and does not stop the others.
+    A failure in one project is logged and does not stop the others.
     """
     with read_session(engine) as session:
         all_projects = projects(session)
@@ -64,7 +64,7 @@ def queue_due_jobs(engine: Engine, *, now: datetime) -> None:
 
 
 def job_key(kind: RunnerJobKind, *facts: object) -> str:
-    """Return the key of a job by what it is for, of which a workload's name may be long."""
+    """Return the key of a job by its purpose; it is hashed as a workload's name may be long."""
     text = "\n".join(map(str, facts))
     return f"{kind}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
@@ -97,7 +97,7 @@ def _due_work(session: Session, project: Project, *, now: datetime) -> _DueWork:
 
 
 def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -> None:
-    """Cancel and queue jobs; those beyond the limit wait for the next sweep, and that is logged."""
+    """Cancel and queue jobs; those beyond the limit are logged and wait for the next sweep."""
     with write_session(engine) as session:
         lock_project(session, project.id)
         unneeded_ids = {job.id for job in work.unneeded_jobs}
@@ -121,7 +121,7 @@ def _is_of(job: StoredRunnerJob, run: NewRunnerJob) -> bool:
 def _runs_of(
     schedule: JobSchedule, runners: Sequence[RunnerView], *, now: datetime
 ) -> Iterator[NewRunnerJob]:
-    """Yield the newest run of a schedule that is due; canaries of devices are for each runner."""
+    """Yield the newest due run of a schedule; for devices' canaries, one per runner."""
     if schedule.kind is not RunnerJobKind.BUILTIN:
         yield _run_of(schedule, now=now)
         return

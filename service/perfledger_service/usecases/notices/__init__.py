@@ -1,1 +1,1 @@
-"""Decides which events people are told of, and sends one notice per cause to each target."""
+"""Decides which events to send notices of, and sends one per cause to each target."""

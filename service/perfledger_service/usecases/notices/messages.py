@@ -1,4 +1,4 @@
-"""Writes the messages of notices from what is stored when they are sent."""
+"""Writes the messages of notices from the data stored when they are sent."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,9 +35,10 @@ from perfledger_service.usecases.notices.review_notices import REVIEW_KEY
 from perfledger_service.usecases.notices.stale_prices import outdated_prices
 from perfledger_service.values.notices.notice import Notice, NoticeMessage, NoticeSubject
 
-# GitHub takes 65,536 characters; held in bytes, which are never fewer, with room for a marker.
+# GitHub takes 65,536 characters; the limit is in bytes, which are never fewer, with room for a
+# marker.
 MAX_MARKDOWN_BYTES = 65_000
-# Rows of each part of a triage report, fewer where it would be too long.
+# Rows in each part of a triage report, fewer if it would be too long.
 _ROWS = (MOST_SHOWN, 10, 3)
 _TRIAGE_PERIOD = timedelta(days=7)
 _FINAL = frozenset(
@@ -53,7 +54,7 @@ _FINAL = frozenset(
 def message_of(
     engine: Engine, project: Project, notice: Notice, *, public_url: str, now: datetime
 ) -> NoticeMessage:
-    """Return what is sent of a notice."""
+    """Return the message of a notice."""
     site = f"{public_url}/{path(project.repository)}"
     match notice.subject:
         case NoticeSubject.TRIAGE:
@@ -88,7 +89,7 @@ def _message(
     *,
     now: datetime,
 ) -> NoticeMessage:
-    """Return a message of the first document, in Markdown of the first one that fits."""
+    """Return the message of the first document whose Markdown fits."""
     headline, thread = (
         clean(_first_line(documents[0]), limit=MAX_TITLE),
         f"{notice.id}-{notice.key}",
@@ -111,7 +112,7 @@ def _message(
 
 
 def _for_chats(headline: str) -> str:
-    """Return a headline with names as code; Slack has no longer fence around a backtick."""
+    """Return a headline with names as code; Slack cannot quote a name that has a backtick."""
     return prose(headline.replace("`", "'"), limit=MAX_TITLE, in_table=False)
 
 
@@ -123,7 +124,7 @@ def _fitting_markdown(documents: Sequence[Document], links: Mapping[str, str]) -
         text = f"{writers.to_markdown(document)}\n{last_line}\n"
         if len(text.encode()) <= MAX_MARKDOWN_BYTES:
             break
-    return text  # the last document has few rows, and each has a limit
+    return text  # the last document has few rows, each with a limit
 
 
 def _first_line(document: Document) -> str:
@@ -147,7 +148,7 @@ def _event_notice(session: Session, project: Project, notice: Notice) -> EventNo
 
 
 def _summary_document(count: int) -> Document:
-    """Return what stands for the events beyond a target's quota."""
+    """Return the message that stands for the events beyond a target's quota."""
     regressions = quantity(count, "more regression")
     return Document(
         name="",

@@ -1,4 +1,4 @@
-"""Sets where a project's notices go, and lists what was sent."""
+"""Sets where a project's notices go, and lists those sent."""
 
 from datetime import datetime
 
@@ -26,10 +26,10 @@ MAX_HOURLY = 1000
 def set_target(
     engine: Engine, repository: str, target: NoticeTarget, *, actor: Actor, now: datetime
 ) -> NoticeOverview:
-    """Send a project's notices to a target from now on, not of the events that are there.
+    """Send a project's notices to a target from now on, except for existing events.
 
-    Raises UsageError for an address that its channel has not, NotFoundError for no project and
-    ConflictError for too many targets.
+    Raises UsageError for an address that is not one of its channel, NotFoundError for no project
+    and ConflictError for too many targets.
     """
     _check_target(target)
     with write_session(engine) as session:
@@ -64,7 +64,7 @@ def end_target(
     actor: Actor,
     now: datetime,
 ) -> NoticeOverview:
-    """Send no more notices to a target; raise NotFoundError where none go there."""
+    """Stop sending notices to a target; raise NotFoundError if none go there."""
     with write_session(engine) as session:
         project = project_named(session, repository)
         lock_project(session, project.id)

@@ -1,7 +1,7 @@
-"""Queues notices: what the stored events say is compared with what each target was told.
+"""Queues notices by comparing the stored events with the notices that each target received.
 
-It can be repeated at any time, by any replica: an event has one notice in each target, which gets a
-new edition where the event's state is another than the one that was sent.
+It can be repeated at any time, by any replica: an event has one notice per target, which gets a new
+edition if the event's state differs from the one sent.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ from perfledger_service.values.notices.notice import (
 
 EVENT_KEY, SUMMARY_KEY, TRIAGE_KEY = "event-", "summary-", "triage-"
 QUOTA_PERIOD = timedelta(hours=1)
-# An event that is back and forth is told of at most so often.
+# At most one notice in this time of an event that opens and closes repeatedly.
 LEAST_BETWEEN = timedelta(minutes=10)
 TRIAGE_HOUR = timedelta(hours=8)  # of Monday, UTC
 
@@ -55,7 +55,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Alarm:
-    """What is to be said of an event; `upload_id` is the check that confirms it, "" for none."""
+    """The content of an event's notice; `upload_id` is the check that confirms it, "" for none."""
 
     event: TrackedEvent
     subject: NoticeSubject | None  # None: nothing new
@@ -71,9 +71,9 @@ class _Branch:
 
 
 def queue_notices(engine: Engine, *, now: datetime) -> tuple[QueuedNotice, ...]:
-    """Queue the notices of every project, and return all that are to be sent.
+    """Queue the notices of every project, and return all that have to be sent.
 
-    What fails in one project is logged, and does not stop the others.
+    A failure in one project is logged and does not stop the others.
     """
     with read_session(engine) as session:
         project_ids = projects_with_targets(session)
@@ -99,7 +99,7 @@ def work_on_notice(notice: Notice) -> QueuedNotice:
 def skip_open_events(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> None:
-    """Record that a new target is not told of the events that are there.
+    """Record that a new target gets no notices of existing events.
 
     The caller holds the project's lock.
     """
@@ -150,9 +150,9 @@ def _follow_cause(
     notices: dict[int, Notice],
     now: datetime,
 ) -> None:
-    """Know an event again that more data made of one that was told: nothing new is said of it.
+    """Recognize an event that more data made out of one already sent: it gets no new notice.
 
-    The notice of an event that is no longer found becomes its own.
+    It takes over the notice of the event that is no longer found.
     """
     for other in branch.alarms:
         notice = notices.get(other.event.id)
@@ -173,7 +173,7 @@ def _follow_cause(
 
 
 def _queue_new_state(session: Session, notice: Notice, alarm: _Alarm, *, now: datetime) -> None:
-    """Let a target know of an event's new state, where it was told of another, or was to be."""
+    """Send a target an event's new state if it was sent another one, or was going to be."""
     is_other = alarm.subject not in {None, notice.subject}
     is_over = notice.status in {NoticeStatus.SENT, NoticeStatus.FAILED}
     if is_other and is_over and now - notice.queued_at >= LEAST_BETWEEN:
@@ -185,7 +185,7 @@ def _queue_new_state(session: Session, notice: Notice, alarm: _Alarm, *, now: da
 def _queue_summary(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> None:
-    """Count what is beyond the quota, at most once in its period."""
+    """Count the notices beyond the quota, at most once per period."""
     held_notices = notices_with_status(session, target.id, NoticeStatus.HELD)
     last = last_of_kind(session, target.id, prefix=SUMMARY_KEY)
     if not held_notices or (last is not None and now - last.queued_at < QUOTA_PERIOD):
@@ -201,7 +201,7 @@ def _queue_summary(
 def _queue_triage(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> None:
-    """Queue the newest weekly report, if it became due after the target was there."""
+    """Queue the newest weekly report if it became due after the target was added."""
     due_at = week_of(now) + TRIAGE_HOUR
     if not target.is_weekly or now < due_at or (target.created_at or now) >= due_at:
         return
@@ -212,7 +212,7 @@ def _queue_triage(
 
 
 def _branch(session: Session, project_id: int) -> _Branch:
-    """Return what is to be said of the regressions of a project's default branch."""
+    """Return the notices' content for the regressions of a project's default branch."""
     places, alerts = places_of_commits(session, project_id), alerts_of(session, project_id)
     views = events_of(session, project_id, is_imported=False, most=MOST_TRACKED)
     events = [view.event for view in views]
@@ -253,8 +253,8 @@ def _confirming_upload(
 ) -> str:
     """Return the check whose pairs confirm an event, "" for none.
 
-    An A/B run of one of its series and of commits that overlap its own, or the check of the pull
-    request that was merged there.
+    It is an A/B run of one of its series in overlapping commits, or the check of the pull request
+    that was merged there.
     """
     commits = place_of(event.occurrences[-1], places)
     series = {(one.workload, one.machine_class) for one in event.series}
@@ -300,7 +300,8 @@ def queue_next_edition(
 ) -> None:
     """Queue a notice again with some fields changed.
 
-    It is another edition even where the last one is still queued: that may be on its way.
+    It becomes another edition even if the last one is still queued, since that one may be on its
+    way.
     """
     again = {
         "status": NoticeStatus.QUEUED,
@@ -314,7 +315,7 @@ def queue_next_edition(
 def new_notice(
     project_id: int, target: NoticeTarget, key: str, subject: NoticeSubject, *, now: datetime
 ) -> Notice:
-    """Return the first edition of a notice to a target, which is to be sent."""
+    """Return the first edition of a notice to a target, to be sent."""
     return Notice(
         id=0,
         project_id=project_id,

@@ -1,4 +1,4 @@
-"""Queues a notice when a quarter's review is stored, or what it lacks."""
+"""Queues a notice when a quarter's review is stored, or when it lacks something."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -24,11 +24,11 @@ REVIEW_KEY = "review-"
 def queue_review_notices(
     session: Session, project_id: int, quarter: str, *, problem: str, now: datetime
 ) -> None:
-    """Tell the readers of a project's weekly report once that a review is there, or its problem.
+    """Notify the readers of a project's weekly report once of a review, or of its problem.
 
-    `problem` is "" for a review that is stored. After a problem only the stored review is told, or
-    the next problem where the first could not be sent. Nothing goes to the repository's issues:
-    what a review lacks names own files and prices. The caller holds the project's lock.
+    `problem` is "" for a review that is stored. After a problem, only the stored review is
+    announced, or the next problem if the first could not be sent. Nothing goes to the repository's
+    issues, as a problem may name private files and prices. The caller holds the project's lock.
     """
     for target in targets_of(session, project_id):
         if target.is_weekly and target.channel is not NoticeChannel.ISSUE:

@@ -1,4 +1,4 @@
-"""Sends a queued notice to its target, where a repetition changes nothing as far as it can tell."""
+"""Sends a queued notice to its target, idempotently as far as the target allows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MAX_PROBLEM = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeSenders:
-    """What notices are sent through; `issues` is None without GitHub."""
+    """The channels that send notices; `issues` is None without GitHub."""
 
     webhooks: WebhookSender
     mail: MailSender
@@ -53,7 +53,8 @@ def send_notice(
 ) -> str | None:
     """Send an edition of a notice and return the number of its issue, "" for none.
 
-    Return None where it was sent or its target is gone. Raises NoticeServiceError and GitHubError.
+    Returns None if it was already sent or its target is gone. Raises NoticeServiceError and
+    GitHubError.
     """
     with read_session(engine) as session:
         notice = notice_by_id(session, work.notice_id)
@@ -73,19 +74,19 @@ def record_sent(
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Record that a notice was sent; apart from sending it, so that either can be repeated."""
+    """Record that a notice was sent; separate from sending, so that either can be repeated."""
     sent = {"status": NoticeStatus.SENT, "sent_at": now(), "reference": reference, "problem": ""}
     _update_due(engine, work, sent)
 
 
 def fail_notice(engine: Engine, work: QueuedNotice, reason: str, is_final: bool) -> None:
-    """Record why a notice was not sent; one that `is_final` is not attempted again."""
+    """Record why a notice was not sent; if `is_final`, it is not attempted again."""
     status = NoticeStatus.FAILED if is_final else NoticeStatus.QUEUED
     _update_due(engine, work, {"status": status, "problem": reason[:MAX_PROBLEM]})
 
 
 def _update_due(engine: Engine, work: QueuedNotice, changes: Mapping[str, object]) -> None:
-    """Change a notice unless something else became of this edition meanwhile."""
+    """Change a notice unless this edition has meanwhile changed otherwise."""
     with write_session(engine) as session:
         notice = notice_by_id(session, work.notice_id)
         if notice is None or not _is_due(notice, work):
@@ -99,7 +100,7 @@ def _is_due(notice: Notice, work: QueuedNotice) -> bool:
 
 
 def _earlier_reference(session: Session, notice: Notice) -> str:
-    """Return where the earlier reports of a target stand: the next one joins them."""
+    """Return where a target's earlier reports are, so that the next one joins them."""
     if notice.subject is not NoticeSubject.TRIAGE:
         return ""
     return last_reference(session, notice.target_id, prefix=TRIAGE_KEY)
@@ -130,7 +131,7 @@ def _send(
 def _send_issue(issues: Issues, repository: str, message: NoticeMessage, *, reference: str) -> str:
     """Comment on the issue of earlier messages, or open one; return its number.
 
-    What an attempt wrote whose answer was lost is found again by its marker.
+    If an attempt's answer was lost, what it wrote is found by its marker.
     """
     marker = f"<!-- perfledger:notice:{message.key} -->"
     body = f"{marker}\n{message.markdown}"
@@ -139,10 +140,10 @@ def _send_issue(issues: Issues, repository: str, message: NoticeMessage, *, refe
         if issues.add_comment(repository, number, marker, body):
             issues.set_open(repository, number, is_open=not message.is_final)
             return reference
-        if message.is_reply:  # people deleted the issue: its end is told to nobody
+        if message.is_reply:  # people deleted the issue: its end is not announced
             return reference
     known_number = issues.find(repository, marker, since=message.since)
     number = known_number or issues.create(repository, message.title, body)
-    if message.is_final:  # the one of the beginning was never opened
+    if message.is_final:  # the first notice never opened an issue
         issues.set_open(repository, number, is_open=False)
     return str(number)

@@ -1,4 +1,4 @@
-"""Queues a notice where the prices that the service computes with are too old."""
+"""Queues a notice if the prices that the service uses are too old."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -25,7 +25,7 @@ from perfledger_service.values.notices.notice import (
 )
 
 PRICES_KEY = "prices-"
-# A notice is attempted for a day, or was refused: nobody was told, and the prices are still old.
+# After a day of attempts, or a refusal, nobody was notified and the prices are still old.
 AFTER_FAILURE = timedelta(days=1)
 
 
@@ -39,11 +39,11 @@ def outdated_prices(*, today: date) -> tuple[StalePrice, ...]:
 
 
 def queue_price_notices(engine: Engine, *, now: datetime) -> None:
-    """Tell each chat and each address that gets the weekly report once that prices are old.
+    """Notify each chat and each address that gets the weekly report once that prices are old.
 
-    Once for each kind of prices that becomes old, whatever else of it becomes old later; again only
-    after its oldest price was updated, or a day after it could not be sent. It can be repeated at
-    any time, by any replica.
+    There is one notice per kind of price, even if more of that kind become old later; it is
+    repeated only after the oldest price was updated, or a day after it could not be sent. It can be
+    repeated at any time, by any replica.
     """
     key = _key(outdated_prices(today=now.date()))
     if key == PRICES_KEY:
@@ -73,12 +73,12 @@ def _queue(
 
 
 def _is_shared(target: NoticeTarget) -> bool:
-    """Return whether a target is more than a repository's: prices are of the whole service."""
+    """Return whether a target serves more than a repository: prices concern the whole service."""
     return target.channel is not NoticeChannel.ISSUE
 
 
 def _key(outdated: Sequence[StalePrice]) -> str:
-    """Return the kinds of old prices, each with the day of its oldest one."""
+    """Return the kinds of old prices, each with the day of its oldest price."""
     oldest: dict[str, date] = {}
     for one in outdated:
         kind = max_age_of(one.price.pricing_model).replace(" ", "-")
@@ -87,5 +87,5 @@ def _key(outdated: Sequence[StalePrice]) -> str:
 
 
 def _kinds(key: str) -> frozenset[str]:
-    """Return the kinds of prices of a key, each with its day."""
+    """Return the kinds of prices in a key, each with its day."""
     return frozenset(key.removeprefix(PRICES_KEY).split("+"))

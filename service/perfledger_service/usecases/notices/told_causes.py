@@ -1,4 +1,4 @@
-"""Remembers what a target was told of an event, by which it is known again after regrouping."""
+"""Remembers which event a target was notified of, to recognize it after regrouping."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 
 @dataclass(frozen=True, slots=True)
 class ToldCause:
-    """Where an event was when it was told, and its series."""
+    """The place and the series of an event when its notice was sent."""
 
     after_sha: str
     last_sha: str
@@ -27,14 +27,14 @@ _CAUSE_DECODER = msgspec.json.Decoder(ToldCause)
 
 
 def told_cause(event: TrackedEvent) -> str:
-    """Return what is remembered of an event as JSON."""
+    """Return what is remembered of an event, as JSON."""
     place = event.occurrences[-1]
     cause = ToldCause(place.after_sha, place.last_sha, tuple(sorted(place.keys)))
     return msgspec.json.encode(cause).decode()
 
 
 def is_told_cause(cause_json: str, event: TrackedEvent, places: Mapping[str, int]) -> bool:
-    """Return whether an event has a series and a place on the branch of what was told."""
+    """Return whether an event shares a series and a branch place with the remembered one."""
     cause = _CAUSE_DECODER.decode(cause_json)
     if not set(cause.keys) & event.occurrences[-1].keys:
         return False

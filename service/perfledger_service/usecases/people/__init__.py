@@ -1,1 +1,1 @@
-"""Owns what people do to the service: they sign in, have roles and tokens, and are audited."""
+"""Owns people's use of the service: sign-in, roles, tokens and the audit log."""

@@ -1,4 +1,4 @@
-"""Answers what admins ask of the service, and carries out what they decide, in their projects."""
+"""Answers admins' questions about their projects, and carries out their decisions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _NOT_ASKED = "not asked, because GitHub did not answer about the project before"
 
 
 def waiting_work(session: Session, *, has_github: bool) -> WaitingView:
-    """Return what waits in the projects of a session."""
+    """Return the waiting uploads and jobs in the projects of a session."""
     uploads, all_uploads = waiting_uploads(session, has_github=has_github, most=MAX_WAITING)
     jobs, all_jobs = oldest_open_jobs(session, most=MAX_WAITING)
     return WaitingView(uploads=uploads, all_uploads=all_uploads, jobs=jobs, all_jobs=all_jobs)
@@ -50,7 +50,7 @@ def github_view(
     requests: RequestCounts | None,
     has_webhook: bool,
 ) -> GitHubView:
-    """Return the state of GitHub, which is asked for the installation on each repository."""
+    """Return the state of GitHub, including the installation on each repository."""
     poll = webhook_poll(session)
     outcomes: Counter[str] = Counter()
     for (_, outcome), number in ({} if requests is None else requests.numbers()).items():
@@ -70,7 +70,7 @@ def github_view(
 def revoke_project_token(
     engine: Engine, session: Session, prefix: str, *, actor: Actor, now: datetime
 ) -> None:
-    """Revoke a token of the projects of a session, of a project or a person.
+    """Revoke a project's or a person's token within the projects of a session.
 
     Raises NotFoundError for any other.
     """
@@ -105,7 +105,7 @@ def retry_upload(
 def _installations(
     installations: AppInstallations, repositories: Sequence[str]
 ) -> Iterator[InstallationView]:
-    """Yield the installation on each repository; after one without an answer nobody is asked."""
+    """Yield the installation on each repository; stop asking after one without an answer."""
     is_silent = False
     for repository in repositories:
         if is_silent:

@@ -1,4 +1,4 @@
-"""Limits how often GitHub is asked for a person's roles, so that nobody uses its limit up."""
+"""Limits how often GitHub is asked for a person's roles, so that nobody exhausts its rate limit."""
 
 import threading
 import time
@@ -14,9 +14,9 @@ HOUR_S = 3600
 
 
 class LimitedPermissions:
-    """Permissions at GitHub, asked for at most MAX_QUESTIONS times an hour by a process and person.
+    """Permissions at GitHub, requested at most MAX_QUESTIONS times an hour per process and person.
 
-    It is safe for many threads.
+    Safe across threads.
     """
 
     def __init__(
@@ -31,13 +31,13 @@ class LimitedPermissions:
     def account_permission(self, repository: str, login: str) -> AccountPermission:
         """Return what the account with a login may do with a repository.
 
-        Raises GitHubError where this was asked too often in this hour.
+        Raises GitHubError if this was asked too often within the hour.
         """
         self._count(login)
         return self._permissions.account_permission(repository, login)
 
     def repository_id(self, repository: str) -> int:
-        """Return the number of the repository that has a name now."""
+        """Return the number of the repository that currently has a name."""
         return self._permissions.repository_id(repository)
 
     def _count(self, login: str) -> None:

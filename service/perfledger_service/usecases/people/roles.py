@@ -1,7 +1,7 @@
-"""Resolves people's roles: what GitHub says of a repository, or what was granted, if it is more.
+"""Resolves people's roles: GitHub's permission on a repository, or a granted role if higher.
 
 GitHub's answer is stored and holds for ROLE_FRESH. While GitHub does not answer, the last answer
-holds until it is ROLE_STALE old: then a person has no role but those that were granted.
+holds until it is ROLE_STALE old; after that, a person has only granted roles.
 """
 
 from collections.abc import Sequence
@@ -38,12 +38,12 @@ from perfledger_service.values.people.person import (
 
 ROLE_FRESH = timedelta(minutes=5)
 ROLE_STALE = timedelta(hours=1)
-# Between two questions for a role while GitHub does not answer, so that pages do not wait for it.
+# Between two requests for a role while GitHub does not answer, so that pages do not wait for it.
 ROLE_RETRY = timedelta(minutes=1)
-# For a page of all projects: their other roles are those of the last answer, and asked for next.
+# For a page of all projects: the remaining roles are from the last answer, and are asked for next.
 MOST_QUESTIONS = 5
 SERVER_ERROR = 500  # and above
-# GitHub's words; a role of an organisation's own counts as the one that it is based on.
+# GitHub's words; an organisation's custom role counts as the one that it is based on.
 ROLE_OF_PERMISSION = {
     "admin": Role.ADMIN,
     "maintain": Role.MAINTAINER,
@@ -65,8 +65,8 @@ def roles_of(
 ) -> dict[int, Role]:
     """Return a person's roles by project: in all projects, or in the one of a repository.
 
-    Only people who signed in with GitHub have GitHub's permissions: the names of a proxy's people
-    may be those of others there.
+    Only people who signed in with GitHub have GitHub's permissions: a proxy's user names may belong
+    to others on GitHub.
     """
     with read_session(engine) as session:
         stored = repository_roles(session, person.id)
@@ -102,7 +102,7 @@ def grant_role(
 
 
 def revoke_role(engine: Engine, name: str, repository: str, *, actor: Actor, now: datetime) -> None:
-    """Take back a role that a person was granted; raise NotFoundError where none was."""
+    """Revoke a role granted to a person; raise NotFoundError if none was."""
     with write_session(engine) as session:
         project, person = project_named(session, repository), person_named(session, name)
         if not remove_grant(session, person, project.id):
@@ -123,7 +123,7 @@ def revoke_role(engine: Engine, name: str, repository: str, *, actor: Actor, now
 
 
 def list_grants(engine: Engine) -> tuple[ProjectRole, ...]:
-    """Return the roles that were granted, by project and person."""
+    """Return the granted roles, by project and person."""
     with read_session(engine) as session:
         return all_grants(session)
 
@@ -137,7 +137,7 @@ def _refreshed(
     *,
     now: datetime,
 ) -> dict[int, RepositoryRole]:
-    """Ask GitHub for some of the roles that are due, until it fails, and store its answers."""
+    """Ask GitHub for some of the due roles, until it fails, and store its answers."""
     answers: dict[int, RepositoryRole] = {}
     asked_at = {project_id: answer.asked_at for project_id, answer in stored.items()}
     due = sorted(due, key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # new: first
@@ -149,7 +149,7 @@ def _refreshed(
                 "GitHub did not say a role", repository=project.repository, reason=str(error)
             )
             is_away = error.github_status is None or error.github_status >= SERVER_ERROR
-            # Where GitHub is away, asking for other projects would take as long.
+            # If GitHub is down, asking for other projects would take as long.
             for one in due[place:] if is_away else (project,):
                 answers[one.id] = _unanswered(one, stored.get(one.id), now=now)
             if is_away:
@@ -184,8 +184,8 @@ def _role_at_github(
 ) -> Role | None:
     """Return a person's role by GitHub's permissions.
 
-    None where another account has the login, and where another repository has the project's name:
-    its number is compared where the project has one.
+    None if another account has the login, or another repository the project's name: its number is
+    compared if the project has one.
     """
     answer = permissions.account_permission(project.repository, person.login)
     role = ROLE_OF_PERMISSION.get(answer.permission)
@@ -199,7 +199,7 @@ def _role_at_github(
 
 
 def _is_due(answer: RepositoryRole | None, none_fresh: timedelta, *, now: datetime) -> bool:
-    """Return whether to ask for a role again; `none_fresh` is how long "none" holds."""
+    """Return whether to ask for a role again; `none_fresh` is how long "no role" holds."""
     if answer is None:
         return True
     fresh = none_fresh if answer.role is None else ROLE_FRESH
@@ -208,7 +208,7 @@ def _is_due(answer: RepositoryRole | None, none_fresh: timedelta, *, now: dateti
 
 
 def _valid_role(answer: RepositoryRole | None, *, now: datetime) -> Role | None:
-    """Return what GitHub said, None where that is too long ago."""
+    """Return GitHub's answer, None if it is too old."""
     if answer is None or answer.checked_at is None or now - answer.checked_at >= ROLE_STALE:
         return None
     return answer.role

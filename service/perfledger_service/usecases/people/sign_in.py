@@ -1,7 +1,7 @@
 """Signs people in and out: the sessions of browsers.
 
-A browser holds a random secret in a cookie; only its hash is stored. A session has a new secret at
-each sign-in, and ends when it is unused, and at the latest after its lifetime.
+A browser holds a random secret in a cookie; only its hash is stored. A session gets a new secret at
+each sign-in, and ends when unused for a while, at the latest after its lifetime.
 """
 
 import hmac
@@ -28,16 +28,16 @@ from perfledger_service.store.people.sessions import (
 )
 from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonProvider
 
-# Between two records of a session's use, so that reading pages does not write each time.
+# Between two records of a session's use, so that not every page read writes.
 SEEN_STEP = timedelta(minutes=1)
 SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInOptions:
-    """How people sign in: with GitHub, or at a proxy, which sends their names in a header.
+    """How people sign in: with GitHub, or at a proxy that sends their names in a header.
 
-    `proxy_addresses` are believed; with `is_public` whoever reaches the service reads pages.
+    `proxy_addresses` are trusted; with `is_public` anyone who reaches the service can read pages.
     """
 
     idle: timedelta
@@ -50,7 +50,7 @@ class SignInOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProvenAccount:
-    """An account that a provider vouches for; no renaming changes its subject."""
+    """An account that a provider vouches for; its subject survives renaming."""
 
     provider: PersonProvider
     subject: str
@@ -66,7 +66,7 @@ class BrowserSession:
 
     @property
     def form_token(self) -> str:
-        """Return what its forms send back, which no other site and no other session knows."""
+        """Return the value that its forms send back, unknown to other sites and sessions."""
         return hmac.digest(self.secret.encode(), b"perfledger form", "sha256").hex()
 
 
@@ -79,7 +79,7 @@ def start_session(
     replaced_secret: str = "",
     now: datetime,
 ) -> BrowserSession:
-    """Start a session of whoever signed in; the browser's earlier one ends."""
+    """Start a session for a signed-in person; the browser's earlier one ends."""
     secret = new_secret()
     with write_session(engine) as session:
         person = person_for(
@@ -102,7 +102,7 @@ def start_session(
 def session_of(
     engine: Engine, secret: str, options: SignInOptions, *, now: datetime
 ) -> BrowserSession | None:
-    """Return the session of the secret in a cookie; None for none, and for one that ended."""
+    """Return the session of a cookie's secret; None for none, and for one that ended."""
     key = _hash(secret)
     with read_session(engine) as session:
         stored = session_of_hash(session, key)
@@ -135,7 +135,7 @@ def sign_out_everywhere(engine: Engine, name: str, *, actor: Actor, now: datetim
 
 
 def list_persons(engine: Engine) -> tuple[Person, ...]:
-    """Return all who signed in, by login."""
+    """Return everyone who has signed in, by login."""
     with read_session(engine) as session:
         return persons(session)
 

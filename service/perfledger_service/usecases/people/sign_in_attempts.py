@@ -1,10 +1,10 @@
-"""Begins and finishes sign-ins with GitHub; the service stores nothing of those that are not done.
+"""Begins and finishes sign-ins with GitHub; unfinished ones are not stored.
 
-What it has to know of a sign-in is in the `state` that GitHub sends back, sealed with a key of the
-service: the page to go to, when it began, and the hash of a secret that only the browser that began
+Everything about a sign-in is in the `state` that GitHub sends back, sealed with a key of the
+service: the target page, the start time, and the hash of a secret that only the starting browser
 has, in a cookie of this sign-in. So nobody can forge a sign-in, finish another browser's, or use up
-a place for others; a browser may have several at once. Each is used once: its cookie is removed,
-and GitHub takes its code, which only the browser's secret unlocks (PKCE), once.
+resources of others; a browser may have several at once. Each is used once: its cookie is removed,
+and GitHub accepts its code, which only the browser's secret unlocks (PKCE), once.
 """
 
 import hmac
@@ -28,7 +28,7 @@ HOME = "/"
 
 @dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """A sign-in that begins: its state, the browser's new secret, and GitHub's page to go to."""
+    """A sign-in that begins: its state, the browser's new secret, and the GitHub page to open."""
 
     state: str
     browser_secret: str
@@ -36,7 +36,7 @@ class NewAttempt:
 
 
 def begin_sign_in(github: SignInProvider, *, next_path: str, now: datetime) -> NewAttempt:
-    """Begin to sign a browser in, and then lead it to a page of the service."""
+    """Begin to sign a browser in; afterwards it goes to a page of the service."""
     browser_secret = new_secret()
     content = _digest(browser_secret) + local_path(next_path).encode()
     state = _seal(github).encrypt_at_time(content, int(now.timestamp())).decode()
@@ -50,7 +50,7 @@ def finish_sign_in(
 ) -> tuple[ProvenAccount, str]:
     """Return who signed in, and the page to go to.
 
-    Raises RefusedError for a state that is forged, too old or another browser's, and for a code
+    Raises RefusedError for a state that is forged, too old or from another browser, and for a code
     that GitHub does not accept.
     """
     content = _content(github, state, now=now)
@@ -64,9 +64,9 @@ def finish_sign_in(
 
 
 def local_path(text: str) -> str:
-    """Return the path of a page of the service, or the front page's for whatever else it is.
+    """Return a path if it is a page of the service, else the front page's.
 
-    Browsers take addresses of other hosts from paths with two slashes, backslashes or tabs.
+    Browsers read paths with two slashes, backslashes or tabs as addresses of other hosts.
     """
     is_local = text.startswith("/") and not text.startswith("//") and len(text) <= MAX_NEXT_PATH
     is_plain = text.isascii() and text.isprintable() and not set(text) & {"\\", " "}
@@ -74,7 +74,7 @@ def local_path(text: str) -> str:
 
 
 def _content(github: SignInProvider, state: str, *, now: datetime) -> bytes:
-    """Return what a state of ours has sealed, nothing for any other and for an old one."""
+    """Return what one of our states has sealed, nothing for a foreign or expired one."""
     if len(state) > MAX_STATE or not state.isascii():
         return b""
     lifetime_s = int(ATTEMPT_LIFETIME.total_seconds()) - 1  # a state of its age is too old
@@ -89,7 +89,7 @@ def _seal(github: SignInProvider) -> Fernet:
 
 
 def _verifier(browser_secret: str, state: str) -> str:
-    """Return PKCE's verifier, which only the browser's secret leads to."""
+    """Return the PKCE verifier, which can only be derived from the browser's secret."""
     return _base64(hmac.digest(browser_secret.encode(), state.encode(), "sha256"))
 
 

@@ -1,6 +1,6 @@
 """Makes, lists and revokes people's own tokens, which never do more than the person may.
 
-A token is for one project, and expires. What it may do is decided at each request, by the person's
+A token is for one project, and expires. Its rights are decided at each request, by the person's
 role at that time.
 """
 
@@ -35,7 +35,7 @@ from perfledger_service.values.people.person import AuditAction, Person, Persona
 from perfledger_service.values.token_scope import TokenScope
 
 MAX_PERSONAL_DAYS = 366
-MAX_PERSONAL_TOKENS = 100  # of a person, without those that are revoked or expired
+MAX_PERSONAL_TOKENS = 100  # per person, without those that are revoked or expired
 # The role that each scope needs.
 ROLE_OF_SCOPE = {
     TokenScope.READ: Role.VIEWER,
@@ -46,9 +46,9 @@ ROLE_OF_SCOPE = {
 
 @dataclass(frozen=True, slots=True)
 class TokenHolder:
-    """For which project a token speaks, and by which name what it does is recorded.
+    """The project that a token acts for, and the name under which its actions are recorded.
 
-    `account` is that of its person at GitHub, "" for a token of the project.
+    `account` is its person's GitHub account, "" for a project's token.
     """
 
     project: Project
@@ -67,7 +67,7 @@ def make_personal_token(
     address: str,
     now: datetime,
 ) -> str:
-    """Return a new token of a person for a project, of which only the hash is stored.
+    """Return a new token of a person for a project; only its hash is stored.
 
     Raises NotFoundError for a project that the person may not view, RefusedError for a scope beyond
     the person's role, and UsageError for a lifetime or a number of tokens beyond the limits.
@@ -112,7 +112,7 @@ def make_personal_token(
 
 
 def personal_tokens(engine: Engine, person: Person, *, now: datetime) -> tuple[PersonalToken, ...]:
-    """Return a person's tokens, also those that are revoked or expired."""
+    """Return a person's tokens, including revoked and expired ones."""
     with read_session(engine) as session:
         return tuple(
             PersonalToken(
@@ -156,9 +156,9 @@ def token_holder(
     scope: TokenScope,
     now: datetime,
 ) -> TokenHolder:
-    """Return for whom a token speaks; raise RefusedError (401) for no valid token.
+    """Return whom a token acts for; raise RefusedError (401) for an invalid token.
 
-    Raises RefusedError (403) where the token's scope, or its person's role by now, is less than
+    Raises RefusedError (403) if the token's scope, or its person's current role, is less than
     `scope` needs.
     """
     stored = valid_token(engine, token, now=now, scope=scope)

@@ -1,1 +1,1 @@
-"""Owns capacity planning: how many devices are enough, and what a policy would change."""
+"""Owns capacity planning: how many devices are needed, and the effect of a policy."""

@@ -1,4 +1,4 @@
-"""Replays a job log under policies that choose the class and the number of devices."""
+"""Replays a job log under policies that choose class and number of devices."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _CLASS_COUNT = re.compile(r"(?P<name>.+)=(?P<count>[1-9][0-9]{0,8})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElasticCluster:
-    """The devices of each class, what jobs do on them, and the class of the log."""
+    """The devices of each class, job behaviour on each, and the class of the log."""
 
     devices: Sequence[str]  # CLASS=COUNT
     speeds: Path
@@ -81,7 +81,7 @@ def compare_elastic(
 
 
 def _jobs_outside_the_table(log: JobLog) -> int:
-    """Return the jobs that were left out when the log was read; steps are no jobs."""
+    """Return the jobs that were left out when the log was read; job steps do not count."""
     rows = sum(count for reason, count in log.left_out if reason not in _NO_JOBS)
     return rows - sum(unfinished_counts(log.jobs).values())
 

@@ -1,4 +1,4 @@
-"""Reads the job logs that queue plans and simulations start from."""
+"""Reads the job logs that queue plans and simulations use."""
 
 from dataclasses import replace
 
@@ -15,9 +15,9 @@ from perfledger_service.usecases.inputs.files import NamedBytes
 def job_log_of(
     file: NamedBytes, format_: LogFormat | None, quarter: Quarter | None = None
 ) -> JobLog:
-    """Read a job log, or its jobs of a quarter; raise UsageError.
+    """Read a job log, or its jobs in a quarter; raise UsageError.
 
-    Every row that is left out is counted once.
+    Every omitted row is counted once.
     """
     try:
         log = read_job_log(file.text, format_=format_)
@@ -28,7 +28,7 @@ def job_log_of(
         return log
     jobs = quarter_jobs(log.jobs, quarter)
     counts = dict(log.left_out) | {
-        **unfinished_counts(jobs),  # of the quarter's jobs alone
+        **unfinished_counts(jobs),  # only of the quarter's jobs
         SkipReason.OTHER_QUARTER: len(log.jobs) - len(jobs),
     }
     left_out = tuple((reason, count) for reason, count in counts.items() if count)

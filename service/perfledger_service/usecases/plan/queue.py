@@ -28,7 +28,7 @@ def plan_log_queue(
     policy: str | None,
     target: WaitTarget | None,
 ) -> LogQueuePlan:
-    """Return a log's recorded waits, its replay on some devices, and the devices that are enough.
+    """Return a log's recorded waits, its replay on some devices, and how many devices are enough.
 
     Raises UsageError, and NotFoundError for an unknown policy.
     """

@@ -1,4 +1,4 @@
-"""Finds the cheapest devices that meet a demand within its P99."""
+"""Finds the cheapest devices that serve a demand within its P99."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -34,7 +34,7 @@ def rightsize(
     options: Sequence[str] = (),
     today: date,
 ) -> SizingResult:
-    """Return the best configurations for a demand, on given or on all on-demand options.
+    """Return the best configurations for a demand, on the given or on all on-demand options.
 
     Raises NotFoundError for an option without a price, UsageError for invalid curves.
     """
@@ -69,7 +69,7 @@ def _tariffs_of_options(
 
 
 def _on_demand(sheet: PriceSheet, accelerator: str, today: date) -> tuple[Tariff, ...]:
-    """Return every trusted on-demand option of the accelerator."""
+    """Return all trusted on-demand options of the accelerator."""
     names: dict[str, str] = {}
     for price in sheet.prices:
         is_offered = price.pricing_model is PricingModel.ON_DEMAND and price.is_trusted

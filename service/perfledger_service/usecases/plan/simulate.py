@@ -52,7 +52,7 @@ NAMED_TEAMS = 10  # in an error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNodes:
-    """The nodes that jobs run on: listed in a file, else alike."""
+    """The nodes that jobs run on: listed in a file, or identical."""
 
     file: Path | None
     nodes: int | None  # None: as the log's record shows
@@ -61,7 +61,7 @@ class ClusterNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationSettings:
-    """Settings of all policies of a comparison; None leaves each policy its own."""
+    """Settings for all policies of a comparison; None leaves each policy its own."""
 
     placement: PlacementPolicy | None
     locality: Locality
@@ -74,7 +74,7 @@ class SimulationSettings:
     preemption: Preemption | None = None  # of policies that preempt
 
 
-# Each policy with its own settings, jobs on as few nodes as possible, on whole devices.
+# Each policy keeps its settings; jobs take as few nodes as possible, on whole devices.
 DEFAULT_SETTINGS = SimulationSettings(
     placement=None, locality=Locality.FEWEST, sharing=DeviceSharing.EXACT, reservations=(), seed=0
 )
@@ -144,7 +144,7 @@ def _check_teams(reservations: Sequence[Reservation], teams: Sequence[str]) -> N
 
 
 def _equal_job_notes(policies: Sequence[SchedulingPolicy], jobs: JobTable) -> Iterator[str]:
-    """Yield notes on properties that policies use and all jobs share."""
+    """Yield notes on properties that policies use but that all jobs share."""
     urgent = [each.name for each in policies if each.order is JobOrder.PRIORITY]
     if urgent and len(set(jobs.priority.tolist())) == 1:
         yield f"All jobs have the same priority, so {', '.join(urgent)} cannot order them by it."
@@ -154,7 +154,7 @@ def _equal_job_notes(policies: Sequence[SchedulingPolicy], jobs: JobTable) -> It
 
 
 def _left_out(log: JobLog, outcome: JobOutcomes) -> tuple[tuple[str, int], ...]:
-    """Return the jobs that were not replayed, by reason, without those that fit nowhere."""
+    """Return the jobs that were not replayed, by reason, except those that fit nowhere."""
     ran = int((log.jobs.run_ms >= 0).sum())
     idle = ran - len(outcome.jobs) - outcome.unplaceable
     left_out = (*log.left_out, *(((SkipReason.NO_DEVICE, idle),) if idle else ()))
@@ -171,7 +171,7 @@ def _policies(names: Sequence[str], settings: SimulationSettings) -> tuple[Sched
 
 
 def policy_named(name: str) -> SchedulingPolicy:
-    """Return a policy with its own settings; raise NotFoundError."""
+    """Return a policy with its settings; raise NotFoundError."""
     match = next((policy for policy in POLICIES if policy.name == name), None)
     if match is None:
         msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
@@ -201,7 +201,7 @@ def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> S
 
 
 def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
-    """Return the nodes that the record shows; None where nodes are given. Raise UsageError."""
+    """Return the nodes that the record shows; None if nodes are given. Raise UsageError."""
     if hardware.file is not None or hardware.nodes is not None:
         return None
     nodes = recorded_nodes(jobs, NodeShape(hardware.devices))
@@ -214,7 +214,7 @@ def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
 def _nearest(
     jobs: JobTable, hardware: ClusterNodes, calibration: ReplayCalibration | None
 ) -> FittedReplay | None:
-    """Return what fits the record best, where the reference does not and nodes are alike."""
+    """Return the best fit to the record, if the reference does not fit and nodes are identical."""
     if hardware.file is not None or calibration is None or calibration.is_calibrated:
         return None
     return best_fit(jobs, NodeShape(hardware.devices), candidates(jobs))

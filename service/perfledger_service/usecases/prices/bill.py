@@ -1,4 +1,4 @@
-"""Writes the effective prices of a bill as a price sheet."""
+"""Writes a bill's effective prices as a price sheet."""
 
 from perfledger_cost_models.billing.focus import Bill, paid_prices
 from perfledger_cost_models.prices.check import CheckContext, check_prices

@@ -16,8 +16,8 @@ def check_prices(
 ) -> SheetCheck:
     """Check a price sheet, or the packaged one; `previous` shows large changes.
 
-    A sheet is checked beside the packaged one, as it is wherever it is read. Raises NotFoundError,
-    TooLargeError and UsageError.
+    A sheet is checked against the packaged one, as everywhere. Raises NotFoundError, TooLargeError
+    and UsageError.
     """
     context = CheckContext(exchange_rates=exchange_rates_of(settings))
     if previous is not None:

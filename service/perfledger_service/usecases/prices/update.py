@@ -124,7 +124,7 @@ def updated_sheet(sheets: Sequence[BulkPrices], output: Path) -> PriceUpdate:
 
 
 def _place(price: Price) -> tuple[str, str, PricingModel]:
-    """Return the provider, region and mode, of which one bulk file has all prices."""
+    """Return the provider, region and mode whose prices one bulk file holds completely."""
     return price.provider, price.region, price.pricing_model
 
 

@@ -1,8 +1,8 @@
-"""Applies what maintainers accepted to the report of a pull request.
+"""Applies maintainers' acceptances to the report of a pull request.
 
-A verdict stays as it is. A regression that is accepted no longer fails the check, which is neutral
-then and says who accepted it; another regression still counts, unless the commit is ignored. What a
-cost policy says counts in any case: only those whom it names approve a cost.
+Verdicts stay the same. An accepted regression no longer fails the check, which is then neutral and
+says who accepted it; other regressions still count, unless the commit is ignored. A cost policy
+applies in any case: only the people whom it names approve a cost.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ def acceptable_workloads(report: Report) -> tuple[str, ...]:
 
 
 def is_within(verdicts: Sequence[Verdict], accepted_verdicts: Sequence[Verdict]) -> bool:
-    """Return whether no regression is surely larger than one of the same metric that was accepted.
+    """Return whether no regression is certainly larger than the accepted one of the same metric.
 
-    An accepted one reaches to the end of its interval. One of a metric that had not regressed, or
-    of a size that is not known, is not within it.
+    An accepted regression extends to the end of its interval. It does not cover a metric that had
+    not regressed, or a regression of unknown size.
     """
     accepted_sizes = {
         one.metric.name: one.estimate

@@ -1,4 +1,4 @@
-"""Decides what a run of GitHub Actions may upload, and what of it is believed."""
+"""Decides what a run of GitHub Actions may upload, and which of its claims are trusted."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,8 @@ from perfledger_service.store.projects import Project, project_of_actions
 from perfledger_service.usecases.pull_requests.project import give_name
 from perfledger_service.values.upload_views import UploadSender
 
-# Runs of the branch itself. One by hand has the branch's code, but inputs of whoever starts it.
+# Runs of the branch itself. A manual run has the branch's code, but inputs from the person who
+# starts it.
 BRANCH_EVENTS = frozenset({"push", "schedule"})
 OTHER_EVENTS = frozenset({"workflow_dispatch", "merge_group"})
 PULL_REQUEST_EVENT = "pull_request"
@@ -21,10 +22,10 @@ _PULL_REQUEST_REF = re.compile(r"refs/pull/([1-9][0-9]{0,9})/merge")
 
 
 def project_of_run(engine: Engine, run: ActionsRun) -> Project:
-    """Return the project of a run, which takes the name that its repository has now.
+    """Return the project of a run, renamed to the repository's current name.
 
-    Raises RefusedError where the repository may not upload, and ConflictError where another project
-    has its name.
+    Raises RefusedError if the repository may not upload, and ConflictError if another project has
+    its name.
     """
     with read_session(engine) as session:
         project = project_of_actions(
@@ -43,10 +44,10 @@ def project_of_run(engine: Engine, run: ActionsRun) -> Project:
 
 
 def check_subject(run: ActionsRun, pull_request: int | None) -> None:
-    """Raise RefusedError unless a run may tell of a pull request, or of none.
+    """Raise RefusedError unless a run may report on a pull request, or on none.
 
-    Events with which the code of a stranger could run as the branch's (`pull_request_target`) may
-    tell of nothing.
+    Events that could run a stranger's code as the branch's (`pull_request_target`) may not report
+    anything.
     """
     if run.event_name not in BRANCH_EVENTS | OTHER_EVENTS | {PULL_REQUEST_EVENT}:
         events = ", ".join(sorted({PULL_REQUEST_EVENT, *BRANCH_EVENTS, *OTHER_EVENTS}))
@@ -62,9 +63,9 @@ def check_subject(run: ActionsRun, pull_request: int | None) -> None:
 
 
 def sender_of(run: ActionsRun, project: Project, bundle: Bundle) -> UploadSender:
-    """Return whose word a run's bundle is; raise RefusedError for another pull request's.
+    """Return the authority behind a run's bundle; raise RefusedError for another pull request's.
 
-    And for an import of other commits than its own, which would be stored and never believed.
+    Also refuses an import of other commits than its own, which would be stored and never trusted.
     """
     check_subject(run, bundle.pull_request)
     is_attested = (

@@ -1,7 +1,7 @@
-"""Reads the default branch's first-parent line from GitHub, as far as it is needed.
+"""Reads the default branch's first-parent line from GitHub, as far as needed.
 
 Bundles claim which commits are on the branch, and arrive in any order: GitHub decides whether they
-are on it, and where. What is known already is not asked again.
+are on it, and where. Known parts are not requested again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perfledger_service.github.branch_commits import BranchCommits
 
-# Of a hundred commits each, where history is linear; the walk of one upload ends here.
+# A page has a hundred commits if history is linear; the walk for one upload stops here.
 MAX_REQUESTS = 100
 
 
@@ -28,10 +28,10 @@ def read_branch_lines(
     known_commits: Sequence[str],
     claimed_commits: Iterable[str],
 ) -> tuple[BranchLine, ...]:
-    """Return the parts of the branch's line that are not known and lead to the claimed commits.
+    """Return the unknown parts of the branch's line that lead to the claimed commits.
 
-    `known_commits` are of the line, oldest first. Without any, the line is read from the tip down
-    to the last claimed commit. Commits that the branch does not have lead to nothing. Raises
+    `known_commits` are on the line, oldest first. If there are none, the line is read from the tip
+    down to the last claimed commit. Commits that are not on the branch lead to nothing. Raises
     GitHubError.
     """
     known_set = frozenset(known_commits)
@@ -47,7 +47,7 @@ def read_branch_lines(
     newest = walk.line(branch, stops=known_set, missing=missing)
     is_connected = bool(newest) and newest[0] in known_set
     if known_commits and not (is_connected or walk.is_at_root):
-        return ()  # further from what is known than the limit
+        return ()  # further from the known commits than the limit
     lines = [BranchLine(newest, is_newest=True)]
     if missing and is_connected:
         oldest = walk.line(known_commits[0], stops=frozenset(), missing=missing)
@@ -56,7 +56,7 @@ def read_branch_lines(
 
 
 class _Walk:
-    """A walk from child to first parent, which asks for a page where it does not know a parent."""
+    """A walk from child to first parent, requesting a page whenever a parent is unknown."""
 
     def __init__(self, commits: BranchCommits, repository: str) -> None:
         self._commits = commits
@@ -68,8 +68,8 @@ class _Walk:
     def line(self, start: str, *, stops: Collection[str], missing: set[str]) -> tuple[str, ...]:
         """Return the commits from `start` back, oldest first, and take them out of `missing`.
 
-        The walk ends at a commit of `stops`, which it includes, where nothing is missing, unless it
-        has to reach one of them, at the root, and at the limit.
+        The walk ends at a commit of `stops`, which it includes; at the root; at the limit; and,
+        unless it has to reach one of `stops`, once nothing is missing.
         """
         page = self._page(start)
         line: list[str] = []

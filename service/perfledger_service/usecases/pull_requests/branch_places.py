@@ -1,8 +1,8 @@
 """Gives the commits that bundles claim their places on the default branch.
 
-A claim is believed by the word of GitHub or, where the project trusts its runners, by that of the
-runner's git. A commit without a place is unattested: its measurements are shown and judged in their
-own pairs, and enter no baseline.
+A claim is accepted if GitHub confirms it or, if the project trusts its runners, the runner's git. A
+commit without a place is unattested: its measurements are shown and judged in their own pairs, and
+enter no baseline.
 """
 
 import logging
@@ -26,7 +26,7 @@ from perfledger_service.usecases.inputs.history_sources import is_of_branch
 from perfledger_service.usecases.pull_requests.branch_line import BranchLine, read_branch_lines
 from perfledger_service.values.upload_views import UploadSender
 
-# Earlier claims that each check tries again; `perfledger server reorder` tries all. An import tries
+# Earlier claims that each check retries; `perfledger server reorder` retries all. An import retries
 # none: each of its thousands of bundles would ask GitHub for all commits that are on no branch.
 _MOST_RETRIED = 8
 
@@ -35,31 +35,31 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchPlaces:
-    """What is new of the branch: lines by GitHub's word, or places by that of a trusted runner.
+    """New information on the branch: lines from GitHub, or places from a trusted runner.
 
-    `claimed` are the commits that the bundle claims to be on it, and may.
+    `claimed` are the commits that the bundle claims, and may claim, to be on it.
     """
 
     claimed: tuple[Revision, ...] = ()
     lines: tuple[BranchLine, ...] = ()
-    known_until: str = ""  # the newest commit that was known before
+    known_until: str = ""  # the newest commit known before
     places: Mapping[str, int] | None = None
 
 
 def claimed_revisions(bundle: Bundle) -> tuple[Revision, ...]:
-    """Return the commits that a bundle claims to be of the default branch, older first."""
+    """Return the commits that a bundle claims are on the default branch, older first."""
     return (bundle.base, bundle.head) if is_of_branch(bundle) else (bundle.base,)
 
 
 def find_places(
     engine: Engine, upload: StoredUpload, bundle: Bundle, *, commits: BranchCommits | None
 ) -> BranchPlaces:
-    """Return the places of the commits that a bundle claims, as far as a trusted word is there.
+    """Return the places of the commits that a bundle claims, as far as a trusted source has them.
 
-    Where GitHub cannot be asked, its word on a run of the branch is as good as a trusted runner's.
-    A run of anything else claims nothing. A merge group's head is on the branch by GitHub's word
-    alone: that it was merged, that the branch has it, or that a run of the branch was of it. An
-    unanswered question leaves other claims unattested, until a later upload asks again.
+    If GitHub cannot be asked, a run that it identified as the branch's counts like a trusted
+    runner. A run of anything else claims nothing. A merge group's head is on the branch only if
+    GitHub says so: that it was merged, that the branch has it, or that a run of the branch was of
+    it. An unanswered question leaves other claims unattested, until a later upload asks again.
     """
     every = claimed_revisions(bundle)
     with read_session(engine) as session:
@@ -95,12 +95,12 @@ def find_places(
 
 
 def claimed_places(revisions: tuple[Revision, ...]) -> dict[str, int]:
-    """Return the places of commits by the runner's git; a shallow clone knows none."""
+    """Return the places of commits by the runner's git; a shallow clone has none."""
     return {one.sha: one.depth for one in revisions if one.depth is not None}
 
 
 def store_places(session: Session, project_id: int, branch: BranchPlaces) -> None:
-    """Store what is new of the branch; the caller holds the project's lock."""
+    """Store the new information on the branch; the caller holds the project's lock."""
     for line in branch.lines:
         known_until = branch.known_until if line.is_newest else None
         put_line(session, project_id, line.commits, known_until=known_until)

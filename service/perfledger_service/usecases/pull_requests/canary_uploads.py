@@ -1,4 +1,4 @@
-"""Stores uploaded canaries, which are of a device and no check."""
+"""Stores uploaded canaries, which describe a device and are not a check."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,12 +18,12 @@ from perfledger_service.values.upload_views import UploadSender
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCanaries:
-    """The canaries of a bundle, and what they say of their device."""
+    """The canaries of a bundle, and what they show about their device."""
 
     id: str  # the bundle's
     bundle_sha256: str
     repository: str
-    sha: str  # of the commit that was checked out, of which they say nothing
+    sha: str  # the commit checked out at the time, which the canaries do not depend on
     run: CanaryRun
 
     @property
@@ -47,7 +47,7 @@ def receive_canaries(
 ) -> StoredCanaries:
     """Store the canaries of a bundle, once, and end the job whose result they are, if any.
 
-    Raises RefusedError for those of a pull request's run, whose code could choose them, and as
+    Raises RefusedError for a pull request's run, whose code could choose the values, and as
     `receive_bundle` does.
     """
     if sender is UploadSender.OTHER_RUN:

@@ -1,4 +1,6 @@
-"""Posts what was measured of a pull request's head as one comment and one check run.
+"""Posts the measurements of a pull request's head as one comment and one check run.
+
+The posted text comes from `machine_classes`, which combines the reports of all classes.
 
 What is posted comes from `machine_classes`, which puts the reports of all classes together.
 """
@@ -38,9 +40,9 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
-MAX_ANNOTATED_FILES = 20  # each of which GitHub is asked for
+MAX_ANNOTATED_FILES = 20  # each costs a request to GitHub
 CHECK_NAME = "perfledger"
-# In GitHub's terms, of merge groups that ended: the first is no failure of the branch.
+# GitHub's conclusions for merge groups that ended: the first is no failure of the branch.
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
 NEWER_RESULT = "a newer result of the same commit is already posted"
 
@@ -54,7 +56,7 @@ def post_report(
     public_url: str,
     now: datetime,
 ) -> None:
-    """Post an upload's report on its pull request, or refuse it if something newer is there.
+    """Post an upload's report on its pull request, or refuse it if there is something newer.
 
     Newer means another head of the pull request, or a later measurement of the same head on the
     same machine class. Other classes' reports are posted with it. Can be repeated at any point:
@@ -101,10 +103,10 @@ def post_expected(
     public_url: str,
     now: datetime,
 ) -> None:
-    """Post again what there is of a head, as when a machine class is announced or overdue.
+    """Post a head's current reports again, as when a machine class is announced or overdue.
 
-    Nothing is posted where the pull request is closed or at another commit, or where the commit is
-    of no merge group. Raises GitHubError.
+    Nothing is posted if the pull request is closed or at another commit, or if the commit belongs
+    to no merge group. Raises GitHubError.
     """
     if pull_requests is None:
         return
@@ -235,7 +237,7 @@ def _annotations(
 def _outcome(
     session: Session, upload: StoredUpload, *, reports: UploadReports, now: datetime
 ) -> Report | StoredUpload:
-    """Return an upload's report, or the upload itself once retention removed its bundle."""
+    """Return an upload's report, or the upload itself once retention has removed its bundle."""
     try:
         return reports.report(session, upload, today=now.date())[0]
     except RemovedError:
@@ -258,7 +260,7 @@ def _post_comment(
 ) -> int:
     """Update our comment, or create it, and delete our others.
 
-    GitHub may create a comment long after its answer was lost, so that any post may find one more.
+    GitHub may create a comment long after its answer was lost, so any post may find another one.
     Another login's comment is never changed, even with our marker.
     """
     ours = _our_comments(pull_requests, repository, number)
@@ -276,7 +278,7 @@ def _post_comment(
 
 
 def _stored_first(ids: Sequence[int], stored_id: int | None) -> tuple[int, ...]:
-    """Return ids without repeats, the stored one before the others."""
+    """Return ids without duplicates, the stored one first."""
     return tuple(dict.fromkeys((*filter(None, [stored_id]), *ids)))
 
 
@@ -295,7 +297,7 @@ def _post_check(
 ) -> int:
     """Update the head commit's check run, or add it.
 
-    A check run cannot be deleted: where a lost answer left a second one, both say the same.
+    A check run cannot be deleted: if a lost answer left a second one, both say the same.
     """
     ours = pull_requests.check_runs(repository, check.head_sha, check.name)
     candidates = _stored_first(ours, check_run_id)
@@ -322,7 +324,7 @@ def _mark_posted(engine: Engine, upload: StoredUpload, outcome: StoredUpload | R
 
 
 def _refuse(engine: Engine, upload: StoredUpload, posts: PostedIds, reason: str) -> None:
-    """Refuse an upload; one that is already posted and was to be posted again stays as it is."""
+    """Refuse an upload; one that was already posted and queued for posting again is left alone."""
     if upload.attempt > 1 and posts.upload_id == upload.id and posts.check_run_id is not None:
         _mark_posted(engine, upload, upload)
         return

@@ -1,4 +1,4 @@
-"""Compares the commits that two uploads of a project measured."""
+"""Compares the commits measured by two uploads of a project."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -28,9 +28,9 @@ from perfledger_service.values.upload_views import UploadView
 def compare_uploads(session: Session, repository: str, *, base: str, head: str) -> UploadComparison:
     """Compare two checks of a project, each named by its id or by the start of its head commit.
 
-    A commit with several checks is that of the newest two on one machine class; without one in
-    common, those of its newest check. Raises NotFoundError for an unknown name, and UsageError
-    where both are one check or cannot be compared.
+    For commits with several checks, the newest two on one machine class are compared; without a
+    common class, the newest of each. Raises NotFoundError for an unknown name, and UsageError if
+    both are the same check or cannot be compared.
     """
     project = project_named(session, repository)
     sides = [
@@ -57,9 +57,9 @@ def compare_uploads(session: Session, repository: str, *, base: str, head: str) 
 def compared_profiles(
     session: Session, repository: str, workload: str, *, base: str, head: str
 ) -> dict[Side, Profile]:
-    """Return the profiles of a workload of two checks, by the side of their comparison.
+    """Return the profiles of a workload in two checks, by side of the comparison.
 
-    Raises NotFoundError for an unknown check, and where neither has a profile.
+    Raises NotFoundError for an unknown check, and if neither has a profile.
     """
     project = project_named(session, repository)
     profiles: dict[Side, Profile] = {}
@@ -75,7 +75,7 @@ def compared_profiles(
 
 
 def _checks_named(session: Session, project_id: int, name: str) -> Sequence[UploadView]:
-    """Return the check of an id, or those of a commit, newest first."""
+    """Return the check with an id, or those of a commit, newest first."""
     upload = upload_named(session, project_id, name)
     if upload.id == name:
         return (upload,)
@@ -85,7 +85,7 @@ def _checks_named(session: Session, project_id: int, name: str) -> Sequence[Uplo
 def _newest_on_one_class(
     before: Sequence[UploadView], after: Sequence[UploadView]
 ) -> tuple[UploadView, UploadView]:
-    """Return the newest checks on one machine class, else the newest."""
+    """Return the newest checks on a common machine class, else the newest of each."""
     common = (
         (one, other)
         for other, one in product(after, before)

@@ -1,8 +1,8 @@
 """Confirms suspected changes of a project's default branch.
 
-One odd point raises no alert. It leads to a request for an A/B run of its commit, which a runner
-measures like any check (`perfledger history suspects` prints the command); a change that the run
-confirms is an alert.
+One deviating point raises no alert. It leads to a request for an A/B run of its commit, which a
+runner measures like any check (`perfledger history suspects` prints the command); a change that the
+run confirms is an alert.
 """
 
 from collections.abc import Collection, Sequence
@@ -42,9 +42,9 @@ from perfledger_service.store.default_branch import (
 from perfledger_service.usecases.events.search import unexpected_candidates
 from perfledger_service.usecases.pull_requests.branch_places import BranchPlaces, store_places
 
-# A request that was not measured for so long is replaced by one of the newest commits.
+# A request that stays unmeasured for this long is replaced by one of the newest commits.
 MAX_REQUEST_AGE = timedelta(days=7)
-# A shorter pair was not timed at all; requests are sorted by what they find per second.
+# A shorter pair was not timed at all; requests are sorted by how much they detect per second.
 _SHORTEST_PAIR_SECONDS = 1e-3
 
 
@@ -61,10 +61,10 @@ def confirm_suspects(
 ) -> None:
     """Add a judged upload's commits to the default branch, and update the confirmation state.
 
-    The state counts commits: where one comes before another that was there, it begins anew. If the
-    upload's two commits are a requested A/B run, its verdicts are the answer; on a device in
-    quarantine they are no evidence. Then the series that it adds to are searched for suspects, and
-    A/B runs requested, at most 200 pairs a day. The caller holds the project's lock and commits.
+    The state counts commits, so it is reset if a new commit comes before an existing one. If the
+    upload's two commits are a requested A/B run, its verdicts are the answer, except on a device in
+    quarantine. Then the series that it adds to are searched for suspects, and A/B runs requested,
+    at most 200 pairs a day. The caller holds the project's lock and commits.
     """
     earlier = commits_of_branch(session, project_id)
     claim_commits(session, project_id, [one.sha for one in places.claimed])
@@ -143,7 +143,7 @@ def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSerie
 
 
 def _pair_seconds(bundle: Bundle, workloads: Collection[str]) -> dict[str, float]:
-    """Return the step time of these workloads' pairs; set-up time is unknown and left out."""
+    """Return the step time of these workloads' pairs; set-up time is unknown and not included."""
     steps: dict[str, float] = {}
     pairs: dict[str, set[int]] = {}
     for run in bundle.runs:

@@ -1,6 +1,6 @@
 """Asks GitHub whether heads with jobs or permissions are still their pull requests' newest.
 
-A webhook says so sooner. Where none is set up, or one was missed, this is the last resort.
+A webhook reports this sooner; if none is set up, or one was missed, this is the fallback.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 
 POLL_INTERVAL = timedelta(minutes=5)
-MAX_HEADS = 20  # that GitHub is asked about in one poll
+MAX_HEADS = 20  # heads to ask GitHub about in one poll
 
 _log = structlog.stdlib.get_logger(__name__)
 
 
 def check_heads(engine: Engine, pull_requests: PullRequests, *, now: datetime) -> None:
-    """Cancel the jobs and revoke the permissions of heads that are closed or pushed over.
+    """Cancel the jobs and revoke the permissions of heads that are closed or superseded.
 
-    Of many heads each poll takes the next ones. Where GitHub does not answer, the next poll goes
-    on.
+    If there are many heads, each poll takes the next ones. If GitHub does not answer, the next poll
+    continues.
     """
     for head in heads_of_turn(followed_heads(engine), now=now):
         try:
@@ -44,7 +44,7 @@ def check_heads(engine: Engine, pull_requests: PullRequests, *, now: datetime) -
 
 
 def followed_heads(engine: Engine) -> tuple[CheckedHead, ...]:
-    """Return the heads that have open jobs, or are of a fork and allowed."""
+    """Return the heads that have open jobs, or that are a fork's and allowed."""
     with read_session(engine) as session:
         of_jobs = [
             CheckedHead(

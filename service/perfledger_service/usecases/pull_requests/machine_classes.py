@@ -1,7 +1,7 @@
-"""Concludes from the reports of all machine classes that are expected on a pull request's head.
+"""Draws a conclusion from the reports of all machine classes expected on a pull request's head.
 
-The classes are those that a check announced or planned, and those that have reported. One that is
-missing is pending until its deadline, and then not measured: neither is ever green.
+The classes are those that a check announced or planned, and those that have reported. A missing
+class is pending until its deadline, then not measured; neither is ever green.
 """
 
 from collections import Counter
@@ -44,13 +44,13 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion, ExitCode
 from perfledger_service.values.upload_views import UploadStatus
 
-# Heads whose deadlines are to come or ended within the hour, so that one that ends at once counts,
-# too: more than any project has pull requests.
+# Heads whose deadlines are in the future or passed within the hour, so that one that ends at once
+# counts too; more than any project has pull requests.
 MAX_ANNOUNCED_HEADS = 1000
 ANNOUNCEMENT_PERIOD = timedelta(hours=1)
-# Deadlines that ended longer ago were posted before the service stopped.
+# Older deadlines were posted before the service stopped.
 MAX_DEADLINE_AGE = timedelta(days=7)
-# The worst first; a check in progress (None) is worse than all that may be green.
+# Worst first; a check in progress (None) is worse than anything that may be green.
 _SEVERITY = (
     Conclusion.FAILURE,
     None,
@@ -68,7 +68,7 @@ def announce_classes(
     deadline: datetime,
     now: datetime,
 ) -> tuple[ExpectedClass, ...]:
-    """Store the machine classes that are to report on a head, and return all that are.
+    """Store machine classes that have to report on a head, and return all that have to.
 
     A class that was announced before keeps its first deadline. Raises UsageError for too many
     classes, and TooManyRequestsError for too many heads.
@@ -112,7 +112,7 @@ def unfinished_deadlines(engine: Engine, *, now: datetime) -> tuple[QueuedCheck,
 
 
 def work_at(head: CheckedHead, due_at: datetime) -> QueuedCheck:
-    """Return the queue entry that posts what there is of a head at a time."""
+    """Return the queue entry that posts a head's reports at a given time."""
     return QueuedCheck(
         project_id=head.project_id,
         repository=head.repository,
@@ -133,7 +133,7 @@ def head_of_work(check: QueuedCheck) -> CheckedHead:
 
 
 def judged_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
-    """Return each machine class's newest judged upload of a head."""
+    """Return the newest judged upload of a head for each machine class."""
     by_class: dict[str, StoredUpload] = {}
     for upload in uploads_of_head(session, head):
         if upload.judged_at is not None:
@@ -146,10 +146,10 @@ def pull_request_report(
 ) -> PullRequestReport:
     """Return the reports of all machine classes on a head, and the conclusion from the worst.
 
-    Of an ignored head the classes without a report do not count.
+    If the head is ignored, classes without a report do not count.
     """
     newest: dict[str, StoredUpload] = {}
-    # A measurement that is not judged yet does not take back the one before.
+    # An unjudged measurement does not replace the one before.
     for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
         newest.setdefault(upload.device_class, upload)
     reported = [
@@ -168,7 +168,7 @@ def pull_request_report(
 
 
 def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
-    """Return the classes, the worst first, with the conclusion and title of all."""
+    """Return the classes, worst first, with the conclusion and title of all."""
     ordered = tuple(sorted(classes, key=_severity))
     worst = ordered[0] if ordered else None
     only_result = worst.result if worst is not None and len(ordered) == 1 else None
@@ -183,7 +183,7 @@ def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
 def _class_report(
     session: Session, upload: StoredUpload, *, reports: UploadReports, today: date
 ) -> ClassReport:
-    """Return the class of an upload; one that is not judged yet is pending."""
+    """Return an upload's class; an upload that is not judged yet is pending."""
     if upload.judged_at is None:
         is_failed = upload.status is UploadStatus.FAILED
         return ClassReport(
@@ -229,7 +229,7 @@ def _severity(class_report: ClassReport) -> tuple[int, bool, str]:
 
 
 def _title(ordered: Sequence[ClassReport]) -> str:
-    """Return the outcome of the worst class, its name, and how many classes share the outcome."""
+    """Return the outcome of the worst class, its name, and how many classes have this outcome."""
     if not ordered:
         return "Nothing to compare"
     outcomes = [_outcome(one) for one in ordered]

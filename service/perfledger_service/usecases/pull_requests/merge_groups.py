@@ -43,7 +43,7 @@ _REF = re.compile(r"refs/heads/gh-readonly-queue/.{1,1000}/pr-([1-9][0-9]{0,9})-
 
 
 def group_of(head_ref: str, head_sha: str) -> MergeGroup | None:
-    """Return the merge group of a branch at a commit, None for another branch."""
+    """Return the merge group of a branch at a commit, None if it is another kind of branch."""
     match = _REF.fullmatch(head_ref)
     if match is None or int(match[1]) > MAX_PULL_REQUEST or not SHA.fullmatch(head_sha):
         return None
@@ -58,11 +58,11 @@ def receive_group(
     *,
     now: datetime,
 ) -> tuple[CheckedHead | None, str]:
-    """Store a merge group whose checks GitHub asks for, or one that it ended.
+    """Store a merge group whose checks GitHub requests, or one that it ended.
 
-    Return its head, whose check is to be posted, or None and why not. Any machine class is expected
-    to report on a new group within the usual deadline. Deliveries may come late: a group that ended
-    does not begin again.
+    Returns its head, whose check has to be posted, or None and why not. Any machine class is
+    expected to report on a new group within the usual deadline. Deliveries may be late: a group
+    that ended does not restart.
     """
     with write_session(engine) as session:
         try:
@@ -95,9 +95,9 @@ def receive_group(
 def store_group_of_run(
     session: Session, project_id: int, run: ActionsRun, head_sha: str, *, now: datetime
 ) -> bool:
-    """Store the merge group that a run is of, by GitHub's word in its token; return if it is one.
+    """Store the merge group of a run, as named in GitHub's token; return whether it is one.
 
-    What is known of the group's end stays.
+    A known end of the group is kept.
     """
     group = group_of(run.ref, head_sha)
     if run.event_name != MERGE_GROUP_EVENT or group is None or run.sha != head_sha:
@@ -110,9 +110,9 @@ def store_group_of_run(
 def check_announced_group(
     engine: Engine, project_id: int, run: ActionsRun | None, head_sha: str, *, now: datetime
 ) -> None:
-    """Store the merge group that a run announces; raise RefusedError for a run of anything else.
+    """Store the merge group that a run announces; raise RefusedError for any other run.
 
-    That of a token's holder is looked for on GitHub before anything is posted.
+    A group announced with a project's token is looked up on GitHub before anything is posted.
     """
     if run is None:
         return
@@ -124,9 +124,9 @@ def check_announced_group(
 
 
 def later_checks(engine: Engine, upload_id: str, *, now: datetime) -> tuple[QueuedCheck, ...]:
-    """Return the checks that are due after an upload was judged: now, and at its head's deadlines.
+    """Return the checks that are due after an upload is judged: now, and at its head's deadlines.
 
-    A pull request's is posted with its upload, and so not due now.
+    A pull request's check is posted with its upload, and is therefore not due now.
     """
     with read_session(engine) as session:
         head = possible_group(session, upload_by_id(session, upload_id))
@@ -135,9 +135,9 @@ def later_checks(engine: Engine, upload_id: str, *, now: datetime) -> tuple[Queu
 
 
 def possible_group(session: Session, upload: StoredUpload) -> CheckedHead | None:
-    """Return the head of the merge group that an upload may be of, None where it is of none.
+    """Return the head of the merge group that an upload may belong to, None if it cannot.
 
-    A group that is not stored has to be looked for on GitHub.
+    A group that is not stored has to be looked up on GitHub.
     """
     if upload.pull_request is not None:
         return None
@@ -155,7 +155,7 @@ def possible_group(session: Session, upload: StoredUpload) -> CheckedHead | None
 def find_group(
     engine: Engine, head: CheckedHead, *, pull_requests: PullRequests, now: datetime
 ) -> MergeGroup | None:
-    """Return a merge group, which GitHub is asked for if it is not stored; None for none.
+    """Return a merge group, from GitHub if it is not stored; None if there is none.
 
     Raises GitHubError.
     """

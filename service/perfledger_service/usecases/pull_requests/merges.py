@@ -1,4 +1,4 @@
-"""Receives that pull requests were closed: merged as a commit of their branch, or given up."""
+"""Records that pull requests were closed: merged as a commit of their branch, or abandoned."""
 
 from datetime import datetime
 
@@ -26,9 +26,9 @@ def receive_closing(
     merged_sha: str | None,
     now: datetime,
 ) -> str:
-    """Record that a pull request was merged as a commit, or closed without (None).
+    """Record that a pull request was merged as a commit, or closed without merging (None).
 
-    Return why it is not recorded, or "". What was accepted of it, now or later, names the commit.
+    Returns why it is not recorded, or "". Its acceptances, now or later, name the commit.
     """
     is_commit = merged_sha is None or SHA.fullmatch(merged_sha)
     if not (0 < pull_request <= MAX_PULL_REQUEST and is_commit):

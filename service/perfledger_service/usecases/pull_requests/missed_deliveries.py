@@ -1,7 +1,7 @@
 """Has GitHub repeat the webhooks that it could not deliver, which it never does by itself.
 
-What was tried is read from GitHub's own list, so that nothing is forgotten after a crash. What is
-delivered twice changes nothing: commands are stored by their comment, pushes by their commits.
+The attempts are read from GitHub's own list, so that nothing is lost after a crash. A repeated
+delivery changes nothing: commands are stored by their comment, pushes by their commits.
 """
 
 from collections.abc import Iterable
@@ -21,26 +21,26 @@ from perfledger_service.store.webhook_polls import (
     webhook_poll,
 )
 
-# What the service reads of GitHub's events.
+# The GitHub events that the service reads.
 READ_EVENTS = frozenset({"issue_comment", "merge_group", "pull_request"})
 POLL_INTERVAL = timedelta(minutes=1)
 MAX_POLL_WAIT = timedelta(hours=1)  # after polls that failed
-# GitHub repeats what is at most so old.
+# GitHub repeats only deliveries up to this age.
 MAX_AGE = timedelta(days=3)
-# An event that fails is repeated 1, 2, 4, … minutes after the attempt before: for eight hours.
+# A failed event is repeated 1, 2, 4, … minutes after the previous attempt, for eight hours.
 MAX_ATTEMPTS = 10
 FIRST_WAIT, MAX_WAIT = timedelta(minutes=1), timedelta(hours=2)
-# GitHub's clock, and how late it lists an attempt.
+# GitHub's clock error, and how late it lists an attempt.
 OVERLAP = timedelta(minutes=10)
-MAX_READ = 5_000  # attempts in one poll, newest first
+MAX_READ = 5_000  # attempts read in one poll, newest first
 MAX_REDELIVERIES = 50  # in one poll
 
 
 @dataclass(frozen=True, slots=True)
 class MissedEvents:
-    """Attempts to repeat by now, and the number of events that are not repeated any more.
+    """Attempts due for repetition, and the number of events no longer repeated.
 
-    `since` is when the oldest event failed that still is repeated, None without one.
+    `since` is when the oldest event failed that is still repeated, None if there is none.
     """
 
     due: tuple[WebhookDelivery, ...]
@@ -49,9 +49,9 @@ class MissedEvents:
 
 
 def redeliver_missed(engine: Engine, deliveries: WebhookDeliveries, *, now: datetime) -> None:
-    """Poll GitHub's deliveries if that is due, and have repeated what was not received.
+    """Poll GitHub's deliveries if due, and have GitHub repeat those not received.
 
-    One of several replicas polls. A failure is stored, and the next poll waits longer.
+    Only one of several replicas polls. A failure is stored, and the next poll waits longer.
     """
     with write_session(engine) as session:
         poll = claim_poll(session, due_at=now + POLL_INTERVAL, now=now)
@@ -85,7 +85,7 @@ def redeliver_missed(engine: Engine, deliveries: WebhookDeliveries, *, now: date
 
 
 def last_poll(engine: Engine) -> WebhookPoll | None:
-    """Return what the polls of GitHub's deliveries found so far, None without any."""
+    """Return the results of the polls of GitHub's deliveries so far, None if there are none."""
     with read_session(engine) as session:
         return webhook_poll(session)
 
@@ -105,7 +105,7 @@ def missed_events(attempts: Iterable[WebhookDelivery], *, now: datetime) -> Miss
     failed = [
         each
         for each in by_guid.values()
-        # Without its first attempt here, it was given up, or received, before.
+        # Without its first attempt here, it was received or given up before.
         if not (each[-1].is_repeated or any(one.is_received for one in each))
     ]
     pending = [each for each in failed if len(each) < MAX_ATTEMPTS]

@@ -39,13 +39,13 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
-# Below these the service has pages of its own, which would hide a project's.
+# The service has its own pages under these names, which would hide a project's.
 RESERVED_OWNERS = frozenset(
     {"account", "admin", "api", "healthz", "runs", "series", "sign-in", "static", "webhooks"}
 )
-MAX_NUMBER = 2**53  # of GitHub's repositories and owners: exact in JSON, and in any database
-MAX_LIFETIME = timedelta(days=3660)  # of a token that expires
-# A write each time would slow every request down.
+MAX_NUMBER = 2**53  # of GitHub's repositories and owners: exact in JSON and in any database
+MAX_LIFETIME = timedelta(days=3660)  # lifetime of a token that expires
+# Writing each time would slow down every request.
 USE_NOTED_EVERY = timedelta(hours=1)
 SECRET_BYTES = 32
 TRUST, NO_TRUST = "its runners are trusted", "its runners are not trusted"
@@ -70,8 +70,8 @@ def add_project(
 ) -> None:
     """Let a repository (owner/name) upload with a token, of which only the hash is stored.
 
-    With `trust_runners` its runners' word on the default branch is believed from now on. Without a
-    `lifetime` the token never expires. Who is named as `actor` is recorded, here and below.
+    With `trust_runners`, its runners' claims about the default branch are trusted from now on.
+    Without a `lifetime` the token never expires. `actor` is recorded, here and below.
 
     An existing project gets another token: add the new one, switch over, revoke the old one. Raises
     UsageError for an invalid name, token or lifetime.
@@ -114,10 +114,10 @@ def let_actions_upload(
     actor: Actor | None = None,
     now: datetime,
 ) -> None:
-    """Let the runs of a repository's GitHub Actions upload without a token of the project.
+    """Let the runs of a repository's GitHub Actions upload without a project token.
 
     Runs of `branch` by push or schedule may enter the baseline. Raises UsageError for an invalid
-    name, number or branch, and ConflictError where another project has the repository's number.
+    name, number or branch, and ConflictError if another project has the repository's number.
     """
     _check_name(repository)
     if max(repository_id, owner_id) > MAX_NUMBER:
@@ -160,8 +160,8 @@ def rename_project(
 ) -> None:
     """Give a project its repository's new name (owner/name) after it was renamed or transferred.
 
-    Raises UsageError for an invalid name, NotFoundError for no project and ConflictError where
-    another project has the name.
+    Raises UsageError for an invalid name, NotFoundError for no project and ConflictError if another
+    project has the name.
     """
     _check_name(new_name)
     with write_session(engine) as session:
@@ -173,9 +173,9 @@ def rename_project(
 
 
 def give_name(engine: Engine, project: Project, new_name: str) -> None:
-    """Give a project a name, whichever it has by now.
+    """Give a project a name, whatever its current one.
 
-    Raises UsageError for an invalid name and ConflictError where another project has it.
+    Raises UsageError for an invalid name and ConflictError if another project has it.
     """
     _check_name(new_name)
     with write_session(engine) as session:
@@ -192,7 +192,7 @@ def list_projects(engine: Engine) -> tuple[Project, ...]:
 def project_of_delivery(session: Session, repository: str, repository_id: int) -> Project:
     """Return the project of a delivery's repository; raise NotFoundError for none.
 
-    Another repository may have the name by now: its number is compared where the project has one.
+    Another repository may have taken the name: its number is compared if the project has one.
     """
     project = project_named(session, repository)
     if project.actions_repository_id not in {None, repository_id}:
@@ -202,7 +202,7 @@ def project_of_delivery(session: Session, repository: str, repository_id: int) -
 
 
 def list_acceptances(engine: Engine, repository: str) -> tuple[Acceptance, ...]:
-    """Return what was accepted of a project's pull requests; raise NotFoundError for no project."""
+    """Return the acceptances of a project's pull requests; raise NotFoundError for no project."""
     with read_session(engine) as session:
         return acceptances_of_project(session, project_named(session, repository).id)
 
@@ -227,7 +227,7 @@ def project_of(
 ) -> Project:
     """Return the project whose token this is; raise RefusedError for any other text.
 
-    A person's own token is another text: what it may do depends on the person's role.
+    A person's own token is refused too, since its rights depend on the person's role.
     """
     stored = valid_token(engine, token, now=now, scope=scope)
     if stored.person_id is not None:
@@ -237,14 +237,14 @@ def project_of(
 
 
 def valid_token(engine: Engine, token: str, *, now: datetime, scope: TokenScope) -> StoredToken:
-    """Return the token that is stored by its hash; raise RefusedError (401) for any other text.
+    """Return the stored token whose hash matches; raise RefusedError (401) for any other text.
 
-    Raises RefusedError (403) where the token's scope is less than `scope`.
+    Raises RefusedError (403) if the token's scope is less than `scope`.
     """
     match = TOKEN.fullmatch(token)
     with read_session(engine) as session:
         stored = token_of_prefix(session, match[1]) if match else None
-    # Always compared, so that the time taken does not reveal which prefixes exist.
+    # Compared in every case, so that the time taken does not reveal which prefixes exist.
     is_same = hmac.compare_digest(token_hash(token), stored.sha256 if stored else token_hash(""))
     if stored is None or not is_same or stored.revoked_at is not None:
         msg = "no valid project token: send `Authorization: Bearer pl_…`"
@@ -261,13 +261,13 @@ def valid_token(engine: Engine, token: str, *, now: datetime, scope: TokenScope)
 
 
 def token_name(token: str) -> str:
-    """Return the part of a token that may be shown."""
+    """Return the part of a token that may be displayed."""
     match = TOKEN.fullmatch(token)
     return match[1] if match else ""
 
 
 def token_hash(token: str) -> str:
-    """Return the hash by which a token is stored."""
+    """Return the hash under which a token is stored."""
     return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -280,7 +280,7 @@ def _record(
     *,
     now: datetime,
 ) -> None:
-    """Add who did something to the audit log, unless it is nobody who is named."""
+    """Add who did something to the audit log, unless nobody is named."""
     if actor is not None:
         add_audit_entry(session, action, actor, project_id=project.id, detail=detail, now=now)
 

@@ -1,4 +1,4 @@
-"""Receives that a pull request has another head: that before it is neither needed nor allowed."""
+"""Records that a pull request has a new head: the old one is no longer needed or allowed."""
 
 from datetime import datetime
 
@@ -25,7 +25,7 @@ def receive_push(
     head_sha: str,
     now: datetime,
 ) -> str:
-    """Cancel the jobs of a pull request's head before, and revoke its permission.
+    """Cancel the jobs of a pull request's previous head, and revoke its permission.
 
     Return why not, or "".
 

@@ -1,4 +1,4 @@
-"""Reads the order of a project's default branch again, and places every measured commit on it."""
+"""Re-reads the order of a project's default branch, and places every measured commit on it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -50,12 +50,11 @@ def reorder(
     actor: Actor | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> BranchOrder:
-    """Place all commits that a project's bundles claim anew, and search its suspects anew.
+    """Place again all commits that a project's bundles claim, and search again for suspects.
 
-    The order is that of `line`, the commits of a clone from the oldest on; else that of the
-    runners' git, if the project trusts them; else GitHub's. `trust_runners` changes that trust, and
-    who is named as `actor` is recorded then. Raises UsageError where there is no such source,
-    NotFoundError and GitHubError.
+    The order is that of `line`, a clone's commits from the oldest on; else that of the runners'
+    git, if the project trusts them; else GitHub's. `trust_runners` changes that trust, and records
+    `actor`. Raises UsageError if there is no such source, NotFoundError and GitHubError.
     """
     with read_session(engine) as session:
         project = project_named(session, repository)
@@ -98,7 +97,7 @@ def reorder(
 def _read_order(
     session: Session, project: Project, *, commits: BranchCommits | None, line: Sequence[str]
 ) -> tuple[str, BranchPlaces]:
-    """Return whose word the order is, and the places."""
+    """Return the source of the order, and the places."""
     if line:
         return "the clone", BranchPlaces(places={sha: place for place, sha in enumerate(line)})
     if project.trust_runners:
@@ -117,9 +116,9 @@ def _read_order(
 
 
 def _places_by_runners(session: Session, project: Project) -> dict[str, int]:
-    """Return the places that bundles claim; those of bundles that retention removed stay.
+    """Return the places that bundles claim; places from bundles that retention removed are kept.
 
-    Raises UsageError if these were counted otherwise, so that the two cannot be put in one order.
+    Raises UsageError if those were counted differently, so that the two cannot be put in one order.
     """
     stored = branch_places(session, project.id)
     claimed: dict[str, int] = {}
@@ -142,7 +141,7 @@ def _places_by_runners(session: Session, project: Project) -> dict[str, int]:
 
 
 def _count_moved(earlier: Sequence[str], ordered: Sequence[str]) -> int:
-    """Return how many commits stand after another one than before."""
+    """Return how many commits now follow a different commit than before."""
     before = dict(zip(earlier, ("", *earlier), strict=False))
     after = dict(zip(ordered, ("", *ordered), strict=False))
     return sum(before.get(sha) != parent for sha, parent in after.items())

@@ -1,6 +1,6 @@
-"""Defers posts that GitHub may take later, and attempts them again.
+"""Defers posts that GitHub may accept later, and attempts them again.
 
-The time of the next attempt is stored with the upload: no thread and no worker waits for it.
+The time of the next attempt is stored with the upload: no thread or worker waits for it.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from perfledger_service.usecases.pull_requests.uploads import work_on
 from perfledger_service.values.jobs.queued_work import QueuedUpload
 from perfledger_service.values.people.person import Actor, AuditAction
 
-# Between attempts to post. A secondary rate limit lasts a minute at least.
+# Between attempts to post. A secondary rate limit lasts at least a minute.
 LEAST_WAIT, MOST_WAIT = timedelta(minutes=1), timedelta(minutes=15)
-# An outage of GitHub, or an expired key that somebody replaces the next morning.
+# Covers an outage of GitHub, or an expired key that somebody replaces the next morning.
 GIVE_UP_AFTER = timedelta(hours=24)
 
 
@@ -34,8 +34,8 @@ def defer_upload(
 ) -> QueuedUpload | None:
     """Record why an upload could not be posted, and return its next attempt.
 
-    The attempts come after a minute, then as long after each other as the first one is ago, at most
-    a quarter of an hour; never earlier than after `wait_s`. Return None after a day of failures.
+    The first retry is after a minute; each later delay equals the time since the first attempt, at
+    most a quarter of an hour and at least `wait_s`. Returns None after a day of failures.
     """
     with write_session(engine) as session:
         upload = upload_by_id(session, upload_id)
@@ -60,10 +60,10 @@ def due_work(engine: Engine, *, now: datetime) -> tuple[QueuedUpload, ...]:
 def retry_uploads(
     engine: Engine, upload_ids: Sequence[str], *, actor: Actor | None = None, now: datetime
 ) -> tuple[StoredUpload, ...]:
-    """Let the running service attempt uploads again, all that failed or wait if none is named.
+    """Let the running service retry uploads: all that failed or wait, if none is named.
 
-    Return them as they were. Who is named as `actor` is recorded. Raises NotFoundError for an
-    unknown id, UsageError for one that neither failed nor waits.
+    Returns them as they were. `actor` is recorded. Raises NotFoundError for an unknown id,
+    UsageError for one that neither failed nor waits.
     """
     with write_session(engine) as session:
         stuck = {upload.id: upload for upload in stuck_uploads(session)}

@@ -25,10 +25,10 @@ from perfledger_service.store.pair_spreads import (
 def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Priors:
     """Return the spread priors of a bundle's tests from the project's earlier uploads.
 
-    The spreads in the bundle are not trusted. Only its history number is used: entries that were
-    added after the runner asked are left out, so that the verdict uses the same priors as the
-    runner's stopping. For the same reason a test whose spread the runner did not get has none here:
-    all tests of a bundle without a history number.
+    The spreads in the bundle are not trusted. Only its history number is used: entries added after
+    the runner asked are left out, so that the verdict uses the same priors as the runner's stopping
+    rule. For the same reason, a test whose spread the runner did not get has no prior here; a
+    bundle without a history number has none at all.
     """
     if bundle.plan.history is None:
         return {}
@@ -49,7 +49,7 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
 def history_on_devices(
     session: Session, project_id: int, device_classes: Collection[str]
 ) -> ServiceHistory:
-    """Return the spread priors of the project's series on these device classes, or of all."""
+    """Return the spread priors of the project's series, on these device classes or on all."""
     differences = differences_on_devices(session, project_id, device_classes)
     return ServiceHistory(
         history=max((one.newest for one in differences), default=0),
@@ -70,7 +70,7 @@ def history_on_devices(
 def _learn_priors(
     differences: Iterable[SeriesDifferences],
 ) -> Iterator[tuple[SeriesDifferences, SpreadPrior]]:
-    """Yield the series with enough history for a prior, with the prior."""
+    """Yield each series with enough history for a prior, and the prior."""
     for one in differences:
         try:
             yield one, prior_from_checks(one.uploads)

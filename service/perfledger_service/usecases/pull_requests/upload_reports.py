@@ -37,8 +37,8 @@ from perfledger_service.values.report import Conclusion, Report
 
 # A delivery is judged, posted and shown within moments.
 MAX_REPORTS = 4
-# Of the JSON of bundles, which take several times as much memory: of those that are received and
-# not judged yet, and again of those that reports are of. A bundle of 2,000 series has 4 to 6 MB.
+# Bytes of JSON; parsed bundles take several times as much memory. The limit applies to bundles not
+# judged yet, and separately to those of reports. A bundle of 2,000 series has 4 to 6 MB.
 MAX_BUNDLE_BYTES = 2**23
 
 
@@ -54,7 +54,7 @@ class ReportBuilder(Protocol):
         priors: Priors,
         approvals: Sequence[Approval] = (),
     ) -> Report:
-        """Return the report of a bundle, given its spread priors and approvals."""
+        """Return a bundle's report, given its spread priors and approvals."""
         ...
 
 
@@ -62,8 +62,9 @@ class UploadReports:
     """Reports of uploads: each is built once, and reused while it is recent; safe across threads.
 
     An upload's report depends on its bundle, the day of its verdict, its approvals, and the spreads
-    of the uploads before it. The last are fixed: the bundle names the newest of them. With
-    `takes_commands`, comments reach the service, which can accept a regression: reports say how.
+    of the uploads before it. The spreads are fixed, because the bundle names the newest of those
+    uploads. With `takes_commands`, comments reach the service and can accept a regression, and
+    reports say how.
     """
 
     def __init__(self, build: ReportBuilder, *, takes_commands: bool = False) -> None:
@@ -76,10 +77,10 @@ class UploadReports:
         self._lock = Lock()
 
     def expect(self, bundle: Bundle, *, sha256: str, unpacked_bytes: int) -> None:
-        """Keep a bundle that was just received, so that judging it needs no second reading.
+        """Keep a bundle that was just received, so that judging does not read it again.
 
-        `sha256` is that of its JSON, which has `unpacked_bytes`. The oldest are read again where
-        all together are too large.
+        `sha256` is that of its JSON, of `unpacked_bytes`. If all together are too large, the oldest
+        are dropped and read again later.
         """
         with self._lock:
             self._bundles[sha256] = bundle, unpacked_bytes
@@ -102,10 +103,11 @@ class UploadReports:
     ) -> tuple[Report, Bundle]:
         """Return the report on a judged upload, with the verdicts that were stored with it.
 
-        If it is no longer at hand, all else (causes, prices as of the day of the verdict) is
-        computed again with the stored spread priors. Approvals count as of `today`, by default the
-        day of the verdict; they change the conclusion, and never a failure. Acceptances of
-        regressions change a failure, too. Raises NotFoundError for an upload that is not judged.
+        If it is no longer in memory, everything else (causes, prices as of the day of the verdict)
+        is computed again with the stored spread priors. Approvals count as of `today`, by default
+        the day of the verdict; they change the conclusion, but never a failure. Acceptances of
+        regressions can change a failure, too. Raises NotFoundError for an upload that is not
+        judged.
         """
         judged_at = _judged_at(upload)
         judged_on = judged_at.date()
@@ -185,7 +187,7 @@ class UploadReports:
 
 
 def _covers(acceptance: Acceptance, upload: StoredUpload, decided: CheckedHead) -> bool:
-    """Return whether an acceptance counts for an upload; that of a queued commit for its group."""
+    """Return whether an acceptance covers an upload; a queued commit's covers its merge group."""
     if acceptance.covers(decided.head_sha, _judged_at(upload)):
         return True
     return upload.pull_request is None and acceptance.head_sha == decided.head_sha
@@ -198,10 +200,10 @@ def _covers_size(
     acceptance: Acceptance,
     verdicts: Sequence[Verdict],
 ) -> bool:
-    """Return whether an upload's regression is no larger than the one that was accepted.
+    """Return whether an upload's regression is no larger than the accepted one.
 
-    What a pull request had before the acceptance is what was accepted. Later results, and those of
-    merge groups, are compared with the newest that was there on the same machine class.
+    The acceptance covers the pull request's results up to that time. Later results, and those of
+    merge groups, are compared with the newest of these on the same machine class.
     """
     is_earlier = _judged_at(upload) <= acceptance.accepted_at
     is_accepted = upload.pull_request is not None and is_earlier

@@ -63,13 +63,13 @@ from perfledger_service.usecases.pull_requests.upload_reports import UploadRepor
 from perfledger_service.values.jobs.queued_work import QueuedUpload
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
-# New bundles of a project: many times what its machines can measure.
+# New bundles of a project: many times more than its machines can measure.
 MAX_UPLOADS = 1000
-# Ten years of commits, which count apart: an import keeps no check waiting.
+# Ten years of commits, counted separately, so that an import delays no check.
 MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
-# Of what comes plain: zlib's usual one, whose bundles are 0.3 % larger than those of gzip's usual
-# one, in half the time.
+# Level for bundles that arrive uncompressed: zlib's default, 0.3 % larger than gzip's default, in
+# half the time.
 GZIP_LEVEL = 6
 
 
@@ -86,16 +86,16 @@ def receive_bundle(
 ) -> StoredUpload | StoredCanaries:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
-    Canaries of a device are no upload: nothing is left to judge or to post.
+    A device's canaries are not an upload: there is nothing left to judge or post.
 
     The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
-    the run of GitHub Actions that sent it, None for a token's holder. `job_id` is the job for
-    runners whose result it is: it is stored together with the job's end, or not at all. `reports`
-    are told of a bundle that they will judge.
+    the GitHub Actions run that sent it, None for a token's holder. `job_id` is the runner job whose
+    result it is; it is stored together with the job's end, or not at all. `reports` receive a
+    bundle that they will judge.
 
-    Raises UsageError for an invalid bundle and for one that is not of its job, RefusedError for one
-    of another repository or pull request, ConflictError for a second bundle with one token of a run
-    or for one job, and TooManyRequestsError for too many bundles.
+    Raises UsageError for an invalid bundle and for one that does not match its job, RefusedError
+    for one of another repository or pull request, ConflictError for a second bundle with one token
+    of a run or for one job, and TooManyRequestsError for too many bundles.
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, GZIP_LEVEL, mtime=0)
     bundle, document = _read(content)
@@ -150,7 +150,7 @@ def receive_bundle(
             ask_again(session, job)
             is_bisection = job.pull_request is not None and bundle.pull_request is None
             if is_bisection or job.allows_fork:
-                # What a pull request's commits or a fork's code measured tells nothing of the
+                # Measurements of a pull request's commits or a fork's code say nothing about the
                 # branch.
                 set_sender(session, stored_id, UploadSender.OTHER_RUN)
         session.commit()
@@ -170,11 +170,11 @@ def judge_upload(
 ) -> bool:
     """Judge a received upload by its pairs and the spreads of earlier uploads.
 
-    `commits` tells which commits are on the default branch, None where nobody can be asked.
+    `commits` answers which commits are on the default branch, None if nobody can be asked.
 
-    Verdicts, observations, pair differences and suspects are stored in one transaction; of an
-    upload on a device in quarantine only the verdicts and the places of its commits. Return whether
-    there is a pull request to post the report on. A judged upload stays as it is.
+    Verdicts, observations, pair differences and suspects are stored in one transaction; for an
+    upload on a device in quarantine, only the verdicts and the places of its commits are. Returns
+    whether there is a pull request to post the report on. A judged upload is left as it is.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
@@ -233,7 +233,7 @@ def judge_upload(
 def fail_upload(engine: Engine, upload_id: str, reason: str) -> CheckedHead | None:
     """Record that processing an upload failed, and why.
 
-    Return the head to post: one that could not be judged is not measured there.
+    Returns the head to post, on which an upload that could not be judged is not measured.
     """
     with write_session(engine) as session:
         set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
@@ -268,7 +268,7 @@ def is_waiting(upload: StoredUpload) -> bool:
 
 
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
-    """Return when a bundle's commits were committed, without those that git does not date."""
+    """Return when a bundle's commits were committed; commits that git cannot date are omitted."""
     return {
         one.sha: datetime.fromisoformat(one.committed_at)
         for one in (bundle.base, bundle.head)
@@ -281,7 +281,7 @@ def _needs_posting(upload: StoredUpload) -> bool:
 
 
 def _read(content: bytes) -> tuple[Bundle, bytes]:
-    """Return the bundle in gzipped JSON, and the JSON."""
+    """Return the bundle as gzipped JSON, and as JSON."""
     with translate_errors():
         document = unpack(content)
         return decode_bundle(document), document
@@ -308,7 +308,7 @@ def _check(bundle: Bundle, project: Project) -> None:
 
 
 def _check_quota(session: Session, project: Project, *, is_import: bool, now: datetime) -> None:
-    """Raise TooManyRequestsError where a project sent as many bundles as it may."""
+    """Raise TooManyRequestsError if a project has sent as many bundles as it may."""
     most, is_alike = (MAX_IMPORTS, IS_IMPORTED) if is_import else (MAX_UPLOADS, ~IS_IMPORTED)
     if count_uploads(session, project.id, is_alike, since=now - QUOTA_PERIOD) >= most:
         msg = f"{project.repository} uploaded {most} bundles within an hour: wait"

@@ -7,7 +7,7 @@ from perfledger_cost_models.procurement.plan import ProcurementPlan
 from perfledger_cost_models.review.document import ReviewAttachment, ReviewSource
 from perfledger_service.usecases.inputs.files import read_bytes
 
-MAX_ATTACHMENT_BYTES = 32 * 2**20  # a quote with pictures has a tenth of it
+MAX_ATTACHMENT_BYTES = 32 * 2**20  # a quote with pictures has a tenth of this
 
 
 def read_attachments(plan: ProcurementPlan, folder: Path) -> tuple[ReviewAttachment, ...]:

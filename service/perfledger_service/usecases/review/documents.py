@@ -27,9 +27,8 @@ def write_review(
 ) -> Iterator[str]:
     """Write the documents and yield a line about each, the decision first.
 
-    Each document that was written is passed to `keep`, too.
-    Raises UsageError for a folder that cannot be written, and, before anything is written, for a
-    format whose library is not installed.
+    Each written document is passed to `keep`, too. Raises UsageError for a folder that cannot be
+    written, and, before anything is written, for a format whose library is not installed.
     """
     contents = render_review(review, forms=forms)
     words = first_page(review)
@@ -59,7 +58,7 @@ def write_review(
 def render_review(
     review: Review, *, forms: Sequence[ReviewFormat]
 ) -> Iterator[tuple[ReviewFormat, bytes | None]]:
-    """Return each document by its format as it is asked for, None for one that needs a bill.
+    """Return each format with its lazily written document, None for one that needs a bill.
 
     Raises UsageError at once for a format whose library is not installed.
     """

@@ -20,7 +20,7 @@ from perfledger_service.usecases.review.review import PRICE_LAYERS
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.review_views import NewReview
 
-MAX_DOCUMENT_BYTES = 32 * 2**20  # the example's largest has a thirtieth of it
+MAX_DOCUMENT_BYTES = 32 * 2**20  # the largest of the example has a thirtieth of this
 
 
 def project_of_review(engine: Engine, repository: str) -> Project:
@@ -40,10 +40,10 @@ def publish_review(
     actor: Actor,
     now: datetime,
 ) -> Iterator[str]:
-    """Write a review's documents, store the same, and yield a line about each.
+    """Write and store a review's documents, and yield a line about each.
 
-    The audit log says who stored them.
-    Raises TooLargeError for a document beyond MAX_DOCUMENT_BYTES, and as `write_review`.
+    The audit log records who stored them. Raises TooLargeError for a document beyond
+    MAX_DOCUMENT_BYTES, and as `write_review`.
     """
     documents: dict[str, bytes] = {}
     yield from write_review(review, folder, forms=forms, keep=documents.__setitem__)

@@ -58,7 +58,7 @@ def projected_speeds(
 ) -> tuple[ProjectedSpeed, ...]:
     """Project the default branch's workloads onto devices that they did not run on.
 
-    `speeds` are all measured speeds: a workload is never projected onto a device it ran on.
+    `speeds` are all measured speeds; a workload is never projected onto a device that it ran on.
     Workloads without counted work, or on devices without known peaks, are left out.
     """
     ran = {(one.workload, one.accelerator) for one in speeds}

@@ -1,4 +1,4 @@
-"""Collects what a quarter's checks measured, from the store or from a folder of bundles."""
+"""Collects a quarter's measurements, from the store or from a folder of bundles."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from perfledger_service.usecases.review.quarter_projections import (
 
 SHOWN_SHA = 12
 MAX_BUNDLES = 10_000
-# Newest bundles that are read completely for projections: one of a large check has megabytes.
+# Newest bundles that are read completely for projections; that of a large check has megabytes.
 MAX_PROJECTED = 50
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ def _moment(bundle: Bundle, name: str) -> datetime:
 
 
 def _commit_day(bundle: Bundle, name: str) -> date:
-    """Return the day of a bundle's head, of its measurement if the commit has no date."""
+    """Return the day of a bundle's head, or of its measurement if the commit has no date."""
     committed_at = bundle.head.committed_at
     return (
         datetime.fromisoformat(committed_at).date()

@@ -76,7 +76,7 @@ from perfledger_service.values.fleet_views import ImportKind
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
 STORE_PREFIX = "store:"  # in a plan, marks the source of an import instead of a file name
-# The sources of a review that are prices, the lowest first.
+# The sources of a review that are prices, lowest precedence first.
 PRICE_LAYERS = ("price sheet", "fetched prices", "own prices and inputs", "contract")
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
 
@@ -110,7 +110,7 @@ class ReviewRequest:
 
 
 def quarter_named(name: str) -> Quarter:
-    """Return the quarter of a name such as 2026Q4; raises UsageError."""
+    """Return the quarter with a name such as 2026Q4; raises UsageError."""
     with translate_errors():
         return quarter_of(name)
 
@@ -169,7 +169,7 @@ def review(request: ReviewRequest) -> Review:
 
 
 def _prices_source(settings: PriceSettings) -> tuple[ReviewSource, ...]:
-    """Return the layers of prices, the lowest first, each with its hash."""
+    """Return the layers of prices, lowest precedence first, each with its hash."""
     packaged_layer, *own_layers = PRICE_LAYERS
     files = (settings.prices, settings.overrides, settings.contract)
     layers = dict(zip(own_layers, files, strict=True))

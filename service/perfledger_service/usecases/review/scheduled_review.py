@@ -26,10 +26,10 @@ from perfledger_service.usecases.review.review import ReviewRequest, quarter_nam
 from perfledger_service.usecases.server.prune import SERVICE
 from perfledger_service.values.jobs.queued_work import QueuedReview
 
-# Uploads that runners kept while the service was away, and the quarter's bill, are there by then.
+# By then, uploads that runners kept during an outage, and the quarter's bill, have arrived.
 DELAY = timedelta(days=7)
 QUARTER_IN_NAME = "{quarter}"
-# A PDF takes eight seconds of processor time, and the service has pages to serve meanwhile.
+# A PDF takes eight seconds of CPU time, and the service has pages to serve meanwhile.
 FORMS = (ReviewFormat.HTML, ReviewFormat.XLSX, ReviewFormat.CSV, ReviewFormat.JSON)
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -37,7 +37,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSchedule:
-    """Whose reviews are made, and the files that they are made of; `bill` is "" without one."""
+    """The projects to review, and the input files; `bill` is "" without one."""
 
     repository: str
     plan: Path
@@ -51,7 +51,7 @@ class ReviewSchedule:
 
 
 def review_schedule(settings: ReviewSettings) -> ReviewSchedule | None:
-    """Return which reviews are made, None for none; raise SettingsError for half of it."""
+    """Return which reviews to make, None for none; raise SettingsError for incomplete settings."""
     needed = (settings.review_plan, settings.review_project)
     if not any((*needed, settings.review_bill, settings.review_team_tag)):
         return None
@@ -70,16 +70,16 @@ def review_schedule(settings: ReviewSettings) -> ReviewSchedule | None:
 
 
 def due_review(engine: Engine, schedule: ReviewSchedule, *, now: datetime) -> QueuedReview | None:
-    """Return the day's attempt at the last quarter's review, None where it is stored.
+    """Return the day's attempt at the last quarter's review, None if the review is stored.
 
-    A review that somebody stored after the quarter's end counts.
+    A review that a person stored after the quarter's end counts.
     """
     moment = now.astimezone(UTC)
     quarter = quarter_at((moment - DELAY).date()).before
     with read_session(engine) as session:
         try:
             project = project_named(session, schedule.repository)
-        except NotFoundError:  # the attempt says so in the log
+        except NotFoundError:  # the attempt itself logs the error
             is_stored = False
         else:
             is_stored = _is_stored(session, project.id, quarter)
@@ -97,7 +97,7 @@ def make_review(
 ) -> None:
     """Make a quarter's review and store it with its notices, unless it is stored.
 
-    Raises UsageError and other errors of ours where an input or the price of an option is missing.
+    Raises UsageError and our other errors if an input or the price of an option is missing.
     """
     project, quarter = project_of_review(engine, schedule.repository), quarter_named(work.quarter)
     with read_session(engine) as session:
@@ -114,7 +114,7 @@ def make_review(
     documents = {str(form): content for form, content in contents if content is not None}
     with write_session(engine) as session:
         lock_project(session, project.id)
-        if _is_stored(session, project.id, quarter):  # by somebody else meanwhile
+        if _is_stored(session, project.id, quarter):  # stored by somebody else meanwhile
             return
         now = clock()
         store_review(session, project, built, documents, actor=SERVICE, now=now)
@@ -131,7 +131,7 @@ def fail_review(
     *,
     clock: Callable[[], datetime],
 ) -> None:
-    """Log why a quarter's review is not made, and tell it once."""
+    """Log why a quarter's review is not made, and send one notice of it."""
     _log.warning(
         "the review is not made",
         project=schedule.repository,
@@ -141,7 +141,7 @@ def fail_review(
     with write_session(engine) as session:
         try:
             project = project_named(session, schedule.repository)
-        except NotFoundError:  # nobody is there to be told
+        except NotFoundError:  # there is nobody to notify
             return
         lock_project(session, project.id)
         if _is_stored(session, project.id, quarter_named(work.quarter)):
@@ -188,7 +188,7 @@ def _request(
 
 
 def _check_prices(built: Review) -> None:
-    """Raise UsageError where the decision would leave out an option without a price."""
+    """Raise UsageError if the decision would leave out an option for lack of a price."""
     if built.model.unpriced:
         missing = "; ".join(f"{one.name}: {one.reason}" for one in built.model.unpriced)
         msg = f"options of the plan have no price ({missing}): price them, or leave them out"

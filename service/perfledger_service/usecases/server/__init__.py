@@ -1,1 +1,1 @@
-"""What the operator of a service asks of it as a whole."""
+"""Owns what a service's operator does to it as a whole."""

@@ -16,8 +16,8 @@ from perfledger_service.values.service_views.registered_app import RegisteredApp
 def app_name(settings: ServiceSettings, name: str = "") -> str:
     """Return the name of the App; by default it has the service's host, as names are unique.
 
-    Raises UsageError for a name that GitHub refuses, and SettingsError for an address of the
-    service to which GitHub cannot send webhooks.
+    Raises UsageError for a name that GitHub refuses, and SettingsError for a service address to
+    which GitHub cannot send webhooks.
     """
     url = urlsplit(settings.public_url)
     if url.scheme not in {"http", "https"} or not url.hostname or is_loopback(url.hostname):
@@ -38,7 +38,7 @@ def register_app(
     """Register the App and write its settings into a new file that only its owner may read.
 
     The file is opened before the browser is asked, because GitHub sends the secrets once. Raises
-    UsageError for a file that exists or cannot be written, and GitHubError where GitHub fails.
+    UsageError for a file that exists or cannot be written, and GitHubError if GitHub fails.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -62,7 +62,7 @@ def register_app(
 
 
 def settings_text(settings: ServiceSettings, app: RegisteredApp, app_secrets: AppSecrets) -> str:
-    """Return lines that sh and systemd read alike: both keep a quoted value's line ends."""
+    """Return lines that sh and systemd read the same way: both keep a quoted value's newlines."""
     values = {
         "PUBLIC_URL": settings.public_url,
         "GITHUB_API_URL": settings.github_api_url,
@@ -77,7 +77,7 @@ def settings_text(settings: ServiceSettings, app: RegisteredApp, app_secrets: Ap
 
 
 def _quoted(text: str) -> str:
-    """Return a value in double quotes, in which sh and systemd escape the same characters."""
+    """Return a value in double quotes, where sh and systemd escape the same characters."""
     for character in '\\"$`':
         text = text.replace(character, f"\\{character}")
     return f'"{text}"'

@@ -1,4 +1,4 @@
-"""Writes the service's database to a backup file and reads the file again before it counts."""
+"""Writes the service's database to a backup file, and verifies the file by reading it."""
 
 import os
 from datetime import datetime

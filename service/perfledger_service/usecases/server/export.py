@@ -1,4 +1,4 @@
-"""Writes what projects measured to files that other programs read."""
+"""Exports projects' measurements to files that other programs read."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ from perfledger_service.values.storage.project_export import (
     ProjectExport,
 )
 
-ROWS_AT_A_TIME = 10_000  # in memory; of Parquet, a row group
+ROWS_AT_A_TIME = 10_000  # rows in memory; in Parquet, a row group
 _TableWriter = Callable[
     [IO[bytes], ExportTable], AbstractContextManager[Callable[[Sequence[ExportRow]], None]]
 ]
@@ -52,11 +52,11 @@ def export_projects(
     watcher: RowWatcher,
     now: datetime,
 ) -> ProjectExport:
-    """Write projects, all without any named, to a new folder of this user; the service may run.
+    """Write projects, all if none is named, to a new folder; the service may run meanwhile.
 
-    The folder gets its name once all is written; a failure leaves nothing behind. Raises UsageError
-    for a name that exists, for a folder that cannot be written and for Parquet without pyarrow, and
-    NotFoundError for no such project.
+    The folder is the user's own, and gets its name once all is written; a failure leaves nothing
+    behind. Raises UsageError for a name that exists, for a folder that cannot be written and for
+    Parquet without pyarrow, and NotFoundError for no such project.
     """
     if os.path.lexists(folder):
         msg = f"{folder} exists: name a new folder, such as one with today's date"

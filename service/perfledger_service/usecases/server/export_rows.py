@@ -1,4 +1,4 @@
-"""Reads the rows of an export from the store, a few at a time, in the order of their columns."""
+"""Reads the rows of an export from the store, a few at a time, with their columns in order."""
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -26,15 +26,15 @@ from perfledger_service.values.storage.export_tables import (
     ExportTable,
 )
 
-# Series, runs or events that one query asks for, with what belongs to them.
+# Series, runs or events requested in one query, with what belongs to them.
 PAGE_ROWS = 200
 ExportRow = tuple[object, ...]
-# Calls its argument with the number of series, runs or events that are done.
+# Called with the number of series, runs or events done.
 RowReader = Callable[[Session, Project, Callable[[int], None]], Iterator[ExportRow]]
 
 
 def count_progress(session: Session, project: Project, table: ExportTable) -> int:
-    """Return the number of series, runs or events that a table's rows are read from."""
+    """Return the number of series, runs or events from which a table's rows are read."""
     return _COUNTS[table.name](session, project.id)
 
 
@@ -46,7 +46,7 @@ def read_rows(
 
 
 def _values_of(table: ExportTable, first: int) -> Callable[[object], ExportRow]:
-    """Return what reads the values of a table's columns from the first of them on."""
+    """Return a function that reads the values of a table's columns, from the first column on."""
     return attrgetter(*(column.name for column in table.columns[first:]))
 
 

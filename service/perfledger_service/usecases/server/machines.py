@@ -1,4 +1,4 @@
-"""Collects what is known of a project's machines: their checks, canaries, runners and jobs."""
+"""Collects information on a project's machines: their checks, canaries, runners and jobs."""
 
 from sqlmodel import Session
 
@@ -13,7 +13,7 @@ MAX_JOBS = 30  # on the page; `perfledger server job list` lists more
 
 
 def machines_view(session: Session, repository: str) -> MachinesView:
-    """Return what is known of a project's machines; raise NotFoundError without a project."""
+    """Return the information on a project's machines; raise NotFoundError for no project."""
     project = project_named(session, repository)
     machines, checks = project_machines(session, project.id)
     devices, left_out = device_views(session, project.id)

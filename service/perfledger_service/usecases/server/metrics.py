@@ -1,4 +1,4 @@
-"""Counts what the service holds, for its metrics."""
+"""Counts the contents of the service's database, for its metrics."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from perfledger_service.store.maintenance.service_counts import ServiceCounts, s
 
 
 def current_counts(engine: Engine, *, now: datetime) -> ServiceCounts | None:
-    """Return what the database holds, None where it does not answer."""
+    """Return the counts of the database, None if it does not answer."""
     try:
         with read_session(engine) as session:
             return service_counts(session, now=now)

@@ -1,6 +1,6 @@
-"""Removes data after its retention period, in small transactions, or tells what would go.
+"""Removes data after its retention period, in small transactions, or reports what would go.
 
-What judging, reviews, pages and open pull requests read is never removed, however old it is.
+Data that judging, reviews, pages and open pull requests read is never removed, however old.
 """
 
 import time
@@ -52,14 +52,14 @@ from perfledger_service.values.storage.retention import (
     StoredAmount,
 )
 
-# Of one transaction: SQLite's only writer is held for some hundredths of a second.
+# Per transaction: SQLite's only writer is held for some hundredths of a second.
 UPLOADS_AT_A_TIME = 10
 RECORDS_AT_A_TIME = 500
-# Between transactions: others that wait for SQLite's writer look for it every tenth of a second.
+# Between transactions: others that wait for SQLite's write lock poll it every tenth of a second.
 PAUSE_S = 0.1
 MOST_SPREADS = 20_000  # in one pass over a project
 MOST_PASSES = 100
-# Who removes what the service removes once a day; no account has a name with a space.
+# The actor of the service's daily removal; no account has a name with a space.
 SERVICE = Actor(name="the service")
 _RECORD_CLASSES: tuple[RetentionClass, ...] = (
     RetentionClass.EVENTS,
@@ -75,7 +75,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ProjectPlan:
-    """Uploads of a project to remove parts of; `changes` counts its history's changes so far."""
+    """Uploads of a project from which to remove parts; `changes` counts its history's changes."""
 
     project: Project
     policy: RetentionPolicy
@@ -86,13 +86,13 @@ class _ProjectPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPlan:
-    """All that is past its retention period and that nobody needs."""
+    """All data that is past its retention period and no longer needed."""
 
     projects: tuple[_ProjectPlan, ...]
     records: Mapping[RetentionClass, tuple[RecordKey, ...]]
 
     def ids(self, kind: RetentionClass) -> tuple[RecordKey, ...]:
-        """Return the uploads or records of which a class goes, each once."""
+        """Return the uploads or records from which a class is removed, each once."""
         of_uploads = (
             one
             for plan in self.projects
@@ -109,10 +109,10 @@ def plan_removal(
     now: datetime,
     pull_requests: OpenPullRequests | None = None,
 ) -> RetentionPlan:
-    """Select what is past its period; `pull_requests` tells which pull requests are open.
+    """Select what is past its period; `pull_requests` answers which pull requests are open.
 
-    Without, all count as open that are not known to be merged. Raises SettingsError where a project
-    with its own periods is not there.
+    Without it, all that are not known to be merged count as open. Raises SettingsError if a project
+    with its own periods does not exist.
     """
     cutoffs = _cutoffs(policy, now)
     has_uploads = any(one.days.keys() & PART_OF_CLASS.keys() for one in policy.policies)
@@ -154,7 +154,7 @@ def run_retention(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     pause: Callable[[float], None] = time.sleep,
 ) -> RetentionReport:
-    """Remove all that is past its period, or only tell how much that is, and return it.
+    """Remove all that is past its period, or only measure it, and return the amount.
 
     `is_to_vacuum` writes SQLite's file again afterwards, without its free pages. Raises UsageError
     for PostgreSQL then, and ConflictError while another process writes.
@@ -210,10 +210,10 @@ def prune(
     pull_requests: OpenPullRequests | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Remove what is past its period, in one pass, and return whether another one is needed.
+    """Remove what is past its period, in one pass; return whether another pass is needed.
 
-    A project whose history changed meanwhile is left to the next pass. The audit log says what
-    begins to be removed: an entry a project, and one a class of records.
+    A project whose history changed meanwhile is left to the next pass. The audit log records what
+    begins to be removed: one entry per project, and one per class of records.
     """
     plan = plan_removal(engine, policy, now=clock(), pull_requests=pull_requests)
     is_finished = True
@@ -227,7 +227,7 @@ def prune(
 def _open_numbers(
     pull_requests: OpenPullRequests | None, project: Project
 ) -> frozenset[int] | None:
-    """Return the open pull requests; None where GitHub does not tell, so that all are kept."""
+    """Return the open pull requests; None if GitHub does not answer, so that all are kept."""
     if pull_requests is None:
         return None
     try:
@@ -249,7 +249,7 @@ def _plan_project(
     now: datetime,
 ) -> _ProjectPlan:
     cutoffs = _cutoffs(policy, now)
-    changes = history_changes(session, project.id)  # first: what changes later is then seen
+    changes = history_changes(session, project.id)  # read first, so that later changes are noticed
     needed |= uploads_of_one_project(
         session, project.id, open_pull_requests=open_numbers, most_changed=MAX_CHECKS + 1
     )
@@ -310,7 +310,7 @@ def _prune_project(
 
 
 def _note_plan(session: Session, plan: _ProjectPlan, *, actor: Actor, now: datetime) -> None:
-    """Record what of a project begins to be removed, in the transaction that removes the first."""
+    """Record what begins to be removed of a project, in the transaction that removes the first."""
     parts = (
         f"{kind} of {quantity(len(upload_ids), 'upload')}, kept for {plan.policy.days[kind]} days"
         for kind, upload_ids in plan.uploads.items()
@@ -357,7 +357,7 @@ def _cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, dat
 
 
 def _last_cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass, datetime]:
-    """Return the classes of which anything may go, and the time before which it was there."""
+    """Return the classes from which anything may be removed, and the end of each one's range."""
     policies = [_cutoffs(one, now) for one in policy.policies]
     times = (
         (
@@ -372,7 +372,7 @@ def _last_cutoffs(policy: RetentionPolicy, now: datetime) -> dict[RetentionClass
 def _stored_amounts(
     engine: Engine, ends: Mapping[RetentionClass, datetime | None]
 ) -> dict[RetentionClass, StoredAmount]:
-    """Return how much of classes is stored, each up to an end, without what arrives meanwhile."""
+    """Return how much of the classes is stored, each up to an end, ignoring new arrivals."""
     with read_session(engine) as session:
         return {kind: stored_amount(session, kind, before=end) for kind, end in ends.items()}
 

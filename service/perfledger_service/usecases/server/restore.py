@@ -19,7 +19,7 @@ from perfledger_service.values.backups.manifest import (
 )
 from perfledger_service.workflow_database import workflow_tables
 
-# A database is about as large as its rows; its log is, too, until the transaction ends.
+# A database is about as large as its rows, and so is its log until the transaction ends.
 DISK_FACTOR = 2
 
 
@@ -29,7 +29,7 @@ def restore(url: str, path: Path, *, watcher: RowWatcher) -> RestoredBackup:
     Raises ConflictError unless database and workflow tables are empty, and UsageError for a backup
     that is damaged or does not fit; then the database stays as it was.
     """
-    open_engine(url).dispose()  # raises for a URL that is none
+    open_engine(url).dispose()  # raises for an invalid URL
     with open_backup(path) as backup:
         try:
             _fill(url, backup, watcher)
@@ -48,7 +48,7 @@ def restore(url: str, path: Path, *, watcher: RowWatcher) -> RestoredBackup:
 
 
 def _fill(url: str, backup: BackupReader, watcher: RowWatcher) -> None:
-    """Fill a database; a SQLite file that was not there is not there after a failure."""
+    """Fill a database; after a failure, a SQLite file that is new is removed."""
     if place := workflow_tables(url):
         msg = f"the workflow's tables are there ({place}): name a new database"
         raise ConflictError(msg)
@@ -73,7 +73,7 @@ def _sqlite_file(url: str) -> Path | None:
 
 
 def _check_space(file: Path, manifest: BackupManifest) -> None:
-    """Raise UsageError if the rows, by the manifest's word, need more than the disk has."""
+    """Raise UsageError if, by the manifest, the rows need more space than the disk has."""
     try:
         free = shutil.disk_usage(file.parent).free
     except OSError as error:

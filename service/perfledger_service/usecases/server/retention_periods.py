@@ -1,4 +1,4 @@
-"""Reads for how long data is kept from the settings, of all projects and of single ones."""
+"""Reads from the settings how long data is kept, for all projects and for single ones."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from perfledger_service.values.storage.retention import (
 
 SETTING = "PERFLEDGER_KEEP_OF_PROJECTS"
 FOR_EVER = "ever"
-MOST_CHARACTERS = 20_000  # of the setting: some hundred projects
+MOST_CHARACTERS = 20_000  # length of the setting: some hundred projects
 
 
 def retention_policy(
@@ -21,7 +21,7 @@ def retention_policy(
 ) -> RetentionPolicy:
     """Return for how long each class is kept: by an override, else by its setting.
 
-    Raises SettingsError for periods of projects that are wrong.
+    Raises SettingsError for invalid periods of projects.
     """
     stored = settings.model_dump()
     days = {kind: stored[f"keep_{kind.replace('-', '_')}_days"] for kind in RetentionClass}
@@ -57,9 +57,9 @@ def read_own_periods(text: str) -> dict[str, dict[RetentionClass, int | None]]:
 
 
 def check_projects(policy: RetentionPolicy, repositories: Iterable[str]) -> None:
-    """Raise SettingsError where a project that has its own periods is not there.
+    """Raise SettingsError if a project with its own periods does not exist.
 
-    It may have another name since: by the periods of all, more of it could go than was meant.
+    It may have been renamed: the general periods could remove more of it than was meant.
     """
     unknown = sorted(set(policy.projects) - {one.lower() for one in repositories})
     if unknown:

@@ -1,15 +1,15 @@
-"""Searches by name in the projects that somebody may view."""
+"""Searches by name in the projects that a person may view."""
 
 from sqlmodel import Session
 
 from perfledger_service.store.search_queries import MAX_HITS, search_hits
 from perfledger_service.values.service_views.search_view import SearchKind, SearchView
 
-NUL = "\0"  # which no database stores in a text
+NUL = "\0"  # which no database stores in text
 
 
 def search(session: Session, text: str) -> SearchView:
-    """Return what a text names in the projects of a session, MAX_HITS of each kind."""
+    """Return matches for a text in the projects of a session, MAX_HITS of each kind."""
     text = text.replace(NUL, "").strip()
     by_kind = {kind: search_hits(session, text, kind) for kind in SearchKind}
     return SearchView(

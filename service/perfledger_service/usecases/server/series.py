@@ -1,4 +1,4 @@
-"""Removes series of imported histories, such as those of a wrong direction."""
+"""Removes series of imported histories, such as those with a wrong direction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.storage.series_removal import SeriesRemoval
 
 MOST_SERIES = 500  # in one command
-LARGEST_NUMBER = 2**31 - 1  # a larger one fits no column
+LARGEST_NUMBER = 2**31 - 1  # a larger one fits into no column
 
 
 def remove_series(
@@ -31,7 +31,7 @@ def remove_series(
     is_dry_run: bool,
     now: datetime,
 ) -> SeriesRemoval:
-    """Remove a project's imported series with their points, or only tell which would go.
+    """Remove a project's imported series with their points, or only list which would go.
 
     Raises NotFoundError for no such project, and UsageError for a series that the project does not
     have or that checks measured; then nothing is removed.

@@ -1,4 +1,4 @@
-"""Explains the profiled steps that two checks have of their heads."""
+"""Explains the profiled steps of two checks' heads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,13 +21,13 @@ from perfledger_service.values.comparison_view import (
     UnprofiledSide,
 )
 
-_PROFILE_NOTE = "profile"  # a word of each note of a check on a profile that it lacks
+_PROFILE_NOTE = "profile"  # in each of a check's notes on a missing profile
 
 
 def compared_steps(base: Bundle, head: Bundle, verdicts: Sequence[Verdict]) -> ComparedSteps:
-    """Explain how the heads of two checks differ, where both have profiles.
+    """Explain how the heads of two checks differ, if both have profiles.
 
-    Steps of two machine classes are laid side by side: nothing then says what bounds them, and
+    Steps on two machine classes are only shown side by side: what bounds them is not stated, and
     their times without a profiler are not compared.
     """
     bundles = {Side.BASE: base, Side.HEAD: head}
@@ -63,7 +63,7 @@ def compared_steps(base: Bundle, head: Bundle, verdicts: Sequence[Verdict]) -> C
 
 
 def head_profiles(bundle: Bundle, side: Side) -> Mapping[str, Profile]:
-    """Return the profiles of a check's head by workload, as those of a side of a comparison."""
+    """Return the profiles of a check's head by workload, as one side of a comparison."""
     return {one.workload: replace(one, side=side) for one in _of_head(bundle.profiles)}
 
 

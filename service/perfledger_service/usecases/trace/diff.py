@@ -23,7 +23,7 @@ def compare_traces(
 ) -> TraceDiffView:
     """Compare two profiler files; raise NotFoundError and UsageError.
 
-    `base_repeats` are more files of base's code: any difference between those is noise.
+    `base_repeats` are more profiles of base's code; any difference between them is noise.
     """
     workload = display_name(head)
     sides = tuple(

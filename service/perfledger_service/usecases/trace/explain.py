@@ -39,15 +39,15 @@ from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import BottleneckAdvice
 from perfledger_service.values.trace_views import TraceView
 
-# The peak that utilization is relative to, then those of narrower types, for kernels that are
-# faster than it.
+# Utilization is relative to the first type's peak; the narrower types are for kernels that exceed
+# it.
 ROOF_DTYPES = ("bfloat16", "float8", "float4")
-NCU_DTYPES = ("float32",)  # whose counters are read
+NCU_DTYPES = ("float32",)  # its counters are read
 # For matrix units without bfloat16: Volta's and Turing's.
 OLDER_ROOF_DTYPES = ("float16",)
-# Share of a roof: clocks and the table's figures are not exact.
+# Share of a roof: clocks and the table's figures are inexact.
 MAX_ATTAINED = 1.05
-# Share of the readings: a reason that limited the clock less often did not set the pace.
+# Share of the readings: a reason that limited the clock less often did not determine the speed.
 MAIN_REASON_SHARE = 0.5
 
 
@@ -202,7 +202,7 @@ def _compiling(runs: Sequence[Run], base: Profile, head: Profile) -> CompileExpl
 def _memory(
     bundle: Bundle, base: Profile, head: Profile, estimate: EffectEstimate | None
 ) -> MemoryExplanation | None:
-    """Return why peak memory changed: by what both profiles hold, else by XLA's counts."""
+    """Return why peak memory changed: from both profiles' allocations, else from XLA's counts."""
     if estimate is None:
         return None
     tensors = [one.peak_tensors for one in (base, head)]

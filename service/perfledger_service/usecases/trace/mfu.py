@@ -1,4 +1,4 @@
-"""Computes the efficiency metrics of a step, timed by the user or by a profiler file."""
+"""Computes a step's efficiency metrics, from a given time or a profiler file."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +40,8 @@ def compute_step_metrics(
 ) -> StepMetricsView:
     """Return a step's metrics; `facts` returns the step's facts for its time.
 
-    Time and device are given, or a profiler file's. `clock_hz` is the actual clock of a
-    power-limited board. Raises UsageError and NotFoundError.
+    Time and device are either given or read from a profiler file. `clock_hz` is the actual clock of
+    a power-limited board. Raises UsageError and NotFoundError.
     """
     if file is not None and seconds is None:
         timed = _timed_profile(file, device, clock_hz)
@@ -104,7 +104,7 @@ class _TimedStep:
 
 
 def _doubts(hardware: HardwareSpec | None, figures: Sequence[StepMetric]) -> Iterator[str]:
-    """Yield why there is no MFU, or that a figure is impossible."""
+    """Yield why there is no MFU, or why a figure is impossible."""
     if hardware is None:
         yield "without a known device there is no peak, and no MFU: name one with --accelerator"
     elif hardware.unreachable_reason:
@@ -136,7 +136,7 @@ def _timed_profile(file: Path, device: str, clock_hz: float | None) -> _TimedSte
 
 
 def _peak(hardware: HardwareSpec, dtype: str) -> float | None:
-    """Return the peak for a data type, None for a device that does not reach it."""
+    """Return the peak for a data type, None for a device that does not support it."""
     if peak_flops(replace(hardware, unreachable_reason=""), dtype) is None:
         dtypes = ", ".join(hardware.peak_flops)
         msg = f"no dense peak of {hardware.key} is known for {dtype[:40]!r}: choose from {dtypes}"
@@ -155,7 +155,7 @@ def _match_profiled_device(profile: Profile, clock_hz: float | None) -> Hardware
 def _match_named_device(device: str, clock_hz: float | None) -> HardwareMatch:
     """Return the hardware of a device by its key or its name.
 
-    A key also determines the memory, in which boards of one name may differ.
+    A key also determines the memory size, in which boards with the same name may differ.
     """
     keyed = [row for row in known_hardware() if row.key.lower() == device.lower()]
     name, memory = (keyed[0].names[0], keyed[0].memory_bytes) if keyed else (device, None)
@@ -180,7 +180,7 @@ def _check_clock_applies(match: HardwareMatch) -> HardwareMatch:
 
 
 def _similar_devices(device: str) -> list[str]:
-    """Return the keys of devices whose key and names contain all words of a name."""
+    """Return the keys of devices whose key and names contain every word of a name."""
     words = re.findall(r"[a-z0-9]+", device.lower())
     return [
         row.key

@@ -15,7 +15,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.files import errors_about, missing_file, shown_path
 from perfledger_service.usecases.inputs.history_sources import display_name
 
-# Suffixes of the files that JAX's and torch's profilers write into a folder.
+# Suffixes of the files that the profilers of JAX and torch write into a folder.
 PROFILER_FILES = (".xplane.pb", ".pt.trace.json", ".pt.trace.json.gz")
 MAX_SEEN = 10_000  # entries of a folder, which may be anything
 
@@ -47,7 +47,7 @@ def check_profile_file(path: Path) -> None:
 
 @contextmanager
 def named_errors(path: Path) -> Generator[str]:
-    """Provide a file's name, and add it to reader errors, raised as UsageError."""
+    """Provide a file's name, and add it to readers' errors, raised as UsageError."""
     name = display_name(path)
     try:
         yield name

@@ -1,4 +1,4 @@
-"""Summarizes one profiler file, or compares those of a job's ranks."""
+"""Summarizes one profiler file, or compares a job's ranks by their files."""
 
 import os
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def _read_rank(path: Path, name: str, *, choice: DeviceChoice) -> Profile:
 def export(path: Path) -> tuple[str, str]:
     """Return all calls of a file in speedscope's format, and what is left out.
 
-    Raises NotFoundError, and UsageError for a file of sums, which has no timeline.
+    Raises NotFoundError, and UsageError for a file of totals, which has no timeline.
     """
     check_profile_file(path)
     with errors_about(path), named_errors(path) as name:

@@ -89,7 +89,7 @@ def _counts(bundle: Bundle, spec: WorkloadSpec) -> dict[str, Count]:
 def _host_time(
     profiles: Sequence[Profile], spec: WorkloadSpec, *, seconds: float
 ) -> FixedTime | None:
-    """Return the host time per unit: its share of a profiled step, of the unprofiled time."""
+    """Return the host time per unit: its share of a profiled step times the unprofiled time."""
     for profile in profiles:
         is_head = (profile.workload, profile.side) == (spec.id, Side.HEAD)
         if is_head and profile.has_steps and profile.step_seconds > 0:

@@ -1,1 +1,1 @@
-"""Owns the workloads of a check: those measured, those that are new, and their rules."""
+"""Owns the workloads of a check: which are measured, which are new, and the rules for each."""

@@ -1,4 +1,4 @@
-"""Warns where the files of the workloads differ between the sides of a check."""
+"""Warns if the files of the workloads differ between the sides of a check."""
 
 import stat
 from collections.abc import Collection, Iterable, Sequence
@@ -23,10 +23,10 @@ def changed_workload_notes(
     head: ChildRequest,
     base_revision: Revision,
 ) -> tuple[str, ...]:
-    """Return the note on changed files of workloads: a smaller step would hide a slower product.
+    """Return the note on changed workload files: a smaller step would hide a slower product.
 
-    `changed` are the files that differ in git. Comments, layout and prose change no step, nor do
-    files that head adds for `new` workloads.
+    `changed` are the files that differ in git. Comments, formatting and prose do not count as
+    changes, nor do files that head adds for `new` workloads.
     """
     if not workloads:
         return ()
@@ -34,7 +34,7 @@ def changed_workload_notes(
     new_modules = {spec.module for spec in new} - modules
     top = Path(head.root).resolve()
     roots = import_roots(top, head.import_paths) if head.suite is BenchmarkSuite.PERFLEDGER else ()
-    # Tests lie in the same folders as benchmarks of pytest, and most changes have some.
+    # Tests share folders with pytest's benchmarks, and most changes include some.
     folders = () if head.suite is BenchmarkSuite.PYTEST else head.paths
     files: list[str] = []
     for path in changed:
@@ -56,9 +56,9 @@ def changed_workload_notes(
 
 
 def _module_names(file: Path, top: Path, roots: Sequence[Path]) -> frozenset[str]:
-    """Return the names that a module of this file may have.
+    """Return the possible module names of this file.
 
-    Without `roots` a tool names modules from folders of its own: any end of the path may be one.
+    Without `roots` the tool's own root folders are unknown, so any suffix of the path may be one.
     """
     if file.suffix != ".py":
         return frozenset()
@@ -69,7 +69,7 @@ def _module_names(file: Path, top: Path, roots: Sequence[Path]) -> frozenset[str
 
 
 def _is_alike(base: Path, head: Path) -> bool:
-    """Return whether two files differ in nothing that a step could do differently."""
+    """Return whether two files differ in nothing that can change what a step does."""
     if head.suffix in PROSE_SUFFIXES:
         return True
     return (

@@ -1,4 +1,4 @@
-"""Refuses to measure workloads on devices that are not to be used, as those in quarantine."""
+"""Refuses to measure workloads on excluded devices, such as those in quarantine."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,7 +12,7 @@ def refuse_excluded(
 ) -> None:
     """Raise ExcludedDeviceError if one of the workloads would be measured on an excluded device.
 
-    That is known by the names of the machine's first devices, as many as a workload uses.
+    The devices are taken to be the machine's first ones, as many as the workload uses.
     """
     names = {name for spec in specs for name in _part(machine, spec).occupied_names}
     excluded_names = sorted(names & set(excluded))

@@ -1,4 +1,4 @@
-"""Says what to do where head moves the folder of its workloads, and the setting `paths` with it."""
+"""Says what to do if head moves the folder of its workloads, and changes `paths` with it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,13 +7,13 @@ from perfledger.records import FailureReason
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
-MAX_NAMES = 3  # of folders in a sentence
+MAX_NAMES = 3  # folders named in a sentence
 
 
 def with_moved_paths(head: Discovery, *, head_paths: Sequence[str]) -> Discovery:
-    """Return head's workloads, with the reason of a missing path where its configuration moved it.
+    """Return head's workloads, with the reason for a path that is missing because head moved it.
 
-    `head_paths` are head's own `paths`, if base's decide and differ.
+    `head_paths` are head's own `paths`, if base's apply and differ.
     """
     if not head_paths:
         return head

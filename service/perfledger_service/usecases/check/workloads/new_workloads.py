@@ -1,4 +1,4 @@
-"""Finds the workloads of base if all workloads of a head are new."""
+"""Finds what base registers instead if all workloads of head are new."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -9,7 +9,7 @@ from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.usecases.check.revisions import CheckConfiguration
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
-# A few names show where to look.
+# A few names are enough to show where to look.
 MAX_NAMES = 3
 FIRST_USE = (
     "base has no workloads yet: commit them, then change something else, and perfledger check "
@@ -21,7 +21,7 @@ OTHER_BASE = "pass --base with a revision that registers the same workloads"
 def other_base_workloads(
     repository: Repository, sha: str, base: Discovery, *, paths: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the workloads that base registers by other names, then its files outside `paths`."""
+    """Return the workloads that base registers under other names, then files outside `paths`."""
     folders = [PurePosixPath(path) for path in paths]
     files = (
         file
@@ -35,7 +35,7 @@ def other_base_workloads(
 def comparison_advice(
     other_names: Sequence[str], configuration: CheckConfiguration, *, choice: WorkloadChoice
 ) -> tuple[str, ...]:
-    """Return what to do where nothing can be compared.
+    """Return what to do if nothing can be compared.
 
     `other_names` are what base registers instead. Where base has neither those nor a configuration,
     the change introduces perfledger.

@@ -21,12 +21,12 @@ class WorkloadPlan:
     to_measure: tuple[WorkloadSpec, ...]  # on both sides, as head registers them
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
     failures: tuple[Failure, ...]
-    skipped: Mapping[str, str]  # benchmarks of head that cannot or need not be measured → why
+    skipped: Mapping[str, str]  # head's benchmarks that cannot or need not be measured → why
     unchosen: tuple[str, ...] = ()  # registered by head, and left out by the check's options
-    notes: tuple[str, ...] = ()  # on names that no side registers, and options that do not apply
-    same_code: tuple[WorkloadSpec, ...] = ()  # not measured, as nothing they run on differs
-    untimed: tuple[WorkloadSpec, ...] = ()  # as a limit on the work of a step was exceeded
-    # Of workloads to measure: what may differ in their code.
+    notes: tuple[str, ...] = ()  # on names that neither side registers, and unused options
+    same_code: tuple[WorkloadSpec, ...] = ()  # not measured, because their code is the same
+    untimed: tuple[WorkloadSpec, ...] = ()  # because a step's work exceeds a limit
+    # Of the workloads to measure: how their code may differ.
     code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -40,9 +40,9 @@ class WorkloadPlan:
         return bool(self.new) and not (self.to_measure or self.same_code or self.failures)
 
     def without_same_code(self, code_differences: Mapping[str, str]) -> Self:
-        """Return the plan without measuring the workloads that have no difference in their code.
+        """Return the plan with the workloads skipped whose code is the same.
 
-        `code_differences` has for some of them why the code may differ, "" where it is the same.
+        `code_differences` maps some of them to why their code may differ, "" if it is the same.
         """
         same = {name for name, text in code_differences.items() if not text}
         return replace(
@@ -54,7 +54,7 @@ class WorkloadPlan:
         )
 
     def without_timing(self, reason: str) -> Self:
-        """Return the plan with all workloads that were to be measured skipped for this reason."""
+        """Return the plan with all planned measurements skipped for this reason."""
         names = [spec.id for spec in self.to_measure]
         return replace(
             self,
@@ -75,14 +75,14 @@ def plan_workloads(
 
     One that is chosen on either side is chosen on both: a change of its tags hides nothing. A
     workload is a failure if only base registers it, if its file no longer imports, or if its unit
-    of work changed, because then a step is not the same step. One that only head registers is new.
+    of work changed, because the steps are then not comparable. One that only head registers is new.
     A broken file on head is a failure of its own, unless missing workloads account for it or globs
     choose other modules. `configured` has the "module:function" names in settings, by the setting.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
     head_specs = {spec.id: spec for spec in head.workloads if spec.id in chosen}
-    # A folder that base does not have yet is not broken: its workloads are new.
+    # A folder that base does not have yet is not broken; its workloads are new.
     broken_on_base = [file for file in base.broken if file.reason is not FailureReason.MISSING]
     to_measure: list[WorkloadSpec] = []
     new: list[WorkloadSpec] = []
@@ -119,7 +119,7 @@ def plan_workloads(
 
 
 def work_of(spec: WorkloadSpec) -> tuple[str, float, int]:
-    """Return what must be the same on both sides for their steps to be compared."""
+    """Return the properties that must match on both sides for their steps to be comparable."""
     return spec.unit, spec.units_per_step, spec.devices
 
 
@@ -177,7 +177,7 @@ def _module_names(file: UnreadablePath) -> tuple[str, ...]:
 
 
 def _notes(sides: Sequence[Discovery], configured: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Return notes on settings of workloads that no side and no broken file registers."""
+    """Return notes on settings for workloads that neither side nor a broken file registers."""
     registered = {f"{spec.module}:{spec.function}" for side in sides for spec in side.workloads}
     broken = [file for side in sides for file in side.broken]
     return tuple(
@@ -190,7 +190,7 @@ def _notes(sides: Sequence[Discovery], configured: Mapping[str, Iterable[str]]) 
 
 
 def _cut(name: str) -> str:
-    """Return a name shortened to fit a cell, at its beginning, since a path's end says more."""
+    """Return a name cut at its beginning to fit a cell, since the end of a path says more."""
     return name if len(name) <= MAX_WORD else f"…{name[1 - MAX_WORD :]}"
 
 
@@ -205,7 +205,7 @@ def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
 
 
 def _import_detail(file: UnreadablePath) -> str:
-    if file.reason in {FailureReason.BUILD, FailureReason.BUDGET}:  # no file is to blame
+    if file.reason in {FailureReason.BUILD, FailureReason.BUDGET}:  # no file is the cause
         return file.detail
     what = "the suite" if file.path == "." else _cut(file.path)
     return f"{what} cannot be imported: {file.detail}"
@@ -224,7 +224,7 @@ def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Fa
 
 
 def work_words(spec: WorkloadSpec) -> str:
-    """Return what a step does, as people say it."""
+    """Return what a step does, in readable words."""
     devices = f" on {spec.devices} devices" if spec.devices > 1 else ""
     return f"{spec.units_per_step:g} {spec.unit}{devices}"
 

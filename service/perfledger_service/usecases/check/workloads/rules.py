@@ -20,10 +20,10 @@ class WorkloadRules:
 def workload_rules(
     base: Discovery, to_measure: Collection[WorkloadSpec], *, margin: float
 ) -> WorkloadRules:
-    """Return what judges the workloads, which are as head registers them.
+    """Return the rules that judge the workloads as head registers them.
 
-    A change cannot relax its own check: the smaller margin decides, where `margin` is that of a
-    workload without its own, and the metrics of both sides do, where no name means all of them.
+    A change cannot relax its own check: the smaller margin applies (`margin` if a workload has none
+    of its own), and so do the metrics of both sides (no names means all).
     """
     before = {spec.id: spec for spec in base.workloads}
     margins: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Leaves out the workloads of a check whose code is the same on both sides."""
+"""Skips the workloads of a check whose code is the same on both sides."""
 
 from dataclasses import replace
 
@@ -22,8 +22,8 @@ OTHER_DEFINITION = "base registers it in another way"
 def begin_watch(site: CheckSite) -> tuple[CodeWatch | None, SideCode]:
     """Begin to watch the code that head runs; return the watch, and the code to list workloads of.
 
-    There is none where every workload is measured. A check of one commit against itself is asked
-    for to see the noise.
+    There is no watch if every workload is measured, as in a check of a commit against itself, which
+    is run to see the noise.
     """
     code, requests = site.code, site.requests
     if not site.configuration.settings.skip or site.sides.base.sha == site.sides.head.sha:
