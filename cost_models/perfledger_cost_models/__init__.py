@@ -1,1 +1,1 @@
-"""Pure pricing models: device time and price sheets in, costs in Decimal with their sources out."""
+"""Pure pricing models: turn device time and price sheets into Decimal costs with their sources."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from io import StringIO
 from typing import NoReturn
 
-# About 30,000 rows. All accelerator prices of the providers are a few thousand rows; the packaged
+# About 30,000 rows. The accelerator prices of all providers are a few thousand rows; the packaged
 # price sheet has 151.
 MAX_SHEET_CHARS = 8_000_000
 MAX_CELL_CHARS = 500
@@ -91,7 +91,7 @@ def iso_date(text: str) -> date | None:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """Return rows as CSV under a header; cells that a row lacks are empty, others left out."""
+    """Return rows as CSV under a header; missing cells are empty, other cells are left out."""
     text = StringIO()
     writer: csv.DictWriter[str] = csv.DictWriter(
         text, header, lineterminator="\n", extrasaction="ignore"
@@ -106,7 +106,7 @@ def read_rows(
 ) -> Iterator[SheetRow]:
     """Yield the rows of a CSV table that has exactly these columns, in any order.
 
-    Columns in `optional` may be there. Reads what Excel writes: a byte order mark, semicolons,
+    Columns in `optional` may be present. Reads what Excel writes: a byte order mark, semicolons,
     empty rows. Raises PriceSheetError for any other defect.
     """
     if len(text) > MAX_SHEET_CHARS:

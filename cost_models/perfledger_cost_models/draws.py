@@ -15,8 +15,8 @@ PERT_WEIGHT = 4.0  # of the mode relative to each end: Malcolm et al. 1959, the 
 def draw_pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:
     """Draw from the PERT distribution: a beta over low to high with mean (low + 4 mode + high) / 6.
 
-    The stream depends on `name` alone: an input that two options share has the same draws in both
-    (common random numbers), and a new input changes no other input's draws.
+    The stream depends only on `name`: an input that two options share has the same draws in both
+    (common random numbers), and a new input does not change any other input's draws.
     """
     width = high - low
     if width <= 0:

@@ -53,7 +53,7 @@ class CashFlows:
 
     @property
     def by_year(self) -> tuple[float, ...]:
-        """Return the payment now, and all that each year pays."""
+        """Return the payment now, and the total of each year."""
         later = (once + paid for once, paid in zip(self.once[1:], self.monthly, strict=True))
         return (self.once[0], *later)
 
@@ -61,7 +61,7 @@ class CashFlows:
 def monthly_worth(rate_per_year: FloatArray) -> FloatArray:
     """Return the worth, at a year's start, of a dollar paid in 12 parts at its months' ends.
 
-    (v + v^2 + ... + v^12) / 12 with v = (1 + r)^(-1/12), which is r / i12 / (1 + r) with the
+    (v + v^2 + ... + v^12) / 12 with v = (1 + r)^(-1/12), which equals r / i12 / (1 + r) with the
     nominal rate i12 = 12 ((1 + r)^(1/12) - 1) (Kellison, The Theory of Interest: annuities payable
     more often than interest is convertible).
     """
@@ -101,8 +101,8 @@ def present_value(flows: CashFlows, *, rate_per_year: float) -> float:
 def internal_rate_of_return(flows: CashFlows) -> float | None:
     """Return the rate a year at which the present value of the flows is zero.
 
-    None where there is none between -99.9 % and 10,000 %, or several: flows that change sign more
-    than once can have several returns, and then none of them is meaningful.
+    None if there is none between -99.9 % and 10,000 %, or several: flows that change sign more than
+    once can have several returns, none of which is meaningful.
     """
     values = _worths(flows, RETURNS).sum(axis=1)
     crossings = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
@@ -118,7 +118,7 @@ def internal_rate_of_return(flows: CashFlows) -> float | None:
 def payback_years(flows: CashFlows) -> float | None:
     """Return after how many years the flows have repaid themselves for good; None if never.
 
-    What comes by the month is spread evenly within its year. Nothing is discounted.
+    Monthly payments are spread evenly within their year. Nothing is discounted.
     """
     balance = flows.once[0]
     repaid = 0.0 if balance >= 0 else None

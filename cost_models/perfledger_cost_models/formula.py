@@ -1,4 +1,4 @@
-"""Evaluates formula texts that Python and spreadsheets read alike.
+"""Evaluates formula texts that mean the same in Python and in spreadsheets.
 
 One text is written into the workbook, printed in the appendix and evaluated on 20,000 draws, so
 that the three cannot differ. It has only names, numbers, + - * /, parentheses, and MAX, MIN and

@@ -31,7 +31,7 @@ def dated(as_of: date, *, is_read_date: bool) -> str:
 
 
 def price_origin(region: str, as_of: date, *, is_read_date: bool) -> str:
-    """Return the region and the day of a price, which stand beside every rank."""
+    """Return the region and the day of a price, which are shown with every rank."""
     day = dated(as_of, is_read_date=is_read_date)
     return f"{region}, {day}" if region else day
 
@@ -42,8 +42,8 @@ class HourlyRate:
 
     For a list price low = mode = high. `as_of` is the price's own date, else the day it was read
     (`is_read_date`). `region` is "" for owned servers and worldwide prices. `assumed` names
-    low-confidence inputs of the figure. `is_committed` hours are paid for whether they are used or
-    not: owned, reserved, or committed to for a term.
+    low-confidence inputs of the figure. `is_committed` hours are paid for regardless of use: owned,
+    reserved, or committed to for a term.
     """
 
     option: str  # "p5.48xlarge/on_demand", "onprem-8xH100"
@@ -73,7 +73,7 @@ class HourlyRate:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return one sentence for each thing a reader of a dependent figure has to know."""
+        """Return one sentence for each thing that a reader of a dependent figure has to know."""
         assumed = (f"assumed, not measured: {', '.join(self.assumed)}",) if self.assumed else ()
         return (*self.warnings, *assumed)
 
@@ -101,13 +101,12 @@ class ChangePrice:
 
     `usd` is cash, None when nothing could be priced; `note` then says why. `is_detectable` is False
     when the change's interval contains zero: only the interval is meaningful then. On devices that
-    are paid for anyway, `extra_hours` are the device-hours a year that the change adds or,
-    negative, frees: capacity and no cash. `absorbed_hours` are those of them that idle devices are
+    are paid for anyway, `extra_hours` are the device-hours a year that the change adds (or frees,
+    if negative): capacity, not cash. `absorbed_hours` is the part of them that idle devices are
     known to absorb, and `renewal_devices` how many devices the freed hours could replace at
-    renewal.
-    `moves_to` is the rate of the device that the hours move to where the peak memory outgrows, or
-    may outgrow, theirs. `projected_from` is the device that the change was measured on if it is
-    another one, "" if it was measured on this one or given.
+    renewal. `moves_to` is the rate of the device that the hours move to if the peak memory
+    outgrows, or may outgrow, theirs. `projected_from` is the device that the change was measured on
+    if that is another one; "" if it was measured on this one or given.
     """
 
     workload: str
@@ -130,8 +129,8 @@ class ChangePrice:
 class SummedPrice:
     """What several changes cost a year together, in USD, with their joint interval.
 
-    `usd` is None where a part of the sum is missing: each workload in `missing` has a change, or
-    may have one, without a price. Those in `left_out` have neither a price nor a detectable change.
+    `usd` is None if a part of the sum is missing: each workload in `missing` has a change, or may
+    have one, without a price. Those in `left_out` have neither a price nor a detectable change.
     """
 
     usd: Decimal | None
@@ -147,8 +146,8 @@ class SummedPrice:
 class QueueEffect:
     """What changes do to the queue for devices that are paid for anyway, in place of cash.
 
-    Waits are those of M/M/c, a screening: jobs that start in gangs wait longer. They are None where
-    they are unknown and where the queue grows without end; `note` then says which.
+    Waits are those of M/M/c, a screening: jobs that start in gangs wait longer. They are None if
+    they are unknown or the queue grows without bound; `note` then says which.
     """
 
     where: str
@@ -166,6 +165,6 @@ class PricedChanges:
     """What the changes of a pull request cost: each one, all together, and per policy."""
 
     prices: tuple[ChangePrice, ...] = ()
-    total: SummedPrice | None = None  # None where there is nothing to add up
-    by_policy: tuple[SummedPrice | None, ...] = ()  # None where none of its workloads has a price
+    total: SummedPrice | None = None  # None if there is nothing to add up
+    by_policy: tuple[SummedPrice | None, ...] = ()  # None if none of its workloads has a price
     queues: tuple[QueueEffect, ...] = ()

@@ -21,7 +21,7 @@ def read_toml(
     max_characters: int,
     error: type[Exception],
 ) -> Document:
-    """Parse a TOML text of at most `max_characters`; `name` is what messages call it.
+    """Parse a TOML text of at most `max_characters`; messages call it `name`.
 
     The decoder gives the type of the result: it is created at import, because msgspec crashes where
     several threads are the first to decode a type. Numbers with a point become Decimal. Raises

@@ -98,10 +98,10 @@ def days_between(start: float, end: float) -> DayRange:
 
 
 def label_names(usages: Sequence[DeviceUsage], *, team: str = "", project: str = "") -> LabelNames:
-    """Return the labels of team and project; choose the team's where it is not given.
+    """Return the labels of team and project; choose the team's if it is not given.
 
     Without any held device every label is accepted. Raises UsageFileError for a label that no job
-    has, and where no known label names a team.
+    has, and if no known label names a team.
     """
     if not any(usage.spans for usage in usages):
         return LabelNames(team or TEAM_LABELS[0], project)
@@ -123,8 +123,8 @@ def pool_usages(
 ) -> tuple[PoolUsage, ...] | None:
     """Return what each owner used of each pool in a period; hours outside it are cut off.
 
-    The pool DEVICES counts all hours, other pools those of the accelerator that a job names.
-    Returns None where a job names no known accelerator.
+    The pool DEVICES counts all hours; other pools count those of the accelerator that a job names.
+    Returns None if a job names no known accelerator.
     """
     names = frozenset(pools)
     groups: dict[tuple[CostOwner, str], list[DeviceSpan]] = {}
@@ -174,7 +174,7 @@ def _within(usages: Sequence[DeviceUsage], days: DayRange) -> Iterable[DeviceSpa
 
 
 def _accelerator(labels: Mapping[str, str], pools: Container[str]) -> str:
-    """Return the accelerator that a job names, "" for an unknown one."""
+    """Return the accelerator that a job names; "" for an unknown one."""
     for label in DEVICE_LABELS:
         named = labels.get(label, "")
         accelerator = named if named in pools or named in _PRICED else accelerator_of(named, None)

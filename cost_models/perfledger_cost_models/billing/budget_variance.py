@@ -12,7 +12,7 @@ class BudgetVarianceError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedQuarter:
-    """A review's expectation of the next quarter, which is the next review's budget."""
+    """The next quarter as a review expects it: the budget of the next review."""
 
     quarter: str
     hours: Decimal  # all of the accelerator's, owned and committed hours included
@@ -24,8 +24,8 @@ class ExpectedQuarter:
 class BudgetVariance:
     """Why a quarter cost more (> 0) or less than planned; the parts sum to the cent.
 
-    `efficiency_usd` is the effect of code that got slower or faster, None where that was not
-    measured; it is then part of the volume.
+    `efficiency_usd` is the effect of code that got slower or faster; None if that was not measured,
+    in which case it is part of the volume.
     """
 
     budget_usd: Decimal
@@ -46,8 +46,8 @@ def budget_variance(
     """Split actual - budget into volume, efficiency and price.
 
     Hours above or below plan count at the planned rate; `efficiency_hours` of them are due to code.
-    The rest is the rate's change over the actual hours (flexible budget, e.g. Horngren, *Cost
-    Accounting*). Raises BudgetVarianceError without planned hours.
+    The remainder is the change of the rate over the actual hours (flexible budget, e.g. Horngren,
+    *Cost Accounting*). Raises BudgetVarianceError without planned hours.
     """
     if budget_hours <= 0 or actual_hours < 0:
         msg = f"{budget_hours} hours planned and {actual_hours} used give no rate"

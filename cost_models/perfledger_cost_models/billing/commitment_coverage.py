@@ -1,12 +1,12 @@
 """Computes the bill of an hour from its usage and the commitments in force.
 
 Reserved instances apply first, then savings plans for one family in its region, then those for any
-instance anywhere. Each plan starts where it saves the largest share of the on-demand price, and
-among equal shares at the lowest rate. The rest is on demand. A commitment is paid whether used or
-not, and its unused part expires with the hour. AWS's rules, with five worked scenarios:
-https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html. Azure's savings plans
-work like those for any instance. Reservations are regional ones, which also cover other sizes of
-their family where the provider says so.
+instance anywhere. Each plan first covers the usage where it saves the largest share of the
+on-demand price, and among equal shares that with the lowest rate. The rest is on demand. A
+commitment is paid whether used or not, and its unused part expires with the hour. AWS's rules, with
+five worked scenarios: https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html.
+Azure's savings plans work like those for any instance. Reservations are regional, and also cover
+other sizes of their family if the provider says so.
 """
 
 import re
@@ -102,7 +102,7 @@ class CoveredUsage:
     quantity: Decimal
     reserved_quantity: Decimal  # covered by reserved instances
     plan_quantity: Decimal  # covered by savings plans
-    plan_usd: Decimal  # taken of the plans' commitments
+    plan_usd: Decimal  # taken from the plans' commitments
     on_demand_quantity: Decimal
     on_demand_usd: Decimal
 
@@ -130,7 +130,7 @@ class CoveredHour:
 
 @dataclass(slots=True)
 class _UncoveredUsage:
-    """What remains to be covered of one item."""
+    """The quantity of one item that is still to be covered."""
 
     used: HourlyUsage
     left: Decimal
@@ -205,12 +205,12 @@ def _sum(left: CoveredUsage, right: CoveredUsage) -> CoveredUsage:
 
 
 def _reserve(by_name: Mapping[str, _UncoveredUsage], reservation: ReservedInstances) -> Decimal:
-    """Apply reserved instances, the smallest size first; return how many stay unused."""
+    """Apply reserved instances, the smallest size first; return how many remain unused."""
     size = size_of(reservation.name)
     size_units = Decimal(1) if size is None else size.units
     matches: list[
         tuple[Decimal, _UncoveredUsage]
-    ] = []  # what one of it takes, in units of its family
+    ] = []  # what one of them takes, in units of its family
     for name, item in by_name.items():
         item_size = size_of(name)
         if size is not None and item_size is not None and item_size.family == size.family:

@@ -2,7 +2,7 @@
 
 Cost = used device-hours at the rate + a share of the idle cost, by quota + a share of the overhead,
 by the cost of usage (FOCUS 1.3, split cost allocation; OpenCost specification). Cents are rounded
-by largest remainder (Hamilton's method): the largest remainders get the cents that are left.
+by largest remainder (Hamilton's method): the remaining cents go to the largest remainders.
 """
 
 from collections.abc import Mapping, Sequence
@@ -105,9 +105,9 @@ def allocate(
 ) -> tuple[AllocationRow, ...]:
     """Allocate the cost of pools, unused commitments and overhead of a period.
 
-    An hour costs its pool's money over the hours paid for. Unused hours are idle cost, and so are
-    unused commitments. Raises AllocationError like `split_costs`, for a pool that is given twice or
-    is missing, and for usage that exceeds the hours paid for by more than MAX_OVERRUN.
+    An hour costs the pool's cost divided by the hours paid for. Unused hours are idle cost, and so
+    are unused commitments. Raises AllocationError like `split_costs`, for a pool that is given
+    twice or is missing, and for usage that exceeds the hours paid for by more than MAX_OVERRUN.
     """
     by_name = {pool.name: pool for pool in pools}
     used_of = dict.fromkeys(by_name, Fraction(0))
@@ -192,7 +192,7 @@ def share_out(usd: Decimal, weights: Mapping[Name, Decimal], *, rest: Name) -> d
 
 
 def exact_usd(usd: Decimal) -> Fraction:
-    """Return an amount as a fraction; raise AllocationError where it is too large or not finite."""
+    """Return an amount as a fraction; raise AllocationError if it is too large or not finite."""
     if not usd.is_finite() or abs(usd) > MAX_USD:
         msg = f"{usd:.3e} USD is not an amount up to {MAX_USD:.0e}: export the bill again"
         raise AllocationError(msg)
@@ -233,7 +233,7 @@ def _shares_of(usd: Decimal, weights: Mapping[Name, Fraction], rest: Name) -> di
 
 
 def _rate(pool: CostPool, used: Fraction) -> Fraction:
-    """Return USD an hour; raise AllocationError where more was used than paid for."""
+    """Return USD per hour; raise AllocationError if more was used than paid for."""
     paid = _hours(pool.hours)
     if used > paid * (1 + MAX_OVERRUN):
         msg = (

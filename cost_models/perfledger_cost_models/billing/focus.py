@@ -32,7 +32,7 @@ class BilledUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """A bill's accelerator usage in detail, and everything else as sums: nothing is lost.
+    """A bill's accelerator usage in detail, and everything else as sums, so that nothing is lost.
 
     The effective cost of usage, of unused commitments and of other charges sum to `effective_usd`.
     """
@@ -43,11 +43,11 @@ class Bill:
     unused: Mapping[str, Decimal]  # USD by accelerator: committed or reserved, but not used
     other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
     unlisted: Mapping[str, Decimal]  # the part of it for instances with unknown accelerators
-    unknown_providers: Mapping[str, Decimal]  # the part charged by the hour by each of these
-    unread_units: Mapping[str, Decimal]  # the part for accelerators in units other than of time
+    unknown_providers: Mapping[str, Decimal]  # the part that each of these charges by the hour
+    unread_units: Mapping[str, Decimal]  # the part for accelerators in units other than time
     effective_usd: Decimal
     billed_usd: Decimal
-    list_usd: Decimal | None  # None where a row lacks it; likewise contracted_usd
+    list_usd: Decimal | None  # None if a row lacks it; likewise contracted_usd
     contracted_usd: Decimal | None
     rows: int
 

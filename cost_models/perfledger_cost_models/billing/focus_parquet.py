@@ -20,7 +20,7 @@ MAX_BYTES = 2**30
 # Uncompressed size of the columns read, by the file's footer; a million rows take about 1 GiB.
 MAX_UNPACKED_BYTES = 8 * 2**30
 BATCH_ROWS = 10_000
-# Longer than a line of a CSV may be.
+# Longer than any line of a CSV may be.
 MAX_CELL_CHARACTERS = 200_000
 MISSING = "bills in Parquet need pyarrow: pip install 'perfledger[parquet]', or export CSV"
 
@@ -28,9 +28,9 @@ MISSING = "bills in Parquet need pyarrow: pip install 'perfledger[parquet]', or 
 def read_focus_parquet(data: bytes, *, team_tag: str = "") -> Bill:
     """Read a bill from the bytes of a Parquet file; `team_tag` as in `read_focus`.
 
-    Times without a zone are UTC, as FOCUS prescribes. Raises BillError for a file that is no FOCUS
-    bill or is too large, and where pyarrow is not installed. The file is untrusted: it is decoded a
-    few rows at a time, and its footer is used only to reject it.
+    Times without a zone are UTC, as FOCUS prescribes. Raises BillError for a file that is not a
+    FOCUS bill or is too large, and if pyarrow is not installed. The file is untrusted: it is
+    decoded a few rows at a time, and its footer is used only to reject it.
     """
     if len(data) > MAX_BYTES:
         msg = f"the bill has {len(data)} bytes: export shorter periods, below {MAX_BYTES}"

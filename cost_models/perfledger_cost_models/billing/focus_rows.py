@@ -29,7 +29,8 @@ COLUMNS = (
     "PricingQuantity",
     "PricingUnit",
 )
-# Who provides the resources, and who did until 1.2, who of a marketplace's product is the market.
+# The provider of the resources: the column since 1.3, and that until 1.2, which names the
+# marketplace of a product bought there.
 PROVIDER_COLUMNS = ("ServiceProviderName", "ProviderName")
 # Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
 # Some only tell rows of one resource and hour apart, such as those of two commitments.
@@ -94,19 +95,19 @@ _DESCRIPTION = re.compile(
     r"|(?:.*, )?(?P<other>[a-z0-9-]+\.[a-z0-9]+) "
     r"(?:[^,]{1,40} Spot Instance-hour in .*|reserved instance applied)"
 )
-# Families of instances with accelerators, of which a sheet may lack a size.
+# Families of instances with accelerators; a sheet may lack some of their sizes.
 _ACCELERATED = re.compile(r"(?:p|gr?|trn|inf|dl)\d+[a-z-]*\d*\.\w+|Standard_N[CDGMV]\w+")
-# What is charged by the hour of an instance on top of the instance's own row, so that its hours
-# would count twice: services (EMR, EKS' Auto Mode, AKS, Databricks), and AWS's usage types; a whole
-# capacity reservation has a row beside those of its used and its unused hours.
+# Services charged by the hour of an instance on top of the instance's own row, so that its hours
+# would count twice (EMR, EKS' Auto Mode, AKS, Databricks), and AWS's usage types of that kind. A
+# whole capacity reservation has a row beside those of its used and its unused hours.
 _SURCHARGES = re.compile(r"(?i)mapreduce|\bEMR\b|kubernetes|\b[EA]KS\b|databricks")
 _SURCHARGE_METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
 )
 MAX_DESCRIPTION = 500  # of an instance's hours; AWS's have about 80 characters
 MAX_ROWS = 5_000_000
-# Digits before and after the point that an amount of one row can have: a trillion of anything in
-# one row, and less than a bill's smallest rate, are errors or an attack on exact sums.
+# Digits before and after the point that an amount of one row may have. A trillion of anything in
+# one row, or less than a bill's smallest rate, is an error or an attack on exact sums.
 LARGEST_DIGIT, LEAST_DIGIT = 12, -30
 MAX_LINE_CHARACTERS = 200_000
 _UTC = " UTC"  # BigQuery's form of FOCUS's Z
@@ -160,7 +161,7 @@ class BillRow:
 
     @property
     def hours(self) -> Decimal:
-        """Return its quantity in hours; zero where that is in another unit than of time."""
+        """Return its quantity in hours; zero if that is in a unit other than time."""
         unit = self._time_unit
         if unit is None:
             return Decimal(0)
@@ -171,7 +172,7 @@ class BillRow:
 
     @property
     def provider(self) -> str:
-        """Return the price sheet's name of the provider, "" for an unknown one."""
+        """Return the price sheet's name of the provider; "" for an unknown one."""
         return PROVIDERS.get(self._provider_name.lower(), "")
 
     @property
@@ -181,7 +182,7 @@ class BillRow:
 
     @property
     def instance(self) -> str:
-        """Return the row's instance, "" for a surcharge and one without a known accelerator."""
+        """Return the row's instance; "" for a surcharge and one without a known accelerator."""
         if not self.provider or self._is_surcharge:
             return ""
         instances = known_instances(self.provider)
@@ -216,7 +217,8 @@ class BillRow:
     def tags(self) -> Mapping[str, str]:
         """Return the tags with a value; FOCUS writes `true` for keys that cannot have one.
 
-        The tags of what a part of a split charge is allocated to come before the whole charge's.
+        In a split charge, the tags of the part's own allocation take precedence over the whole
+        charge's.
         """
         return _tags_of(self.cells["Tags"]) | _tags_of(self.cells["AllocatedTags"])
 
@@ -227,7 +229,7 @@ class BillRow:
         except InvalidOperation:
             number = Decimal("NaN")
         if not number:
-            return Decimal(0)  # of whatever exponent
+            return Decimal(0)  # with any exponent
         is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
         if not is_amount:
             problem = f"{name} {self.cells[name][:40]!r} is not an amount"
@@ -236,7 +238,7 @@ class BillRow:
         return number
 
     def moment(self, name: str) -> datetime:
-        """Return a time with its zone; UTC, FOCUS's only zone, where none is written."""
+        """Return a time with its zone; UTC, FOCUS's only zone, if none is written."""
         text = self.cells[name].strip()
         if text.endswith(_UTC):
             text = f"{text.removesuffix(_UTC)}Z"
@@ -269,7 +271,7 @@ class BillRow:
         return next(filter(None, (self.cells[name].strip() for name in PROVIDER_COLUMNS)), "")
 
     def _instance_names(self) -> Iterator[str]:
-        """Yield what may name the instance, the surest first."""
+        """Yield possible names of the instance, the most reliable first."""
         with suppress(msgspec.DecodeError, RecursionError):
             yield _DETAILS_DECODER.decode(self.cells["SkuPriceDetails"]).instance_type
         yield self.cells["x_InstanceType"]
@@ -280,7 +282,7 @@ class BillRow:
 
     @property
     def _is_surcharge(self) -> bool:
-        """Return whether it charges on top of an instance whose hours have a row of their own."""
+        """Return whether it charges on top of an instance whose hours have their own row."""
         is_service = _SURCHARGES.search(self.cells["ServiceName"]) is not None
         return is_service or any(map(_SURCHARGE_METER.fullmatch, self._usage_types))
 

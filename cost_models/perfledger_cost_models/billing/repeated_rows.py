@@ -1,4 +1,4 @@
-"""Refuses bills that hold a part twice, as overlapping exports do: hours and cost would double."""
+"""Rejects bills that contain a part twice, as overlapping exports do, since costs would double."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -7,13 +7,13 @@ from perfledger_cost_models.billing.focus_rows import BillError, BillRow
 
 # Of the rows that name their resource; a provider may write a few charges twice on purpose.
 MAX_REPEATED_SHARE = 0.01
-# Two equal rows without a resource may be two machines. These many, each as often as the others,
-# are one export twice.
+# Two equal rows without a resource may be two machines. This many, each repeated equally often, are
+# one export twice.
 FEWEST_ROWS = 3
 
 
 def without_repeats(rows: Iterable[BillRow]) -> Iterator[BillRow]:
-    """Yield the rows of a bill; raise BillError after the last one where a part is there twice.
+    """Yield the rows of a bill; raise BillError at its end if it contains a part twice.
 
     Only rows charged by the hour are compared, word for word in the columns that are read. Those
     with a ResourceId are repeats. Without it, a month is there twice if each of its rows is there

@@ -103,7 +103,7 @@ def bill_days(bill: Bill) -> DayRange:
 
 
 def bill_to_allocate(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> BillToAllocate:
-    """Return the parts of a bill; the cost of a device without hours is overhead."""
+    """Return the parts of a bill; the cost of a device without hours counts as overhead."""
     hours: dict[str, Decimal] = {}
     usd: dict[str, Decimal] = {}
     for (_, accelerator), each in device_hours(bill).items():
@@ -135,8 +135,8 @@ def allocation_by_use(
 ) -> CostAllocation:
     """Allocate a bill by who held devices in a period.
 
-    Different accelerators have different prices where every job names its own. Otherwise all hours
-    have one price, which a note states. Raises AllocationError.
+    Different accelerators have different prices if every job names its own. Otherwise all hours
+    have one price, as a note states. Raises AllocationError.
     """
     names = [pool.name for pool in shared.pools]
     pools, notes = shared.pools, [*_coverage_note(use.usages, days), *_duplicates_note(use.usages)]
@@ -165,7 +165,7 @@ def allocation_by_use(
 def allocation_by_bill(
     bill: Bill, *, quotas: Mapping[CostOwner, Decimal], overhead_usd: Decimal = Decimal(0)
 ) -> CostAllocation:
-    """Allocate a bill to its own teams: direct cost is that of a team's own rows.
+    """Allocate a bill to its own teams: the direct cost of a team is that of its rows.
 
     Raises AllocationError.
     """
@@ -235,7 +235,7 @@ def _allocation(
 
 
 def _or_billed(usd: Decimal | None, shared: BillToAllocate) -> Decimal:
-    """Return a cost, else the billed cost, as FOCUS prescribes for a charge without a price."""
+    """Return a cost, or else the billed cost, as FOCUS prescribes for a charge without a price."""
     return shared.billed_usd if usd is None else usd
 
 
@@ -246,7 +246,7 @@ def _source(use: LabelledUsage) -> str:
 
 
 def _coverage_note(usages: Sequence[DeviceUsage], days: DayRange) -> Sequence[str]:
-    """Return a note where usage files cover only a part of the period."""
+    """Return a note if usage files cover only part of the period."""
     start, end = (moment.timestamp() for moment in days.moments)
     first, last = min(each.start for each in usages), max(each.end for each in usages)
     if min(last, end) - max(first, start) >= MIN_COVERED_SHARE * (end - start):
@@ -263,7 +263,7 @@ def _coverage_note(usages: Sequence[DeviceUsage], days: DayRange) -> Sequence[st
 
 
 def _duplicates_note(usages: Sequence[DeviceUsage]) -> Sequence[str]:
-    """Return a note where files have equal entries for one time, as overlapping exports do."""
+    """Return a note if files have equal entries for one time, as overlapping exports do."""
     entries: set[int] = set()  # hashes: millions of entries would not fit
     count = 0
     for file in usages if len(usages) > 1 else ():

@@ -36,8 +36,8 @@ _PROMETHEUS_KEY = b'"resultType"'
 def read_usage(data: bytes, name: str) -> DeviceUsage:
     """Read sacct's table, Prometheus' or OpenCost's JSON or CSV, or a FOCUS bill in CSV.
 
-    Raises UsageFileError for a file of another kind, too large a file, or hours that cannot be
-    counted.
+    Raises UsageFileError for a file of another kind or too large a file, and for hours that cannot
+    be counted.
     """
     if len(data) > MAX_USAGE_BYTES:
         msg = f"{name} is larger than {MAX_USAGE_BYTES} bytes: export shorter periods"

@@ -1,1 +1,1 @@
-"""Waits that a job log recorded, replays that fit them, and the devices that are enough."""
+"""Waits that a job log recorded, replays that reproduce them, and the devices that suffice."""

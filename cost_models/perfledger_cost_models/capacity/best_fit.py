@@ -19,16 +19,18 @@ from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES
 from perfledger_cost_models.scheduling.policy import POLICIES, SchedulingPolicy
 from perfledger_cost_models.scheduling.simulation import simulate
 
-# What schedulers do: Slurm's and Kubernetes' defaults, the simplest orders, and those of research.
+# What real schedulers do: the defaults of Slurm and Kubernetes, the simplest orders, and research
+# policies.
 CANDIDATES = tuple(
     policy
     for policy in POLICIES
     if policy.name in {"fifo", "fifo-pass", "easy", "sjf", "priority", "fair", "srtf"}
 )
-# Replays of these take ten times as long: they are tried for logs with up to so many jobs.
+# Replays of these take ten times as long, so they are tried only for logs with up to this many
+# jobs.
 SLOW = frozenset({"fair", "srtf"})
 MAX_SLOW_JOBS = 10_000
-# The cluster had hardly more devices than the most in use: without a queue there are no waits.
+# The cluster had hardly more devices than the most in use: a larger one has no queue and no waits.
 MOST_NODES = 1.5
 STEPS = 5  # halvings of the range of nodes
 
@@ -43,7 +45,7 @@ def candidates(jobs: JobTable) -> tuple[SchedulingPolicy, ...]:
 def fitted_policy(
     jobs: JobTable, cluster: Cluster, policies: Sequence[SchedulingPolicy]
 ) -> SchedulingPolicy | None:
-    """Return the policy whose replay on a cluster is nearest to the record; None without one."""
+    """Return the policy whose replay on a cluster is nearest to the record; None without any."""
     fits = [
         (calibration.rank, place)
         for place, policy in enumerate(policies)
@@ -55,7 +57,7 @@ def fitted_policy(
 def recorded_nodes(jobs: JobTable, shape: NodeShape) -> int | None:
     """Return the nodes of the best fit, else those of the most devices in use at one moment.
 
-    Returns None where the log records no starts.
+    Returns None if the log records no starts.
     """
     fit = best_fit(jobs, shape, candidates(jobs))
     peak = peak_devices(jobs)
@@ -67,10 +69,10 @@ def recorded_nodes(jobs: JobTable, shape: NodeShape) -> int | None:
 def best_fit(
     jobs: JobTable, shape: NodeShape, policies: Sequence[SchedulingPolicy]
 ) -> FittedReplay | None:
-    """Return the replay that is nearest to the record, with as many nodes as fit it best.
+    """Return the replay nearest to the record, with the number of nodes that fits it best.
 
     The number is searched from the most devices that the record shows in use at one moment, down to
-    those in use on average. Returns None where the log recorded too few starts or no waits.
+    those in use on average. Returns None if the log recorded too few starts or no waits.
     """
     peak = peak_devices(jobs)
     if peak is None:
@@ -84,7 +86,7 @@ def best_fit(
 def _fits(
     jobs: JobTable, shape: NodeShape, policy: SchedulingPolicy, least: int, most: int
 ) -> Iterator[FittedReplay]:
-    """Yield replays; fewer nodes make longer waits, so that halving finds waits as recorded."""
+    """Yield replays, halving the range of nodes until waits match: fewer nodes mean longer ones."""
 
     def fit(nodes: int) -> FittedReplay | None:
         calibration = _calibration(jobs, shape.cluster(nodes), policy)

@@ -20,7 +20,8 @@ from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.simulation import simulate
 
 LADDER = 1.25  # step of the first search; the range between two steps is then halved
-# A job more or less may turn a schedule: so many further nodes have to meet the target, too.
+# A job more or less may change a whole schedule, so this many further nodes have to meet the
+# target, too.
 CONFIRMING_NODES = 2
 MAX_LOGS = 20
 # Replayed jobs of all resampled logs together, about half a minute.
@@ -32,8 +33,8 @@ REPLAYS_PER_LOG = 8  # of the bisection, on average
 class DevicesNeeded:
     """The fewest devices with which a log's replay meets a target.
 
-    `low` to `high` are those of it and of `logs` logs resampled from its days, None where there are
-    too few days; `devices` is None where more than any job could use would be needed.
+    `low` to `high` are the range over this log and `logs` logs resampled from its days; None if
+    there are too few days. `devices` is None if more would be needed than any job could use.
     """
 
     devices: int | None
@@ -72,7 +73,7 @@ def _nodes_needed(
     first: int | None,
 ) -> int | None:
     widest = shape.fewest(widest_job(jobs))
-    # With as many nobody waits, even where each job leaves the rest of its last node unused.
+    # With this many nobody waits, even if each job leaves the rest of its last node unused.
     most = 2 * shape.fewest(unlimited_peak(jobs)) + widest
 
     @cache

@@ -1,4 +1,4 @@
-"""Plans the queue of a job log: recorded waits, replayed waits, and the devices that are enough."""
+"""Plans the queue of a job log: recorded waits, replayed waits, and the devices that suffice."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class LogQueuePlan:
     per_node: int | None  # None where nodes do not count
     policy: SchedulingPolicy
     is_policy_fitted: bool
-    recorded_devices: int  # of which the record's share in use is a share
+    recorded_devices: int  # the denominator of the record's share in use
     recorded: WaitSummary | None
     replayed: WaitSummary
     calibration: ReplayCalibration | None
@@ -52,16 +52,16 @@ class LogQueuePlan:
     needed: DevicesNeeded | None
     replayed_on_needed: WaitSummary | None
     formula: QueuePlan | None
-    formula_obstacle: str  # why no formula holds, "" where one does
+    formula_obstacle: str  # why no formula holds; "" if one does
 
     @property
     def lacks_device_time(self) -> bool:
-        """Return whether jobs that are in no figure held devices."""
+        """Return whether jobs that no figure includes held devices."""
         return lacks_device_time(self.left_out)
 
     @property
     def device_use(self) -> DeviceUse:
-        """Return what the shares of devices in use are worth."""
+        """Return how far the shares of devices in use can be relied on."""
         if not self.lacks_device_time:
             return DeviceUse.COMPLETE
         return DeviceUse.LOWER_BOUND if self.are_devices_given else DeviceUse.UNKNOWN
@@ -80,8 +80,8 @@ def log_queue_plan(
 ) -> LogQueuePlan:
     """Return a log's waits on some devices, and the devices that meet a target.
 
-    Devices and a policy that are not given are those whose replay is nearest to the recorded waits.
-    Raises JobLogError where a log without recorded waits needs devices, and where no job fits them.
+    Devices and policy default to those whose replay is nearest to the recorded waits. Raises
+    JobLogError if a log without recorded waits needs devices, and if no job fits them.
     """
     shape = node_shape(jobs, devices=devices, per_node=per_node)
     nodes, chosen, is_fitted = _nodes_and_policy(jobs, shape, devices, policy)
@@ -120,7 +120,7 @@ def log_queue_plan(
 def _nodes_and_policy(
     jobs: JobTable, shape: NodeShape, devices: int | None, policy: SchedulingPolicy | None
 ) -> tuple[int, SchedulingPolicy, bool]:
-    """Return the nodes and the policy, given or fitted to the record, and whether one is fitted."""
+    """Return the nodes and the policy, given or fitted to the record, and whether any is fitted."""
     policies = candidates(jobs) if policy is None else (policy,)
     if devices is None:
         fit = best_fit(jobs, shape, policies)

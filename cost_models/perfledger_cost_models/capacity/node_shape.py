@@ -1,4 +1,4 @@
-"""Builds the clusters that a replay tries: equal nodes, of which only the number changes."""
+"""Builds the clusters that a replay tries: equal nodes that differ only in number."""
 
 from dataclasses import dataclass
 from math import ceil, gcd
@@ -12,8 +12,8 @@ from perfledger_cost_models.units import MS_PER_DAY
 
 # What most servers have: 8 devices.
 USUAL_DEVICES = 8
-# Of the log's time. Devices that are in use for less may be counted twice for a moment, where one
-# job is logged to end after the next one began on them.
+# Share of the log's time. Devices in use for less may be counted twice for a moment, if one job is
+# logged to end after the next one began on them.
 SUSTAINED_SHARE = 0.001
 
 
@@ -35,14 +35,14 @@ class NodeShape:
         return equal_nodes(nodes, devices=self.devices)
 
     def fewest(self, devices: int) -> int:
-        """Return the fewest nodes with at least so many devices."""
+        """Return the fewest nodes with at least this many devices."""
         return max(1, ceil(devices / self.step))
 
 
 def node_shape(
     jobs: JobTable, *, devices: int | None = None, per_node: int | None = None
 ) -> NodeShape:
-    """Return the nodes of `per_node` devices, else the usual ones that `devices` consist of."""
+    """Return nodes of `per_node` devices, else the usual size that `devices` divide into."""
     if per_node is not None:
         return NodeShape(per_node)
     if (jobs.devices <= 1).all():
@@ -76,9 +76,10 @@ def sustained_devices(jobs: JobTable) -> int | None:
 
 
 def recorded_devices(jobs: JobTable, *, stated: int | None, replayed: int) -> int:
-    """Return the devices that a log was recorded on, of which its share in use is a share.
+    """Return the devices that a log was recorded on, the denominator of its share in use.
 
-    Those that it states, else those of its replay, but never fewer than it shows in use for long.
+    They are those that the log states, else those of its replay, but never fewer than the log shows
+    in use for long.
     """
     return max(replayed if stated is None else stated, sustained_devices(jobs) or 0)
 
@@ -121,7 +122,7 @@ def _recorded_levels(jobs: JobTable) -> tuple[IntArray, IntArray]:
 
 
 def _levels(start: IntArray, end: IntArray, milli: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the moments of starts and ends, and the thousandths of devices held from each on."""
+    """Return the times of starts and ends, and the thousandths of devices held from each one on."""
     moments = np.concatenate((end, start))  # at one moment ends are before starts
     changes = np.concatenate((-milli, milli))
     order = np.argsort(moments, kind="stable")

@@ -1,8 +1,8 @@
-"""Draws logs like a given one, by drawing blocks of its days.
+"""Draws logs similar to a given one by drawing blocks of its days.
 
 The circular block bootstrap of Politis and Romano, "A circular block-resampling procedure for
-stationary data", 1992; blocks of n^(1/3) days keep what one day does to the next (Hall, Horowitz
-and Jing, "On blocking rules for the bootstrap with dependent data", Biometrika 1995).
+stationary data", 1992; blocks of n^(1/3) days preserve the effect of one day on the next (Hall,
+Horowitz and Jing, "On blocking rules for the bootstrap with dependent data", Biometrika 1995).
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from perfledger_cost_models.units import MS_PER_DAY
 
 
 def resampled_log(jobs: JobTable, *, seed: int) -> JobTable:
-    """Return a log of as many days, each with the jobs of a drawn day at their times of day."""
+    """Return a log of equal length, each day with the jobs of a drawn day at their times of day."""
     days = days_of(jobs)
     length = max(1, round(days ** (1 / 3)))
     starts: IntArray = np.random.default_rng(seed).integers(0, days, -(-days // length))

@@ -71,7 +71,7 @@ def replayed_summary(outcome: JobOutcomes, target: WaitTarget | None) -> WaitSum
 
 
 def met_share(outcome: JobOutcomes, target: WaitTarget) -> float:
-    """Return the share of a replay's jobs that met a target, of all that fit or do not fit."""
+    """Return the share of a replay's jobs that met a target, including those that fit no node."""
     met = np.count_nonzero(outcome.wait_s <= target.wait_s)
     return float(met / (len(outcome.jobs) + outcome.unplaceable))
 

@@ -1,1 +1,1 @@
-"""What a change costs a year on the fleet, and what the policies say about it."""
+"""Yearly cost of changes on the fleet, and the outcome of cost policies."""

@@ -18,7 +18,7 @@ def apply_approvals(
     """Return a policy's evaluation of a commit after its approvals, which are sorted oldest first.
 
     Only a policy's approvers can approve, and only a change that needs approval. The result has the
-    newest approval that counts or, where none does, the newest one with the objection to it.
+    newest approval that counts, or, if none does, the newest one with the objection to it.
     """
     if evaluation.outcome is not PolicyOutcome.NEEDS_APPROVAL:
         return evaluation

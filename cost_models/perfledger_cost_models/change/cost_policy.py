@@ -42,9 +42,9 @@ class Approval:
 class PolicyEvaluation:
     """A policy's outcome on a change, with its grounds.
 
-    `limit_usd` is the yearly limit that is, or may be, exceeded; None where none is. The policy's
+    `limit_usd` is the yearly limit that is, or may be, exceeded; None if none is. The policy's
     limits are `ask_above_usd` and `fail_above_usd`. `unpriced` are the workloads whose missing
-    price needs approval. `objection` says why `approval` does not count; "" where it does.
+    price needs approval. `objection` says why `approval` does not count; "" if it does.
     """
 
     team: str
@@ -64,9 +64,9 @@ def evaluate_policy(
 ) -> PolicyEvaluation:
     """Evaluate a policy on the interval of the joint price of a team's changes.
 
-    It fails if the low end exceeds `fail_above`. It needs approval if only the high end does, or if
-    the high end exceeds `ask_above`, and for workloads that were not measured or have no price. It
-    passes otherwise.
+    It fails if the low end exceeds `fail_above`. It needs approval if only the high end does, if
+    the high end exceeds `ask_above`, or if workloads were not measured or have no price. Otherwise
+    it passes.
     """
     missing = () if price is None else price.missing
     silent = tuple(name for name in unmeasured if _is_of(policy, name))

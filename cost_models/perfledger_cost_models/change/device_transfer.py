@@ -1,9 +1,9 @@
 """Carries a measured change of step time over to another device: a projection, never a measurement.
 
-Where both devices have known peaks and the step is bound by the same resource on both, the part
-that changed may still gain more or less from the other device than the whole step does, by as much
-as projections of speed err. The change is widened by that factor: c · e^±h, with the half-width h
-of the log of a projected ratio at COVERAGE.
+Even if both devices have known peaks and the step is bound by the same resource on both, the part
+that changed may gain more or less from the other device than the whole step does, by up to the
+error of speed projections. The change is widened by that factor: c · e^±h, with the half-width h of
+the log of a projected ratio at COVERAGE.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from perfledger_cost_models.projection.roofline import (
 )
 from perfledger_cost_models.quote import Interval
 
-# In the order of preference: the types that most steps compute in.
+# In order of preference: the types that most steps compute in.
 _DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -31,7 +31,7 @@ class TransferError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTransfers:
-    """The devices that changes are carried over between, by their names on the price sheet."""
+    """The devices between which changes are carried over, by their names on the price sheet."""
 
     roofs: Mapping[str, DeviceRoofs] = field(default_factory=dict[str, DeviceRoofs])
     calibration: Calibration | None = None
@@ -39,10 +39,10 @@ class DeviceTransfers:
     def factor(
         self, change: MeasuredChange, device: str, *, declared: float | None = None
     ) -> float:
-        """Return the factor by which the change on `device` may differ, 1 where it was measured.
+        """Return the factor by which the change on `device` may differ; 1 if it was measured there.
 
-        What the owner of the fleet has `declared` goes before what peaks tell. Raises TransferError
-        where the step has another bound there, or nothing tells.
+        What the owner of the fleet has `declared` takes precedence over what the peaks imply.
+        Raises TransferError if the step has another bound there, or if nothing is known.
         """
         measured_on = change.measured_on
         if measured_on is None or measured_on == device:
@@ -77,7 +77,7 @@ def carried_over(change: MeasuredChange, factor: float) -> MeasuredChange:
 
 
 def _distance(change: MeasuredChange, source: DeviceRoofs, target: DeviceRoofs) -> float:
-    """Return the spread of the resources' speed-ups; raises TransferError for another bound."""
+    """Return the spread of the resources' speed-ups; raise TransferError for another bound."""
     if change.work is None:
         dtype = next(
             (

@@ -21,10 +21,10 @@ ENDS = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
 class MeasuredChange:
     """A change of one workload: head / base - 1 of its step time, and its peak memory.
 
-    `measured_on` is the accelerator, or the device's own name; None where the ratio was not
-    measured. `memory` is None where it is not device memory. `bound_outside` is what bounds its
-    step outside of the device: "input", "host"; "" where the device does or nothing tells. `work`
-    is the counted work of a step, None where it is unknown.
+    `measured_on` is the accelerator, or the device's own name; None if the ratio was not measured.
+    `memory` is None if it is not device memory. `bound_outside` is what bounds the step outside the
+    device: "input", "host"; "" if the device does or if it is unknown. `work` is the counted work
+    of a step; None if unknown.
     """
 
     workload: str
@@ -48,12 +48,12 @@ class MeasuredChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PriceDraws:
-    """Draws of one fleet entry, or its most likely figures as arrays of length one."""
+    """Draws for one fleet entry, or its most likely figures as arrays of length one."""
 
     hours: FloatArray  # device-hours a year, before
     growth: FloatArray  # head / base of the step time
     usd_per_hour: FloatArray  # of extra hours
-    freed_usd_per_hour: FloatArray  # of hours that a commitment no longer pays for if it shrinks
+    freed_usd_per_hour: FloatArray  # of hours that a commitment stops paying for if it shrinks
     has_moved: BoolArray  # the workload no longer fits the device
     upgrade_usd_per_hour: FloatArray  # of the larger device
 
@@ -79,15 +79,15 @@ class FleetEntryPrice:
     change: MeasuredChange
     use: FleetUse
     rate: HourlyRate  # of extra hours
-    own_rate: HourlyRate  # of the hours that it has
+    own_rate: HourlyRate  # of its present hours
     commitment: Commitment | None = None
-    limit_bytes: float = inf  # the device's memory; infinite where the peak stays below it
+    limit_bytes: float = inf  # the device's memory; infinite if the peak stays below it
     upgrade_rate: HourlyRate | None = None  # of the larger device above the limit
-    transfer_factor: float = 1.0  # by which the change may differ from where it was measured
+    transfer_factor: float = 1.0  # by which the change may differ from the measured one
 
     @property
     def is_committed(self) -> bool:
-        """Return whether its hours are paid for whether they are used or not."""
+        """Return whether its hours are paid for regardless of use."""
         return self.commitment is not None or self.own_rate.is_committed
 
     @property
@@ -98,8 +98,9 @@ class FleetEntryPrice:
     def draws(self) -> PriceDraws:
         """Return the joint draws.
 
-        A workload's change is one stream on all entries, an entry's hours are one for all
-        workloads, and the rates of owned hours are one, because they share most inputs.
+        A workload's change has the same draws on all entries, an entry's hours have the same draws
+        for all workloads, and the rates of owned hours share theirs, because they share most
+        inputs.
         """
         growth = _ratios(
             tuple(1 + end for end in self.change.change), f"change {self.change.workload}"

@@ -3,8 +3,8 @@
 The hours of the period are scaled by 8760 / its length in hours. The range comes from the variation
 between pieces of the period: with n pieces of mean m and standard deviation s, and N of them in a
 year, the year's sum lies within N s t sqrt(1/n + 1/N) of N m (Student's prediction interval). The
-ends are those of 99 %: a PERT distribution between them, from which pricing draws hours, then
-spreads as the prediction does. Seasons and growth beyond the period are not included.
+ends are those of 99 %: a PERT distribution between them, from which pricing draws hours, then has
+the spread of the prediction. Seasons and growth beyond the period are not included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ FEWEST_DAYS = 7
 # From this many weeks on, the pieces are whole weeks, because days of one week are correlated.
 WEEKS_FROM = 8
 MAX_UNMATCHED = 10
-# Labels that name a job which no matcher matches; the first that it has is used.
+# Labels that name a job which no matcher matches; the job's first one is used.
 NAMES = ("namespace", "job", "hpc_job", "tag_team", "account", "name", "instance", "series")
 
 
@@ -66,12 +66,12 @@ class FleetProfile:
     uses: tuple[YearlyFleetHours, ...]  # in the claims' order
     unused_matchers: tuple[
         UsageMatcher, ...
-    ]  # that no job is of: unknown hours, which are not zero hours
+    ]  # that match no job: their hours are unknown, not zero
     unmatched_hours: float  # counted, of jobs that no claim matches
     unmatched: tuple[tuple[str, float], ...]  # the largest of them, by name
     source: str
     start: datetime
-    end: datetime  # and the figures' as-of
+    end: datetime  # the end of the period and the as-of date of the figures
 
     @property
     def days(self) -> float:
@@ -101,8 +101,8 @@ def fleet_profile(
 ) -> FleetProfile:
     """Return the device-hours a year of each matcher; a job counts for the first that matches it.
 
-    The period is `period`, else that of all files together; hours outside it are cut off. Files
-    must not overlap. Raises UsageFileError for less than a week.
+    The period is `period`, by default that of all files together; hours outside it are cut off.
+    Files must not overlap. Raises UsageFileError for less than a week.
     """
     if not usages:
         msg = "there is no usage file: pass at least one"

@@ -1,7 +1,7 @@
 """Splits the device-hours of a fleet entry among the workloads that its pattern matches.
 
-An entry's hours are those of all its workloads together. Of several, each gets the share of its
-weight: its declared part of the hours, or the hours that usage files measured for it.
+An entry's hours are the total of all its workloads. Each workload gets its share by weight: its
+declared part of the hours, or the hours that usage files measured for it.
 """
 
 from collections.abc import Collection
@@ -20,8 +20,8 @@ class FleetSplitError(ValueError):
 def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[str]) -> FleetUse:
     """Return the entry with the hours of one workload that it matches.
 
-    `registered` are all workloads of the repository. Raises FleetSplitError where the entry matches
-    several of them and has no weights, or has none of this one.
+    `registered` are all workloads of the repository. Raises FleetSplitError if the entry matches
+    several of them and has no weights, or no weight for this one.
     """
     if not use.weights:
         matches = sorted({name for name in (*registered, workload) if is_match(use.workload, name)})

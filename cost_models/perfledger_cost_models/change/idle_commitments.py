@@ -28,7 +28,8 @@ def cash_share(extra_hours: FloatArray, idle: float) -> FloatArray:
 def renewal_devices(extra_hours: Interval, commitment: Commitment | None) -> Interval | None:
     """Return how many devices the freed hours could replace at renewal; None if none are freed.
 
-    A device carries as many hours as those of the commitment do today, else those of a year.
+    A device carries as many hours as the commitment's devices do today, or else all hours of a
+    year.
     """
     low, middle, high = (max(0.0, -hours) for hours in reversed(extra_hours))
     if middle <= 0:

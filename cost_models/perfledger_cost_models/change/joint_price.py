@@ -20,13 +20,13 @@ class JointPrice:
     draws: FloatArray | None = None
 
     def add(self, price: ChangePrice, draws: FloatArray | None) -> None:
-        """Add a price; `draws` of its cash are None where it has no amount."""
+        """Add a price; `draws` of its cash are None if it has no amount."""
         self.prices.append(price)
         if draws is not None:
             self.draws = draws if self.draws is None else self.draws + draws
 
     def price(self) -> SummedPrice | None:
-        """Return the sum; None where there is nothing to sum."""
+        """Return the sum; None if there is nothing to sum."""
         priced = tuple(map(_amounts, self.prices))
         missing = _workloads(each for each in self.prices if _is_missing(each))
         amounts = [each for each in priced if each is not None]
@@ -73,7 +73,7 @@ def _is_missing(price: ChangePrice) -> bool:
     """Return whether a sum without this price would be wrong.
 
     It would be for a detectable change, and for one with a rate but invalid hours or interval. An
-    undetected one on hours that are paid for anyway is left out.
+    undetected change on hours that are paid for anyway is left out.
     """
     is_invalid = price.rate is not None and price.extra_hours is None
     return price.usd is None and (price.is_detectable or is_invalid)

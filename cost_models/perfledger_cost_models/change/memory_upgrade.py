@@ -31,7 +31,7 @@ class MemoryGrowth:
 
 
 def memory_of(accelerator: str) -> float | None:
-    """Return the nominal memory of an accelerator of the price sheets in bytes, None if unknown.
+    """Return the nominal memory of a price sheet's accelerator in bytes; None if unknown.
 
     Devices sold as 80 GB have slightly more, about what the driver and the framework need.
     """
@@ -50,7 +50,7 @@ def next_rate(
 ) -> HourlyRate:
     """Return the rate of the next larger device with enough memory, on the same provider's terms.
 
-    Raises PriceMissingError where the sheet has none.
+    Raises PriceMissingError if the sheet has none.
     """
     price = sheet.find(option)
     for accelerator in _above(price.accelerator):

@@ -57,7 +57,7 @@ from perfledger_cost_models.quote import (
 )
 from perfledger_cost_models.tco.hourly_rates import rate_of
 
-MAX_CHANGE = 1e6  # relative; an upper end beyond it comes from an interval that has none
+MAX_CHANGE = 1e6  # relative; a higher upper end comes from an unbounded interval
 MAX_DEVICE_HOURS = 1e12  # a year: a hundred million accelerators, so a typing error
 # Each takes about five milliseconds; more workloads need several checks.
 MAX_PARTS = 4000
@@ -92,7 +92,7 @@ class _CommitmentUse:
         self.mode = self.mode + part.modes().extra_hours
 
     def shrinks(self) -> tuple[BoolArray, BoolArray]:
-        """Return in which draws the commitment gives hours back, and if it most likely does."""
+        """Return in which draws the commitment gives hours back, and whether it likely does."""
         can_shrink = self.commitment.can_shrink
         return (self.draws < 0) & can_shrink, (self.mode < 0) & can_shrink
 
@@ -122,11 +122,11 @@ def price_changes(
 
     `registered` are all workloads of the repository, changed or not: a fleet entry that matches
     several of them divides its hours among them. `transfers` carries changes over to devices that
-    they were not measured on; one that it cannot carry over has no price there.
+    they were not measured on; a change that it cannot carry over has no price there.
 
-    Savings are negative. Where hours and rate are certain, and without a commitment or a memory
-    upgrade, an interval is exactly the change's. A change without a price has usd None and a note
-    that says why, never zero, and a sum that lacks it has no value.
+    Savings are negative. If hours and rate are certain, without a commitment or a memory upgrade,
+    an interval is exactly the change's. A change without a price has usd None and a note that says
+    why, never zero, and a sum that lacks it has no value.
     """
     names = {*registered, *(change.workload for change in changes)}
     market = _Market(sheet, transfers, today)
@@ -158,7 +158,7 @@ def _parts(
     market: _Market,
     registered: Collection[str],
 ) -> list[FleetEntryPrice | ChangePrice]:
-    """Return the entries that can be priced, and for the others a price without an amount."""
+    """Return the entries that can be priced, and a price without an amount for the others."""
     parts: list[FleetEntryPrice | ChangePrice] = []
     commitments = {each.where: each for each in pricing.commitments}
     for change in changes:
@@ -279,20 +279,20 @@ def _price(
 
 
 def _extra_hours(part: FleetEntryPrice, draws: PriceDraws, modes: PriceDraws) -> Interval:
-    """Return the hours that a change adds or frees, exactly those of the change if it can be."""
+    """Return the hours that a change adds or frees, with the change's own interval if possible."""
     low, middle, high = _interval(draws.extra_hours, modes.extra_hours)
     if part.upgrade_rate is not None:
         return low, middle, high
     hours, change = hours_of(part.use), part.change.change
     if hours[0] == hours[-1]:
         return hours[1] * change[0], middle, hours[1] * change[-1]
-    # Draws beyond zero are simulation noise where the change ends at it.
+    # If the change ends at zero, draws beyond zero are simulation noise.
     low = max(low, 0.0) if change[0] >= 0 else low
     return min(low, middle), middle, min(high, 0.0) if change[-1] <= 0 else high
 
 
 def _of_unknown_cash(part: FleetEntryPrice, extra: Interval) -> ChangePrice:
-    """Return the price of hours that idle devices may take or not, which nothing tells."""
+    """Return the price of hours that idle devices may or may not absorb, which is unknown."""
     note = (
         f"hours on {part.own_rate.label} are paid for whether used or not, and it is unknown "
         "whether idle ones can take more: declare it in a [[commitment]] with devices and "

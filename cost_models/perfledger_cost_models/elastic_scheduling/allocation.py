@@ -24,9 +24,9 @@ from perfledger_cost_models.elastic_scheduling.job_speeds import JobConfiguratio
 # Of Sia's published simulator: the power of the mean over jobs, and the cost of a job that waits.
 SIA_POWER = -0.5
 SIA_WAITING = 1.1
-_STAY = 1e-3  # of a job's cost: no job moves for a choice that is as good
-_SLACK = 1e-6  # of the least speed, which rounding may miss
-_LEAST_SHARE = 1e-4  # of a job's time: that slack moves less, and it is no sharing in time
+_STAY = 1e-3  # of a job's cost: no job moves for an equally good choice
+_SLACK = 1e-6  # of the lowest speed, which rounding may miss
+_LEAST_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is no time sharing
 
 
 class ElasticPolicy(StrEnum):
@@ -47,7 +47,7 @@ class TimeShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
-    """A job that is to run: what it can run on, and what it runs on now."""
+    """A job ready to run: its possible configurations, and its current one."""
 
     rigid: tuple[JobConfiguration, ...]  # with as many devices as recorded, one of each class
     elastic: tuple[JobConfiguration, ...]
@@ -92,10 +92,10 @@ def _in_order(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocat
 
 
 def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocation:
-    """Maximise the least speed relative to an equal share of every class, then their sum.
+    """Maximise the lowest speed relative to an equal share of every class, then the sum of speeds.
 
-    Time shares x of a job sum to at most 1, and those of a class, times devices, to its devices. A
-    job counts as often as it has devices.
+    The time shares x of a job sum to at most 1, and those of a class, times devices, to at most its
+    devices. A job is weighted by its number of devices.
     """
     pairs = [(place, each) for place, job in enumerate(jobs) for each in job.rigid]
     total = sum(devices.values())
@@ -108,7 +108,7 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
     weighted = gains * np.array([[job.rigid[0].devices] for job in jobs], np.float64)
     limits, room = _limits(pairs, len(jobs), devices)
     least = linprog(
-        np.append(np.zeros(len(pairs)), -1.0),  # the last variable is the least speed of all
+        np.append(np.zeros(len(pairs)), -1.0),  # the last variable is the lowest speed of all
         A_ub=np.vstack(
             [
                 np.pad(limits, ((0, 0), (0, 1))),
@@ -127,9 +127,9 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
 
 
 def _best_speed_ups(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocation:
-    """Choose at most one configuration of each job; minimise the sum of speed-up^SIA_POWER.
+    """Choose at most one configuration per job; minimise the sum of speed-up^SIA_POWER.
 
-    Speed-ups are relative to the job's slowest configuration; a job that waits costs SIA_WAITING.
+    Speed-ups are relative to the job's slowest configuration; a waiting job costs SIA_WAITING.
     """
     pairs = [(place, each) for place, job in enumerate(jobs) for each in job.elastic]
     slowest = [min(each.speed for each in job.elastic) for job in jobs]
@@ -155,7 +155,7 @@ def _best_speed_ups(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> A
 def _limits(
     pairs: Sequence[tuple[int, JobConfiguration]], jobs: int, devices: Mapping[str, int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the matrix and bounds of: one configuration a job at a time, no device twice."""
+    """Return the constraints' matrix and bounds: one configuration per job, no device twice."""
     classes = list(devices)
     limits = np.zeros((jobs + len(classes), len(pairs)))
     for column, (place, each) in enumerate(pairs):

@@ -10,7 +10,7 @@ from perfledger_cost_models.csv_table import read_rows
 from perfledger_cost_models.job_logs.table import MAX_DEVICES, JobLogError
 
 COLUMNS = ("device_class", "devices", "speed")
-KIND = "team"  # of the log, whose jobs a row is about; "" is every other job
+KIND = "team"  # of the log, whose jobs a row describes; "" is any other job
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class SpeedTable:
     classes: tuple[str, ...]
 
     def configurations(self, kind: str) -> tuple[JobConfiguration, ...]:
-        """Return the configurations of a kind of job, none for one that is not in the table."""
+        """Return the configurations of a kind of job; none for one that is not in the table."""
         return self.kinds.get(kind, self.kinds.get("", ()))
 
 
 def speed_on(
     configurations: Sequence[JobConfiguration], device_class: str, devices: int
 ) -> float | None:
-    """Return the speed on some devices of a class, None outside of the counts in the table.
+    """Return the speed on a number of devices of a class; None outside the table's counts.
 
     Between two counts of the table the speed is linear.
     """

@@ -1,7 +1,7 @@
 """Replays jobs whose speed depends on the class and number of their devices.
 
-Between two moments at which jobs come or end every job runs at a constant speed. Devices of a class
-are counted and not located on nodes, and time shares are exact, as in the policies' own programs.
+Between two arrivals or ends of jobs every job runs at a constant speed. Devices of a class are
+counted and not located on nodes, and time shares are exact, as in the policies' own programs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from perfledger_cost_models.elastic_scheduling.job_speeds import (
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 
-MAX_ELASTIC_JOBS = 2000  # each coming and end of a job solves one program over all that are there
+MAX_ELASTIC_JOBS = 2000  # each arrival and end of a job solves one program over all present jobs
 ROUND_S = 360.0  # of Gavel: a job that shares a device in time moves once a round
 MAX_RESTART_S = 300.0  # a job that moves every round must also run in it
 _MILLI = 1000.0
@@ -43,7 +43,7 @@ class ElasticJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ElasticOutcome:
-    """What a policy made of the jobs."""
+    """The outcome of the jobs under a policy."""
 
     policy: ElasticPolicy
     completion_s: FloatArray  # of each job, from its submission
@@ -65,7 +65,7 @@ def elastic_jobs(
     """Return the jobs with their work; `recorded_on` is the class that they ran on.
 
     Jobs without a run time, of parts of devices, or without a speed are left out. Raises
-    JobLogError where none is left, or too many are.
+    JobLogError if none is left, or too many are.
     """
     jobs: list[ElasticJob] = []
     for row in range(len(table)):
@@ -112,7 +112,7 @@ def simulate_elastic(
     """Run jobs, in the order of submission, on a number of devices of each class.
 
     A job that gets other devices stands still for `restart_s`; one that shares devices in time
-    loses as much of every round of ROUND_S. Raises JobLogError for a time out of range.
+    loses that much of every round of ROUND_S. Raises JobLogError for a time out of range.
     """
     if not 0 <= restart_s <= MAX_RESTART_S:
         msg = f"a restart of {restart_s:g} s: give 0 to {MAX_RESTART_S:g}"
@@ -181,13 +181,13 @@ class _Running:
         return now + self._still_s + self._left / speed if speed else inf
 
     def run(self, now: float, then: float) -> None:
-        """Take away the work of a span of time."""
+        """Subtract the work of a span of time."""
         still = min(self._still_s, then - now)
         self._still_s -= still
         self._left -= self._current_speed * (then - now - still)
 
     def move(self, shares: tuple[TimeShare, ...]) -> None:
-        """Give the job other devices; the first do not need a restart."""
+        """Give the job other devices; its first ones do not need a restart."""
         is_whole = len(shares) == 1 and shares[0].share == 1.0
         if is_whole and shares != self.shares and self._has_run:
             self._still_s = self._restart_s

@@ -43,7 +43,7 @@ class DeferrableJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPlan:
-    """When a job runs and what that costs; None where the file or the job lacks the figures."""
+    """When a job runs and what that costs; figures are None if the file or the job lacks them."""
 
     runs: tuple[tuple[float, float], ...]  # start, end; seconds since 1970, UTC
     kg_per_kwh: float | None  # mean while it runs
@@ -79,7 +79,7 @@ class StartWindow:
 def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjective) -> StartWindow:
     """Return the best time to run a job; among equally good ones the earliest.
 
-    Raises StartWindowError where the deadline is too early, the series does not reach it, or the
+    Raises StartWindowError if the deadline is too early, the series does not reach it, or the
     series lacks the values to minimise.
     """
     series = _with_job_prices(series, task)
@@ -104,7 +104,7 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
 
 
 def _with_job_prices(series: HourlySeries, task: DeferrableJob) -> HourlySeries:
-    """Return a series whose prices are the job's, where they are of power and it has a power."""
+    """Return a series with the job's prices, if it has prices of power and the job has a power."""
     if series.usd_per_kwh is None or task.kw is None:
         return series
     return replace(series, usd_per_hour=tuple(usd * task.kw for usd in series.usd_per_kwh))
@@ -194,17 +194,17 @@ def _contiguous(cost: FloatArray, work: int) -> int:
 
 
 def _rounding(cost: FloatArray) -> float:
-    """Return the difference of two sums of costs that may be rounding; costs may be negative."""
+    """Return how much two sums of costs may differ by rounding; costs may be negative."""
     return SUM_TOLERANCE * float(np.abs(cost).sum())
 
 
 def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, int]]:
     """Return the cheapest runs, by dynamic programming over ticks and completed work.
 
-    `on[w]` is the least cost of having done w ticks of work and being ready for the next, `off[w]`
-    that of having done them and being paused. Resuming costs `pause` ticks without work; the first
-    start does not. At a negative price resuming counts as free, or a job would pause in order to
-    be paid for resuming.
+    `on[w]` is the least cost of having done w ticks of work and running, `off[w]` that of having
+    done them and being paused. Resuming costs `pause` ticks without work; the first start does not.
+    At a negative price resuming counts as free, or a job would pause in order to be paid for
+    resuming.
     """
     total = np.concatenate([[0.0], np.cumsum(np.maximum(cost, 0.0))])
     rounding = _rounding(cost)
@@ -213,7 +213,7 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
     on[0] = 0.0
     before = deque([on.copy()], maxlen=pause + 1)  # of `off`, the last one now
     for tick, spent in enumerate(cost, start=1):
-        # Where resuming is free, the job may continue from a pause as from a run.
+        # If resuming is free, the job may continue from a pause as if it had not stopped.
         on[1:] = (on if pause else before[-1])[:-1] + spent
         if 0 < pause <= tick:
             loaded = before[-pause] + (total[tick] - total[tick - pause])
@@ -229,7 +229,7 @@ def _backtrack(
 ) -> list[tuple[int, int]]:
     """Return the stretches in which the job runs, by backtracking from the last tick.
 
-    One that resumes at once stays apart from the one before, because it takes time to resume.
+    A stretch that resumes at once stays separate from the one before, because resuming takes time.
     """
     tick = len(has_stopped) - 1
     runs: list[tuple[int, int]] = []  # from the last to the first

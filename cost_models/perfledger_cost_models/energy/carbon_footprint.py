@@ -33,7 +33,7 @@ class CarbonFootprint:
     where: str  # "owned" or "cloud"
     kwh_p5: float
     kwh_p95: float
-    carbon: CarbonEmissions  # at all modes; its energy is the most likely value
+    carbon: CarbonEmissions  # at all inputs' modes; its energy is the most likely value
 
     def times(self, hours: float) -> Self:
         """Return the footprint of `hours` useful accelerator-hours."""

@@ -19,7 +19,7 @@ class EnergyError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarbonEmissions:
-    """Emissions in kilograms of CO2 equivalent; None where the grid's factor is unknown."""
+    """Emissions in kilograms of CO2 equivalent; None if the grid's factor is unknown."""
 
     energy_kwh: float
     location_kg: float | None

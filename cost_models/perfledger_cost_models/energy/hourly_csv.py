@@ -18,7 +18,7 @@ from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_r
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
 
 MAX_SERIES_BYTES = 8 * 1024 * 1024
-MAX_ROWS = 20_000  # ten weeks of five minutes, two years of hours
+MAX_ROWS = 20_000  # ten weeks of five minutes, or two years of hours
 MIN_STEP_S, MAX_STEP_S = SECONDS_PER_MINUTE, SECONDS_PER_DAY
 # Far more than any grid emits or any instance costs: a wrong unit.
 MAX_KG_PER_KWH, MAX_USD_PER_HOUR = 3.0, 100_000.0
@@ -45,7 +45,7 @@ class HourlySeries:
     step_s: int
     kg_per_kwh: tuple[float, ...] | None
     usd_per_hour: tuple[float, ...] | None  # of the whole job
-    usd_per_kwh: tuple[float, ...] | None = None  # of power; never beside those of the job
+    usd_per_kwh: tuple[float, ...] | None = None  # of power; never together with those of the job
 
     @property
     def end_s(self) -> float:

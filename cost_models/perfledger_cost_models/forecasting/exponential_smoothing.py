@@ -23,7 +23,7 @@ ALPHAS = (0.05, 0.15, 0.3, 0.5, 0.8)
 BETA_SHARES = (0.0, 0.1, 0.3)  # of alpha; 0 is no trend at all
 PHIS = (0.8, 0.95)  # undamped trends run away: Gardner, "Exponential smoothing", 2006, section 2.3
 GAMMAS = (0.1, 0.3)
-FIRST = 4  # values that a first level is taken from, where there are no seasons
+FIRST = 4  # values that set the first level if there are no seasons
 MAX_FIRST_SEASONS = 2
 
 
@@ -41,7 +41,7 @@ class SmoothingWeights:
         """Return the standard deviation of each step ahead, relative to the first.
 
         The square root of 1 + c_1^2 + ... + c_(h-1)^2, with c_j = alpha + beta (phi + ... + phi^j),
-        plus gamma where j is a multiple of the season (Hyndman et al. 2008, table 6.2).
+        plus gamma if j is a multiple of the season (Hyndman et al. 2008, table 6.2).
         """
         steps = np.arange(1, horizon)
         responses = self.alpha + self.beta * np.cumsum(self.phi**steps)
@@ -101,7 +101,7 @@ def run_models(
 
 
 def _seasons(series: FloatArray, season: int) -> FloatArray:
-    """Return the mean course of the first seasons around their level, without drift."""
+    """Return the mean pattern of the first seasons around their level, without drift."""
     if not season:
         return np.zeros(1)
     count = first_seasons(len(series), season=season)

@@ -42,7 +42,7 @@ class Backtest:
     naive_inside: int
     naive_loss: float
     is_naive_alike: bool  # all naive forecasts looked as far back as one from today does
-    # The same over the moments from which they did so: what the two are compared by.
+    # The same over the origins with such a forecast, on which the two are compared.
     compared_periods: int
     compared_loss: float
     compared_naive_inside: int
@@ -80,7 +80,7 @@ class SpendingBudget:
 class BudgetDay:
     """The day on which a budget is spent: early (P10), most likely and late (P90).
 
-    A day is None where the budget lasts beyond the forecast periods.
+    A day is None if the budget lasts beyond the forecast periods.
     """
 
     budget: SpendingBudget
@@ -102,7 +102,7 @@ class Forecast:
     has_season: bool
     stretch: float
     origins: int  # earlier forecasts that determine the interval's width
-    backtest: Backtest | None  # None where the history is too short
+    backtest: Backtest | None  # None if the history is too short
     budget: BudgetDay | None = None
 
 
@@ -129,8 +129,8 @@ def forecast_of(
 ) -> Forecast:
     """Forecast the next `horizon` periods. Raises ForecastError.
 
-    Where the seasonal naive forecast was closer in the backtest, it is used. A budget needs a
-    history of spend that covers its first day.
+    The seasonal naive forecast is used if it was closer in the backtest. A budget needs a history
+    of spend that covers its first day.
     """
     amounts = _amounts(history, quantity)
     calendar, count = history.calendar, len(amounts)
@@ -207,8 +207,8 @@ def is_inside(outcomes: FloatArray, quantiles: FloatArray) -> FloatArray:
 def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
     """Return the mean pinball loss of QUANTILES x outcomes, in the outcomes' unit.
 
-    That of a quantile x is q (y - x) for an outcome y above it, and (1 - q) (x - y) below; a
-    smaller mean over quantiles is a closer forecast (Gneiting and Raftery 2007).
+    The loss of a quantile x is q (y - x) for an outcome y above it, and (1 - q) (x - y) below; a
+    smaller mean over quantiles means a closer forecast (Gneiting and Raftery 2007).
     """
     shares = np.array(QUANTILES)[:, None]
     more = outcomes - quantiles
@@ -216,7 +216,7 @@ def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
 
 
 def _loss(outcomes: FloatArray, quantiles: FloatArray) -> float:
-    """Return the pinball loss, 0 of no outcomes."""
+    """Return the pinball loss; 0 without outcomes."""
     return pinball(outcomes, quantiles) if len(outcomes) else 0.0
 
 
@@ -272,7 +272,7 @@ def _budget_day(budget: SpendingBudget, history: UsageHistory, draws: FloatArray
 
 
 def _spent_at(sums: FloatArray, usd: float) -> FloatArray:
-    """Return after how many periods each path has spent an amount; infinite where it has not."""
+    """Return after how many periods each path has spent an amount; infinite if it never does."""
     is_spent = sums >= usd
     first = is_spent.argmax(axis=1)
     rows = np.arange(len(sums))

@@ -37,7 +37,7 @@ class ModelMixture:
     points: FloatArray  # moments x horizon
     reach: FloatArray  # moments x horizon: standard deviations relative to the first step
     misses: FloatArray  # moments x horizon: errors; nan for the future
-    start: int  # the first moment whose forecast counts
+    start: int  # the first origin whose forecast counts
     has_trend: bool  # models with a trend are closer at the end
     has_season: bool
 
@@ -115,7 +115,7 @@ def _losses(points: FloatArray, walk: FloatArray, logs: FloatArray, *, start: in
     """Return models x moments: the mean error of earlier forecasts over all distances.
 
     Errors are relative to those of a random walk at the same moments, so that models without
-    forecasts of the first moments are comparable. The loss is infinite where there are too few.
+    forecasts of the first moments are comparable. The loss is infinite if there are too few.
     """
     total, count = (np.zeros(points.shape[:2]) for _ in range(2))
     for ahead in range(1, points.shape[2] + 1):

@@ -29,7 +29,7 @@ _WEEK = re.compile(r"(\d{4})-?W(\d{2})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHistory:
-    """Device-hours and USD of consecutive complete periods; None where there are none."""
+    """Device-hours and USD of consecutive complete periods; None if there are none."""
 
     calendar: PeriodCalendar
     hours: tuple[float, ...] | None
@@ -54,7 +54,7 @@ def history_of(
     """Return the history of files by month or week; `costs` is None for files without costs.
 
     Amounts that span periods are split by time. Incomplete periods at the ends are dropped. Raises
-    UsageFileError for a gap between files, and where no period is complete.
+    UsageFileError for a gap between files, and if no period is complete.
     """
     start, end = _recorded_span(usages)
     calendar = calendar_of(step, datetime.fromtimestamp(start, UTC).date())

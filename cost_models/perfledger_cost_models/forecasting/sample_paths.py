@@ -2,8 +2,8 @@
 
 A mixture of models of the logarithm gives the middle. Conformal calibration (Vovk, Gammerman and
 Shafer 2005; Lei et al. 2018) gives the spread: the same forecast is made from each earlier moment,
-and the interval is as wide as to cover the required share of the errors. Both are moved part of the
-way to the seasonal naive forecast.
+and the interval is just wide enough to cover the required share of the errors. Both are then moved
+part of the way to the seasonal naive forecast.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,8 @@ ONE_STEP_ORIGINS = 20
 # Weight of the seasonal naive forecast: means of quantiles are closer than either (Lichtendahl,
 # Grushka-Cockayne and Winkler 2013). Of 0, 0.3 and 0.5 this had the least loss on public series.
 NAIVE_SHARE = 0.3
-# Limit of the naive interval's relative width, because a level shift is in all its years.
+# Limit of the naive interval's relative width, because every year-on-year difference contains a
+# level shift.
 MAX_WIDENING = 2
 _ENDS = (0.5 - COVERAGE / 2, 0.5, 0.5 + COVERAGE / 2)
 
@@ -86,10 +87,10 @@ def sample_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePath
 
 
 def naive_paths(series: FloatArray, *, horizon: int, season: int) -> SamplePaths:
-    """Return paths with the quantiles of the seasonal naive forecast, a year apart independent.
+    """Return paths with the quantiles of the seasonal naive forecast; years are independent.
 
-    All periods of a year come out above or below the year before together, because the spread is
-    that between years. Raises ForecastError as `sample_paths`.
+    All periods of a year lie above or below the year before together, because the spread is that
+    between years. Raises ForecastError, as `sample_paths` does.
     """
     _check(series, horizon)
     lag = naive_lag(len(series), season=season)
@@ -144,7 +145,8 @@ def _widened_forecast(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the middle and half-width, moved towards the naive forecast.
 
-    The move is limited by the errors of the steps, so that the level before a shift has no pull.
+    The move is limited by the errors of the steps, so that the level before a shift has no
+    influence.
     """
     low, middle, high = naive
     points, reach = mixture.points[-1], mixture.reach[-1]

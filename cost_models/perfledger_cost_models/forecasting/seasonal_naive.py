@@ -17,7 +17,7 @@ def same_period_last_year(
 ) -> FloatArray:
     """Return moments x horizon: the values of a year before, with the median growth if growing.
 
-    The forecast of a moment uses only earlier values; it is nan where there are too few.
+    The forecast from a moment uses only earlier values; it is nan if there are too few.
     """
     places = np.arange(horizon)
     levels = np.full((len(logs), horizon), np.nan)

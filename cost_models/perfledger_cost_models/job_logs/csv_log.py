@@ -25,7 +25,8 @@ from perfledger_cost_models.job_logs.table import (
 from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
 
 MAX_LINE_CHARACTERS = 100_000
-# A clock that is set back, and those of two hosts, make a start precede its submission by as much.
+# A clock that is set back, or two hosts' clocks, may make a start precede its submission by up to
+# this.
 MAX_CLOCK_CHANGE_S = 3600.0
 # Excel writes semicolons where commas are decimal signs; copied tables have tabs.
 _DELIMITERS = (",", ";", "\t")
@@ -75,7 +76,7 @@ _TEAM = (
     "user",
     "qos",
 )
-# An id is that of a row: a task, an instance or a pod of it is part of the id.
+# Columns that together identify a row: the task, instance or pod is part of the id.
 _ID = ("job_id", "jobid", "job_name", "task_name", "instance_sn", "namespace", "pod", "uid")
 _OF_ID = frozenset({"job_id", "jobid", "instance_sn", "uid", "task_name", "pod"})
 _POOL = ("pool", "vc", "partition", "cluster")
@@ -105,7 +106,7 @@ class SkipReason(StrEnum):
     OTHER_QUARTER = "submitted outside the quarter"
 
 
-# Rows that held devices at times that the log does not say: figures of use are too low.
+# Rows that held devices at times that the log does not state: figures of use are too low.
 _HELD_DEVICES = frozenset(
     {
         SkipReason.NO_SUBMISSION,
@@ -117,7 +118,7 @@ _HELD_DEVICES = frozenset(
 
 
 class DeviceUse(StrEnum):
-    """What a log's share of devices in use is worth."""
+    """How far a log's share of devices in use can be relied on."""
 
     COMPLETE = "complete"
     LOWER_BOUND = "lower bound"  # rows that were left out held devices, too
@@ -125,7 +126,7 @@ class DeviceUse(StrEnum):
 
 
 def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
-    """Return whether rows that were left out held devices, so that use is at least that shown."""
+    """Return whether skipped rows held devices, so that use is at least the shown figure."""
     return any(reason in _HELD_DEVICES for reason, _ in left_out)
 
 
@@ -166,7 +167,7 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
 
 
 def _check_names(header: Sequence[str]) -> None:
-    """Raise JobLogError for a column that is there twice, of which one would count."""
+    """Raise JobLogError for a column that appears twice, of which only one would count."""
     twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         msg = f"the job log has the column {twice[0][:40]!r} twice: remove one"
@@ -176,7 +177,7 @@ def _check_names(header: Sequence[str]) -> None:
 def _check_columns(
     header: Sequence[str], names: Collection[str], what: str, usual_name: str
 ) -> None:
-    """Raise JobLogError where a header has none of some columns."""
+    """Raise JobLogError if a header has none of some columns."""
     if not set(names) & set(header):
         msg = (
             f"the job log has no column of {what}, only {', '.join(header)[:200]!r}: name it "
@@ -194,7 +195,7 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
     if submit is None and start is None:
         return SkipReason.NO_SUBMISSION
     if start is not None and submit is not None and start <= 0 < submit:
-        start = None  # 0 or -1 stands for a job that has not started, and for one without an end
+        start = None  # 0 or -1 means that a job has not started, or has no end
     if submit is not None and start is not None:
         if start < submit - MAX_CLOCK_CHANGE_S:
             return SkipReason.STARTS_BEFORE_SUBMISSION
@@ -202,10 +203,10 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
     if start is not None and end is not None and end > 0:
         if end < start:
             return SkipReason.ENDS_BEFORE_START
-        # Acme's durations of Kalos count the wait, too; those of preempted jobs are shorter.
+        # Acme's durations of Kalos include the wait; those of preempted jobs are shorter.
         run = end - start if run is None else min(run, end - start)
     if run is None and start is None:
-        wait = None  # of a job that may be waiting still
+        wait = None  # of a job that may still be waiting
     submit = start if submit is None else submit
     devices, share = _devices(row, line)
     return Job(
@@ -235,7 +236,7 @@ def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def number_of(text: str, line: int, column: str) -> float | None:
-    """Return a finite number, None for an empty cell. Raise JobLogError."""
+    """Return a finite number; None for an empty cell. Raise JobLogError."""
     text = text.strip()
     if text.lower() in EMPTY_CELLS:
         return None
@@ -250,7 +251,7 @@ def number_of(text: str, line: int, column: str) -> float | None:
 
 
 def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:
-    """Return a row with `queue`, a wait in Helios, as a queue's name where it is no number."""
+    """Return a row whose `queue`, a wait in Helios, is a queue's name if it is not a number."""
     queue = row.get("queue", "").strip()
     try:
         float(queue or "0")
@@ -293,7 +294,7 @@ def _models(row: Mapping[str, str]) -> str:
 
 
 def _id(row: Mapping[str, str]) -> str:
-    """Return the parts of a row's id, "" where none of them identifies a row by itself."""
+    """Return the parts of a row's id; "" if none of them identifies a row by itself."""
     parts = {name: row[name].strip() for name in _ID if row.get(name)}
     is_id = any(name in _OF_ID and part.lower() not in EMPTY_CELLS for name, part in parts.items())
     return "/".join(parts.values())[:MAX_NAME] if is_id else ""

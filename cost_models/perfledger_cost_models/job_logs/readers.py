@@ -22,7 +22,7 @@ from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError, Jo
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 MAX_LOG_BYTES = 2_000_000_000
-# The first lines of accounting that is not read.
+# The first lines of accounting tables that are not supported.
 _OTHER_ACCOUNTING = {
     "Grid Engine's qacct": re.compile(r"={20,}\s*"),
     "PBS's accounting": re.compile(r"\d\d/\d\d/\d{4} [\d:]{8};[A-Z];.*"),
@@ -126,7 +126,8 @@ def _format_of(text: str) -> LogFormat:
                 "CSV with job_id, submit_time, start_time, end_time and gpus"
             )
             raise JobLogError(msg)
-    # Without --parsable2 sacct aligns its columns by spaces; its reader says what to export.
+    # Without --parsable2 sacct aligns its columns with spaces; the reader's error says what to
+    # export.
     words = re.split(r"[\s,;]", first)
     is_sacct = first.count("|") > first.count(",") or "JobID" in words
     return LogFormat.SACCT if is_sacct else LogFormat.CSV

@@ -60,7 +60,7 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         words = line.partition(";")[0].split()
         if not words:
             continue
-        if len(words) < SWF_FIELDS:  # some archives add fields of their own behind
+        if len(words) < SWF_FIELDS:  # some archives append fields of their own
             msg = f"the job log, line {number}: {len(words)} fields, but SWF has {SWF_FIELDS}"
             raise JobLogError(msg)
         if words[10] in _PARTIAL:
@@ -127,7 +127,7 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
 
 
 def _arrival_s(row: SacctRow, submit: float) -> float:
-    """Return when a job began to wait for devices, not for other jobs, a date or a release."""
+    """Return when a job began to wait for devices, and not for other jobs, a date or a release."""
     if row.eligible is None or (row.start is not None and row.eligible > row.start):
         return submit
     return max(submit, row.eligible)

@@ -18,8 +18,8 @@ MAX_SECONDS = 1e11  # three thousand years; sums over MAX_JOBS stay exact in 64 
 MAX_NAME = 200
 MAX_AMOUNT = 10**12  # milli-CPUs and MiB: more than any machine has
 WHOLE_DEVICE = 1000  # thousandths of a device
-# Jobs that are submitted at once may be alike. Where two fifths of a log are copies, it is there
-# nearly twice: arrays of jobs differ in their starts or run times.
+# Jobs submitted at once may be equal. If two fifths of a log are copies, the log is in there nearly
+# twice: jobs of an array differ in their starts or run times.
 MAX_COPIES = 0.4
 MIN_COPIES = 20
 
@@ -30,7 +30,7 @@ class JobLogError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a log; what the log lacks is None, or 0 where nothing is requested."""
+    """One job of a log; unknown values are None, and 0 means that nothing is requested."""
 
     submit_s: float
     run_s: float | None
@@ -44,7 +44,7 @@ class Job:
     team: str = ""
     pool: str = ""
     models: str = ""  # acceptable accelerators, joined by "|"; "" is any
-    id: str = ""  # the log's own; "" where it has none
+    id: str = ""  # the log's own; "" if it has none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ class LabelColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobTable:
-    """A table of jobs with a column for each field of `Job` but `id`; -1 is an unknown time."""
+    """A table of jobs with a column for each field of `Job` except `id`; -1 is an unknown time."""
 
     start_s: float  # the first submission, in the log's time
     submit_ms: IntArray
@@ -172,9 +172,9 @@ def _check_is_new(job: Job, row: int, runs: dict[Hashable, int]) -> None:
 
 
 def _check_repeats(rows: Sequence[Job], runs: Mapping[Hashable, int]) -> None:
-    """Raise JobLogError where jobs without ids are mostly copies of others.
+    """Raise JobLogError if jobs without ids are mostly copies of others.
 
-    Single copies may be jobs that were submitted at once.
+    Single copies may be jobs that were submitted together.
     """
     copies = len(rows) - len(runs)
     if copies > MAX_COPIES * len(rows) and copies >= MIN_COPIES:

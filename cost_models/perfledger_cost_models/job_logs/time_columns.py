@@ -17,9 +17,10 @@ class TimeColumns:
     """The columns of times of one log, each with one form from its first value on.
 
     A number is seconds since 1970 or the log's beginning, from 1e11 on milliseconds: as seconds it
-    would be the year 5138. A column whose first number but 0 is a date of 1990 to 2100 without
-    separators has such dates alone: as seconds they would be one month of 1970. With a time of day,
-    tables of floats write them as 20240131123059.0 or 2.0240131123059E13; 20240131.0 is seconds.
+    would be the year 5138. A column whose first nonzero number is a date of 1990 to 2100 without
+    separators has only such dates: as seconds they would lie in one month of 1970. With a time of
+    day, tables of floats write them as 20240131123059.0 or 2.0240131123059E13; 20240131.0 is
+    seconds.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class TimeColumns:
             raise JobLogError(msg) from error
 
     def _of_number(self, text: str, number: float, line: int, column: str) -> float:
-        if number == 0:  # the log's beginning, or what has not come yet
+        if number == 0:  # the log's beginning, or something that has not happened yet
             return 0.0
         date = _compact_date(str(int(number)) if number >= MILLISECONDS_FROM else text)
         first_date = self._first_dates.setdefault(column, "" if date is None else text)

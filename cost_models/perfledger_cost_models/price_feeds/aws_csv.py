@@ -31,7 +31,7 @@ def open_aws(lines: Iterable[str], *, columns: Sequence[str], name: str) -> AwsC
     """Read the lines above the rows of a price file; `name` is AWS's name of the service.
 
     Skips truncated rows. Raises BulkFileError for a file of another kind; iterating the rows raises
-    it where they cannot be read.
+    it if they cannot be read.
     """
     rows = _csv_rows(lines)
     published: date | None = None

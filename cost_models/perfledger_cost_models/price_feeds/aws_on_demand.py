@@ -60,7 +60,7 @@ class _Reservation:
     upfront: Decimal | None = None
 
     def offer(self) -> FeedOffer | None:
-        """Return the offer by the hour; None where a part is missing, which is not zero."""
+        """Return the hourly offer; None if a part is missing, which is not the same as zero."""
         years = YEARS.get(self.cells["LeaseContractLength"])
         payment = self.cells["PurchaseOption"]
         upfront = Decimal(0) if payment == NO_UPFRONT else self.upfront

@@ -2,8 +2,8 @@
 
 The price list of EC2 has no savings plans. An instance has a price under both plans: the one that
 is limited to its family and region, which is the default of an option, and the more expensive one
-for any instance anywhere, whose term ends in "compute". A rate counts against the hourly commitment
-whenever that is paid: fully prepaid ones do not look cheaper. Format:
+for any instance anywhere, whose term ends in "compute". A rate counts against the hourly
+commitment, whenever that is paid: fully prepaid rates do not look cheaper. Format:
 https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-service-price-list-file-for-savings-plans.html
 """
 

@@ -201,7 +201,7 @@ def _machine_offers(skus: _SkuIndex) -> Iterator[FeedOffer]:
                 for part, count in quantities.items()
             ]
             usd = [price * count for price, count in parts if price is not None]
-            if len(usd) < len(parts):  # a machine without its memory's price has none
+            if len(usd) < len(parts):  # a machine has no price without the price of its memory
                 continue
             yield FeedOffer(
                 sku=name,

@@ -76,8 +76,8 @@ def prices_of(provider: str, offers: Iterable[FeedOffer], *, origin: FeedOrigin)
 
     Leaves out and counts instances without known accelerators, prices of zero, offers that are not
     in force, and second prices: a price list may hold a capacity block at 0.00, which does not make
-    an instance free. A price is as of the day its file states, else the day the file was read; the
-    day from which it is in force may be years ago and does not make it old.
+    an instance free. A price's date is the day that its file states, else the day the file was
+    read. The day from which it is in force may be years ago and does not make it old.
     """
     instances = known_instances(provider)
     best: dict[tuple[str, str, str, str], FeedOffer] = {}
@@ -98,7 +98,7 @@ def prices_of(provider: str, offers: Iterable[FeedOffer], *, origin: FeedOrigin)
 
 
 def day_of(text: str) -> date | None:
-    """Return the day that an ISO 8601 time begins with, None for another text."""
+    """Return the day that an ISO 8601 time begins with; None for any other text."""
     with suppress(ValueError):
         return date.fromisoformat(text[:10])
     return None
@@ -119,7 +119,7 @@ def _reason(
 
 
 def _second(first: FeedOffer, second: FeedOffer) -> str:
-    """Return why one of two offers of one option is left out; "" for the same price twice."""
+    """Return why one of two offers of one option is left out; "" if the prices are equal."""
     if first.usd_per_hour == second.usd_per_hour:
         return ""
     is_same_day = first.since == second.since

@@ -41,8 +41,8 @@ BYTES_PER_GB = 1_000_000_000
 def accelerator_of(model: str, memory_bytes: int | None) -> str | None:
     """Return the price sheet's name of a device that reports itself as `model`.
 
-    None for an unknown name, and for a device without the whole accelerator's memory (a MIG part):
-    it is slower than the accelerator that the price pays for.
+    None for an unknown name, and for a device without the whole accelerator's memory (a MIG part),
+    which is slower than the accelerator that the price is for.
     """
     entry = ACCELERATORS.get(model.strip().casefold().removeprefix("nvidia "))
     if entry is None:
@@ -55,6 +55,6 @@ def accelerator_of(model: str, memory_bytes: int | None) -> str | None:
 
 
 def nominal_bytes(model: str) -> float | None:
-    """Return the nominal memory of a device of this name, None where it is unknown."""
+    """Return the nominal memory of a device of this name; None if unknown."""
     entry = ACCELERATORS.get(model.strip().casefold().removeprefix("nvidia "))
     return None if entry is None else float(entry[1] * BYTES_PER_GB)

@@ -39,14 +39,15 @@ from perfledger_cost_models.prices.priced_rows import (
 )
 from perfledger_cost_models.quote import PriceLayer
 
-# A larger step since the last sheet is real (AWS, June 2025: -44 %) or wrong: a person approves it.
+# A larger step since the last sheet is either real (AWS, June 2025: -44 %) or wrong: a person
+# approves it.
 MAX_STEP = Decimal("0.20")
 STEP_RULE = "step since the last sheet"
 READING_RULE = "reading"
 FUTURE_RULE = "future date"
 CONFIDENCE_RULE = "confidence"
 MAX_CELL = 80  # characters of a cell in the name of a row
-REJECTED_CONFIDENCE = "reject"  # of a row that its author marks as wrong
+REJECTED_CONFIDENCE = "reject"  # of a row that its author marked as wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ class PriceFinding:
     """One defect of one row; rows without findings pass."""
 
     row: int  # as a spreadsheet counts: the header is row 1
-    option: str  # "azure:Standard_NC48ads_A100_v4/on_demand@eastus", as far as it can be read
+    option: str  # "azure:Standard_NC48ads_A100_v4/on_demand@eastus", as far as it is readable
     level: FindingSeverity
     rule: str
     reason: str
@@ -84,7 +85,7 @@ class SheetCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a sheet is read with.
+    """The context in which a sheet is checked.
 
     `reference` is a checked sheet that it is compared with, such as the layer below it. Rows dated
     after `today` are rejected; None skips that. `previous` is the last sheet, for large steps.
@@ -102,7 +103,7 @@ DEFAULT_CONTEXT = CheckContext()
 
 @dataclass(slots=True)
 class _Checked:
-    """The rows that are left, and what is known of the others."""
+    """The remaining rows, and the findings on the others."""
 
     name: str
     listed: list[PricedRow] = field(default_factory=list[PricedRow])
@@ -113,7 +114,7 @@ class _Checked:
     rows: int = 0
 
     def apply(self, rule: str, row_findings: RowFindings) -> None:
-        """Note a rule's findings, and take out the rows that it rejects."""
+        """Record a rule's findings, and remove the rows that it rejects."""
         rejected: dict[int, RejectedPrice] = {}
         for one, level, reason in row_findings:
             if one.is_reference or one.row in rejected:
@@ -144,7 +145,7 @@ def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT
 
 
 def check_prices(prices: Sequence[Price], name: str, *, context: CheckContext) -> SheetCheck:
-    """Check prices that come from no table, in rows numbered from 1."""
+    """Check prices that do not come from a table, in rows numbered from 1."""
     checked = _Checked(name=name, rows=len(prices))
     checked.listed = [PricedRow(row, price) for row, price in enumerate(prices, start=1)]
     _apply_rules(checked, context)
@@ -188,7 +189,7 @@ def _read(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
 
 
 def _apply_rules(checked: _Checked, context: CheckContext) -> None:
-    """Take out what a rule rejects: a row that one rejects is no reference for the next."""
+    """Remove what a rule rejects: a row that one rule rejects is no reference for the next."""
     if context.today is not None:
         checked.apply(FUTURE_RULE, _future_rows(checked.listed, context.today))
     references = _references(context.reference)
@@ -235,7 +236,7 @@ def _rejected_price(rejected_row: PricedRow, name: str, reason: str) -> Rejected
 
 
 def _unread(row: SheetRow, name: str, reason: str) -> RejectedPrice:
-    """Return a row that cannot be read, with what its cells say."""
+    """Return an unreadable row, with the contents of its cells."""
     cells = {column: cell.strip()[:MAX_CELL] for column, cell in row.cells.items()}
     return RejectedPrice(
         sheet=name,

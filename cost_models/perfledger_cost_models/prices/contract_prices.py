@@ -78,7 +78,7 @@ from perfledger_cost_models.units import USD
 MAX_CHARACTERS = 1_000_000
 # A larger share is a price entered as a discount.
 MAX_DISCOUNT = Decimal("0.95")
-# A larger share may be the one that is paid: somebody has to confirm it.
+# A larger share may be the share that is paid, so a person has to confirm it.
 MAX_UNCONFIRMED_DISCOUNT = Decimal("0.6")
 MAX_MONEY = Decimal(1_000_000_000)
 
@@ -214,10 +214,10 @@ def apply_overrides(
 ) -> PriceSheet:
     """Return the sheet with the organisation's own prices, then discounts, then tax applied.
 
-    An own price replaces all published ones of the same option and region and gets no discount,
-    unless it is implausible beside them or dated after `today`, and not confirmed: then it is among
-    the rejected ones. Raises OverrideError for a currency without an exchange rate, for two
-    discounts on one price, and for a discount that applies to no price or not yet.
+    An own price replaces all published ones of the same option and region and gets no discount. If
+    it is implausible beside them or dated after `today`, and not confirmed, it is rejected instead.
+    Raises OverrideError for a currency without an exchange rate, for two discounts on one price,
+    and for a discount that applies to no price or not yet.
     """
     _check_days(overrides.discount, today)
     own_prices, rejected = _checked_own_prices(sheet, overrides, today)
@@ -238,7 +238,7 @@ def apply_overrides(
 def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceOverrides:
     """Return an organisation's overrides with a contract's on top.
 
-    What the contract prices or names replaces the same entry of the organisation. Discounts of both
+    An entry of the contract replaces the organisation's entry for the same thing. Discounts of both
     apply, but only one to each price. The contract's tax, if it has one, is the tax.
     """
     priced = {_price_key(price) for price in contract.price}

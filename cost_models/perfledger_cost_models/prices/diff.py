@@ -24,7 +24,7 @@ class ChangedPrice:
 class SheetDiff:
     """The differences between two sheets, by provider, option and region.
 
-    An option whose row either sheet has and may not be used is neither added nor removed.
+    An option whose row is present but unusable on either sheet is neither added nor removed.
     """
 
     before: str  # the sheets' names

@@ -1,7 +1,7 @@
 """Reads exchange rates in the European Central Bank's format.
 
 Both of its files are read: the latest day (eurofxref.csv) and the history (eurofxref-hist.csv).
-Their first column is the day, and each other one is what a euro costs in a currency.
+Their first column is the day; each other column is the price of a euro in one currency.
 """
 
 import csv
@@ -23,7 +23,7 @@ _LATEST_DAY = "%d %B %Y"  # 20 November 2026, in eurofxref.csv
 
 
 class ExchangeRateError(ValueError):
-    """An error in a table of exchange rates, or for a rate that it does not have."""
+    """An error in a table of exchange rates, or for a rate that it lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Rules that compare a price with its own earlier values, and with its days."""
+"""Rules that compare a price with its own earlier values, and check its dates."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,9 +23,9 @@ MAX_FOLD = Decimal(3)
 MAX_FOLD_SPOT_OR_OWN = Decimal(5)
 # Two values of one price that differ by less are one level: exchange rates, rounding.
 SAME_LEVEL = Decimal("1.2")
-# A lower price for so long may have been a promotion.
+# A lower price that lasted up to this long may have been a promotion.
 MAX_PROMOTION = timedelta(days=365)
-# Where a day begins depends on the place: a source may be a day ahead of its reader.
+# Days begin at different times in different places: a source may be a day ahead of its reader.
 ONE_DAY = timedelta(days=1)
 
 
@@ -39,7 +39,7 @@ def days(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def earlier_values(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find prices far from the earlier values of the same option; the newest outlier is wrong.
+    """Find prices far from earlier values of the same option; the newest outlier is wrong.
 
     An outlier agrees with fewer values of its option than the price next to it in time.
     """
@@ -52,10 +52,10 @@ def earlier_values(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def superseded_prices(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find old prices under a new date: a price that another one has replaced rarely returns.
+    """Find old prices under a new date: a price that was replaced rarely returns.
 
-    A promotion ends within a year, and the price before it is right again. Only where the SKU has
-    another region or term does such a price contradict anything.
+    A promotion ends within a year, and the price before it is right again. Such a price is only
+    contradicted if the SKU has another region or term.
     """
     skus = {
         (same[0].price.provider, same[0].price.sku): {
@@ -86,14 +86,14 @@ def superseded_prices(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _outlier(rows: Sequence[PricedRow]) -> tuple[PricedRow, PricedRow] | None:
-    """Return a wrong row and the one that contradicts it, None if the values are plausible."""
+    """Return a wrong row and the one that contradicts it; None if the values are plausible."""
     for before, after in pairwise(rows):
         if not _contradict(before.price, after.price):
             continue
         suspects = [one for one in (before, after) if not one.is_reference]
         if suspects:
             wrong = min(
-                reversed(suspects),  # the newest of those that agree with as few
+                reversed(suspects),  # the newest of those that agree with equally few
                 key=lambda one: sum(not _contradict(one.price, each.price) for each in rows),
             )
             return wrong, before if wrong is after else after
@@ -125,9 +125,9 @@ def _contradiction(wrong: Price, reference: Price) -> str:
 
 
 def _replaced_price(price: Price, earlier: Sequence[Price]) -> tuple[Price, Price] | None:
-    """Return the old value that a price repeats, and the one that replaced it in its region.
+    """Return the old value that a price repeats, and the price that replaced it in its region.
 
-    A region that has had the price before is compared with itself only: others may have changed.
+    A region that has had the price before is compared only with itself: others may have changed.
     """
     own_prices = [each for each in earlier if each.region == price.region]
     has_own = any(is_same_price(each.usd_per_hour, price.usd_per_hour) for each in own_prices)

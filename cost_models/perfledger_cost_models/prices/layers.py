@@ -13,7 +13,7 @@ from perfledger_cost_models.prices.price_sheet import (
 
 
 def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
-    """Merge sheets: for each option and region the last sheet's prices count.
+    """Merge sheets: for each option and region the last sheet with a price counts.
 
     The order is packaged snapshot, fetched price service, organisation, contract.
     """
@@ -46,7 +46,7 @@ def unpriced(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[Unk
 
 
 def _is_among(priced: Sequence[tuple[str, str, str]], unknown: UnknownPrice) -> bool:
-    """Return whether a sorted option is the unknown one of its region or more specific."""
+    """Return whether a sorted option equals its region's unknown one or is more specific."""
     key = (unknown.provider, unknown.region, unknown.option)
     if key in _next(priced, key):
         return True

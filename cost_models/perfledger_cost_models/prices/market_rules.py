@@ -22,8 +22,9 @@ from perfledger_cost_models.quote import PriceLayer
 
 # On-demand prices of one SKU differ by region: twofold at most among 523 prices of Azure in 2026.
 MAX_REGION_SPREAD = 2
-# A region is dearer for all its SKUs alike: by this much and more a price was wrong in each case
-# among the same prices and those of 2025 (7.692 for 8 A100); the right ones are within 1.18.
+# A region is more expensive for all its SKUs equally: a price that deviated by this much or more
+# was wrong in each case among the same prices and those of 2025 (7.692 for 8 A100); the right ones
+# are within 1.18.
 MAX_FROM_REGION_LEVEL = Decimal("1.3")
 MIN_COMPARED = 3  # other regions, other SKUs of a region, other prices of an accelerator
 # Between providers the same card costs 1.4 to 16 USD: a price beyond this is for something else.
@@ -44,7 +45,7 @@ _SortedPrices = Sequence[tuple[Decimal, tuple[str, str]]]  # with provider and S
 
 
 def region_levels(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find on-demand prices that do not stand to other regions as the region's other SKUs do."""
+    """Find on-demand prices out of line with their region's usual relation to other regions."""
     for current in groups_by(
         current_prices(on_demand_rows(listed)), lambda price: (price.provider, price.option_term)
     ):
@@ -128,8 +129,8 @@ def outliers(listed: Sequence[PricedRow]) -> RowFindings:
 def ranges(listed: Sequence[PricedRow]) -> RowFindings:
     """Find prices far outside all others of the accelerator; without others, of any accelerator.
 
-    The median of its SKU and pricing model over the regions is outside too: single regions are for
-    the rules above.
+    The median of its SKU and pricing model over the regions is outside, too: the rules above check
+    single regions.
     """
     current = current_prices(listed)
     everything = _sorted_prices(current)
@@ -165,7 +166,7 @@ def _mode(price: Price) -> tuple[str, str]:
 def _sorted_prices(listed: Sequence[PricedRow]) -> _SortedPrices:
     """Return the prices with their SKUs, the lowest first.
 
-    Own prices are no references: they may be far below what is published.
+    Own prices are not references: they may be far below the published ones.
     """
     return sorted(
         (one.price.usd_per_device_hour, (one.price.provider, one.price.sku))
@@ -177,7 +178,7 @@ def _sorted_prices(listed: Sequence[PricedRow]) -> _SortedPrices:
 def _ends_without(
     price: Price, published: _SortedPrices, *, least: int
 ) -> tuple[Decimal, Decimal] | None:
-    """Return the lowest and the highest price of other SKUs, None if there are too few."""
+    """Return the lowest and the highest price of other SKUs; None if there are too few."""
     sku_of_price = price.provider, price.sku
     lowest = list(islice((usd for usd, sku in published if sku != sku_of_price), least))
     if len(lowest) < least:
@@ -186,7 +187,7 @@ def _ends_without(
 
 
 def _region_levels(skus: Iterable[Sequence[PricedRow]]) -> Mapping[str, Decimal]:
-    """Return how dear each region is: the median of its SKUs' prices over their own medians."""
+    """Return each region's price level: the median of its SKUs' prices over their own medians."""
     levels: defaultdict[str, list[Decimal]] = defaultdict(list)
     for same in skus:
         middle = median(one.price.usd_per_hour for one in same)

@@ -38,8 +38,8 @@ _PROFILE = re.compile(r"(?:^|[_ ])([1-7])g[._](\d{1,4})gb(?![0-9a-z])")
 def mig_share(text: str, *, gpu_bytes: float | None = None) -> float | None:
     """Return the share of a GPU that the profile in a text takes; None without a profile.
 
-    `gpu_bytes` is the nominal memory of the whole GPU, if known: it tells profiles of one name
-    apart. A profile that no GPU has counts as a whole one.
+    `gpu_bytes` is the nominal memory of the whole GPU, if known: it distinguishes profiles of the
+    same name. A profile that no GPU has counts as a whole GPU.
     """
     profile = _PROFILE.search(text)
     if profile is None:

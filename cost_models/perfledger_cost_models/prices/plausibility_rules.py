@@ -30,10 +30,10 @@ SENTINELS = (Decimal(0), Decimal(700))
 # Azure's Windows meter adds this for each vCPU and hour: 48 of them are 2.208 on NC48ads_A100_v4.
 WINDOWS_USD_PER_VCPU = Decimal("0.046")
 WINDOWS_TOLERANCE = Decimal("0.01")
-# A price off by this share of the count is of one accelerator or of all of them: regions differ
-# twofold at most, and three quarters of four are three.
+# A price off by this share of the count is the price of one accelerator, or of all of them: regions
+# differ twofold at most, and three quarters of four are three.
 MIN_FOLD = Decimal("0.75")
-# Fifty regions of two sizes at one figure are 2,500 pairs: with more than this, no pair is decided.
+# Fifty regions of two sizes at one price are 2,500 pairs: beyond this many, no pair is decided.
 MAX_PAIRS = 10_000
 
 _AZURE_SIZE = re.compile(r"Standard_[A-Z]+(?P<processors>\d+)[a-z]*_(?P<rest>\w+)")
@@ -66,7 +66,7 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
             continue
         meter = int(size["processors"]) * WINDOWS_USD_PER_VCPU
         for linux_row in azure:
-            linux = linux_row.price  # of any size: a larger one gives away a smaller one as well
+            linux = linux_row.price  # of any size: a larger one reveals a smaller one as well
             if (linux.accelerator, linux.region) != (price.accelerator, price.region):
                 continue
             if not _is_scaled(price, linux):
@@ -82,7 +82,7 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _is_scaled(dearer: Price, linux: Price) -> bool:
-    """Return whether two sizes of Azure have the same processors for each accelerator."""
+    """Return whether two sizes of Azure have equally many processors per accelerator."""
     sizes = [(_AZURE_SIZE.fullmatch(price.sku), price.count) for price in (dearer, linux)]
     (left, left_count), (right, right_count) = (
         (int(size["processors"]) if size else 0, count) for size, count in sizes
@@ -110,10 +110,10 @@ def _chips(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _denominators(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find the price of one accelerator where the instance's should be, and the other way round.
+    """Find the price of one accelerator where the instance's should be, or the reverse.
 
-    Of two rows at one figure, the one farther from all other prices like it is wrong. The suspects
-    themselves are not among these: a mistake made everywhere is no reference.
+    Of two rows with the same price, the one farther from all other comparable prices is wrong. The
+    suspects themselves are excluded from these: a mistake made everywhere is no reference.
     """
     current = current_prices(listed)
     for same in groups_by(
@@ -137,7 +137,7 @@ def _denominators(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _pairs(same: Sequence[PricedRow]) -> Iterator[tuple[PricedRow, PricedRow]]:
-    """Yield each instance with each smaller one whose accelerator costs what all of it does.
+    """Yield each instance with each smaller one whose accelerator costs as much as all of it.
 
     Spot prices follow each region's demand: between regions equal figures are chance.
     """
@@ -159,7 +159,7 @@ def _pairs(same: Sequence[PricedRow]) -> Iterator[tuple[PricedRow, PricedRow]]:
 def _wrong_row(
     large: PricedRow, small: PricedRow, *, same: Sequence[PricedRow], middle: Decimal | None
 ) -> PricedRow | None:
-    """Return which row of a pair is wrong, None where that cannot be decided.
+    """Return which row of a pair is wrong; None if that cannot be decided.
 
     Two regions may have one figure by chance: there, the price of the wrong row's SKU elsewhere
     must also be off by as many accelerators as the larger instance has, and by more than regions
@@ -193,7 +193,7 @@ def _warn_about_pairs(pairs: Iterable[tuple[PricedRow, PricedRow]]) -> RowFindin
 
 
 def _columns(listed: Sequence[PricedRow]) -> RowFindings:
-    """Find rows with two swapped columns: each has what other rows have in the other one."""
+    """Find rows with two swapped columns: each has the value that other rows have in the other."""
     names = {
         name: {getattr(one.price, name) for one in listed if one.is_reference} for name in _NAMES
     }

@@ -21,7 +21,7 @@ UNKNOWN_DAY = "unknown"  # begins the as-of date of a row whose day the source d
 
 
 def is_unknown(row: SheetRow) -> bool:
-    """Return whether a row says that a price was searched and not found."""
+    """Return whether a row says that a price was searched for and not found."""
     prices = row.cells["usd_per_hour"], row.cells["usd_per_accelerator_hour"]
     return row.cells["confidence"].strip() == UNKNOWN_CONFIDENCE and not any(
         cell.strip() for cell in prices
@@ -49,8 +49,8 @@ def read_price(
 ) -> Price:
     """Read a row with a price; raise PriceSheetError that names the column.
 
-    A confidence that is none of ours counts as low. A price in another currency is converted at the
-    rate of its day.
+    An unknown confidence counts as low. A price in another currency is converted at the rate of its
+    day.
     """
     count = _read_count(row)
     as_of, is_read_date, retrieved_at = _read_days(row)
@@ -120,7 +120,7 @@ def _to_usd(
 
 
 def _read_days(row: SheetRow) -> tuple[date, bool, date | None]:
-    """Return the day of the price, whether it is that of reading, and the day of reading."""
+    """Return the day of the price, whether it is the day of reading, and the day of reading."""
     retrieved_at = row.day("retrieved_at") if row.cells["retrieved_at"].strip() else None
     stated = row.cells["as_of_date"].strip()
     if stated and not stated.startswith(UNKNOWN_DAY):

@@ -43,7 +43,7 @@ _OPTION = re.compile(
     r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
 )
 BILLED_TERM = "billed"  # the term of a price computed from a bill: effective, by hours used
-UNKNOWN_CONFIDENCE = "unknown"  # the confidence of a row that says: searched, no price found
+UNKNOWN_CONFIDENCE = "unknown"  # the confidence of a row that says: searched for, no price found
 _PER_CHIP = "per chip"  # in the term column; says what is counted, not for how long
 
 
@@ -76,7 +76,7 @@ class Price:
 
     provider: str
     sku: str
-    region: str  # "" where the provider does not say
+    region: str  # "" if the provider does not say
     accelerator: str
     count: int  # accelerators that usd_per_hour pays for
     pricing_model: PricingModel
@@ -128,7 +128,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownPrice:
-    """A purchase option whose price was searched and not found: never zero, never a guess."""
+    """A purchase option whose price was searched for and not found: never zero, never a guess."""
 
     provider: str
     sku: str
@@ -153,7 +153,7 @@ class UnknownPrice:
 
     @property
     def reason(self) -> str:
-        """Return a clause that says until when the price was searched, and what is known of it."""
+        """Return a clause that says when the price was last searched for, and what is known."""
         note = f" ({self.note})" if self.note else ""
         return f"searched until {self.searched_on} and not found{note}"
 
@@ -168,7 +168,7 @@ class RejectedPrice:
     option: str  # without its region, like a price's
     region: str
     accelerator: str
-    as_of: date | None  # None where it cannot be read
+    as_of: date | None  # None if it cannot be read
     reason: str
 
     @property
@@ -188,11 +188,11 @@ class RejectedPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheet:
-    """Prices from a named source; prices of several days for one option may stand side by side.
+    """Prices from a named source; one option may have prices of several days.
 
-    `unknown` are the options whose price was searched and not found, `rejected` the rows that are
-    implausible or cannot be read. `owned` are the rates of servers for which an organisation has
-    its own inputs; they replace the packaged ones.
+    `unknown` are the options whose price was searched for and not found, `rejected` the rows that
+    are implausible or cannot be read. `owned` are the rates of servers for which an organisation
+    has its own inputs; they replace the packaged ones.
     """
 
     name: str
@@ -204,9 +204,9 @@ class PriceSheet:
     def find(self, option: str) -> Price:
         """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.
 
-        The default region is the reference region. A low-confidence price is returned only where
-        there is no better one. A price that states its day ranks above one with a day of reading.
-        A slice of TPUs, such as tpu-v4-32, that is not listed costs what its chips cost. Raises
+        The default region is the reference region. A low-confidence price is returned only if there
+        is no better one. A price that states its day ranks above one with a day of reading. A slice
+        of TPUs, such as tpu-v4-32, that is not listed costs what its chips cost. Raises
         PriceMissingError, which names the nearest options; a term is never guessed.
         """
         match = _OPTION.fullmatch(option) if len(option) <= MAX_OPTION_CHARS else None
@@ -227,9 +227,9 @@ class PriceSheet:
         return max(prices, key=lambda price: price.recency)
 
     def rejection_of(self, price: Price) -> RejectedPrice | None:
-        """Return the rejected row that would replace a price, None if there is none.
+        """Return the rejected row that would replace a price; None if there is none.
 
-        For a slice of TPUs it is that of its chips.
+        For a slice of TPUs it is the row of its chips.
         """
         chip = slice_of(price.sku) if price.layer is PriceLayer.DERIVED else None
         options = {
@@ -282,7 +282,7 @@ class PriceSheet:
         return sorted(prices, key=lambda price: price.pricing_model != model)
 
     def _search_note(self, key: tuple[str, str, str], provider: str | None, region: str) -> str:
-        """Return a clause saying that the price was rejected or searched in vain, "" if neither."""
+        """Return a clause saying that the price was rejected or not found; "" if neither."""
         chip = slice_of(key[0])
         options = {option_of(sku, *key[1:]) for sku in (key[0], chip.sku if chip else "")}
         unknown = (

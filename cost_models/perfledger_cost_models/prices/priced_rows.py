@@ -12,7 +12,7 @@ from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
 
 # A list price that appears this long after another price can still stand in for it.
 MAX_LATER = timedelta(days=180)
-# Two prices of one item in one currency agree this closely if one was copied from the other.
+# Two prices of one item in one currency agree this closely if one is a copy of the other.
 PRICE_TOLERANCE = Decimal("0.001")
 
 
@@ -20,7 +20,7 @@ class FindingSeverity(StrEnum):
     """What a finding means for its row."""
 
     REJECT = "reject"  # must not be used
-    WARN = "warn"  # may be used after a look at it
+    WARN = "warn"  # may be used after inspection
     UNKNOWN = "unknown"  # the row says that no price was found, which is valid
 
 
@@ -28,8 +28,8 @@ class FindingSeverity(StrEnum):
 class PricedRow:
     """A price and the number of its row.
 
-    A reference is a price of a sheet that was checked before: rows are compared with it, and it is
-    never rejected itself.
+    A reference is a price of an already checked sheet: rows are compared with it, and it is never
+    rejected itself.
     """
 
     row: int
@@ -57,7 +57,7 @@ def current_prices(listed: Iterable[PricedRow]) -> tuple[PricedRow, ...]:
 
 
 def on_demand_rows(listed: Iterable[PricedRow]) -> list[PricedRow]:
-    """Return the list prices on demand; effective prices of a bill are none."""
+    """Return the on-demand list prices; effective prices of a bill are not among them."""
     return [
         one
         for one in listed
@@ -69,7 +69,8 @@ def on_demand_rows(listed: Iterable[PricedRow]) -> list[PricedRow]:
 def row_in_force(listed: Iterable[PricedRow], day: date) -> PricedRow | None:
     """Return the newest of some prices on a day, else the first one soon after it.
 
-    AWS cut its list prices by 44 % in 2025: commitments from before are above the list price since.
+    AWS cut its list prices by 44 % in 2025: commitments made before are above the list price since
+    then.
     """
     rows = list(listed)
     before = [one for one in rows if one.price.as_of <= day]
@@ -80,7 +81,7 @@ def row_in_force(listed: Iterable[PricedRow], day: date) -> PricedRow | None:
 
 
 def newer_of(left: PricedRow, right: PricedRow) -> PricedRow:
-    """Return which of two contradicting rows is blamed: the newer; of one day, `right`."""
+    """Return which of two contradicting rows is wrong: the newer, or `right` if of one day."""
     if left.is_reference != right.is_reference:
         return right if left.is_reference else left
     return left if left.price.as_of > right.price.as_of else right

@@ -10,11 +10,11 @@ from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, Pricing
 
 
 class StalePriceError(ValueError):
-    """An error for prices too old to buy by."""
+    """An error for prices that are too old for a purchase decision."""
 
 
 class MaxAge(StrEnum):
-    """Kinds of prices by how long they stay valid."""
+    """Kinds of prices, by how long they stay valid."""
 
     LIST = "list"
     BLOCK = "capacity block"

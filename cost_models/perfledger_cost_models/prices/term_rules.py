@@ -22,14 +22,14 @@ from perfledger_cost_models.quote import PriceLayer
 # The providers' largest discounts: AWS states up to 72 % for its longest commitments, and a year of
 # a P5 costs 0.59 of on demand. A commitment below these shares belongs to another list price.
 MIN_COMMITTED_SHARE = {1: Decimal("0.45"), 3: Decimal("0.25")}
-# A private offer lowers a commitment by up to this share more; AWS's largest published discounts on
-# top of plans are below a third.
+# A private offer may lower a commitment by up to this further share; AWS's largest published
+# discounts on top of plans are below a third.
 OWN_DISCOUNT = Decimal("0.4")
-# What a bill says an hour cost may be below the list by a discount and credits, or above it by
-# rounding up to whole hours. Beyond this, its unit or its cost is wrong.
+# The hourly cost according to a bill may be below the list because of discounts and credits, or
+# above it because of rounding up to whole hours. Beyond this, its unit or its cost is wrong.
 MAX_BILLED_FOLD = Decimal(3)
 MAX_BILLED_FOLD_SPOT = Decimal(5)
-# A price that contradicts two others is wrong, and not both of them.
+# A price that contradicts two others is wrong; the two others are not.
 MIN_CONTRADICTIONS = 2
 
 _COMMITMENTS = (PricingModel.SAVINGS_PLAN, PricingModel.RESERVED, PricingModel.COMMITTED_USE)
@@ -111,7 +111,7 @@ def _above_on_demand(same: Sequence[PricedRow]) -> list[_Contradiction]:
 def _wrong_price(
     on_demand: PricedRow, derived: PricedRow, contradictions: Sequence[_Contradiction]
 ) -> PricedRow:
-    """Return which of the two is wrong: what contradicts several others, else the newer one."""
+    """Return which of the two is wrong: the one that contradicts several others, else the newer."""
     count = sum(listed is on_demand for listed, _ in contradictions)
     if count >= MIN_CONTRADICTIONS and not on_demand.is_reference:
         return on_demand
@@ -119,10 +119,10 @@ def _wrong_price(
 
 
 def _too_cheap(same: Sequence[PricedRow]) -> RowFindings:
-    """Find an on-demand price so high that commitments would be cheaper than any that are granted.
+    """Find on-demand prices so high that commitments would be cheaper than any ever granted.
 
-    An old list price under a new date is one. An own on-demand price is negotiated, and no
-    reference; an own commitment may be lower than a published one by OWN_DISCOUNT.
+    An old list price under a new date is such a price. An own on-demand price is negotiated, and
+    not a reference; an own commitment may be lower than a published one by OWN_DISCOUNT.
     """
     current = [one for one in current_prices(same) if not _is_billed(one)]
     committed = [one for one in current if one.price.pricing_model in _COMMITMENTS]

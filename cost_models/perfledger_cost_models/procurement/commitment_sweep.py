@@ -1,4 +1,4 @@
-"""Sweeps the number of devices of an option, and ladders terms: why a number is recommended."""
+"""Sweeps the number of devices of an option, and ladders terms, to justify a recommended number."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,8 @@ from perfledger_cost_models.procurement.option_formulas import end_worth
 from perfledger_cost_models.units import HOURS_PER_YEAR
 
 MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
-# Sizes reach to what carries the need of all but one draw in a hundred, in the largest year.
+# Sizes extend to the number that meets the need of all but one draw in a hundred, in the largest
+# year.
 MOST_NEED_QUANTILE = 0.99
 
 
@@ -66,7 +67,7 @@ class CommitmentLadder:
 def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
     """Return the sweep of each option with a number of devices, in the model's order.
 
-    It is the model itself, evaluated with other numbers in place of its own.
+    Each point is the model itself, evaluated with another number of devices.
     """
     options = [option for option in model.options if option.devices is not None]
     draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
@@ -90,11 +91,11 @@ def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
 def commitment_ladder(model: CostModel) -> CommitmentLadder | None:
     """Return the cheapest ladder of a commitment for all years and commitments for one year.
 
-    Each year's one-year commitment is as large as costs least on average, as known today. Of all
-    pairs of a long and a short option the one whose ladder costs least on average counts. None
-    where the plan has no options of both terms for the model's own accelerator. A ladder of L
-    devices for all years and S_y in year y pays for both terms as the model does, and for
-    MAX(0, need_y - (L + S_y) 8760 utilization) hours on demand.
+    Each year's one-year commitment has the size with the lowest mean cost, as known today. Of all
+    pairs of a long and a short option, the one with the cheapest ladder on average counts. None if
+    the plan lacks options of both terms for the model's own accelerator. A ladder of L devices for
+    all years and S_y in year y pays for both terms as the model does, and for MAX(0, need_y - (L +
+    S_y) 8760 utilization) hours on demand.
     """
     pairs = tuple(product(_commitments(model, YEARS), _commitments(model, 1)))
     if not pairs:
@@ -140,7 +141,7 @@ class _LadderCosts:
     beyond_usd: tuple[tuple[float, ...], ...]  # hours on demand, by year and total
 
     def best_with(self, place: int) -> tuple[float, tuple[int, ...]]:
-        """Return the least cost with `totals[place]` devices of the long term, and all sizes."""
+        """Return the lowest cost with `totals[place]` devices of the long term, and all sizes."""
         base = self.totals[place]
         sizes = [base]
         for short_usd, beyond in zip(self.short_usd, self.beyond_usd, strict=True):
@@ -208,7 +209,7 @@ def _short_usd(option: PurchaseOption, year: int, values: Mapping[str, FloatArra
 def _beyond_usd(
     model: CostModel, year: int, totals: Sequence[int], values: Mapping[str, FloatArray]
 ) -> tuple[float, ...]:
-    """Return the mean present value of hours on demand in a year, by the number of devices."""
+    """Return the mean present value of a year's on-demand hours, by number of devices."""
     carried = HOURS_PER_YEAR * values[COMMITMENT_UTILIZATION]
     worth = values[model.keep.rate] * values[f"discount_{year}"]
     need = values[f"need_{year}"]
@@ -220,7 +221,7 @@ def _beyond_usd(
 def _sizes(
     model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
 ) -> tuple[int, ...]:
-    """Return 0, whole instances up to what nearly every draw needs, and the option's own size."""
+    """Return 0, whole instances up to the need of nearly every draw, and the option's own size."""
     most = _most_devices(model, option, draws, option.sold_together)
     stride = _stride(most, option.sold_together)
     return tuple(sorted({*range(0, most + 1, stride), option.devices or 0}))
@@ -246,7 +247,7 @@ def _stride(most: int, step: int) -> int:
 def _npv(
     model: CostModel, option: PurchaseOption, devices: int, values: Mapping[str, FloatArray]
 ) -> FloatArray:
-    """Return an option's present value with other devices; 0 of them are today's option."""
+    """Return an option's present value with another number of devices; 0 means today's option."""
     if devices == 0:
         return values[model.keep.npv]
     amounts = {**values, f"{option.key}_devices": np.array([float(devices)])}

@@ -82,7 +82,7 @@ class PurchaseOption:
     where: str
     mode: PurchaseMode
     accelerator: str
-    devices: int | None  # committed or bought; None where usage is billed
+    devices: int | None  # committed or bought; None if usage is billed
     years: int  # the term of a commitment
     upfront_share: Decimal
     lead_time: str
@@ -103,7 +103,7 @@ class PurchaseOption:
 
     @property
     def paid_at_end(self) -> dict[int, str]:
-        """Return the names of the parts that are due once, at the end of a year: by that year.
+        """Return the names of the parts due once at the end of a year, by that year.
 
         A term of one year is renewed then, and owned servers are sold after the last year.
         """

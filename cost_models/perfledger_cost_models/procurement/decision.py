@@ -1,8 +1,8 @@
-"""Chooses a purchase option, with its probability to be best and what would change the choice.
+"""Chooses a purchase option, with its probability of being best and what would change the choice.
 
 All inputs are drawn once for all options (common random numbers). The choice is the option with the
-lowest mean cost. It also has the lowest mean regret, since regret is the cost less that of the best
-option of each draw. Today's option is only left for one that is almost certainly cheaper.
+lowest mean cost. It also has the lowest mean regret, since regret is the cost minus that of the
+best option in each draw. Today's option is replaced only by one that is almost certainly cheaper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from perfledger_cost_models.procurement.cost_model import CostModel, ModelInput,
 from perfledger_cost_models.procurement.option_formulas import NEED_WORTH
 from perfledger_cost_models.tco.onprem import QUANTILES
 
-# Changing costs work and trust: it is worth it where the option is cheaper in nine draws of ten.
+# Changing costs work and trust: it pays if the option is cheaper in nine draws of ten.
 MIN_CHANCE = 0.9
-# List prices moved by 44 % in one step (AWS P5, June 2025): a fourth to twice leaves a margin.
+# List prices moved by 44 % in one step (AWS P5, June 2025); a quarter to twice leaves a margin.
 PRICE_FACTORS = (0.25, 2.0)
 GRID = 41
-ZOOMS = 4  # each narrows the place where the answer changes 40-fold
+ZOOMS = 4  # each narrows down the value at which the answer changes 40-fold
 
 Band = tuple[Decimal, Decimal, Decimal]  # P5, P50, P95
 
@@ -40,7 +40,7 @@ class OptionOutcome:
     npv: Decimal  # of all payments
     npv_band: Band
     npv_mean: Decimal
-    hour: Decimal | None  # per useful hour; None where no hour has to be bought
+    hour: Decimal | None  # per useful hour; None if no hours have to be bought
     hour_band: Band | None
     chance_best: float
     chance_cheaper: float  # than today's option
@@ -48,7 +48,7 @@ class OptionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavingSwing:
-    """The saving in USD at the low and at the high end of one input, all others at their modes."""
+    """The saving in USD at the low and the high end of one input, all others at their modes."""
 
     input: ModelInput
     at_low: Decimal
@@ -77,7 +77,7 @@ class PurchaseDecision:
     best_mean: str  # the option with the lowest mean, recommended only if it is likely enough
     is_clear: bool  # whether the recommendation is almost certainly the cheapest
     saving: Band  # compared with today's option
-    regret_mean: Decimal  # its cost beyond that of the best option of each draw
+    regret_mean: Decimal  # its cost minus that of the best option, in each draw
     regret_p95: Decimal
     outcomes: tuple[OptionOutcome, ...]  # in the model's order
     swings: tuple[SavingSwing, ...]  # of the best mean against today's option, the widest first
@@ -199,7 +199,7 @@ def _with(model: CostModel, model_input: ModelInput, values: FloatArray) -> dict
 def _switches(model: CostModel, choice: PurchaseOption) -> tuple[SwitchingValue, ...]:
     """Return where each input alone makes another option the cheapest, in either direction.
 
-    There are none where another option is already the cheapest at the most likely inputs.
+    There are none if another option is already the cheapest at the most likely inputs.
     """
     switches: list[SwitchingValue] = []
     if len(model.options) == 1 or not _is_cheapest(model, choice):

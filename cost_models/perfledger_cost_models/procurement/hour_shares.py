@@ -1,4 +1,4 @@
-"""Reconciles what plan, bill, usage and activity say of the shares of hours.
+"""Reconciles what plan, bill, usage and activity state about the shares of hours.
 
 Hours shrink in three steps, each with a word, a numerator and a denominator of its own:
 
@@ -6,8 +6,8 @@ commitment utilization = committed cost that covered use / all committed cost   
 allocated share = device-hours that owners had / device-hours paid for          [usage / the bill]
 busy share = device-hours of work / device-hours that owners had                [activity]
 
-Hours from a bill are paid hours: they contain what owners left idle, and no share divides them
-again. Only the utilization of a commitment says how many hours of it such use fills.
+Hours from a bill are paid hours: they include what owners left idle, so no further share divides
+them. Only the utilization of a commitment says how many of its hours such use fills.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,8 @@ from enum import StrEnum
 
 from perfledger_cost_models.procurement.plan import InputRange, PlannedDemand, ProcurementPlanError
 
-# Points by which two sources of one share may differ: clocks of schedulers and bills differ less.
+# Percentage points by which two sources of one share may differ: clocks of schedulers and bills
+# differ less.
 MAX_DIFFERENCE = Decimal("0.05")
 
 
@@ -35,16 +36,16 @@ class HourShare(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareStatement:
-    """What one source says of a share."""
+    """What one source states about a share."""
 
     share: HourShare
     range: InputRange  # its source, its date and its basis
-    counts: str  # "32,855 of 35,328 hours", or "" where it is declared
+    counts: str  # "32,855 of 35,328 hours"; "" if it is declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourShares:
-    """The shares of hours that are known, with all that was said of each."""
+    """The known shares of hours, with every source's statement on each."""
 
     statements: tuple[ShareStatement, ...] = ()
     by_share: Mapping[HourShare, InputRange] = field(default_factory=dict[HourShare, InputRange])
@@ -83,9 +84,9 @@ def planned_shares(demand: PlannedDemand) -> tuple[ShareStatement, ...]:
 
 
 def reconcile(statements: Iterable[ShareStatement]) -> HourShares:
-    """Return the shares, each as its first source says it.
+    """Return the shares, each as its first source states it.
 
-    Raises ShareContradictionError where another source differs by more than MAX_DIFFERENCE.
+    Raises ShareContradictionError if another source differs by more than MAX_DIFFERENCE.
     """
     every = tuple(statements)
     by_share: dict[HourShare, InputRange] = {}

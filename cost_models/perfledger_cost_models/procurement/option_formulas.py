@@ -71,7 +71,7 @@ def first_need(inputs: Sequence[ModelInput]) -> Decimal:
 
 
 def _common_lines(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
-    """Yield the lines of all options; hours of a share are divided by it once, to paid hours."""
+    """Yield the lines of all options; hours are divided by their share once, to give paid hours."""
     names = {each.name for each in inputs}
     shares = "".join(f" / {name}" for name in (ALLOCATED_SHARE, BUSY_SHARE) if name in names)
     for year in PLAN_YEARS:
@@ -86,7 +86,7 @@ def _common_lines(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
 
 
 def _discount_lines() -> Iterator[FormulaLine]:
-    """Yield the worth today of a dollar at each year's end and of one paid month by month.
+    """Yield today's worth of a dollar at each year's end and of one paid month by month.
 
     The second is `finance.monthly_worth` as a text; the sum of powers has a value at any rate.
     """
@@ -231,7 +231,7 @@ def _by_month(option: PurchaseOption, year: int) -> str:
 
 
 def _paid_in_year(option: PurchaseOption, year: int, monthly: str) -> Iterator[FormulaLine]:
-    """Yield what a year pays by the month, and with what it pays at its end."""
+    """Yield a year's monthly payments, and those together with the payments due at its end."""
     at_end = option.paid_at_end.get(year)
     if at_end is None:
         yield _paid(option, year, monthly)

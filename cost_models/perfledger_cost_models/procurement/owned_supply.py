@@ -27,7 +27,7 @@ class SupplyYears:
     usd_per_year: Decimal | None
     source: str
     equivalents: tuple[Decimal, ...] | None
-    omission_reason: str = ""  # "" where it carries some of the need
+    omission_reason: str = ""  # "" if it carries some of the need
 
     @property
     def hours_a_year(self) -> Decimal:
@@ -109,7 +109,7 @@ def _holding_years(
 
 
 def _share(since: date, until: date, start: date, end: date) -> Decimal:
-    """Return the share of the days from `start` up to `end` that lie in `since` to `until`.
+    """Return the share of the days from `start` up to `end` that lie between `since` and `until`.
 
     `until` is the last day, `end` the first that does not count.
     """

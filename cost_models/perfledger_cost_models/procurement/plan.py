@@ -107,7 +107,7 @@ class InputRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class HoursKind(StrEnum):
-    """What hours count: those paid for, those that owners have of them, those of work in these."""
+    """What hours count: those paid for, those allocated to owners, or those with work."""
 
     PAID = "paid"
     ALLOCATED = "allocated"
@@ -158,7 +158,7 @@ class SupplyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     devices: Devices
     is_owned: bool
     since: date
-    until: date  # the last day of the term, or of what it can still be used for
+    until: date  # the last day of the term, or of its remaining useful life
     usd_per_year: Decimal | None = None
     source: Text
 
@@ -218,7 +218,7 @@ class WaitObjective(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class ReplaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Equal nodes, and the policies to compare; the first, today's, is the reference."""
+    """Equal nodes, and the policies to compare; the first is today's, the reference."""
 
     nodes: Devices
     devices: Devices  # of a node

@@ -1,4 +1,4 @@
-"""Makes the purchase options of a plan, and lists those without a price."""
+"""Builds the purchase options of a plan, and lists those without a price."""
 
 from decimal import ROUND_CEILING, Decimal
 
@@ -91,7 +91,7 @@ def _require_confirmed(price: Price, sheet: PriceSheet, where: str) -> None:
     """Check that a decision may rest on the price of an option.
 
     Raises ProcurementPlanError for a price that a rejected row would replace, and for one whose
-    list states no day, because a price of that list may be years old.
+    list states no day, because such a price may be years old.
     """
     rejected = sheet.rejection_of(price)
     if rejected is not None:

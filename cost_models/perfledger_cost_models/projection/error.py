@@ -19,8 +19,9 @@ from perfledger_cost_models.projection.roofline import (
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 
 COVERAGE = 0.9  # of the interval on a projected ratio
-# Ratios of one model and round resemble each other, so that they tell less than as many independent
-# ones: with all of the chance to miss, 86 % of the ratios of models left out are covered.
+# Ratios of one model and round resemble each other, so they carry less information than as many
+# independent ones: allowing the full chance to miss would cover only 86 % of the ratios of models
+# left out.
 MISS_SHARE = 0.6
 # Results of eight models are published on both of these, A100 and H100; a projection to another
 # chip design is an extrapolation.
@@ -36,7 +37,7 @@ class PairClass(Enum):
     OTHER_VENDOR = auto()
 
 
-# Their errors are those of many published ratios; of the others few designs are known.
+# Their errors are those of many published ratios; for the other classes few designs are known.
 NEAR_CLASSES = (PairClass.SAME_DESIGN, PairClass.CALIBRATED_DESIGNS)
 
 
@@ -55,13 +56,13 @@ class ProjectionResidual:
 
     @property
     def score(self) -> float:
-        """Return the size of the error per root of reach, as that of a random walk."""
+        """Return the error divided by the square root of its reach, as for a random walk."""
         return abs(self.log_error) / sqrt(self.reach)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The error of projections, as published results show it.
+    """The error of projections according to published results.
 
     `scores` are those of each near class, ascending. `squares` are the mean squares of the log of
     each far class by design, with `designs` designs of both.
@@ -71,7 +72,8 @@ class Calibration:
     squares: Mapping[PairClass, float]
     designs: int
     devices: frozenset[str]  # with published results
-    # Of the time of the near classes: the least and the largest, and the largest.
+    # Shares of the near classes' time: the smallest and the largest of memory, the largest of
+    # communication.
     memory_shares: tuple[float, float]
     communication_share: float
     dtypes: frozenset[str]  # of the near classes
@@ -115,9 +117,9 @@ class Calibration:
     ) -> bool:
         """Return whether published results check such a projection.
 
-        Both boards must be among them and of one design or both of calibrated ones, the types that
-        the workload computes in must be theirs, and the shares of the time that it spends on memory
-        and communication within theirs.
+        Both boards must be among the published ones, of one design or both of calibrated designs;
+        the types that the workload computes in must be published, too, and its shares of time for
+        memory and communication must lie within theirs.
         """
         least, most = self.memory_shares
         return (
@@ -143,7 +145,7 @@ def pair_class(source: DeviceRoofs, target: DeviceRoofs) -> PairClass:
 
 
 def calibrate(residuals: Iterable[ProjectionResidual]) -> Calibration:
-    """Return the errors that residuals tell; raises ValueError without any in the near classes."""
+    """Return the errors that residuals show; raise ValueError without any in the near classes."""
     by_class: dict[PairClass, list[ProjectionResidual]] = {each: [] for each in PairClass}
     for residual in residuals:
         by_class[residual.pair_class].append(residual)

@@ -31,9 +31,9 @@ class ProjectionError(ValueError):
 class Projection:
     """The projected speed of a device relative to the source device.
 
-    `low` and `high` cover 90 % (`error.COVERAGE`) of published results. Seconds are
-    per unit of work at the roofs, not measured times. `unexplained` is the share of the measured
-    time that the roofs do not explain, None without a measured time.
+    `low` and `high` cover 90 % (`error.COVERAGE`) of published results. Seconds are per unit of
+    work at the roofs, not measured times. `unexplained` is the share of the measured time that the
+    roofs do not explain; None without a measured time.
     """
 
     workload: str

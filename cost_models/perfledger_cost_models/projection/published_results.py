@@ -19,9 +19,9 @@ COLUMNS = (
     "published",
     "source",
 )
-# Systems of nearly as many devices are compared per device: 4,216 and 4,096 of a round are.
+# Systems with nearly equal numbers of devices are compared per device: a round has 4,216 and 4,096.
 COUNT_TOLERANCE = 0.05
-# A time gets smaller where a rate gets larger.
+# For a time, smaller is faster; for a rate, larger is.
 _IS_TIME = {"minutes": True, "samples_per_second": False}
 
 
@@ -60,7 +60,7 @@ def read_results(text: str, name: str) -> tuple[PublishedResult, ...]:
 
 
 def ratios_of(results: Sequence[PublishedResult]) -> tuple[PublishedRatio, ...]:
-    """Return the ratio of each two devices with the same work in the same round, once."""
+    """Return the ratio of every two devices with the same work in the same round, once."""
     return tuple(_ratios(results))
 
 

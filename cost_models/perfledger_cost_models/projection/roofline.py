@@ -59,7 +59,7 @@ class ResourceSeconds:
 
     @property
     def device(self) -> float:
-        """Return the device's time: see `resource_seconds` for why resources do not overlap."""
+        """Return the device's time; `resource_seconds` says why resources do not overlap."""
         return self.arithmetic + self.memory + self.communication
 
     @property

@@ -44,7 +44,7 @@ class ProjectionCheck:
 
 
 def model_of(residual: ProjectionResidual) -> str:
-    """Return the model, whose training and inference in every precision are one kind."""
+    """Return the model; training and inference in every precision count as one kind."""
     return residual.model
 
 

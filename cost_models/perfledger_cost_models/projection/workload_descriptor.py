@@ -115,7 +115,7 @@ class FixedTime(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class WorkloadDescriptor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The work of one unit on each of the devices that share it.
 
-    `fixed` is None where it is unknown, which is not the same as 0.
+    `fixed` is None if it is unknown, which is not the same as 0.
     """
 
     name: Text

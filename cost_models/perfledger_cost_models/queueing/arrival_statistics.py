@@ -9,8 +9,9 @@ from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, Job
 from perfledger_cost_models.units import MS_PER_HOUR
 
 MIN_JOBS = 30  # with fewer a coefficient of variation is meaningless
-# The counts of random arrivals vary as their mean does. Within these bounds of that ratio by hour,
-# and of the squared variation of gaps, the formulas' mean wait is off by about as much.
+# The counts of random arrivals have a variance equal to their mean. Within these bounds of that
+# ratio by hour, and of the squared variation of gaps, the formulas' mean wait is off by about that
+# much.
 LEAST_DISPERSION, MOST_DISPERSION = 0.7, 1.5
 
 
@@ -26,10 +27,10 @@ class ArrivalStatistics:
 
 
 def formula_obstacle(jobs: JobTable) -> str:
-    """Return why queueing formulas do not hold for a log, "" where they do.
+    """Return why queueing formulas do not hold for a log; "" if they do.
 
-    They hold for jobs of one device that arrive near random: not for gangs, which wait for several
-    devices at once, nor for arrivals with busy hours.
+    They hold for jobs of one device whose arrivals are nearly random: not for gangs, which wait for
+    several devices at once, nor for arrivals with busy hours.
     """
     ran = _ran(jobs)
     if len(ran) < MIN_JOBS:
@@ -40,7 +41,7 @@ def formula_obstacle(jobs: JobTable) -> str:
     if (ran.share_milli != WHOLE_DEVICE).any():
         return "jobs take parts of a device"
     hours: IntArray = ran.submit_ms // MS_PER_HOUR
-    counts = np.bincount(hours)[:-1]  # the last hour is not whole
+    counts = np.bincount(hours)[:-1]  # the last hour is incomplete
     if len(counts) < MIN_JOBS or not counts.any():
         return f"the log has fewer than {MIN_JOBS} hours"
     dispersion = float(counts.var() / counts.mean())
@@ -55,7 +56,7 @@ def formula_obstacle(jobs: JobTable) -> str:
 
 
 def arrivals_of(jobs: JobTable) -> ArrivalStatistics:
-    """Return the rates and variations of a log. Raises JobLogError where formulas do not hold."""
+    """Return the rates and variations of a log. Raises JobLogError if formulas do not hold."""
     obstacle = formula_obstacle(jobs)
     if obstacle:
         msg = f"no queueing formula: {obstacle}"

@@ -79,8 +79,7 @@ def mmc_quantiles_s(
 ) -> tuple[float, ...]:
     """Return the waits that these shares of all arrivals do not exceed.
 
-    t = ln(C / (1 - share)) / (c mu - lambda), or 0 where that share does not wait. Raises
-    QueueError.
+    t = ln(C / (1 - share)) / (c mu - lambda), or 0 if that share does not wait. Raises QueueError.
     """
     if not all(0 <= share < 1 for share in shares):
         msg = f"the quantile shares are {shares}: use shares from 0 up to but not including 1"
@@ -118,7 +117,7 @@ def fewest_servers(
 ) -> int:
     """Return the fewest servers with which `share` of the arrivals wait no longer than this.
 
-    M/M/c. Raises QueueError where more than MAX_SERVERS would be needed.
+    M/M/c. Raises QueueError if more than MAX_SERVERS would be needed.
     """
     _check("longest_wait_s", longest_wait_s)
     if not 0 < share < 1:

@@ -109,7 +109,7 @@ class ReviewInputs:
     policies: PolicyComparison | None = None
     forecast: Forecasts | None = None
     projection_check: ProjectionCheck | None = None
-    activity: tuple[ShareStatement, ...] = ()  # what activity files say
+    activity: tuple[ShareStatement, ...] = ()  # the share that activity files show
     transfers: DeviceTransfers = NO_TRANSFERS
     attachments: tuple[ReviewAttachment, ...] = ()
     is_stale_allowed: bool = False
@@ -206,7 +206,7 @@ def _shares(facts: ReviewInputs, holdings: Sequence[SupplyYears]) -> HourShares:
 
 
 def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears, ...]:
-    """Return the supply; entries whose hours the demand does not include carry none of it."""
+    """Return the supply; entries whose hours the demand excludes do not carry any of it."""
     demand, omission_reasons = plan.demand, dict[str, str]()
     for one in plan.supply if demand.hours is None else ():
         if one.accelerator != demand.accelerator:

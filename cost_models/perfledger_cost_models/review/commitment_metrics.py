@@ -1,4 +1,4 @@
-"""Measures commitments by the bill: coverage, utilization and effective savings rate.
+"""Computes coverage, utilization and effective savings rate of commitments from the bill.
 
 FinOps Foundation, "Rate optimization": coverage is the committed share of usage, utilization the
 used share of committed cost (FOCUS: CommitmentDiscountStatus), and the effective savings rate
@@ -29,7 +29,7 @@ NAME = "coverage, utilization and effective savings rate of commitments"
 def commitment_metrics(
     bill: Bill | None, sheet: PriceSheet, *, accelerator: str
 ) -> CommitmentMetrics | UnknownFigure:
-    """Return the metrics of an accelerator's usage; unknown without it or its prices."""
+    """Return the metrics of an accelerator's usage; unknown without usage or its prices."""
     if bill is None:
         return UnknownFigure(name=NAME, reason=NO_BILL, remedy=BILL_REMEDY)
     usage = [one for one in bill.usage if _accelerator(one) == accelerator]

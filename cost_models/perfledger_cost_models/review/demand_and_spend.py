@@ -57,7 +57,7 @@ def demand_hours(
 ) -> InputRange:
     """Return the hours a year: the plan's, else the bill's, else the configuration's.
 
-    Raises ProcurementPlanError where none of them has any.
+    Raises ProcurementPlanError if none of them has any.
     """
     demand = plan.demand
     if demand.hours is not None:
@@ -101,7 +101,7 @@ def demand_hours(
 def hours_kind(demand: PlannedDemand, bill: Bill | None, shares: HourShares) -> HoursKind:
     """Return what `demand_hours` count: a bill's are paid, a configuration's are allocated.
 
-    Those of a configuration count as paid where the allocated share is unknown.
+    A configuration's hours count as paid if the allocated share is unknown.
     """
     if demand.hours is not None:
         return demand.hours_kind
@@ -230,7 +230,7 @@ def efficiency_hours(
     """Return the hours of an accelerator that landed changes add in a quarter.
 
     A change counts from the day it landed to the end of the quarter, at its yearly hours times the
-    share of a year. Returns None where a change on this accelerator has no known hours.
+    share of a year. Returns None if a change on this accelerator has no known hours.
     """
     prices = [
         (price, change.change.day)
@@ -249,9 +249,9 @@ def allocation_of(
 ) -> CostAllocation | UnknownFigure:
     """Return the bill by team in whole cents, so that the rows sum to the bill.
 
-    Direct: the cost of a team's own hours, from usage files where there are any, else from its own
+    Direct: the cost of a team's own hours, from usage files if there are any, else from its own
     rows of the bill. Idle: unused commitments and hours, by entitlement. Overhead: the rest of the
-    bill, by use. Where no team has an entitlement, idle is a separate row. Raises AllocationError.
+    bill, by use. If no team has an entitlement, idle is a separate row. Raises AllocationError.
     """
     if bill is None:
         return UnknownFigure(name="allocation and showback", reason=NO_BILL, remedy=BILL_REMEDY)
@@ -278,7 +278,7 @@ def _hours(price: ChangePrice) -> Decimal:
 
 
 def _share_of_year(day: date, quarter: Quarter) -> Decimal:
-    """Return the share of a year from a day, but not before the quarter, to the quarter's end."""
+    """Return the share of a year from a day, or the quarter's later start, to the quarter's end."""
     days = (quarter.after.first - max(day, quarter.first)).days
     return Decimal(max(days, 0)) / DAYS_PER_YEAR
 

@@ -33,7 +33,7 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownFigure:
-    """A figure that the review lacks, with the reason and the remedy."""
+    """A figure that the review lacks, with the reason and what would supply it."""
 
     name: str
     reason: str
@@ -73,7 +73,7 @@ class WorkloadHours:
     """Device-hours a year of a workload by the configuration, and its team."""
 
     workload: str
-    team: str  # "" where no team of the plan has it
+    team: str  # "" if no team of the plan has it
     where: str
     hours: float
     low: float | None
@@ -129,7 +129,7 @@ class CommitmentMetrics:
 
     @property
     def savings_rate(self) -> Decimal | None:
-        """Return the effective savings rate; negative where commitments cost more than they save.
+        """Return the effective savings rate; negative if commitments cost more than they save.
 
         None without usage.
         """
@@ -151,13 +151,13 @@ class MarketRemark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarterForecast:
-    """A quantity of a quarter: a year before, the quarter before, as forecast, and as it came.
+    """A quantity of a quarter: a year before, a quarter before, forecast, and actual.
 
-    The forecast is made here, from the months before the quarter alone.
+    The forecast uses only the months before the quarter.
     """
 
     quantity: ForecastQuantity
-    year_before: float | None  # None where the history does not have it
+    year_before: float | None  # None if the history lacks it
     quarter_before: float | None
     low: float  # P10
     forecast: float  # P50
@@ -189,7 +189,7 @@ class OptionFacts:
     """An option's outcome and details."""
 
     outcome: OptionOutcome
-    break_even: BreakEven | None  # against on-demand hours; None where usage is billed
+    break_even: BreakEven | None  # against on-demand hours; None if usage is billed
     lock_in_months: int
     owed_usd: Decimal  # for the rest of the term, a year from now
     resale: tuple[Decimal, Decimal, Decimal] | None  # low, mode, high; None for rented devices
@@ -197,7 +197,7 @@ class OptionFacts:
     return_per_year: float | None  # internal rate of return of its savings against today's option
     payback_years: float | None
     expires: date | None  # the last day on which its price is valid; None for undated prices
-    curve: tuple[tuple[float, Decimal], ...]  # use, USD per useful hour, most likely
+    curve: tuple[tuple[float, Decimal], ...]  # use, USD per useful hour at the most likely inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +215,7 @@ class PerformanceSection:
     evidence: tuple[MeasuredUnitCost, ...] | UnknownFigure
     ratios: tuple[tuple[str, str, Decimal], ...]  # accelerator, workload, hours for one
     projection: tuple[ProjectedSpeed, ...] | UnknownFigure
-    projection_check: ProjectionCheck | None = None  # None where nothing was projected
+    projection_check: ProjectionCheck | None = None  # None if nothing was projected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,16 +235,16 @@ class QuarterBudget:
     """The parts of the next quarter's budget, in USD at the most likely inputs."""
 
     expected: ExpectedQuarter
-    held_usd: Decimal | None  # of committed supply; None where the cost of an entry is unknown
-    signed_on: date  # from this day on the recommended option is paid; the next quarter's: never
+    held_usd: Decimal | None  # of committed supply; None if the cost of an entry is unknown
+    signed_on: date  # the first day of paying for the option; next quarter's first: never
     hours_before: Decimal  # beyond the supply, until that day
     usd_before: Decimal
     rate_before: Decimal  # today's, USD per hour
     hours_after: Decimal
-    usd_after: Decimal  # payments once are spread over their term
+    usd_after: Decimal  # one-off payments are spread over their term
     due_once_usd: Decimal  # at signing or delivery
     as_today_usd: Decimal | None  # if all hours beyond the supply were bought as today
-    forecast_usd: Decimal | None  # of past usage alone; None where it has not all the months
+    forecast_usd: Decimal | None  # of past usage alone; None if it lacks some of the months
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +301,7 @@ class Review:
 
     @property
     def is_change(self) -> bool:
-        """Return whether another option than today's is recommended."""
+        """Return whether the recommended option is not today's."""
         return self.decision.recommendation != self.model.keep.key
 
     @property

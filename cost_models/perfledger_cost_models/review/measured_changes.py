@@ -23,7 +23,7 @@ class MeasuredSpeed:
     workload: str
     unit: str
     device: str  # its own name
-    accelerator: str | None  # the price sheet's name; None where the sheet does not have it
+    accelerator: str | None  # the price sheet's name; None if the sheet lacks it
     units_per_second: tuple[float, float, float]  # of one device: low, typical, high
     day: date
     commit: str
@@ -70,7 +70,7 @@ class QuarterRecords:
     landed_changes: tuple[LandedChange, ...] = ()
     pull_request_checks: int = 0  # their heads may or may not have landed
     branch_checks: int = 0
-    unattested_checks: int = 0  # nobody but their bundles says that their commits are on the branch
+    unattested_checks: int = 0  # only their bundles say that their commits are on the branch
     fleet: tuple[FleetUse, ...] = ()  # as the newest configuration of each repository declares it
     registered: tuple[str, ...] = ()  # all workloads of the newest check of each repository
 
@@ -93,7 +93,7 @@ def measured_ratios(
 def speeds_of(
     ratios: Sequence[tuple[str, str, Decimal]], *, planned_speeds: Sequence[SpeedRatio]
 ) -> tuple[SpeedRatio, ...]:
-    """Return the plan's speeds, and measured speeds of accelerators that the plan does not have.
+    """Return the plan's speeds, and measured speeds of accelerators that the plan lacks.
 
     Their range is the smallest, the median and the largest ratio of the workloads.
     """

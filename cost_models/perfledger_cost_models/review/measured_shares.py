@@ -1,4 +1,4 @@
-"""Reads from bill, usage and activity which shares of hours were used, allocated and busy."""
+"""Computes which shares of hours were used, allocated and busy from bill, usage and activity."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -26,7 +26,7 @@ from perfledger_cost_models.usage.device_spans import UsageFileError
 def measured_shares(
     bill: Bill | None, use: LabelledUsage | None, *, accelerator: str, bill_name: str
 ) -> tuple[ShareStatement, ...]:
-    """Return the shares of an accelerator's hours that a bill and usage files tell."""
+    """Return the shares of an accelerator's hours that a bill and usage files show."""
     if bill is None:
         return ()
     statements = [*_utilization(bill, accelerator, bill_name)]
@@ -40,7 +40,7 @@ def busy_share(
 ) -> tuple[ShareStatement, ...]:
     """Return how busy devices with an owner were from `start` up to `end`; none without a mean.
 
-    Hours without a sample may have been idle or busy: they are the range. Highest values alone give
+    Hours without a sample may have been idle or busy, which gives the range. Peak values alone give
     no mean. Raises UsageFileError for files without activity in the period.
     """
     moments = [datetime.combine(day, time(), UTC).timestamp() for day in (start, end)]
@@ -79,7 +79,7 @@ def busy_share(
 
 
 def _utilization(bill: Bill, accelerator: str, name: str) -> Iterator[ShareStatement]:
-    """Yield used over all committed cost: unused commitments have no hours on many bills."""
+    """Yield used over total committed cost: on many bills unused commitments have no hours."""
     used = sum(
         (
             one.effective_usd

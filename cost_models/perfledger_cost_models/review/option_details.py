@@ -88,7 +88,7 @@ def _facts(
 
 
 def _saved(outcome: OptionOutcome, status_quo: OptionOutcome) -> CashFlows:
-    """Return what an option pays less than today's, at the most likely inputs."""
+    """Return how much less an option pays than today's, at the most likely inputs."""
     pairs = tuple(zip(status_quo.paid, status_quo.once, outcome.paid, outcome.once, strict=True))
     return CashFlows(
         once=tuple(float(once - ours) for _, once, _, ours in pairs),
@@ -169,7 +169,7 @@ def _carbon(
 def _kwh(
     decided: DecidedModel, option: PurchaseOption, likely: dict[str, FloatArray]
 ) -> float | None:
-    """Return the energy of the first year's hours; None where a device's power is unknown."""
+    """Return the energy of the first year's hours; None if a device's power is unknown."""
     need = float(likely["need_1"][0])
     if option.mode is PurchaseMode.OWNED:
         beyond = max(0.0, need - float(likely[f"{option.key}_carried"][0]))

@@ -1,4 +1,4 @@
-"""Holds a plan's hours and supply against a bill: two sources that differ decide nothing."""
+"""Checks a plan's hours and supply against a bill: if the two differ, nothing is decided."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -33,9 +33,9 @@ def supply_utilization(
 ) -> tuple[ShareStatement, ...]:
     """Return how much of the supply's committed hours the bill used; none without such hours.
 
-    The same share by cost is the bill's own, so that a typing error in the supply and a bill that
-    counts twice contradict it. Raises PlanContradictionError for committed hours in the bill and no
-    committed supply in its period. Capacity blocks are no supply.
+    The bill itself gives the same share by cost, so a typing error in the supply, or a bill that
+    counts twice, shows as a contradiction. Raises PlanContradictionError for committed hours in the
+    bill and no committed supply in its period. Capacity blocks are not supply.
     """
     if bill is None:
         return ()
@@ -80,10 +80,11 @@ def check_planned_hours(
     *,
     bill_name: str,
 ) -> None:
-    """Raise PlanContradictionError where the plan's hours differ from those of the bill.
+    """Raise PlanContradictionError if the plan's hours differ from those of the bill.
 
-    A range that has the bill's hours in it does not. Owned devices are on no bill: the plan may
-    have their hours besides. Paid hours are compared; a bill without the accelerator says nothing.
+    A range that contains the bill's hours does not differ. Owned devices are on no bill: the plan
+    may include their hours besides. Paid hours are compared; a bill without the accelerator proves
+    nothing.
     """
     if bill is None or demand.hours is None:
         return

@@ -27,7 +27,7 @@ from perfledger_cost_models.review.quarter import Quarter, QuarterError, quarter
 FORMAT = "perfledger-review"
 # 1: first version. 2: keys in the words of the glossary. Within a version keys are only ever added.
 VERSION = 2
-# Keys of version 1 that are read here, with their names in version 2.
+# Keys of version 1 that are still read, with their names in version 2.
 VERSION_1_KEYS = {"taken": "recommendation", "outlook": "expected_quarter"}
 MAX_BYTES = 32 * 2**20
 MAX_INPUTS = 10_000
@@ -138,7 +138,7 @@ def previous_decision(
     efficiency_hours: Decimal | None,
     inputs: Sequence[ModelInput],
 ) -> PreviousDecision:
-    """Return the last review's decision and expectation beside what happened since."""
+    """Return the last review's decision and expectation, with what happened since."""
     return PreviousDecision(
         quarter=last.quarter.name,
         option=last.decision,

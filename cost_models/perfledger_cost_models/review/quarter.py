@@ -12,7 +12,7 @@ _NAME = re.compile(r"([0-9]{4})Q([1-4])")
 
 
 class QuarterError(ValueError):
-    """An invalid name of a quarter."""
+    """An error for an invalid name of a quarter."""
 
 
 @dataclass(frozen=True, slots=True)

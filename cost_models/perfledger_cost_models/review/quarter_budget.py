@@ -1,9 +1,9 @@
 """Computes the next quarter's budget: what is held, and the rest by what is signed when.
 
 Until the recommended option can be signed, hours beyond the supply are bought as today. From then
-on the option costs what its contract obliges to, by the model's own formulas of its first year, at
-the most likely inputs. A payment once is spread over its term, as a bill's effective cost is, so
-that the next bill can be held against the budget; it is stated beside.
+on the option costs what its contract requires, by the model's own formulas for its first year, at
+the most likely inputs. A one-off payment is spread over its term, as in a bill's effective cost, so
+that the next bill can be compared with the budget; it is also stated separately.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ NO_COST = "the yearly cost of a committed supply entry is unknown: add its usd_p
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Days of the quarter, from the first up to the last one, which does not count."""
+    """Days of the quarter, from the first up to but excluding the last."""
 
     start: date
     end: date
@@ -58,8 +58,8 @@ def quarter_budget(
 ) -> QuarterBudget:
     """Return the budget of the quarter after `quarter`.
 
-    The option can be signed on `made_on`, at the earliest on the quarter's first day; servers are
-    not there within it, and today's option needs no signature. The cost is None where that of a
+    The option can be signed on `made_on`, or the quarter's first day if later; servers do not
+    arrive within the quarter, and today's option needs no signature. The cost is None if that of a
     committed supply entry is unknown.
     """
     first, end = quarter.after.first, quarter.after.after.first
@@ -96,7 +96,7 @@ def quarter_budget(
 
 
 def _held_usd(holdings: Sequence[SupplyYears], span: _Span) -> Decimal | None:
-    """Return what committed supply costs in a span; None where an entry's cost is unknown."""
+    """Return what committed supply costs in a span; None if an entry's cost is unknown."""
     total = Decimal(0)
     for one in holdings:
         share = Decimal(0) if one.is_owned else one.share_of(span.start, span.end)
@@ -120,7 +120,7 @@ def _need(
 
 
 def _usd(model: CostModel, option: PurchaseOption, need: Decimal, span: _Span) -> Decimal:
-    """Return what an option costs in a span, payments once spread over their term."""
+    """Return what an option costs in a span, with one-off payments spread over their term."""
     if not span.of_year:
         return Decimal(0)
     values = evaluate_at_modes(model) | {"need_1": np.array([float(need / span.of_year)])}

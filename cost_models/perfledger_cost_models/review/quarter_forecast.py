@@ -1,4 +1,4 @@
-"""Compares a quarter with the past, and with what was to be expected of it before it began."""
+"""Compares a quarter with the past, and with the forecast before it began."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ NAME = "past against forecast against actual"
 def quarter_forecasts(
     forecasts: Forecasts | None, quarter: Quarter
 ) -> tuple[QuarterForecast, ...] | UnknownFigure:
-    """Return hours and spend of a quarter beside their forecast, or why they are unknown."""
+    """Return hours and spend of a quarter with their forecasts, or why they are unknown."""
     if forecasts is None:
         reason = "the plan names no past usage"
     else:
@@ -71,7 +71,7 @@ def _sum(series: Forecast, first: int) -> float:
 
 
 def _first_month(series: Forecast, quarter: Quarter) -> int | None:
-    """Return the number of the quarter's first month, None for periods that are no months."""
+    """Return the number of the quarter's first month; None for periods other than months."""
     start = series.calendar.first
     if series.calendar.step is not PeriodLength.MONTH:
         return None

@@ -54,7 +54,7 @@ def recorded_waits(
 ) -> RecordedWaits:
     """Return the waits of jobs with devices that were submitted in a quarter.
 
-    Raises JobLogError where there are none, and where fewer than MIN_KNOWN_SHARE have a start.
+    Raises JobLogError if there are none, or if fewer than MIN_KNOWN_SHARE have a start.
     """
     jobs = quarter_jobs(jobs, quarter)
     ran = (jobs.run_ms >= 0) & (jobs.devices > 0)

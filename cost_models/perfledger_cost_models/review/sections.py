@@ -32,7 +32,7 @@ from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.unit_cost import usd_per_million_units
 
-# What the model assumes whatever its inputs are.
+# What the model assumes for all inputs.
 STANDING_RISKS = (
     "prices do not change for three years; the first page says which price moves would matter",
     "a commitment of one year is renewed twice, at the same size and price",
@@ -53,7 +53,7 @@ def supply_of(
     waits: RecordedWaits | None = None,
     policies: PolicyComparison | None = None,
 ) -> SupplySection:
-    """Return the supply, the need that it carries, and its use by the bill."""
+    """Return the supply, the need that it carries, and its use according to the bill."""
     likely = evaluate_at_modes(model)
     years = PLAN_YEARS
     hours = {year: to_decimal(likely[f"hours_{year}"][0]) for year in years}

@@ -1,7 +1,7 @@
-"""Holds a replay against the schedule that its log recorded.
+"""Compares a replay with the schedule that its log recorded.
 
-A replay is calibrated where its waits, its utilization and its makespan are within MAX_ERROR of the
-recorded ones. Waits are those until a job's first start, in the log and in the replay.
+A replay is calibrated if its waits, its utilization and its makespan are within MAX_ERROR of the
+recorded ones. Waits last until a job's first start, in the log and in the replay.
 """
 
 import math
@@ -26,15 +26,15 @@ from perfledger_cost_models.units import MS_PER_DAY
 MAX_ERROR = 0.3
 # With fewer recorded starts, the longest waits may be the unknown ones.
 MIN_KNOWN_SHARE = 0.9
-# A record with a shorter mean wait has no queue: nothing to hold a replay's waits against.
+# A record with a shorter mean wait has no queue: nothing to compare a replay's waits with.
 MIN_MEAN_WAIT_S = 1.0
 MAX_UNPLACEABLE = 0.01  # the recorded cluster ran them all
-SHORT_S = 60.0  # added to waits before their ratio: seconds more or less are no difference
+SHORT_S = 60.0  # added to waits before their ratio, so that a few seconds make no difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCalibration:
-    """Figures of a replay divided by the recorded ones; None where the record has none."""
+    """Figures of a replay divided by the recorded ones; None if the record has none."""
 
     policy: str
     wait_mean: BootstrapInterval | None
@@ -42,7 +42,7 @@ class ReplayCalibration:
     utilization: BootstrapInterval | None
     makespan: BootstrapInterval | None
     unplaceable: float  # share of the jobs that fit no node of the replay
-    job_error: float  # mean over jobs of the logarithm of their ratio of waits, in absolute
+    job_error: float  # mean over jobs of the absolute log of their ratio of waits
 
     @property
     def is_calibrated(self) -> bool:
@@ -55,9 +55,9 @@ class ReplayCalibration:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Return the sort key of fits: calibrated ones first, of these the nearest job by job.
+        """Return the sort key of fits: calibrated ones first, the nearest job by job leading.
 
-        Others are sorted by their worst figure: where most jobs hardly waited, a replay without a
+        Others are sorted by their worst figure: if most jobs hardly waited, a replay without a
         queue is the nearest job by job, and has none of the recorded waits.
         """
         if self.is_calibrated or self.wait_mean is None:

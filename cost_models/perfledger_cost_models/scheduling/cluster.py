@@ -130,7 +130,7 @@ def _word(row: dict[str, str], names: Sequence[str]) -> str:
 
 
 def _unnamed_pool(row: dict[str, str]) -> str:
-    """Return the column without a name, or "" where it is a row number, as pandas writes."""
+    """Return the column without a name; "" if it is a row number, as pandas writes it."""
     name = _word(row, _UNNAMED)
     return "" if name.isdecimal() else name
 

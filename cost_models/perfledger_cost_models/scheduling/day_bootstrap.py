@@ -28,7 +28,7 @@ NEAREST = 1e-6  # in shares of jobs
 
 @dataclass(frozen=True, slots=True)
 class BootstrapInterval:
-    """A figure and its 95 % interval, whose ends are None where there are too few days."""
+    """A figure and its 95 % interval, whose ends are None if there are too few days."""
 
     middle: float
     low: float | None

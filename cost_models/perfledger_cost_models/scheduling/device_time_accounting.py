@@ -9,7 +9,7 @@ from perfledger_cost_models.units import MS_PER_DAY
 
 # Fragmentation is sampled this often, because a sample takes a millisecond.
 FRAGMENTATION_SAMPLES = 500
-NO_SAMPLES = 0  # where nobody asks for fragmentation
+NO_SAMPLES = 0  # used if nobody asks for fragmentation
 
 
 class DeviceTimeMeter:
@@ -28,7 +28,7 @@ class DeviceTimeMeter:
         self.wasted: dict[
             int, int
         ] = {}  # by preemption; time after the last submission counts on the last day
-        # Without samples the first is after the end.
+        # Without samples the first one is after the end.
         self.step_ms = max(until_ms // samples, 1) if samples else until_ms + 1
         self.free_samples: dict[int, int] = {}  # thousandths of devices, by day
         self.unusable_samples: dict[int, int] = {}  # of those, unusable by typical jobs
@@ -77,9 +77,9 @@ class DeviceTimeMeter:
 def milli_by_day(
     start_ms: IntArray, end_ms: IntArray, milli: IntArray, *, until_ms: int
 ) -> IntArray:
-    """Return what spans of thousandths of devices sum up to on each day until a moment.
+    """Return the daily sums of spans of thousandths of devices until a moment.
 
-    In thousandths of devices times milliseconds, exactly.
+    They are in thousandths of devices times milliseconds, exact.
     """
     days = until_ms // MS_PER_DAY + 1
     midnights = np.arange(days + 1) * MS_PER_DAY

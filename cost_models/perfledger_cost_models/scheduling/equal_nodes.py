@@ -1,8 +1,8 @@
 """Simulates a pool of equal nodes on which jobs take whole devices and run to their ends.
 
-It gives the same times as the event loop of `event_loop.py`, which knows everything else, ten times
-as fast: nodes are bits of one number for each count of free devices, and device time is accounted
-for once, from the times of all jobs.
+It gives the same times as the general event loop of `event_loop.py`, ten times as fast: nodes are
+bits of one number for each count of free devices, and device time is accounted for once, from the
+times of all jobs.
 """
 
 import heapq
@@ -46,7 +46,7 @@ def is_plain(
     policy: SchedulingPolicy,
     reservations: Sequence[Reservation],
 ) -> bool:
-    """Return whether a pool, its jobs and a policy are those that EqualNodesPool simulates."""
+    """Return whether EqualNodesPool can simulate a pool, its jobs and a policy."""
     sizes = cluster.devices[nodes]
     is_one = len(nodes) == 1
     are_nodes_alike = (
@@ -97,8 +97,8 @@ class EqualNodesPool:
         ] = {}  # nodes and their devices, by job
         self._events: list[tuple[int, int]] = []  # ends of running jobs
         self._expected_ends = ExpectedEnds()
-        self._queue: list[tuple[int, int]] = []  # keys and jobs, where nobody may pass
-        self._waiting = WaitQueue()  # where jobs may
+        self._queue: list[tuple[int, int]] = []  # keys and jobs, if nobody may pass
+        self._waiting = WaitQueue()  # if jobs may pass
         self._blocked: set[int] = set()  # sizes that have not fitted since devices were freed
         self._levels: list[tuple[tuple[int, int], ...]] = []  # nodes by free devices, by sample
         self.meter = DeviceTimeMeter(
@@ -260,7 +260,7 @@ class EqualNodesPool:
 
 
 class _NodeBits:
-    """The free devices of equal nodes: for each count of them the nodes, as bits of a number."""
+    """The free devices of equal nodes: for each number of them the nodes, as bits of an integer."""
 
     def __init__(self, nodes: int, size: int, placement: PlacementPolicy) -> None:
         self._size = size
@@ -281,7 +281,7 @@ class _NodeBits:
         return tuple((free, bits.bit_count()) for free, bits in enumerate(self._bits) if bits)
 
     def take(self, devices: int) -> tuple[tuple[int, int], ...] | None:
-        """Take devices on one node, or whole nodes and the rest of one; None if they do not fit."""
+        """Take devices on one node, or whole nodes and part of one; None if they do not fit."""
         if devices > self.free:
             return None
         if devices <= self._size:
@@ -314,7 +314,7 @@ class _NodeBits:
             self._move(node, -devices)
 
     def _node_for(self, devices: int) -> int | None:
-        """Return the node with the best score, of several the first; None if none has room."""
+        """Return the node with the best score, the first of several; None if none has room."""
         if self._count == 1:
             return 0 if self.free >= devices else None
         fitting = range(devices, self._size + 1)
@@ -333,7 +333,7 @@ class _NodeBits:
         return (bits & -bits).bit_length() - 1
 
     def _move(self, node: int, devices: int) -> None:
-        """Take devices of a node, or give them back if they are negative."""
+        """Take devices of a node, or give them back if negative."""
         free = self._idle[node]
         rest = free - devices
         bit = 1 << node
@@ -344,7 +344,7 @@ class _NodeBits:
 
 
 def _sort_keys(jobs: JobTable, order: JobOrder) -> list[int]:
-    """Return what waiting jobs are sorted by; the smallest is first."""
+    """Return the sort keys of waiting jobs; the smallest is first."""
     keys: IntArray = np.zeros(len(jobs), np.int64)
     if order is JobOrder.SHORTEST:
         keys = jobs.run_ms

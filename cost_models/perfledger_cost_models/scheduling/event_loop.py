@@ -129,7 +129,7 @@ class PoolSimulation:
         self._waiting.leave(line, place=place, milli=self._jobs.class_milli[line[1]])
 
     def _start_all(self, now: int) -> None:
-        """Start waiting jobs in order until the next does not fit and none may pass it."""
+        """Start waiting jobs in order until the next one does not fit and none may pass it."""
         if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
             self._blocked.clear()
         if self._policy.preemption is Preemption.MIGRATION:
@@ -234,7 +234,7 @@ class PoolSimulation:
                 later = self._running.count_after(self._jobs.preemption_rank(job), now)
                 self._failed_attempt = (job, len(self._free.changed_nodes), later)
             return False
-        # It leaves first: a preempted job may come to wait before it, in the same line.
+        # The job leaves first: a preempted job may queue before it, in the same line.
         self._leave(line, place=0)
         self._begin(job, allocation, now)
         for run in preempted:
@@ -254,7 +254,7 @@ class PoolSimulation:
     def _allocate_by_preemption(
         self, job: int, now: int
     ) -> tuple[JobAllocation | None, list[RunningJob]]:
-        """Allocate devices of jobs that come after a job; return them and the preempted jobs."""
+        """Allocate devices of jobs that rank behind a job; return them and the preempted jobs."""
         request, rank = self._jobs.request(job), self._jobs.preemption_rank(job)
         allowed = self._allowed_nodes(job, now)
         free_devices, preempted, freed = self._free, list[RunningJob](), set[int]()
@@ -316,7 +316,7 @@ class PoolSimulation:
             self._begin(run.job, allocation, now)
 
     def _new_allocation(self, job: int, run: RunningJob | None, now: int) -> JobAllocation | None:
-        """Allocate devices to a job; None where it does not fit, nor any job behind it."""
+        """Allocate devices to a job; None if it does not fit: then no job behind it fits either."""
         job_class = self._jobs.class_of[job]
         if job_class in self._blocked:
             return None
@@ -338,7 +338,7 @@ class PoolSimulation:
         self._wait(run.job, now + 1)  # behind the jobs that arrive at this moment
 
     def _interrupt(self, run: RunningJob, now: int) -> None:
-        """Stop a job that has to continue or start again later, and count what that wastes."""
+        """Stop a job that has to continue or restart later, and count the wasted time."""
         milli = self._jobs.milli(run.job)
         self.preemptions += 1
         self._stop(run, now)

@@ -25,7 +25,7 @@ class ExpectedEnds:
     def shadow(self, milli: int, *, free_milli: int, now_ms: int) -> tuple[int, int]:
         """Return when `milli` are free, and how many thousandths are spare at that time.
 
-        Returns NO_END and 0 where the running jobs do not free as many.
+        Returns NO_END and 0 if the running jobs do not free that many.
         """
         for expected_ms, _, freed_milli in self._ends:
             free_milli += freed_milli

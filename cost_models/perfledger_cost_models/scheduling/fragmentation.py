@@ -1,9 +1,9 @@
 """Measures fragmentation: the free devices of a node that typical jobs cannot use.
 
 Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
-Descent", USENIX ATC 2023, section 4: F_n(M) = sum over tasks m of p_m F_n(m), where F_n(m) is all
-that is free on node n if m does not fit or requests no device, else the free part of devices that
-have less than m's share. FGD chooses the node, and its device, whose F grows least.
+Descent", USENIX ATC 2023, section 4: F_n(M) = sum over tasks m of p_m F_n(m), where F_n(m) is
+everything free on node n if m does not fit or requests no device, else the free part of devices
+with less than m's share. FGD chooses the node, and its device, whose F grows least.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ class Fragmentation:
     ) -> FloatArray:
         """Return the amount on nodes after placing the job, for each device that it may get.
 
-        It is infinite where the job does not fit the device.
+        It is infinite if the job does not fit the device.
         """
         left = free_devices.left[nodes]
         count, width = left.shape

@@ -25,7 +25,7 @@ class ResourceRequest(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Return the kind that clustering keeps together: shared, or by number of devices."""
+        """Return the kind that clustering groups by: shared, or the number of devices."""
         return 0 if self.share_milli < WHOLE_DEVICE else min(self.devices, MAX_KINDS - 1)
 
 

@@ -50,7 +50,7 @@ class JobPlacer:
     def place(
         self, request: ResourceRequest, allowed: BoolArray | None = None
     ) -> JobAllocation | None:
-        """Return the allocation for a request, None if it does not fit; takes nothing.
+        """Return the allocation for a request; None if it does not fit. Takes nothing.
 
         `allowed` are the nodes that it may use.
         """
@@ -94,7 +94,7 @@ class JobPlacer:
     def _on_whole_nodes(
         self, request: ResourceRequest, allowed: BoolArray | None
     ) -> JobAllocation | None:
-        """Place a request larger than any node: on whole nodes, and the rest on one more."""
+        """Place a request larger than any node: on whole nodes, and the remainder on one more."""
         free_devices = self._free_devices
         count, rest = divmod(request.devices, free_devices.widest)
         portion = _portion(request, free_devices.widest)
@@ -166,7 +166,7 @@ class JobPlacer:
     def _rows_to_score(
         self, request: ResourceRequest, scores: FloatArray, nodes: Sequence[int]
     ) -> IntArray:
-        """Return the nodes to score again; nodes that cannot fit, most of them, get _NONE here."""
+        """Return the nodes to score again; nodes that cannot fit, the majority, get _NONE here."""
         fitting: list[int] = []
         for node in dict.fromkeys(nodes):
             if self._free_devices.may_fit(request, node):

@@ -37,7 +37,7 @@ class Backfill(StrEnum):
 
 
 class Preemption(StrEnum):
-    """What happens to a running job when one before it in order needs its devices."""
+    """What happens to a running job when one ahead of it in order needs its devices."""
 
     NEVER = "never"  # it runs to its end
     CHECKPOINT = "checkpoint"  # it continues later, after a time for saving and loading

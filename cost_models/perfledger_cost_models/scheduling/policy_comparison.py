@@ -1,7 +1,7 @@
 """Compares policies on one log with the first of them, with intervals.
 
-A gain is device time that was idle while jobs waited for as much, less the same under the other
-policy. It moves the log's work earlier without adding any, so it returns no cash. Intervals
+A gain is the device time that was idle while jobs waited for as much, minus the same under the
+other policy. It moves the log's work earlier without adding any, so it saves no cash. Intervals
 resample the log's days; a year is 365 mean days.
 """
 
@@ -45,12 +45,12 @@ class PolicyGain:
     wait_curve_s: tuple[float, ...]  # at the shares of CURVE
     wait_saved_s: BootstrapInterval | None  # of the mean job; None for the first policy itself
     hours_gained: BootstrapInterval | None  # device-hours a year
-    calibration: ReplayCalibration | None  # None where the log records too few starts
+    calibration: ReplayCalibration | None  # None if the log records too few starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedWaiting:
-    """The waits and the use that the log recorded."""
+    """The recorded waits and use of a log."""
 
     wait_mean_s: float
     wait_p50_s: float
@@ -68,15 +68,15 @@ class PolicyComparison:
     devices: int
     peak_devices: int | None  # the most in use at one moment of the log; None without starts
     stated_devices: int | None  # of the recorded cluster, by the log's header
-    recorded_devices: int  # of which the record's share in use is a share
+    recorded_devices: int  # the denominator of the record's share in use
     days: float  # from the first to the last submission
     left_out: tuple[tuple[str, int], ...]  # rows of the log, by reason
     recorded_waiting: RecordedWaiting | None
     rows: tuple[PolicyGain, ...]
     rate: HourlyRate | None  # of one more device-hour
-    notes: tuple[str, ...] = ()  # what the policies need and the log does not have
-    inferred_nodes: int | None = None  # of the log, where no nodes were given
-    nearest: FittedReplay | None = None  # to the record, where the reference is not calibrated
+    notes: tuple[str, ...] = ()  # what the policies need and the log lacks
+    inferred_nodes: int | None = None  # of the log, if no nodes were given
+    nearest: FittedReplay | None = None  # to the record, if the reference is not calibrated
 
     @property
     def is_calibrated(self) -> bool:
@@ -86,12 +86,12 @@ class PolicyComparison:
 
     @property
     def lacks_device_time(self) -> bool:
-        """Return whether jobs that are in no figure held devices."""
+        """Return whether jobs that no figure includes held devices."""
         return lacks_device_time(self.left_out)
 
     @property
     def device_use(self) -> DeviceUse:
-        """Return what the shares of devices in use are worth."""
+        """Return how far the shares of devices in use can be relied on."""
         if not self.lacks_device_time:
             return DeviceUse.COMPLETE
         return DeviceUse.LOWER_BOUND if self.inferred_nodes is None else DeviceUse.UNKNOWN
@@ -114,9 +114,9 @@ def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:
 
 
 def recorded_waiting(jobs: JobTable, *, devices: int) -> RecordedWaiting | None:
-    """Return how long jobs waited by the log, and the share of `devices` that they used.
+    """Return how long jobs waited in the log, and the share of `devices` that they used.
 
-    Returns None where fewer than nine jobs of ten have a start.
+    Returns None if fewer than nine jobs of ten have a start.
     """
     has_times = (jobs.wait_ms >= 0) & (jobs.run_ms >= 0) & (jobs.devices > 0)
     if (

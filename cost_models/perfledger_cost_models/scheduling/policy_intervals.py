@@ -24,8 +24,8 @@ class PolicyIntervals:
     wait_p95_s: BootstrapInterval
     slowdown_mean: BootstrapInterval
     slowdown_p95: BootstrapInterval
-    useful: BootstrapInterval | None  # None where all jobs arrive at one moment
-    fragmented: BootstrapInterval | None  # None where no device was ever free
+    useful: BootstrapInterval | None  # None if all jobs arrive at one moment
+    fragmented: BootstrapInterval | None  # None if no device was ever free
     wanted_idle_hours: BootstrapInterval  # time after the last submission counts on its day
     wasted_hours: BootstrapInterval
 

@@ -49,10 +49,10 @@ class PreemptionRank(NamedTuple):
 
 
 class RunningJobs:
-    """The running jobs in sorted groups, within which the last in order stays the last.
+    """The running jobs in sorted groups, within which the last one in order stays the last.
 
-    There is one group, except in order of device time, where jobs with different numbers of devices
-    change rank as they run.
+    There is one group, except in order of device time, which changes the rank of jobs with
+    different numbers of devices as they run.
     """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
@@ -78,7 +78,7 @@ class RunningJobs:
             case JobOrder.SERVICE:
                 key = (run.end_ms - now_ms) * run.milli
             case JobOrder.PRIORITY | JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.TIME_SLICE:
-                pass  # Only runs that may migrate are ranked, and in the last three none may.
+                pass  # Only runs that may migrate are ranked; in the last three orders none may.
         return 0.0, key, run.job
 
     def add(self, run: RunningJob) -> None:
@@ -166,5 +166,5 @@ class PreemptibleDevices:
         return self._nodes <= 0
 
     def is_in_reach(self, allocation: JobAllocation) -> bool:
-        """Return whether an allocation has a node that may take a part of the job."""
+        """Return whether an allocation has a node that may take part of the job."""
         return any(self._free[part.node] >= self._least for part in allocation.nodes)

@@ -44,7 +44,7 @@ class SimulatedJobs:
         return team, self.class_of[job]
 
     def sort_key(self, job: int, since_ms: int) -> int:
-        """Return what a job that waits since `since_ms` is sorted by; the smallest is first."""
+        """Return the sort key of a job that waits since `since_ms`; the smallest is first."""
         match self._policy.order:
             case JobOrder.SUBMISSION:
                 return 0

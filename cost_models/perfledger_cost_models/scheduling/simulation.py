@@ -30,8 +30,8 @@ def simulate(
 
     Jobs without a device count only if the nodes list their processors. With one pool in the
     cluster, the jobs' pools are ignored. A job that does not fit even on an empty pool is
-    unplaceable and excluded from the other figures. `seed` is that of random placement.
-    Without `samples` fragmentation stays unknown. Raises JobLogError where no job is left.
+    unplaceable and excluded from the other figures. `seed` is that of random placement. Without
+    `samples` fragmentation stays unknown. Raises JobLogError if no job is left.
     """
     ran = _ran(jobs, cluster)
     until_ms = int(ran.submit_ms.max())

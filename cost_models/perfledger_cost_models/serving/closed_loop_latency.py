@@ -1,7 +1,7 @@
 """Estimates open-loop latency from service times measured in closed loop.
 
-A replica that admits k requests is a queue of k servers with the service times measured while k
-requests were always in progress: M/G/k. The estimate ignores that fewer concurrent requests are
+A replica that admits k requests is a queue of k servers, M/G/k, with the service times measured
+while k requests were always in progress. The estimate ignores that fewer concurrent requests are
 served faster. It is a screening: confirm it by an open-loop measurement.
 """
 
@@ -23,9 +23,9 @@ from perfledger_cost_models.serving.latency_model import (
 )
 from perfledger_cost_models.serving.load_curve import LoadPoint
 
-# Difference of these formulas' P99s from simulated M/G/k: one standard deviation of the logarithm,
-# times cv2 / k where that is above one. With services of variation 2, one server is a third slower,
-# 4 a tenth, 16 equal (benchmarks/cost_models/rightsizing.py).
+# Difference of these formulas' P99s from simulated M/G/k: one standard deviation of the log, times
+# cv2 / k if that is above one. With services of variation 2, one server is a third slower, 4 a
+# tenth, 16 equal (benchmarks/cost_models/rightsizing.py).
 SCREENING_SPREAD = 0.1
 LEAST_SIGMA = 1e-3  # of the logarithm of service times, for constant ones
 _MOST_SDS = 8.0  # beyond this a normal distribution has no mass
@@ -63,7 +63,7 @@ class ClosedLoopModel:
         return LatencyMixture(weights=share[is_stable], means_s=stable, spreads_s=stable * spread)
 
     def thinning(self, rate: float) -> float:
-        """Return how many requests at this rate carry the information of one independent one."""
+        """Return how many requests at this rate are worth one independent request."""
         use = min(rate / self.capacity, MOST_USE)
         return 1 + TAIL_CORRELATION * math.exp(self.sigma**2) * use / (1 - use) ** 2
 

@@ -41,15 +41,15 @@ NEGLIGIBLE = 1e-3
 SHAPES = 256
 # Relative standard deviation of a measured throughput around the capacity.
 CAPACITY_SPREAD = 0.02
-# If twice the concurrency raises the throughput by less than this, the throughput is the capacity,
-# within as much. A sweep of `perfledger bench load` ends there.
+# If doubling the concurrency raises the throughput by less than this, the throughput is the
+# capacity, to within this share. A sweep of `perfledger bench load` ends there.
 SATURATION_GAIN = 1 + MIN_GAIN
 # Prior mean and standard deviation of D and A, relative to the lowest latency.
 PRIOR_MEAN = np.array([0.5, 0.5])
 PRIOR_SPREAD = np.array([1.0, 2.0])
 # A misfit changes a latency by at most this factor.
 MAX_MISFIT = 5.0
-# A machine's P99 varies by more than this from run to run, whatever the number of requests.
+# A machine's P99 varies by more than this from run to run, however many requests there are.
 LEAST_SPREAD = 1e-3
 # Of a P99 with unknown noise: the fit then relies on the model.
 UNKNOWN_SPREAD = 0.2
@@ -77,7 +77,7 @@ class LatencyMixture:
         return float(self.weights @ ndtr((limit_s - self.means_s) / self.spreads_s))
 
     def quantile_s(self, share: float) -> float | None:
-        """Return a quantile of the P99; None where the queue may be unbounded."""
+        """Return a quantile of the P99; None if the queue may be unbounded."""
         if share >= self.weights.sum():
             return None
         low, high = 0.0, float((self.means_s + 10 * self.spreads_s).max())
@@ -89,7 +89,7 @@ class LatencyMixture:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Evidence:
-    """The measurements as arrays by point, and of the replica."""
+    """The measurements as arrays by point, and the replica's own figures."""
 
     rates: FloatArray
     p99_s: FloatArray  # as measured
@@ -163,7 +163,7 @@ class LatencyFit:
         return float(np.median(self.cells.capacity))
 
     def thinning(self, rate: float) -> float:
-        """Return how many requests at this rate carry the information of one independent one."""
+        """Return how many requests at this rate are worth one independent request."""
         use = np.minimum(rate / self.cells.capacity, MOST_USE)
         waits = self.cells.scale[:, 1] * wait_shape(use, self.cells.servers)
         share = waits / (waits + self.cells.scale[:, 0])
@@ -213,7 +213,7 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
 
 
 def _offered(point: LoadPoint) -> float:
-    """Return the requests that arrive a second, which no point in an open loop is without."""
+    """Return the requests that arrive per second, which every open-loop point has."""
     return point.offered_per_second or math.nan
 
 
@@ -255,8 +255,8 @@ def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
 def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
     """Return the relative error of each open point's P99, predicted from the other points.
 
-    It is empty for fewer than MIN_CHECKED points, and takes at most MAX_CHECKED evenly spaced ones.
-    Points where the other points allow an unbounded queue are omitted.
+    It is empty for fewer than MIN_CHECKED points, and uses at most MAX_CHECKED evenly spaced ones.
+    Points are omitted if the other points allow an unbounded queue.
     """
     open_points = [point for point in points if point.mode is LoadMode.OPEN and point.keeps_up]
     if len(open_points) < MIN_CHECKED:
@@ -357,7 +357,7 @@ def _thinned_cells(cells: _Cells) -> _Cells:
 
 
 def _capacity_weight(capacity: FloatArray, evidence: _Evidence) -> FloatArray:
-    """Return the log-likelihood of capacities by throughputs at or below capacity."""
+    """Return the log-likelihood of capacities from throughputs at or below capacity."""
     off = np.log(capacity[:, None] / evidence.capacities) / evidence.capacity_spreads
     below = np.minimum(np.log(capacity / evidence.largest) / CAPACITY_SPREAD, 0)
     weight: FloatArray = -0.5 * (off**2).sum(axis=1) - 0.5 * below**2

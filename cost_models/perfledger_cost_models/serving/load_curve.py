@@ -108,7 +108,7 @@ class LoadPoint:
 
     @property
     def _served_per_second(self) -> float:
-        """Return the throughput while requests arrive, of seconds that end with the last one."""
+        """Return the throughput while requests arrive, when the time ends with the last answer."""
         served, seconds, latency_s = (
             self.throughput_per_second,
             self.seconds,
@@ -192,14 +192,14 @@ class LoadCurve:
 
     @property
     def accelerator(self) -> str | None:
-        """Return the price sheet's name of the whole device, None for an unknown device."""
+        """Return the price sheet's name of the whole device; None for an unknown device."""
         mig_slice = _MIG.fullmatch(self.device)
         model = mig_slice["model"] if mig_slice else self.device
         return model if model in _MEMORY_GB else accelerator_of(model, None)
 
     @property
     def per_device(self) -> int:
-        """Return how many such replicas fit a device, 1 for replicas with whole devices.
+        """Return how many such replicas fit a device; 1 for replicas with whole devices.
 
         Raises LoadCurveError for a MIG slice of a device with unknown memory.
         """
@@ -216,8 +216,8 @@ class LoadCurve:
     def free_bytes(self, point: LoadPoint) -> float | None:
         """Return the free memory of a device with `per_device` such replicas.
 
-        It is negative where they do not fit together, and None where the memory is unknown and for
-        MIG slices, which have separate memory.
+        It is negative if they do not fit together, and None if the memory is unknown and for MIG
+        slices, which have separate memory.
         """
         total_gb = _MEMORY_GB.get(self.accelerator or "")
         if total_gb is None or point.memory_bytes is None or self.sharing is ReplicaSharing.MIG:

@@ -45,7 +45,7 @@ class ReplicaSettings:
 
     @property
     def fits_memory(self) -> bool:
-        """Return whether the replicas of a device fit its memory; True where that is unknown."""
+        """Return whether the replicas of a device fit its memory; True if that is unknown."""
         free = [self.curve.free_bytes(point) for point in self.points]
         return all(each is None or each >= 0 for each in free)
 
@@ -82,8 +82,8 @@ class ReplicaSettings:
 def settings_of(curve: LoadCurve) -> tuple[ReplicaSettings, ...]:
     """Return a curve's settings: each batch size, and in closed loop each concurrency.
 
-    Where a batch size was also measured in open loop, closed loops only determine its capacity.
-    Equal points count once.
+    If a batch size was also measured in open loop, closed loops only determine its capacity. Equal
+    points count once.
     """
     replica_settings: list[ReplicaSettings] = []
     for batch in sorted({point.batch for point in curve.points}):

@@ -17,16 +17,16 @@ from perfledger_cost_models.serving.load_curve import LoadCurve, LoadPoint
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings, settings_of
 from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
 
-# An option is accepted if its P99 is within the limit with this probability, and rejected if it is
-# with less than the complement: two decisions at 99 % are wrong in at most one case of fifty.
+# An option is accepted if its P99 is within the limit with this probability, and rejected if the
+# probability is below the complement: two decisions at 99 % are wrong in at most one case of fifty.
 SURE_CHANCE = 0.99
-LIKELY_CHANCE = 0.5  # the least with which it is a likely answer
+LIKELY_CHANCE = 0.5  # the lowest at which it is a likely answer
 MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
 MOST_SPARE = 64
-# Open numbers of replicas of one setting, from the fewest that may be enough to the most that may
-# not be: far more than a measured curve leaves open.
+# Undecided numbers of replicas of one setting, from the fewest that may suffice to the most that
+# may not: far more than a measured curve leaves open.
 MOST_RIVALS = 1000
 # Step of the first search by number of replicas; the range between two steps is then bisected.
 LADDER = 1.25
@@ -34,10 +34,10 @@ SPARE_STEPS = math.ceil(math.log(MOST_SPARE, LADDER))
 # A rival is measured until its P99 is this many standard deviations from the limit, so that it
 # stays decided if the next measurement moves it slightly.
 RESOLVED_SDS = 4.0
-# Relative distance to the limit below which no measurement decides: a P99 varies by half of it from
-# run to run (latency_model.LEAST_SPREAD).
+# Relative distance to the limit below which no measurement can decide: a P99 varies by half of it
+# from run to run (latency_model.LEAST_SPREAD).
 MIN_RATE_DISTANCE = 0.002
-UNKNOWN_RATE_DISTANCE = 0.2  # where a queue may be unbounded
+UNKNOWN_RATE_DISTANCE = 0.2  # if a queue may be unbounded
 SAME_RATE = 0.01  # an undecided measurement at this relative distance is repeated twice as long
 MIN_REQUESTS = 1000  # with fewer a P99 is close to the maximum
 MOST_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # of one run of `perfledger bench load`
@@ -93,7 +93,7 @@ class ServingDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tariff:
-    """The price of a device-hour, and how many devices are sold together."""
+    """The price of a device-hour, and the number of devices sold together."""
 
     rate: HourlyRate
     sold_together: int = 1
@@ -120,7 +120,7 @@ class SizingPlan:
 
     @property
     def cost(self) -> tuple[bool, Decimal]:
-        """Return the sort key of plans: cost, and after all plans with a cost, devices."""
+        """Return the sort key of plans: cost, then devices; plans without a cost come last."""
         usd = self.usd_per_hour
         return usd is None, Decimal(self.devices) if usd is None else usd
 
@@ -159,9 +159,9 @@ class SizingResult:
 
     @property
     def next_measurement(self) -> RivalOption | None:
-        """Return the rival whose measurement says most: its chance is the nearest to even.
+        """Return the rival whose measurement is most informative: its chance is nearest to even.
 
-        Returns None where all are too near the limit to decide.
+        Returns None if all are too near the limit to decide.
         """
         measurable = [rival for rival in self.rivals if rival.requests is not None]
         return min(
@@ -239,8 +239,8 @@ def _plans(
 ) -> tuple[list[SizingPlan], list[SizingPlan]]:
     """Return the smallest sure plan, if any, and the smaller plans that are possible.
 
-    Where none is sure, the smallest plan with an even chance, or the best chance, is the most
-    informative to measure.
+    If none is sure, the smallest plan with an even chance, or else that with the best chance, is
+    the most informative to measure.
     """
     planned = demand.planned_per_second
 
@@ -273,7 +273,7 @@ def _plans(
 
 
 def _fewest(chance: Callable[[int], float], least: int, level: float) -> int | None:
-    """Return the fewest replicas that reach a chance, which grows with them at first."""
+    """Return the fewest replicas that reach a chance, which at first grows with their number."""
     while least > 1 and chance(least) >= level:
         least //= 2
     below, count = least - 1, least
@@ -340,7 +340,7 @@ def _most(setting: ReplicaSettings, rate: float, p99_s: float) -> float:
 
 
 def _constraint(setting: ReplicaSettings, replicas: int, demand: ServingDemand) -> SizingConstraint:
-    """Return the constraint that one replica less would violate."""
+    """Return the constraint that one replica fewer would violate."""
     if replicas == 1:
         return SizingConstraint.SMALLEST
     if setting.chance(demand.rate_per_second / (replicas - 1), demand.p99_s) >= SURE_CHANCE:

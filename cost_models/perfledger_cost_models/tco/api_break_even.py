@@ -1,4 +1,4 @@
-"""Computes the throughput from which own or rented devices cost less than an API."""
+"""Computes the throughput from which owned or rented devices cost less than an API."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
 
 
 class ApiPriceError(ValueError):
-    """An error for a price of an API that is none."""
+    """An error for an invalid price of an API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ApiPrice:
     output_share: float
 
     def __post_init__(self) -> None:
-        """Raise ApiPriceError for what is no price."""
+        """Raise ApiPriceError for an invalid price."""
         for name, usd in (("input", self.input_usd), ("output", self.output_usd)):
             if not 0 <= usd <= MAX_USD_PER_MILLION:
                 msg = (

@@ -1,7 +1,7 @@
 """Compares what a useful accelerator-hour costs on each purchase option.
 
-Every uncertain input is drawn once for all options (common random numbers): what the options share
-cannot decide between them, and each draw is one world for all of them.
+Every uncertain input is drawn once for all options (common random numbers): inputs that the options
+share cannot decide between them, and each draw is one scenario for all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,17 +65,17 @@ class OptionComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakEven:
-    """The use, a share of all hours, from which owning costs less; None where it never does."""
+    """The use, a share of all hours, from which owning costs less; None if it never does."""
 
     p5: float | None
     p50: float | None
     p95: float | None
-    chance_ever: float  # that there is such a use at all
+    chance_ever: float  # that such a use exists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostSwing:
-    """How the cost moves when one input alone goes from its low to its high."""
+    """How the cost moves when a single input goes from its low to its high."""
 
     parameter: str
     low_usd: float  # USD per useful hour at the input's low
@@ -285,7 +285,7 @@ def owned_usd(
     figures: Mapping[str, FloatArray],
     terms: Ownership,
 ) -> FloatArray:
-    """Return USD per useful hour; inputs without figures are at their modes."""
+    """Return USD per useful hour; inputs without given figures are at their modes."""
     hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
     return _yearly_usd(server, sheet, use, figures, terms) / hours
 

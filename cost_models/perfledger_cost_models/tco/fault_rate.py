@@ -20,7 +20,7 @@ class FaultCountError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateInterval:
-    """A rate with its exact interval; `high` bounds it where no fault was seen."""
+    """A rate with its exact interval; without any fault `high` is an upper bound."""
 
     low: float
     rate: float
@@ -33,14 +33,14 @@ class RateInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultEstimate:
-    """What a count of faults says of a fleet."""
+    """What a count of faults implies for a fleet."""
 
     faults: int
     device_days: float  # observed
     devices: int  # of the fleet that the rate is applied to
     confidence: float
     per_device_day: RateInterval
-    spares: int  # that are enough for a year with this confidence
+    spares: int  # that suffice for a year with this confidence
 
     @property
     def per_year(self) -> RateInterval:
@@ -51,7 +51,7 @@ class FaultEstimate:
     def hours_between(self) -> tuple[float, float | None, float | None]:
         """Return the mean hours between faults of the fleet: low, estimate and high.
 
-        Without a fault only a lower bound is known, and the others are None.
+        Without any fault only a lower bound is known, and the others are None.
         """
         fleet = self.per_device_day.times(self.devices / HOURS_PER_DAY)
         return (

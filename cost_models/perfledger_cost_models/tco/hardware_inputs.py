@@ -32,8 +32,8 @@ DISTRIBUTION = "PERT"  # the only one supported
 class HardwareInput:
     """One input of the cost of owning: its most likely value, its range and its source.
 
-    `period` is what the source says about its time ("2026-Q1", "2025 mean"). `as_of` is that where
-    it is a day, else the day it was read (`is_read_date`).
+    `period` is what the source says about its time ("2026-Q1", "2025 mean"). `as_of` is `period` if
+    that is a day, else the day it was read (`is_read_date`).
     """
 
     name: str

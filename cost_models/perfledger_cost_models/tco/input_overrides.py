@@ -66,7 +66,7 @@ def own_servers(overrides: PriceOverrides) -> tuple[ServerSpec, ...]:
 def own_rates(
     servers: Sequence[ServerSpec], parameters: HardwareInputSheet, overrides: PriceOverrides
 ) -> tuple[HourlyRate, ...]:
-    """Return the rates of servers where an organisation overrides any of their inputs, else none.
+    """Return the rates of servers with any input overridden by the organisation, else none.
 
     A server with a missing input has no rate.
     """

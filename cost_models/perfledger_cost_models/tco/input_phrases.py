@@ -48,5 +48,5 @@ _PHRASES = {
 
 
 def input_phrase(parameter: str) -> str:
-    """Return the phrase of an input; one that a file of overrides adds is shown by its name."""
+    """Return the phrase of an input; one added by an overrides file is shown by its name."""
     return _PHRASES.get(parameter, parameter)

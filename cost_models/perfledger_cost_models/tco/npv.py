@@ -45,7 +45,7 @@ class Investment:
 
     years: int
     flows_usd: tuple[float, ...]  # at all modes: the purchase, then what each year saves
-    resale_usd: float  # of the last flow, due at its end; the rest of a year comes by the month
+    resale_usd: float  # of the last flow, due at its end; the rest of a year is paid by the month
     npv_p5_usd: float
     npv_usd: float  # at all modes, the flows' present value at the cost of capital
     npv_p50_usd: float

@@ -24,7 +24,7 @@ RATE_COVERAGE = QUANTILES[-1] - QUANTILES[0]  # the share of draws between a rat
 
 UTILIZATION = "utilization_baseline"
 LICENCES = "software_licence_nvidia_ai_enterprise"  # bought or not, but never drawn
-# The inputs of every server's cost besides its own price and power.
+# The inputs of every server's cost, besides its own price and power.
 SHARED_INPUTS = (
     "network_share_of_capex",
     "storage_share_of_capex",
@@ -160,7 +160,7 @@ def owned_rate(
     """Return the rate of an owned server: the draws' median, low their P5, high their P95.
 
     `utilization` is the share of all hours in which the accelerators do useful work. By default it
-    is the sheet's most likely baseline, which is then listed as assumed where it is. Raises
+    is the sheet's most likely baseline, which is listed as assumed if it is. Raises
     PriceMissingError for a missing input.
     """
     sheet = packaged_hardware_inputs() if parameters is None else parameters
@@ -298,7 +298,7 @@ def capex_usd(server: ServerSpec, figure: Callable[[str], FloatArray]) -> FloatA
 def mean_kw(
     server: ServerSpec, figure: Callable[[str], FloatArray], *, utilization: float, terms: Ownership
 ) -> FloatArray:
-    """Return a server's mean draw without its facility's: measured, else modelled from its use."""
+    """Return a server's mean draw without the facility's: measured, else modelled from its use."""
     if terms.drawn_kw is not None:
         return np.array([terms.drawn_kw])
     busy = utilization * terms.availability
@@ -310,7 +310,7 @@ def mean_kw(
 def _draw_cached(
     server: ServerSpec, parameters: HardwareInputSheet, terms: Ownership
 ) -> Mapping[str, FloatArray]:
-    """Return the draws of a server's inputs, the same for every option that it is compared with."""
+    """Return the draws of a server's inputs, which are equal for every option compared with it."""
     inputs = map(parameters.find, inputs_of(server, terms))
     return {
         each.name: draw_pert(float(each.low), float(each.mode), float(each.high), name=each.name)

@@ -23,7 +23,7 @@ class DuePayment:
 
     @property
     def total_usd(self) -> Decimal:
-        """Return all that the month pays."""
+        """Return the month's total."""
         return self.once_usd + self.hourly_usd
 
 
@@ -56,7 +56,7 @@ def payment_schedule(terms: PurchaseTerms, *, devices: int, start: date) -> Paym
     A year of a term is 365 days, as providers sell it. With price p per device-hour, upfront share
     f and n years, p f n 8760 per device is due at the start, and p (1 - f) in each hour. Months are
     rounded to cents so that they sum to the rounded total. Raises PurchaseError for an option that
-    is no commitment for years, and for an impossible number of devices.
+    is not a commitment for years, and for an impossible number of devices.
     """
     if not terms.years:
         msg = f"{terms.option} is not a multi-year commitment: its hours are paid as they are used"

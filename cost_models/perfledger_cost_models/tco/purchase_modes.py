@@ -53,7 +53,7 @@ class PurchaseTerms:
     option: str
     payment: Payment
     usd_per_hour: Decimal  # as published: upfront money spread evenly, without interest
-    years: int = 0  # of a commitment; 0 where there is none
+    years: int = 0  # of a commitment; 0 if there is none
     upfront_share: Decimal = Decimal(0)
 
     def usd_per_useful_hour(self, use: float, *, wacc: float = 0.0) -> Decimal:
@@ -85,9 +85,9 @@ class PurchaseTerms:
 
 
 def is_committed(model: PricingModel) -> bool:
-    """Return whether hours of a pricing model are paid for whether they are used or not.
+    """Return whether hours of a pricing model are paid for regardless of use.
 
-    A bill's price of such an hour is one, too: what was billed was committed to.
+    A bill's price of such an hour counts, too: what was billed was committed to.
     """
     match model:
         case (
@@ -113,7 +113,7 @@ def terms_of(price: Price) -> PurchaseTerms:
     pay_as_you_go = PurchaseTerms(
         option=price.option, payment=Payment.USED, usd_per_hour=price.usd_per_device_hour
     )
-    if price.option_term == BILLED_TERM:  # what was paid, by the hours that were used
+    if price.option_term == BILLED_TERM:  # what was paid, divided by the hours used
         return pay_as_you_go
     match price.pricing_model:
         case (
@@ -146,7 +146,7 @@ def terms_of(price: Price) -> PurchaseTerms:
 def break_even_use(
     committed: PurchaseTerms, on_demand: PurchaseTerms, *, wacc: float = 0.0
 ) -> Decimal | None:
-    """Return the use above which the commitment is cheaper; None where it never is.
+    """Return the use above which the commitment is cheaper; None if it never is.
 
     u* = committed rate / on-demand rate. Raises PurchaseError unless the first is paid for its term
     and the second by use.
@@ -178,7 +178,7 @@ def block_hours(work_hours: float) -> int:
 def block_usd_per_useful_hour(usd_per_hour: Decimal, work_hours: float) -> Decimal:
     """Return the cost per hour of this much work in the shortest block that holds it.
 
-    It falls as the block fills and jumps where the next longer block is needed. Raises
+    It falls as the block fills, and jumps when the next longer block is needed. Raises
     PurchaseError like `block_hours`.
     """
     return block_usd_per_hour(usd_per_hour * block_hours(work_hours), work_hours)

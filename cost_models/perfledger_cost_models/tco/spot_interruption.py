@@ -47,7 +47,7 @@ class InterruptionModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotCost:
-    """The cost of work on spot machines, partly on demand where no spot machine is available."""
+    """The cost of work on spot machines, partly on demand if no spot machine is available."""
 
     hours: float  # expected, all of them paid
     overhead: float  # hours / hours of work
@@ -80,7 +80,7 @@ def best_interval_h(interruptions: InterruptionModel) -> float:
 
     The zero of the derivative of `expected_hours`: (1 + W(-e^(-l c - 1))) / l, with Lambert's W.
     Infinite without interruptions. Raises InterruptionError for interruptions with a save that
-    takes no time, where the best interval is zero.
+    takes no time: the best interval is then zero.
     """
     if interruptions.per_hour == 0:
         return math.inf

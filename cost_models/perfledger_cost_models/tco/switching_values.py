@@ -41,8 +41,9 @@ def switching_inputs(
 ) -> tuple[SwitchingInput, ...]:
     """Return the inputs whose range holds a value at which the median of owning is `usd_per_hour`.
 
-    The input is fixed at that value in all draws. One whose mode alone, fixed, already changes
-    which side costs less is left out. The nearest to its mode, relative to it, comes first.
+    The input is fixed at that value in all draws. An input is left out if fixing it at its mode
+    already changes which side costs less. The value nearest to its mode, relative to the mode,
+    comes first.
     """
     draws = draw_inputs(server, sheet, terms=terms)
 
@@ -75,7 +76,7 @@ def _distance(switch: SwitchingInput) -> float:
 
 
 def _crossing(is_above: Callable[[float], bool], near: float, far: float) -> float:
-    """Return the first value found on the far side of where `is_above` changes."""
+    """Return the first value found on the far side of the place where `is_above` changes."""
     side = is_above(near)
     for _ in range(_HALVINGS):
         middle = (near + far) / 2

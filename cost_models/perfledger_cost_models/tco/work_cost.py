@@ -46,7 +46,7 @@ class PricedWork:
 
     @property
     def hour_draws(self) -> FloatArray:
-        """Return PERT draws of the hours; one entry where they are certain."""
+        """Return PERT draws of the hours; a single entry if they are certain."""
         if self.low_hours == self.high_hours:
             return np.array([self.hours])
         name = f"{self.piece} on {self.accelerator}"

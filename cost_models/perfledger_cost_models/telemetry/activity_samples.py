@@ -33,7 +33,7 @@ class DeviceOwner:
     is_free: bool = False  # the file shows that it has no owner
 
     def at(self, level: OwnerLevel) -> str:
-        """Return the owner's name on a level, else on the next level that is known."""
+        """Return the owner's name on a level, else on the next known level."""
         if self.is_free:
             return NO_OWNER
         match level:
@@ -81,8 +81,8 @@ class Activity:
 class ActivityExport:
     """The device activity of one file; `left_out` counts samples that are not shares.
 
-    `period` is the time that the file covers, where it also covers time without activities, as
-    Slurm's accounting does while no job has a GPU; None for that of the activities.
+    `period` is the time that the file covers if that includes time without activities, as in
+    Slurm's accounting while no job has a GPU; None for the period of the activities.
     """
 
     name: str
@@ -103,7 +103,7 @@ def export_of(
     """Return the activity of a file's timelines; the usual step is the median over all of them.
 
     Leaves out values that are not shares, such as DCGM's codes for "not supported"; their time is
-    unknown. Raises UsageFileError where nothing is left.
+    unknown. Raises UsageFileError if nothing is left.
     """
     sorted_timelines = _sort_samples(name, timelines)
     gaps = np.concatenate([np.diff(times) for _, times, _ in sorted_timelines] or [np.empty(0)])
@@ -189,6 +189,6 @@ def _sort_samples(
 
 
 def _ends(times: FloatArray, step: float) -> FloatArray:
-    """Return the end of each sample: the next one, or a step where that is late or missing."""
+    """Return the end of each sample: the next one, or one step if that is late or missing."""
     following = np.append(times[1:], np.inf)
     return np.where(following - times <= LATE_STEPS * step, following, times + step)

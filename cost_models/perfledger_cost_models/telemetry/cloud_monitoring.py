@@ -170,7 +170,7 @@ def _samples(series: _Series, name: str) -> Samples:
 
 
 def _shares(samples: Samples) -> Samples:
-    """Return the increase of busy seconds over its time; NaN where the counter fell."""
+    """Return the increase of busy seconds over its time; NaN if the counter fell."""
     return [
         (before, max(now - was, 0.0) / (time - before) if now >= was else float("nan"))
         for (before, was), (time, now) in pairwise(samples)

@@ -28,9 +28,9 @@ POLL_S = 30.0
 class IdleJob:
     """A job's device-hours in periods without work, and the evidence.
 
-    `highest` is the highest sample in them, `memory` the mean share of memory held meanwhile, None
-    where unknown. `busy_at_most` is how busy a device can have been between the samples of the
-    worst period, and `least_hours` is the part of the hours that is idle for certain.
+    `highest` is the highest sample in them, `memory` the mean share of memory held meanwhile; None
+    if unknown. `busy_at_most` is how busy a device can have been between the samples of the worst
+    period, and `least_hours` the part of the hours that is certainly idle.
     """
 
     owner: DeviceOwner
@@ -57,7 +57,7 @@ class _Stretch:
     seconds: float
     highest: float
     samples: int
-    memory: tuple[float, float]  # device-seconds of which it is known, times the share; and those
+    memory: tuple[float, float]  # device-seconds with known memory, times the share; and those
 
     @property
     def busy_at_most(self) -> float:
@@ -69,7 +69,7 @@ class _Stretch:
 def idle_jobs(table: ActivityTable) -> tuple[IdleJob, ...]:
     """Return the jobs that held devices without using them, the most device-hours first.
 
-    GPU-util shows whether any kernel ran; where it is unknown, SM-active or engine-active shows
+    GPU-util shows whether any kernel ran; if it is unknown, SM-active or engine-active shows
     whether a multiprocessor or the engine was active. Free devices are not included.
     """
     stretches_by_owner: dict[int, list[_Stretch]] = {}

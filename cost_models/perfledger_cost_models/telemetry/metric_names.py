@@ -38,7 +38,7 @@ class ActivityMetric:
 
 
 def find_metric(name: str) -> ActivityMetric | None:
-    """Return the meaning of a metric by name, None for one that is not about activity."""
+    """Return the meaning of a metric by name; None for one that is not about activity."""
     return METRICS.get(name.casefold())
 
 

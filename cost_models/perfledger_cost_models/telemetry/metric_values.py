@@ -54,7 +54,7 @@ class _Memory:
 def export_of_values(
     name: str, kind: str, readings: Sequence[MetricValues], *, notes: Sequence[str] = ()
 ) -> ActivityExport:
-    """Return the activity of a file's values; raise UsageFileError where there is none."""
+    """Return the activity of a file's values; raise UsageFileError if there is none."""
     timelines: list[ActivityTimeline] = []
     memories: dict[tuple[DeviceOwner, str], _Memory] = {}
     for each in readings:
@@ -111,7 +111,7 @@ def _timeline(reading: MetricValues, signal: Signal, samples: _Samples) -> Activ
 
 
 def _shares(reading: MetricValues, memory: _Memory) -> _Samples:
-    """Return the shares of used memory; none where the device's size is unknown."""
+    """Return the shares of used memory; none if the device's size is unknown."""
     nominal = memory.total_bytes
     if nominal is None and reading.devices == 1:  # a part of a device has less than its model
         nominal = nominal_bytes(reading.model)

@@ -36,9 +36,9 @@ class MisleadingUtilization:
     owner: DeviceOwner
     device_hours: float
     gpu_util: float
-    sm_active: float | None  # None where engine-active alone is known
+    sm_active: float | None  # None if only engine-active is known
     tensor_active: float | None
-    engine_active: float | None  # None where SM-active is known
+    engine_active: float | None  # None if SM-active is known
 
     @property
     def active(self) -> float:

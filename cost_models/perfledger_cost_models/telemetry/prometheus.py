@@ -67,9 +67,9 @@ def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExp
 
 
 def mark_free_devices(readings: Sequence[MetricValues]) -> tuple[MetricValues, ...]:
-    """Mark values without an owner as free devices, where other values of the file have owners.
+    """Mark values without an owner as free devices if other values of the file have owners.
 
-    Where no series has an owner, owners are unknown and no device is free.
+    If no series has an owner, owners are unknown and no device is free.
     """
     unknown = DeviceOwner()
     if all(each.owner == unknown for each in readings):
@@ -79,7 +79,7 @@ def mark_free_devices(readings: Sequence[MetricValues]) -> tuple[MetricValues, .
 
 
 def device_of(labels: Mapping[str, str], where: str) -> str:
-    """Return the identity of a device or a part of one; raise UsageFileError where it has none."""
+    """Return the identity of a device or part of one; raise UsageFileError if it has none."""
     identity = first_label(labels, IDENTITIES)
     index = first_label(labels, INDEXES)
     if not identity and not index:
@@ -108,7 +108,7 @@ def _readings(
 
 
 def _without_split_devices(readings: Sequence[MetricValues]) -> Iterator[MetricValues]:
-    """Yield values without those of devices that are split into parts, which would count twice."""
+    """Yield values except those of devices split into parts, which would count twice."""
     part_times: dict[str, list[float]] = {}
     for each in readings:
         device, is_part, _ = each.device.partition(_PART_MARK)
@@ -133,7 +133,7 @@ def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
 
 
 def _share_of_device(labels: Mapping[str, str]) -> float:
-    """Return the share of a device that a series is of: 1 without MIG."""
+    """Return the share of a device that a series represents: 1 without MIG."""
     gpu_bytes = nominal_bytes(first_label(labels, MODELS))
     share = mig_share(labels.get("GPU_I_PROFILE", ""), gpu_bytes=gpu_bytes)
     return 1.0 if share is None else share

@@ -17,8 +17,8 @@ class SampleTable:
     """All samples of one signal by device, owner and time; codes index the table's lists.
 
     `seconds` are device-seconds: the time that a sample holds for, times its devices, divided by
-    the owners that share the device at that time. `missing` are the device-seconds after it of
-    which nothing is known, though its owner had the device again later.
+    the owners that share the device at that time. `missing` are the unknown device-seconds after
+    it, if its owner had the device again later.
     """
 
     device: IntArray
@@ -73,7 +73,7 @@ class ActivityTable:
 
     @property
     def device_count(self) -> float:
-        """Return the most devices at one time: those of one job may be those of the next, too."""
+        """Return the most devices at one time: one job's devices may be the next job's, too."""
         first, last = np.full(len(self.devices), np.inf), np.full(len(self.devices), -np.inf)
         for samples in self.signals.values():
             np.minimum.at(first, samples.device, samples.starts)
@@ -212,7 +212,7 @@ def _check(
 
 
 def _moments(device: IntArray, starts: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return each sample's index among its device's times, and the number of samples at each."""
+    """Return each sample's index in its device's times, and the number of samples at each time."""
     _, times = np.unique(starts, return_inverse=True)
     keys = device * (int(times.max()) + 1) + times.ravel()
     _, places, counts = np.unique(keys, return_inverse=True, return_counts=True)

@@ -60,7 +60,7 @@ _GZIP = 31  # zlib's window with a gzip header
 
 @dataclass(frozen=True, slots=True)
 class GpuSummary:
-    """One GPU over a job: its mean GPU-util, and its highest memory, None where unknown."""
+    """One GPU over a job: its mean GPU-util, and its highest memory; None if unknown."""
 
     gpu: str
     utilization: float
@@ -82,7 +82,7 @@ _SUMMARY_DECODER = msgspec.json.Decoder(_Summary)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The marks of a step: GPUs busy at once, and bytes; None where it has none."""
+    """The marks of a step: GPUs busy at once, and bytes; None if it has none."""
 
     start: float
     end: float
@@ -208,7 +208,7 @@ def _step(row: SacctRow) -> Iterator[_Step]:
 
 
 def _missing_note(jobs: Sequence[_Job], activities: Sequence[Activity]) -> Iterator[str]:
-    """Yield a note where part of the jobs' device-hours has no activity."""
+    """Yield a note if part of the jobs' device-hours has no activity."""
     held_hours = sum(job.gpus * (job.end - job.start) for job in jobs) / SECONDS_PER_HOUR
     gpu_util = (each for each in activities if each.signal is Signal.GPU_UTIL)
     known_hours = (

@@ -1,7 +1,8 @@
 """Computes how well each owner used its devices, and all owners together.
 
 Means are weighted by device-time. Unknown time stays unknown: it is in `missing_hours` and in no
-mean. The level of an hour is its mean; the variation of levels tells bursty use from steady.
+mean. The level of an hour is its mean; the variation of levels distinguishes bursty from steady
+use.
 """
 
 from collections.abc import Mapping
@@ -38,8 +39,8 @@ class OwnerUtilization:
     """How well one owner used its devices, by the chosen signal and by all signals.
 
     `device_hours` are the known hours, `missing_hours` the unknown ones. The mean is an upper bound
-    (`is_upper_bound`) where a file only has highest values. Shares are None where the owner has no
-    sample of the signal.
+    (`is_upper_bound`) if a file only has peak values. Shares are None if the owner has no sample of
+    the signal.
     """
 
     owner: str
@@ -55,7 +56,7 @@ class OwnerUtilization:
 
     @property
     def is_bursty(self) -> bool | None:
-        """Return whether use varies much from hour to hour; None where unknown."""
+        """Return whether use varies much from hour to hour; None if unknown."""
         return None if self.burstiness is None else self.burstiness >= BURSTY_FROM
 
     @property
@@ -97,7 +98,7 @@ def total_utilization(table: ActivityTable, signal: Signal) -> OwnerUtilization:
 def best_signal(table: ActivityTable) -> Signal:
     """Return the most common signal of utilization among those available.
 
-    Raises UsageFileError where there is none of activity.
+    Raises UsageFileError if none shows activity.
     """
     order = (Signal.GPU_UTIL, Signal.SM_ACTIVE, Signal.ENGINE_ACTIVE, Signal.TENSOR_ACTIVE)
     best = next((signal for signal in order if signal in table.signals), None)

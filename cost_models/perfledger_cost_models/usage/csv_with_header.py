@@ -19,7 +19,7 @@ class CsvRow:
 def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
     """Return a table's rows; raise UsageFileError for none, too many, or ragged ones.
 
-    So does a column that is there twice, of which one would count.
+    A column that appears twice raises it, too: only one would count.
     """
     lines = rows_of(text, name)
     first = header_of(lines)
@@ -47,7 +47,7 @@ def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
 def amounts(
     rows: Sequence[CsvRow], column: str, *, maximum: float, minimum: float = 0.0
 ) -> tuple[float, ...] | None:
-    """Return a column of numbers from `minimum` to `maximum`, None where there is no such column.
+    """Return a column of numbers from `minimum` to `maximum`; None if it does not exist.
 
     Raises UsageFileError for any other cell, empty ones included: unknown is not zero.
     """

@@ -68,7 +68,7 @@ def usage_of(
     idle_moments: Sequence[float] = (),
     runs: Iterable[tuple[str, str, float]] = (),
 ) -> DeviceUsage:
-    """Return the usage of a file; `idle_moments` are moments in its period without held devices.
+    """Return the usage of a file; `idle_moments` are times at which no device was held.
 
     Raises UsageFileError for no spans and moments, or too many spans.
     """
@@ -167,7 +167,7 @@ def number_of(text: str, where: str) -> float:
 
 
 def first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return the first of these labels that has a value, "" if none has."""
+    """Return the first of these labels that has a value; "" if none has."""
     return next((labels[name] for name in names if labels.get(name)), "")
 
 
@@ -191,5 +191,5 @@ def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int
 
 
 def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
-    """Return the cells of the next row, which are none where there is no row."""
+    """Return the cells of the next row; none if there is no row."""
     return next((cells for _, cells in rows), list[str]())

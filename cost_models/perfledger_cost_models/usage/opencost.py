@@ -123,7 +123,7 @@ def _is_idle(span: DeviceSpan) -> bool:
 
 
 def _labels(key: str, allocation: _Allocation) -> Mapping[str, str]:
-    """Return an allocation's properties and labels, or its name where it has no properties."""
+    """Return an allocation's properties and labels, or its name if it has no properties."""
     if allocation.properties is None:
         return {"name": allocation.name or key}
     properties = {name: getattr(allocation.properties, name) for name in PROPERTIES}

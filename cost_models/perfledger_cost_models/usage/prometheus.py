@@ -256,7 +256,7 @@ def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
 
 
 def _part(labels: Mapping[str, str]) -> float:
-    """Return the share of a GPU that a series is of: 1 without MIG."""
+    """Return the share of a GPU that a series represents: 1 without MIG."""
     gpu_bytes = nominal_bytes(labels.get("modelName", ""))
     share = mig_share(labels.get("GPU_I_PROFILE", ""), gpu_bytes=gpu_bytes)
     return 1.0 if share is None else share

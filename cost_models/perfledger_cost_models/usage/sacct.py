@@ -42,8 +42,8 @@ class SacctRow:
     cells: Mapping[str, str]
     job: str  # the JobID, without the step
     step: str  # "" for the job itself
-    submit: float | None  # None where the export lacks it
-    eligible: float | None  # when it could first start; None where that is unknown
+    submit: float | None  # None if the export lacks it
+    eligible: float | None  # when it could first start; None if unknown
     start: float | None  # None before it has begun
     end: float | None  # None before it has ended
 
@@ -53,20 +53,20 @@ class SacctRow:
         return f"{self.file}, line {self.line}"
 
     def get(self, column: str) -> str:
-        """Return a cell, or "" where the export lacks the column."""
+        """Return a cell; "" if the export lacks the column."""
         return self.cells.get(column, "")
 
     def span(self) -> tuple[float, float] | None:
         """Return the start and the end, for a running job up to now; None before it begins.
 
-        Raises UsageFileError where both End and Elapsed are missing.
+        Raises UsageFileError if both End and Elapsed are missing.
         """
         if self.start is None:
             return None
         return self.start, self.start + self._elapsed_seconds() if self.end is None else self.end
 
     def elapsed_s(self) -> float | None:
-        """Return how long it ran by Slurm's own count; None where the export lacks it."""
+        """Return how long it ran by Slurm's own count; None if the export lacks it."""
         raw = self.get("ElapsedRaw")
         if raw.isdecimal() and len(raw) < 12:  # noqa: PLR2004 - no job has run for millennia
             return float(raw)
@@ -82,7 +82,7 @@ class SacctRow:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The GPUs or parts of GPUs of a TRES list, and their type where it names only one."""
+    """The GPUs or parts of GPUs of a TRES list, and their type if it names only one."""
 
     count: int
     model: str
@@ -90,7 +90,7 @@ class Gpus:
 
     @property
     def devices(self) -> float:
-        """Return the GPUs that they amount to: two parts of a seventh are no two GPUs."""
+        """Return how many whole GPUs they amount to: two sevenths are not two GPUs."""
         return self.count * self.share_milli / WHOLE_GPU_MILLI
 
 
@@ -130,7 +130,7 @@ def gpus_of(tres: str) -> Gpus:
     """Return the GPUs of a TRES list: `gres/gpu` if it is there, else the sum over the types.
 
     Each part of a GPU counts as one there. A type that is named after a MIG profile, "1g.10gb" or
-    "a100_3g.20gb", says how large it is (https://slurm.schedmd.com/gres.html#MIG_Management).
+    "a100_3g.20gb", shows how large it is (https://slurm.schedmd.com/gres.html#MIG_Management).
     """
     counts = amounts_of(tres)
     types = {
@@ -199,7 +199,7 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
 
 
 def _check_clock(row: SacctRow) -> None:
-    """Raise UsageFileError for a run that took an hour more or less than its own local times say.
+    """Raise UsageFileError if a run took an hour more or less than its own local times say.
 
     Suspended time is not in Elapsed, but hardly ever a whole hour to the second.
     """
