@@ -7,8 +7,8 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.tables import BranchCommitRow
 
-# Place of the newest commit of a line whose beginning is not known: no line is as long, so that the
-# places of older commits are not negative.
+# Place of the newest commit of a line whose beginning is unknown: larger than any line is long, so
+# that the places of older commits are not negative.
 _FIRST_PLACE = 10_000_000
 
 
@@ -23,7 +23,7 @@ def branch_places(session: Session, project_id: int) -> dict[str, int]:
 
 
 def is_on_branch(session: Session, project_id: int, sha: str) -> bool:
-    """Return whether a commit is known to be of the branch's line."""
+    """Return whether a commit is known to be on the branch's line."""
     is_commit = (col(BranchCommitRow.project_id) == project_id, col(BranchCommitRow.sha) == sha)
     return session.exec(select(BranchCommitRow.place).where(*is_commit)).first() is not None
 
@@ -43,10 +43,10 @@ def put_line(
 ) -> None:
     """Store neighbouring commits of the branch, oldest first.
 
-    The newest of them that is known gives the others their places. If none is, what was known
-    belongs to another line and is dropped. A line up to the branch's tip has `known_until`, the
-    newest commit that was known when it was read ("" for none): commits that the branch no longer
-    has are dropped. The caller holds the project's lock.
+    The newest known one among them gives the others their places. If none is known, the stored
+    commits belong to another line and are dropped. A line up to the branch's tip has `known_until`,
+    the newest commit that was known when it was read ("" for none): commits that the branch no
+    longer has are dropped. The caller holds the project's lock.
     """
     places = branch_places(session, project_id)
     indices = [index for index, sha in enumerate(line) if sha in places]
@@ -62,7 +62,7 @@ def put_line(
 
 
 def put_places(session: Session, project_id: int, places: Mapping[str, int]) -> None:
-    """Store commits with their places, in the stead of those that were there or had them."""
+    """Store commits with their places, replacing those that were stored or had these places."""
     stored = branch_places(session, project_id)
     by_place = {place: sha for sha, place in places.items() if stored.get(sha) != place}
     changed = {sha: place for place, sha in by_place.items()}
@@ -80,7 +80,7 @@ def put_places(session: Session, project_id: int, places: Mapping[str, int]) -> 
 
 
 def clear_branch(session: Session, project_id: int) -> None:
-    """Forget the branch's commits."""
+    """Remove all of the branch's commits."""
     session.exec(delete(BranchCommitRow).where(col(BranchCommitRow.project_id) == project_id))
 
 

@@ -1,6 +1,6 @@
 """Stores a project's suspected and confirmed changes.
 
-As MessagePack: evidence may hold infinities, which JSON cannot write.
+The format is MessagePack, since evidence may hold infinities, which JSON cannot represent.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def add_alerts(
     project_id: int,
     upload_id: str,
 ) -> None:
-    """Store the changes that an upload's A/B run confirmed; `commits` are those that they count."""
+    """Store the changes that an upload's A/B run confirmed; `commits` are those they count."""
     for alert in alerts:
         session.add(
             AlertRow(

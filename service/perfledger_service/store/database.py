@@ -42,26 +42,26 @@ from sqlmodel import Session, SQLModel
 
 from perfledger_service.errors import SettingsError
 
-# How long a writer waits for another one before "database is locked".
+# How long a writer waits for another before "database is locked".
 BUSY_TIMEOUT_MS = 10_000
-# The same for a write that may be left out: whoever reads a page waits for it.
+# The same for a write that may be skipped, as a page's reader waits for it.
 SHORT_TIMEOUT_MS = 50
 MAX_ATTEMPTS = 10  # to set the journal mode of a database that others create at the same time
-# Execution option of connections whose transactions begin with the lock for writing.
+# Execution option of connections whose transactions begin with the write lock.
 WRITES = "perfledger_writes"
-# Execution option of those that do not wait long for it.
+# Execution option of connections that wait only briefly for it.
 IS_BRIEF = "perfledger_is_brief"
-# SQLite's result codes of an outage; a missing table or a syntax error is another one.
+# SQLite's result codes for an outage; a missing table or a syntax error has another one.
 _OUTAGE_CODES: Final = frozenset(
     {
         *(SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN),
         *(SQLITE_NOMEM, SQLITE_PROTOCOL, SQLITE_READONLY),
     }
 )
-# PostgreSQL's classes of an outage: connections, rollbacks for others, resources, locks, operators,
-# the system. Of class 25 it is a server that became read-only.
+# PostgreSQL's error classes for an outage: connections, rollbacks for others, resources, locks,
+# operators, the system. In class 25, only a server that became read-only.
 _OUTAGE_CLASSES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
-_PRIMARY_CODE = 0xFF  # SQLite's extended result codes have the primary one in their last byte
+_PRIMARY_CODE = 0xFF  # SQLite's extended result codes have the primary code in their last byte
 _POSTGRES = "postgresql+psycopg"
 _WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -132,7 +132,7 @@ def read_session(engine: Engine) -> Generator[Session]:
 
 @contextmanager
 def read_snapshot(engine: Engine) -> Generator[Connection]:
-    """Open a connection that sees the database as it is at its first query, to its end."""
+    """Open a connection that sees the database as of its first query until it is closed."""
     options: dict[str, object] = (
         {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         if engine.dialect.name == "postgresql"
@@ -154,10 +154,10 @@ def write_session(engine: Engine) -> Generator[Session]:
 
 
 def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
-    """Write and commit what may be left out, and return whether it is stored.
+    """Write and commit something optional, and return whether it is stored.
 
-    What is read meanwhile never fails for it, and never waits long: not for another writer, and not
-    where the database refuses, as on a full disk.
+    A read that includes it never fails because of it, and never waits long: not for another writer,
+    and not if the database refuses, as on a full disk.
     """
     try:
         with Session(engine.execution_options(**{WRITES: True, IS_BRIEF: True})) as session:
@@ -174,7 +174,8 @@ def write_if_free(engine: Engine, write: Callable[[Session], None]) -> bool:
 def is_outage(error: BaseException) -> bool:
     """Return whether a database was away, full, locked or shut down, so that a retry may help.
 
-    False for all else, such as a missing table or a violated constraint: a retry ends the same way.
+    False for everything else, such as a missing table or a violated constraint, where a retry ends
+    the same way.
     """
     if isinstance(error, PoolTimeoutError):  # all connections of the pool are in use
         return True
@@ -184,7 +185,7 @@ def is_outage(error: BaseException) -> bool:
         return True
     cause = error.orig
     if isinstance(cause, SqliteError):
-        code = getattr(cause, "sqlite_errorcode", 0)  # absent where the driver itself refuses
+        code = getattr(cause, "sqlite_errorcode", 0)  # absent if the driver itself refuses
         return code & _PRIMARY_CODE in _OUTAGE_CODES
     state = getattr(cause, "sqlstate", None)  # None: the server did not answer at all
     if state is None:
@@ -193,9 +194,9 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_storable(text: str) -> bool:
-    """Return whether databases take a text: half a surrogate pair and NUL are in none.
+    """Return whether databases accept a text: they take neither lone surrogates nor NUL.
 
-    A command's arguments have the former where their bytes are no UTF-8.
+    A command's arguments contain lone surrogates if their bytes are not UTF-8.
     """
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
@@ -203,7 +204,7 @@ def is_storable(text: str) -> bool:
 def insert_rows(
     session: Session, row: type[SQLModel], values: Sequence[Mapping[str, object]]
 ) -> None:
-    """Insert rows of a table in one statement, past the session, which looks at each value."""
+    """Insert rows of a table in one statement, bypassing the session, which examines each value."""
     if values:
         session.flush()
         session.connection().execute(insert(row), values)

@@ -45,14 +45,14 @@ from perfledger_service.values.branch_views import is_imported_class
 
 # Changes are tested against a hundred observations on each side.
 MOST_COMMITS = 200
-# Whose uploads one query looks for, until there are enough commits of a kind.
+# Uploads read per query, until there are enough commits of a kind.
 COMMITS_AT_A_TIME = 400
-# In any unit. Sums of larger values would overflow a float, so those values are left out.
+# In any unit. Sums of larger values would overflow a float, so they are left out.
 LARGEST = 1e290
-# Measurements of one commit so close are of one time of day.
+# Measurements of one commit this close together count as one time of day.
 SAME_HOUR = timedelta(hours=1)
-# An expression: by an index of the column, SQLite would read all uploads and look for the series in
-# each, which takes a hundred times as long.
+# An expression, so that no index applies: with the column's index, SQLite would read all uploads
+# and look for the series in each, which takes a hundred times as long.
 _IS_COUNTED = (col(UploadRow.status) + "").in_(COUNTED_STATUSES)
 
 
@@ -62,9 +62,9 @@ class BranchSeries:
 
     Several uploads of one commit are averaged, weighted by their processes. `environments` are the
     machine's environments and `devices` the device ids ("" without an id); a commit measured in
-    several has one of them. `times` are when it was measured, in seconds since the epoch: NaN if it
-    was at several times of day. They are the runners' clocks and never a commit's date, which its
-    author chooses.
+    several has one of them. `times` are the measuring times in seconds since the epoch: NaN if
+    there are several times of day. They come from the runners' clocks, never from a commit's date,
+    which its author chooses.
     """
 
     id: int
@@ -78,7 +78,7 @@ class BranchSeries:
 
 @dataclass(frozen=True, slots=True)
 class _RankedCommit:
-    """A measured commit of the branch, its position in the project, and its rank among these."""
+    """A measured commit of the branch, its position in the project, and its rank among them."""
 
     sha: str
     position: int
@@ -86,7 +86,7 @@ class _RankedCommit:
 
 
 def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> None:
-    """Record that a bundle claims these measured commits to be of the default branch."""
+    """Record that a bundle claims these measured commits are on the default branch."""
     session.exec(
         update(RevisionRow)
         .where(col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas))
@@ -97,7 +97,7 @@ def claim_commits(session: Session, project_id: int, shas: Sequence[str]) -> Non
 def date_commits(
     session: Session, project_id: int, dates: Mapping[str, datetime], *, is_imported: bool = False
 ) -> None:
-    """Record when measured commits were committed; by an import where it is not known yet."""
+    """Record when measured commits were committed; from an import only if not known yet."""
     conditions = (col(RevisionRow.committed_at).is_(None),) if is_imported else ()
     for sha, committed_at in dates.items():
         session.exec(
@@ -114,7 +114,7 @@ def date_commits(
 def commits_of_branch(session: Session, project_id: int) -> tuple[str, ...]:
     """Return the default branch's measured commits, oldest first.
 
-    They are those that bundles claim and whose place on the branch is known.
+    These are claimed by bundles and have a known place on the branch.
     """
     commits = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
     return tuple(sha for sha, _ in commits)
@@ -131,7 +131,7 @@ def claimed_commits(session: Session, project_id: int) -> tuple[str, ...]:
 
 
 def unplaced_commits(session: Session, project_id: int) -> tuple[str, ...]:
-    """Return the commits that bundles claim and whose place is not known, last seen first."""
+    """Return the commits that bundles claim and whose place is unknown, last seen first."""
     placed = select(BranchCommitRow.sha).where(col(BranchCommitRow.project_id) == project_id)
     commits = session.exec(
         select(RevisionRow.sha)
@@ -156,9 +156,9 @@ def branch_series(
 ) -> tuple[BranchSeries, ...]:
     """Return a project's series over the newest commits of their kind: of checks, or of imports.
 
-    Only those that an upload adds to, or one, by their ids; only imported ones, or only measured
-    ones. Kernel families are left out, but for those of the workload `families_of` alone, and where
-    the one series is such a family. What only pull requests run is no family of the branch.
+    Options restrict them to those that an upload adds to, to one, to imported or to measured
+    series. Kernel families are left out, except those of the workload `families_of`, or if the one
+    series is such a family. A family that only pull requests run is not on the branch.
     """
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     if upload_id is not None:
@@ -195,7 +195,7 @@ def branch_series(
 
 
 def _is_on_branch(project_id: int) -> ColumnElement[bool]:
-    """Return whether a selected series was measured on the branch, and not as nothing."""
+    """Return whether a selected series was measured on the branch with a value other than none."""
     points = select_points(
         col(ObservationRow.series_id) == SeriesRow.id,
         project_id,
@@ -208,7 +208,7 @@ def _is_on_branch(project_id: int) -> ColumnElement[bool]:
 
 
 def searched_commits(session: Session, project_id: int, *, most: int) -> frozenset[str]:
-    """Return the newest commits of the default branch that checks measured, and imports."""
+    """Return the default branch's newest commits that checks measured, and that imports have."""
     return frozenset(
         commit.sha
         for is_imported in (False, True)
@@ -219,9 +219,9 @@ def searched_commits(session: Session, project_id: int, *, most: int) -> frozens
 def _newest_of_kind(
     session: Session, project_id: int, *, is_imported: bool, most: int
 ) -> tuple[_RankedCommit, ...]:
-    """Return the newest measured commits, oldest first, that imports measured, or anything else.
+    """Return the newest measured commits of one kind, imports or others, oldest first.
 
-    Their ranks are among all of them. Those of both kinds are in the windows of both.
+    Their ranks are among all of them. Commits of both kinds are in both windows.
     """
     measured = session.exec(_measured_commits(project_id).order_by(col(BranchCommitRow.place)))
     commits = [_RankedCommit(sha, position, rank) for rank, (sha, position) in enumerate(measured)]
@@ -317,7 +317,7 @@ def _read_branch_series(
 
 
 def _seconds(first: datetime, last: datetime) -> float:
-    """Return when a commit was measured, NaN for several times of day."""
+    """Return when a commit was measured, NaN if at several times of day."""
     return first.timestamp() if last - first <= SAME_HOUR else math.nan
 
 

@@ -1,4 +1,4 @@
-"""Stores the machine classes that are to report on a pull request's head."""
+"""Stores the machine classes that have to report on a pull request's head."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from perfledger_service.store.uploads import CheckedHead
 
 @dataclass(frozen=True, slots=True)
 class ExpectedClass:
-    """A machine class (a pattern) that is to report until its deadline."""
+    """A machine class (a pattern) that has to report until its deadline."""
 
     machine_class: str
     deadline: datetime
@@ -28,7 +28,7 @@ _HEAD_DECODER = msgspec.json.Decoder(CheckedHead)
 def add_expected_classes(
     session: Session, head: CheckedHead, machine_classes: Sequence[str], *, deadline: datetime
 ) -> None:
-    """Store the classes that are to report on a head; one that is already stored stays as it is."""
+    """Store the classes that have to report on a head; one already stored is left as it is."""
     for machine_class in machine_classes:
         values = {
             "project_id": head.project_id,
@@ -54,7 +54,7 @@ def count_heads(session: Session, project_id: int, *, since: datetime) -> int:
 
 
 def expected_classes(session: Session, head: CheckedHead) -> tuple[ExpectedClass, ...]:
-    """Return the classes that are to report on a head, in the order in which they were added."""
+    """Return the classes that have to report on a head, in the order in which they were added."""
     rows = session.exec(
         select(ExpectedClassRow)
         .where(
@@ -70,7 +70,7 @@ def expected_classes(session: Session, head: CheckedHead) -> tuple[ExpectedClass
 def missing_classes(
     expected: Iterable[ExpectedClass], arrived: Collection[str]
 ) -> tuple[ExpectedClass, ...]:
-    """Return the expected classes that none of the arrived ones matches."""
+    """Return the expected classes that no arrived class matches."""
     return tuple(
         one for one in expected if not any(is_match(one.machine_class, each) for each in arrived)
     )
@@ -79,7 +79,7 @@ def missing_classes(
 def heads_with_deadlines(
     session: Session, *, since: datetime
 ) -> tuple[tuple[CheckedHead, datetime], ...]:
-    """Return the heads whose classes have a deadline after `since`, once for each deadline."""
+    """Return the heads whose classes have a deadline after `since`, once per deadline."""
     rows = session.exec(
         select(ExpectedClassRow, ProjectRow.repository)
         .join(ProjectRow)

@@ -1,4 +1,4 @@
-"""Stores and reads what each check tells of the gate that made it."""
+"""Stores and reads what each check shows about its gate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.store.uploads import StoredUpload
 
-RED_CONCLUSION = "failure"  # GitHub's conclusion of a check that blocks
-# Of a project, the newest: older ones tell of other code and other machines.
+RED_CONCLUSION = "failure"  # GitHub's conclusion for a check that blocks
+# Newest uploads per project: older ones are about other code and other machines.
 MOST_CHECKS = 100
-# One whose workloads were all skipped or failed neither decided nor left anything undecided.
+# A check whose workloads were all skipped or failed is neither decided nor undecided.
 HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateUpload:
-    """A judged upload as its gate needs it."""
+    """A judged upload, with what its gate needs."""
 
     id: str
     device_class: str
     bundle_sha256: str
     conclusion: str
-    is_same_code: bool  # its base and its head are one commit
+    is_same_code: bool  # its base and its head are the same commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class BranchCheck:
 def add_gate_check(
     session: Session, upload: StoredUpload, *, held_s: float | None, shadow: ShadowCheck | None
 ) -> None:
-    """Store what an upload's check tells beside its verdicts; once, when it is judged."""
+    """Store what an upload's check shows beside its verdicts; once, when it is judged."""
     undecided, checks = _count_undecided(session, upload)
     session.add(
         GateCheckRow(
@@ -77,7 +77,7 @@ def add_gate_check(
 def undecided_checks(session: Session, upload: StoredUpload) -> tuple[int, int]:
     """Return (undecided, all) of a gate's newest checks that were received before an upload.
 
-    They are those of the time when it was judged: retention removes their verdicts.
+    The counts are as of its judging, since retention removes verdicts.
     """
     row = session.get(GateCheckRow, upload.id)
     if row is None or row.undecided_before is None or row.checks_before is None:
@@ -133,7 +133,7 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
 def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[StoredGate, ...]:
     """Return the gates of uploads, by machine class, with their checks.
 
-    A check that failed because a workload could not be measured is no false alarm.
+    A check that failed because a workload could not be measured is not a false alarm.
     """
     upload_ids = [upload.id for upload in uploads]
     regressed = uploads_with(session, upload_ids, Outcome.REGRESSED)
@@ -167,8 +167,8 @@ def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[Store
 def newest_branch_checks(session: Session, project_id: int) -> tuple[BranchCheck, ...]:
     """Return the newest check on each machine class of the newest commit with a judged one.
 
-    The commit is one that the default branch is known to have, and no check of a commit against
-    itself counts, which finds nothing.
+    The commit is known to be on the default branch. A check of a commit against itself does not
+    count, since it finds nothing.
     """
     is_of_branch = (
         col(UploadRow.project_id) == project_id,
@@ -200,7 +200,7 @@ def newest_branch_checks(session: Session, project_id: int) -> tuple[BranchCheck
 
 
 def uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) -> set[str]:
-    """Return the uploads with a verdict of this outcome that decides the check."""
+    """Return the uploads with a verdict of this outcome that decides their check."""
     return set(
         session.exec(
             select(VerdictRow.upload_id)
@@ -217,7 +217,7 @@ def uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) 
 def _detectable_changes(
     session: Session, upload_ids: Sequence[str]
 ) -> dict[str, list[DetectableChange]]:
-    """Return what each upload's pairs find of a change of step times."""
+    """Return what each upload's pairs show about a change of step times."""
     rows = session.exec(
         select(
             VerdictRow.upload_id,

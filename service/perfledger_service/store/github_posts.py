@@ -1,4 +1,4 @@
-"""Stores GitHub's ids of the comments and check runs that were posted."""
+"""Stores GitHub's ids of posted comments and check runs."""
 
 from dataclasses import dataclass
 from datetime import datetime

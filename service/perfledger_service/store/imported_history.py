@@ -1,4 +1,4 @@
-"""Tells imports of other tools' histories from checks, and removes series of imports."""
+"""Distinguishes imports of other tools' histories from checks, and removes imported series."""
 
 from collections.abc import Sequence
 
@@ -21,10 +21,10 @@ from perfledger_service.values.storage.series_removal import RemovableSeries
 IMPORTED_ENVIRONMENTS = select(EnvironmentRow.hash).where(
     col(EnvironmentRow.device_class).startswith(IMPORTED_CLASS)
 )
-# Whether an upload is an import: neither a check of the project nor of a machine of its fleet.
+# Whether an upload is an import: neither a check of the project nor from a machine of its fleet.
 IS_IMPORTED: ColumnElement[bool] = col(UploadRow.environment_hash).in_(IMPORTED_ENVIRONMENTS)
 IS_IMPORTED_SERIES: ColumnElement[bool] = col(SeriesRow.device_class).startswith(IMPORTED_CLASS)
-# Whether a series is a kernel family of a workload, and not a metric by which it is judged.
+# Whether a series is a kernel family of a workload, not a metric that is judged.
 IS_FAMILY_SERIES: ColumnElement[bool] = and_(
     col(SeriesRow.metric).startswith(FAMILY_PREFIX), ~IS_IMPORTED_SERIES
 )
@@ -34,7 +34,7 @@ _REMOVABLE_SERIES_DECODER = msgspec.json.Decoder(RemovableSeries)
 def imported_series(
     session: Session, project_id: int, series_ids: Sequence[int]
 ) -> tuple[RemovableSeries, ...]:
-    """Return those of some series of a project that are of imports, with their points."""
+    """Return which of a project's series are imported, with their points."""
     points = func.count(col(ObservationRow.series_id))
     rows = session.exec(
         select(SeriesRow, points)
@@ -54,10 +54,10 @@ def imported_series(
 
 
 def remove_series(session: Session, series_ids: Sequence[int]) -> None:
-    """Remove series with their points; the newest one of the store stays, without points.
+    """Remove series with their points; the store's newest series stays, without points.
 
-    SQLite would give its number again, and an old address would show another series. The caller
-    holds the lock of the series' project.
+    SQLite would reuse its number, and an old address would show another series. The caller holds
+    the lock of the series' project.
     """
     session.exec(delete(ObservationRow).where(col(ObservationRow.series_id).in_(series_ids)))
     newest = select(func.max(SeriesRow.id)).scalar_subquery()

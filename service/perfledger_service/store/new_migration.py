@@ -31,8 +31,8 @@ def main(words: Sequence[str]) -> None:
 def write_migration(name: str) -> bool:
     """Write the migration after the last one, and return whether it changes any table.
 
-    Alembic compares the tables in the code with a new SQLite database that all migrations made. It
-    sees a renamed table or column as one that is dropped and one that is added.
+    Alembic compares the tables in the code with a new SQLite database built by all migrations. It
+    sees a renamed table or column as one dropped and one added.
     """
     with TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'empty.db'}"

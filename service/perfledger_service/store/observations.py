@@ -1,4 +1,4 @@
-"""Stores what uploads measured, as observations of series, and selects it as points."""
+"""Stores uploads' measurements as observations of series, and selects them as points."""
 
 import json
 import struct
@@ -25,7 +25,7 @@ from perfledger_service.values.upload_views import UploadSender
 
 # SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535.
 KEYS_AT_A_TIME = 10_000
-# Columns, because objects of four tables take three times as long.
+# Columns, because reading objects of four tables takes three times as long.
 _POINT_COLUMNS: tuple[Any, ...] = (
     *map(col, (ObservationRow.position, ObservationRow.upload_id, ObservationRow.side)),
     *map(col, (ObservationRow.processes, ObservationRow.center)),
@@ -57,7 +57,7 @@ def add_observations(
 ) -> None:
     """Store all that one upload measured.
 
-    The caller holds the project's lock, so that no position is given to two commits.
+    The caller holds the project's lock, so that no two commits get the same position.
     """
     positions = _positions(
         session, project_id, tuple(dict.fromkeys(one.sha for one in observations))
@@ -89,8 +89,8 @@ def new_observations(
 ) -> tuple[Observation, ...]:
     """Return the observations of an import that no earlier one stored: another commit or value.
 
-    Files of a history grow, so that a later import of a commit holds the earlier values, too. What
-    a run of anything else but the branch imported counts for nothing here.
+    A history's files grow, so a later import of a commit contains the earlier values, too. Imports
+    by runs of anything but the branch are ignored here.
     """
     keys = [series_key(one.workload, one.metric.name, one.device_class) for one in observations]
     rows = (
@@ -146,7 +146,7 @@ def select_points(
 
 
 def is_attested(sender: str, place: int | None, *, is_claimed: bool) -> bool:
-    """Return whether more than a bundle's word says whose commit a selected point is of."""
+    """Return whether a selected point's commit has more than a bundle's claim."""
     return (place is not None or not is_claimed) and sender != UploadSender.OTHER_RUN
 
 
@@ -156,7 +156,7 @@ def pack(samples: Sequence[float], sample_type: str) -> bytes:
 
 
 def unpack(packed: bytes, sample_type: str) -> tuple[float, ...]:
-    """Return the numbers that `pack` packed."""
+    """Return the numbers that `pack` stored."""
     return tuple(number for (number,) in struct.iter_unpack(f"<{_letter(sample_type)}", packed))
 
 
@@ -191,7 +191,7 @@ def _letter(sample_type: str) -> str:
 
 
 def _positions(session: Session, project_id: int, shas: Sequence[str]) -> dict[str, int]:
-    """Return each commit's position; new commits get the next ones."""
+    """Return each commit's position; new commits get the next positions."""
     rows = session.exec(
         select(RevisionRow.sha, RevisionRow.position).where(
             col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas)

@@ -52,9 +52,10 @@ MAX_UPLOADS = 50
 NEWEST_UPLOADS = 15  # on the front page
 MAX_SERIES = 500
 MAX_POINTS = 5000
-# Uploads whose numbers count: refused ones are about other code, failed ones have no numbers.
+# Statuses whose numbers count: refused uploads are about other code, failed ones have no numbers.
 COUNTED_STATUSES = (UploadStatus.JUDGED, UploadStatus.POSTED)
-# In the branch's history: what a run of anything else measured there is shown, and no baseline.
+# In the branch's history: measurements there by runs of anything else are shown, but are not a
+# baseline.
 IS_BELIEVED = col(UploadRow.sender) != UploadSender.OTHER_RUN
 WORKLOADS_PER_PAGE = 8
 PULL_REQUESTS_PER_PAGE = 20
@@ -70,7 +71,7 @@ _SERIES_SUMMARY_DECODER = msgspec.json.Decoder(SeriesSummary)
 
 
 def index_view(session: Session) -> IndexView:
-    """Return the front page's values; years of an import are not its news."""
+    """Return the front page's values; years of an import are not news there."""
     return IndexView(
         repositories=tuple(project.repository for project in projects(session)),
         uploads=uploads_where(session, ~IS_IMPORTED, most=NEWEST_UPLOADS),
@@ -81,7 +82,7 @@ def index_view(session: Session) -> IndexView:
 def workloads_view(
     session: Session, repository: str, *, text: str = "", page: int = 1
 ) -> WorkloadsView:
-    """Return a page of a project's workloads whose names hold a text; past the end, the last."""
+    """Return a page of a project's workloads whose names contain a text; past the end, the last."""
     project = project_named(session, repository)
     is_listed = (
         col(SeriesRow.project_id) == project.id,
@@ -155,7 +156,7 @@ def pull_requests_view(session: Session, repository: str, *, page: int = 1) -> P
 def uploads_where(
     session: Session, *conditions: ColumnElement[bool], most: int | None = MAX_UPLOADS
 ) -> tuple[UploadView, ...]:
-    """Return the uploads that meet some conditions, without their verdicts, newest first."""
+    """Return the uploads that meet some conditions, newest first, without their verdicts."""
     rows = session.exec(
         select(UploadRow, ProjectRow, EnvironmentRow.device_class)
         .join(ProjectRow)
@@ -176,7 +177,7 @@ def uploads_where(
 
 
 def upload_counts(session: Session) -> tuple[tuple[str, int, datetime], ...]:
-    """Return the number of uploads with each status, and when the newest of them arrived."""
+    """Return the number of uploads with each status, and when the newest arrived."""
     rows = session.exec(
         select(UploadRow.status, func.count(), func.max(col(UploadRow.created_at)))
         .group_by(UploadRow.status)
@@ -261,7 +262,7 @@ def with_verdicts(session: Session, upload: UploadView) -> UploadView:
         select(SeriesRow.workload, SeriesRow.metric, SeriesRow.id)
         .join(ObservationRow)
         .where(col(ObservationRow.upload_id) == upload.id)
-        .order_by(col(ObservationRow.side))  # where the sides are of two classes, head's
+        .order_by(col(ObservationRow.side))  # if the sides are of two classes, head's
     )
     ids = {(workload, metric): series for workload, metric, series in observed}
     verdicts = tuple(
@@ -287,7 +288,7 @@ def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
 def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     """Return the series' newest points with one scan of the primary key, in the branch's order.
 
-    Each has the commits of the branch between its commit and the one before.
+    Each has the number of branch commits since the previous point.
     """
     base = aliased(BranchCommitRow)
     query = (
@@ -311,7 +312,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
     last: int | None = None
     oldest_first = rows[::-1]
     for row in sorted(oldest_first, key=_place_of_point):
-        # By place: thousands of rows are read, and names take several times as long.
+        # By index: thousands of rows are read, and access by name takes several times as long.
         (position, upload_id, side), figures = row[:3], row[3:7]
         pull_request, measured_at, sender, sha, is_claimed, committed_at, place, _ = row[7:]
         distance: int | None = None
@@ -326,7 +327,7 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
 
 
 def _place_of_point(row: Any) -> tuple[int, bool]:  # noqa: ANN401 - a row of columns has no type
-    """Return a place on the branch: the head of a pull request is after its base."""
+    """Return a place on the branch: a pull request's head is after its base."""
     place, base_place = row[-2:]
     return (base_place, True) if place is None else (place, False)
 
@@ -334,7 +335,7 @@ def _place_of_point(row: Any) -> tuple[int, bool]:  # noqa: ANN401 - a row of co
 def _summaries(
     session: Session, project_id: int, workloads: Sequence[str]
 ) -> tuple[SeriesSummary, ...]:
-    """Return the series of workloads with their newest believed values, in two queries."""
+    """Return the series of workloads with their newest trusted values, in two queries."""
     rows = session.exec(
         select(SeriesRow)
         .where(

@@ -1,4 +1,4 @@
-"""Stores how much the pairs of each upload differ, for the priors of later uploads."""
+"""Stores how much the pairs of each upload differ, for later uploads' priors."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from perfledger_service.store.tables import PairSpreadRow, SeriesRow
 
 # Differences of logs are small numbers: 32 bits keep a relative precision of 1e-7.
 SAMPLE_TYPE = "f4"
-# Newest uploads of a series that are read: enough however few pairs each has.
+# Newest uploads of a series to read: enough however few pairs each has.
 MOST_UPLOADS = MOST_VALUES // FEWEST_PAIRS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesDifferences:
-    """Differences of logs of one series' pairs, by upload, newest first.
+    """Log differences of one series' pairs, by upload, newest first.
 
     Entries are numbered in the order in which uploads were judged; `newest` is the highest number.
     """
@@ -39,7 +39,7 @@ def add_differences(
 ) -> None:
     """Store the differences of an upload's pairs, in one statement.
 
-    The upload's observations, and with them its series, are stored before; a tail that some run
+    The upload's observations, and with them its series, are stored earlier; a tail that some run
     outside the pairs lacks has neither. The caller holds the project's lock, so that entries are
     numbered in the order in which they become visible.
     """
@@ -72,7 +72,7 @@ def differences_of_series(
 def differences_on_devices(
     session: Session, project_id: int, device_classes: Collection[str]
 ) -> tuple[SeriesDifferences, ...]:
-    """Return the differences of all series on these device classes, or on all without any."""
+    """Return the differences of all series on these device classes, or on all if none is given."""
     is_there = col(SeriesRow.device_class).in_(device_classes) if device_classes else true()
     return tuple(_read_differences(session, project_id, is_there, None))
 
@@ -92,7 +92,7 @@ def _read_differences(
     if until is not None:
         newest = newest.where(col(newer.id) <= until)
         entries = entries.where(col(PairSpreadRow.id) <= until)
-    # The number of the oldest entry that is read; nothing if there are few.
+    # The number of the oldest entry to read; nothing if there are few.
     oldest = newest.order_by(col(newer.id).desc()).offset(MOST_UPLOADS - 1).limit(1)
     first = func.coalesce(oldest.correlate(SeriesRow).scalar_subquery(), 0)
     rows = session.exec(entries.where(col(PairSpreadRow.id) >= first))

@@ -1,1 +1,1 @@
-"""Reads for programs: pages of series, points, runs and verdicts of one project, by keyset."""
+"""Reads one project's series, points, runs and verdicts for the API, in pages by keyset."""

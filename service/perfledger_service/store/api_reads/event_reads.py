@@ -20,7 +20,7 @@ def events_page(
     after: Key | None = None,
     most: int,
 ) -> KeysetPage[EventView]:
-    """Return a project's events in any of some states, all without one, newest first."""
+    """Return a project's events in given states, or all, newest first."""
     before = None if after is None else int(after[0])
     views = events_of(session, project_id, states=states, before=before, most=most + 1)
     return page_of(views, most=most, key=lambda view: (view.event.id,), read=lambda view: view)

@@ -1,4 +1,4 @@
-"""Cuts a page off rows that were read in the order of their keys, and follows such pages."""
+"""Cuts a page off rows that were read in key order, and iterates over such pages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -6,14 +6,14 @@ from typing import TypeVar
 from perfledger_service.store.api_reads.values import Item, Key, KeysetPage
 
 Row = TypeVar("Row")
-# Where all of something is read, and not a page.
+# Page size when everything is read.
 ROWS_IN_MEMORY = 1000
 
 
 def page_of(
     rows: Sequence[Row], *, most: int, key: Callable[[Row], Key], read: Callable[[Row], Item]
 ) -> KeysetPage[Item]:
-    """Return a page of `most` rows, of which one more was asked for to see whether there is one."""
+    """Return a page of `most` rows; one more was requested to see whether there is a next page."""
     page_rows = rows[:most]
     return KeysetPage(
         tuple(map(read, page_rows)),
@@ -22,7 +22,7 @@ def page_of(
 
 
 def all_pages(read: Callable[[Key | None], KeysetPage[Item]]) -> Iterator[KeysetPage[Item]]:
-    """Yield each page that has rows; `read` returns the one after a key."""
+    """Yield each page that has rows; `read` returns the page after a key."""
     after: Key | None = None
     while (page := read(after)).items:
         yield page

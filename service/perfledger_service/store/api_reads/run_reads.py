@@ -37,7 +37,7 @@ def runs_page(
     after: Key | None = None,
     most: int,
 ) -> KeysetPage[RunRead]:
-    """Return a project's runs, the last received first; `sha` is of their head."""
+    """Return a project's runs, last received first; `sha` filters by head commit."""
     conditions = _of_runs(project_id, pull_request=pull_request, sha=sha)
     if machine_class is not None:
         conditions.append(col(EnvironmentRow.device_class) == machine_class)
@@ -84,7 +84,7 @@ def verdicts_page(
     after: Key | None = None,
     most: int,
 ) -> KeysetPage[VerdictRead]:
-    """Return a project's verdicts, those of the newest run first; `sha` is of its head."""
+    """Return a project's verdicts, newest run first; `sha` filters by head commit."""
     conditions = _of_runs(project_id, pull_request=pull_request, sha=sha)
     filters = {
         VerdictRow.workload: workload,
@@ -103,7 +103,7 @@ def verdicts_page(
 
 
 def verdicts_of_runs(session: Session, run_ids: Sequence[str]) -> Iterator[VerdictRead]:
-    """Yield all verdicts of some runs, those of the newest run first, some at a time."""
+    """Yield all verdicts of some runs, newest run first, in batches."""
     query = _verdicts(col(UploadRow.id).in_(run_ids))
     ordered = query.order_by(*_NEWEST_FIRST, col(VerdictRow.position))
     rows = session.exec(ordered.execution_options(yield_per=ROWS_IN_MEMORY))
@@ -145,7 +145,7 @@ def _key(upload: UploadRow) -> tuple[str, str]:
 
 
 def _is_older(after: Key) -> ColumnElement[bool]:
-    """Return whether a run comes after the one of a key."""
+    """Return the condition that a run comes after the one of a key."""
     key = tuple_(col(UploadRow.created_at), col(UploadRow.id))
     return key < (datetime.fromisoformat(str(after[0])), after[1])
 

@@ -1,4 +1,4 @@
-"""Reads a project's series, and the points of one of them."""
+"""Reads a project's series, and the points of each."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def series_page(
 ) -> KeysetPage[SeriesRead]:
     """Return a project's series in the order in which they were first measured.
 
-    With `is_on_branch` those alone that were measured at a commit of the default branch.
+    With `is_on_branch`, only those measured at a commit of the default branch.
     """
     query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
     filters = {
@@ -91,7 +91,7 @@ def points_page(
 def points_of_series(
     session: Session, project_id: int, series_ids: Sequence[int]
 ) -> Iterator[tuple[int, PointRead]]:
-    """Yield all points of some series of a project, each with its series' id, some at a time."""
+    """Yield all points of some series of a project, each with its series' id, in batches."""
     series_id = col(ObservationRow.series_id)
     query = (
         select_points(series_id.in_(series_ids), project_id, _IS_COUNTED_POINT)

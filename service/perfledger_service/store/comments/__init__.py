@@ -1,1 +1,1 @@
-"""Stores what people command in comments: approvals of costs and accepted regressions."""
+"""Stores commands in comments: approvals of costs and accepted regressions."""

@@ -1,4 +1,4 @@
-"""Stores which regressions of pull requests were accepted."""
+"""Stores accepted regressions of pull requests."""
 
 import msgspec
 from sqlalchemy import ColumnElement, update
@@ -8,7 +8,7 @@ from perfledger_service.store.comments.tables import AcceptanceRow
 from perfledger_service.store.events.merges import merged_sha_of
 from perfledger_service.values.acceptance import Acceptance
 
-# Of one pull request; and rows of a project that its page shows, newest first.
+# Per pull request; also the most rows on a project's page, newest first.
 MAX_ACCEPTANCES = 100
 MOST_LISTED = 200
 
@@ -21,8 +21,8 @@ def add_acceptance(
 ) -> bool:
     """Store an acceptance, once for each comment; return whether it is stored.
 
-    It names the commit as which its pull request was merged meanwhile. The caller holds the
-    project's lock.
+    If its pull request has been merged, it names the merged commit. The caller holds the project's
+    lock.
     """
     rows = session.exec(
         select(AcceptanceRow.comment_id).where(
@@ -55,7 +55,7 @@ def add_acceptance(
 def acceptances_of(
     session: Session, project_id: int, pull_request: int | None
 ) -> tuple[Acceptance, ...]:
-    """Return what was accepted of a pull request, oldest first."""
+    """Return the acceptances of a pull request, oldest first."""
     if pull_request is None:
         return ()
     is_of = col(AcceptanceRow.pull_request) == pull_request

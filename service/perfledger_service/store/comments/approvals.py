@@ -1,4 +1,4 @@
-"""Stores approvals of what commits cost."""
+"""Stores approvals of commits' costs."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.store.comments.tables import ApprovalRow
 from perfledger_service.store.uploads import CheckedHead, StoredUpload
 
-# Of one commit; further ones are refused.
+# Per commit; further approvals are refused.
 MAX_APPROVALS = 100
 
 
@@ -52,7 +52,7 @@ def add_approval(
 def approvals_of(
     session: Session, head: CheckedHead | None, *, today: date
 ) -> tuple[Approval, ...]:
-    """Return the approvals of a pull request's head, oldest first; of none there are none."""
+    """Return the approvals of a pull request's head, oldest first; () without a pull request."""
     if head is None:
         return ()
     rows = session.exec(

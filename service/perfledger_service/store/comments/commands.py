@@ -11,16 +11,15 @@ from sqlmodel import Session, col, select
 from perfledger_service.store.comments.tables import CommentCommandRow
 from perfledger_service.store.tables import ProjectRow
 
-# Of one person under one pull request within a day; further ones are neither carried out nor
-# answered.
+# Per person, pull request and day; further commands are neither carried out nor answered.
 MAX_COMMANDS = 50
 COUNTED_PERIOD = timedelta(days=1)
 
 
 class CommandStatus(StrEnum):
-    """Status of a command: what it changes is stored with `decided`, then it is answered.
+    """Status of a command: its changes are stored with `decided`, then it is answered.
 
-    One that waits for jobs is decided again when its answer changes.
+    A command that waits for jobs is decided again when its answer changes.
     """
 
     RECEIVED = "received"
@@ -44,7 +43,7 @@ class NewCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCommand(NewCommand):
-    """A command as it is stored; `answer` is "" where it is carried out without words."""
+    """A stored command; `answer` is "" if it is carried out without a reply."""
 
     id: int
     repository: str
@@ -65,7 +64,7 @@ def is_known_comment(session: Session, project_id: int, comment_id: int) -> bool
 
 
 def add_command(session: Session, command: NewCommand, *, now: datetime) -> StoredCommand | None:
-    """Store a new comment's command; return None for one too many of its writer.
+    """Store a new comment's command; return None if its writer has reached the limit.
 
     The caller holds the project's lock.
     """
@@ -103,12 +102,12 @@ def command_by_id(session: Session, command_id: int) -> StoredCommand:
 
 
 def unfinished_commands(session: Session) -> tuple[StoredCommand, ...]:
-    """Return the commands that are not carried out or not answered yet, oldest first."""
+    """Return the commands not yet carried out or answered, oldest first."""
     return commands_with(session, CommandStatus.RECEIVED, CommandStatus.DECIDED)
 
 
 def commands_with(session: Session, *statuses: CommandStatus) -> tuple[StoredCommand, ...]:
-    """Return the commands of some statuses, oldest first."""
+    """Return the commands with some statuses, oldest first."""
     rows = session.exec(
         select(CommentCommandRow, ProjectRow.repository)
         .join(ProjectRow)
@@ -128,7 +127,7 @@ def set_command(
     answer: str | None = None,
     edition: int | None = None,
 ) -> None:
-    """Record a command's status and, where they are given, its answer and the answer's edition."""
+    """Record a command's status and, if given, its answer and the answer's edition."""
     columns = {"status": status, "answer": answer, "edition": edition}
     values = {name: value for name, value in columns.items() if value is not None}
     session.exec(

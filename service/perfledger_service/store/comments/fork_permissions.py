@@ -1,4 +1,4 @@
-"""Stores which commit of a fork's pull request the runners may run, and when that ended."""
+"""Stores which commits of forks' pull requests runners may run, and when permission ended."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from perfledger_service.store.tables import ProjectRow, add_if_new
 from perfledger_service.store.uploads import CheckedHead
 
 _HEAD_DECODER = msgspec.json.Decoder(CheckedHead)
-# Of the row that says when all of a pull request was revoked.
+# The head in the row that revokes a whole pull request.
 _ALL_HEADS = ""
 _IS_ALLOWED = (
     col(ForkPermissionRow.allowed_at).is_not(None),
@@ -20,7 +20,7 @@ _IS_ALLOWED = (
 
 
 def allow_head(session: Session, head: CheckedHead, *, login: str, allowed_at: datetime) -> bool:
-    """Let runners run a head as of a time; return False if that was revoked since.
+    """Let runners run a head as of a time; return False if it was revoked since.
 
     The caller holds the project's lock.
     """
@@ -59,7 +59,7 @@ def allowed_heads(session: Session) -> tuple[CheckedHead, ...]:
 
 
 def revoke_head(session: Session, head: CheckedHead, *, now: datetime) -> None:
-    """Let no runner run a head, also by a permission that was given before and arrives later.
+    """Revoke a head, including a permission that was given before and arrives later.
 
     The caller holds the project's lock.
     """
@@ -68,7 +68,7 @@ def revoke_head(session: Session, head: CheckedHead, *, now: datetime) -> None:
 
 
 def last_push(session: Session, head: CheckedHead) -> datetime | None:
-    """Return when a head of a pull request was last pushed over or revoked, None if never."""
+    """Return when a head of a pull request was last superseded or revoked, None if never."""
     newest = select(func.max(ForkPermissionRow.revoked_at)).where(*_of_pull_request(head))
     return session.exec(newest.where(col(ForkPermissionRow.head_sha) != _ALL_HEADS)).one()
 
@@ -76,9 +76,9 @@ def last_push(session: Session, head: CheckedHead) -> datetime | None:
 def revoke_permissions(
     session: Session, project_id: int, pull_request: int, *, revoked_at: datetime
 ) -> bool:
-    """Let no runner run what was allowed of a pull request until a time; return whether any was.
+    """Revoke all permissions of a pull request up to a time; return whether there were any.
 
-    A permission that was given before and arrives later counts for nothing. The caller holds the
+    A permission that was given before and arrives later has no effect. The caller holds the
     project's lock.
     """
     every = CheckedHead(

@@ -1,4 +1,4 @@
-"""Defines the tables of what people command in comments."""
+"""Defines the tables of commands in comments."""
 
 from datetime import date, datetime
 
@@ -10,9 +10,9 @@ from perfledger_service.store.tables import StoreRow
 
 
 class ApprovalRow(StoreRow, table=True):
-    """An approver's approval of what a commit costs: rows are added and never changed.
+    """An approver's approval of a commit's cost: rows are added and never changed.
 
-    `comment_id` is GitHub's id of the comment; the amount is kept as it was written.
+    `comment_id` is GitHub's id of the comment; the amount is stored as written.
     """
 
     __table_args__ = (
@@ -74,7 +74,7 @@ class CommentCommandRow(StoreRow, table=True):
 
 
 class CommandJobRow(StoreRow, table=True):
-    """What a command asked of the runners of a machine class: a job, or ("") why there is none."""
+    """A command's request to runners of a machine class: a job, or ("") why there is none."""
 
     command_id: int = Field(foreign_key="comment_command.id", primary_key=True)
     machine_class: str = Field(primary_key=True)
@@ -85,7 +85,7 @@ class CommandJobRow(StoreRow, table=True):
 class ForkPermissionRow(StoreRow, table=True):
     """A head of a fork's pull request that runners may run, from `allowed_at` until `revoked_at`.
 
-    A push revokes the head before it, also one that was not allowed yet.
+    A push revokes the previous head, even one that was not allowed yet.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "pull_request", "head_sha"),)

@@ -1,1 +1,1 @@
-"""Owns the queries of what changes cost."""
+"""Owns the queries for the cost of changes."""

@@ -34,7 +34,7 @@ def changed_uploads(session: Session, project_id: int, *, most: int) -> tuple[Ch
         .where(
             col(UploadRow.project_id) == project_id,
             col(UploadRow.status).in_(COUNTED_STATUSES),
-            col(UploadRow.base_sha) != col(UploadRow.head_sha),  # no gate test
+            col(UploadRow.base_sha) != col(UploadRow.head_sha),  # not part of the gate's tests
             IS_BELIEVED,
             has_change,
         )

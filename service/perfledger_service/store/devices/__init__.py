@@ -1,1 +1,1 @@
-"""Tables and queries of devices: their canaries, and their quarantines."""
+"""Owns the tables and queries of devices, their canaries and their quarantines."""

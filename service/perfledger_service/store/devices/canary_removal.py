@@ -1,4 +1,4 @@
-"""Selects and removes old runs of canaries that no device is compared with any more."""
+"""Selects and removes old canary runs that no device is compared with any more."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -32,7 +32,7 @@ def removable_canary_runs(session: Session, *, before: datetime) -> tuple[int, .
     """Return the runs that arrived before a time and are not needed, the oldest first.
 
     Needed are a device's first accepted runs in each state of its machine, also since its release,
-    its newest ones, and each that began a quarantine.
+    its newest runs, and each run that began a quarantine.
     """
     device, newest_first = col(CanaryRunRow.device_id), col(CanaryRunRow.id).desc()
     released_at = (
@@ -74,7 +74,7 @@ def removable_canary_runs(session: Session, *, before: datetime) -> tuple[int, .
 
 
 def remove_canary_runs(session: Session, ids: Collection[int | str]) -> None:
-    """Remove runs of canaries with their rates."""
+    """Remove canary runs with their rates."""
     session.exec(delete(CanaryRateRow).where(col(CanaryRateRow.run_id).in_(ids)))
     session.exec(delete(CanaryRunRow).where(col(CanaryRunRow.id).in_(ids)))
 

@@ -1,4 +1,4 @@
-"""Stores the canaries of devices, and reads what a new run is compared with."""
+"""Stores the canaries of devices, and reads the values that a new run is compared with."""
 
 import statistics
 from collections import defaultdict
@@ -26,15 +26,15 @@ from perfledger_service.values.service_views.device_views import (
     Quarantine,
 )
 
-# A device is compared with its first runs in a state of its machine: with the newest ones, a slow
-# drift would move what it is compared with.
+# A device is compared with its first runs in a state of its machine: if the newest ones were used,
+# a slow drift would move the reference.
 MOST_EARLIER = 30
-# Of each sibling the median of its newest runs, so that one odd run of one sibling counts little.
+# For each sibling, the median of its newest runs, so that one outlier counts little.
 RUNS_OF_SIBLING = 5
 MOST_SIBLINGS = 200
 MOST_PAST = 12  # runs on the page
 MOST_DEVICES = 100  # on the page
-# Runs of a device that was as it should be, or of which that was not known yet.
+# Runs of a device that was as expected, or whose state was not known yet.
 IS_ACCEPTED: ColumnElement[bool] = and_(
     col(CanaryRunRow.state).in_((DriftState.STEADY, DriftState.UNKNOWN)),
     ~col(CanaryRunRow.is_disturbed),
@@ -46,7 +46,7 @@ _RATE_DECODER = msgspec.json.Decoder(CanaryRate)
 
 
 def rate_key(rate: CanaryRate) -> RateKey:
-    """Return what rates share which are compared."""
+    """Return the fields that comparable rates have in common."""
     return rate.name, rate.framework, rate.setting
 
 
@@ -60,7 +60,7 @@ def stored_run(session: Session, device_id: int, bundle_id: str) -> CanaryRun | 
 
 
 def newest_run(session: Session, device_id: int) -> CanaryRun | None:
-    """Return a device's newest undisturbed run since its last release, None without one."""
+    """Return a device's newest undisturbed run since its last release, None if there is none."""
     query = (
         select(CanaryRunRow)
         .where(*_since_release(session, device_id), ~col(CanaryRunRow.is_disturbed))
@@ -107,7 +107,7 @@ def add_run(session: Session, device_id: int, run: CanaryRun) -> int:
 def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKey, list[float]]:
     """Return the rates of a device's first accepted runs in a state of its machine.
 
-    A release begins the history anew: the device may have been mended.
+    A release restarts the history: the device may have been repaired.
     """
     chosen = (
         *_since_release(session, device_id),
@@ -125,8 +125,8 @@ def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKe
 def sibling_rates(session: Session, device_id: int) -> Mapping[RateKey, list[float]]:
     """Return one typical rate of each sibling: another device of the same model, by its id.
 
-    Devices that cannot be told apart from others are nobody's siblings. Those in quarantine are
-    left out, and so are runs that are not accepted.
+    Devices that cannot be distinguished from others are not siblings. Those in quarantine are left
+    out, and so are runs that are not accepted.
     """
     device = session.get(ProjectDeviceRow, device_id)
     if device is None or not device.has_id:
@@ -159,7 +159,7 @@ def sibling_rates(session: Session, device_id: int) -> Mapping[RateKey, list[flo
 
 
 def device_views(session: Session, project_id: int) -> tuple[tuple[DeviceView, ...], int]:
-    """Return a project's devices with their newest canaries, and how many are left out.
+    """Return a project's devices with their newest canaries, and how many are omitted.
 
     Those in quarantine come first.
     """
@@ -212,7 +212,7 @@ def _device_view(
 def _newest_runs(
     session: Session, device_ids: Collection[int], *, most: int, is_accepted: bool = False
 ) -> dict[int, list[int]]:
-    """Return the numbers of each device's newest runs, the newest first."""
+    """Return the numbers of each device's newest runs, newest first."""
     conditions: list[ColumnElement[bool]] = [col(CanaryRunRow.device_id).in_(device_ids)]
     if is_accepted:
         conditions.append(IS_ACCEPTED)

@@ -1,4 +1,4 @@
-"""Stores which devices of a project are in quarantine, and which uploads were measured on them."""
+"""Stores which devices of a project are in quarantine, and the uploads measured on them."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -22,8 +22,8 @@ MAX_DEVICES = 5000  # of a project: a bundle names its device, and none is forgo
 def device_for(session: Session, project_id: int, key: DeviceKey) -> int:
     """Return the number of a project's device, which is added if it is new.
 
-    The caller holds the project's lock. Raises ConflictError where there are too many: a runner
-    that is told to wait would bring its result again for ever.
+    The caller holds the project's lock. Raises ConflictError if there are too many: a runner asked
+    to wait would send its result again for ever.
     """
     device_id = find_device(session, project_id, key)
     if device_id is not None:
@@ -49,7 +49,7 @@ def device_for(session: Session, project_id: int, key: DeviceKey) -> int:
 
 
 def find_device(session: Session, project_id: int, key: DeviceKey) -> int | None:
-    """Return the number of a project's device, None for one without canaries and quarantine."""
+    """Return the number of a project's device, None if it has no canaries and no quarantine."""
     query = select(ProjectDeviceRow.id).where(
         col(ProjectDeviceRow.project_id) == project_id, col(ProjectDeviceRow.key) == _digest(key)
     )
@@ -57,7 +57,7 @@ def find_device(session: Session, project_id: int, key: DeviceKey) -> int | None
 
 
 def devices_named(session: Session, project_id: int, name: str) -> tuple[DeviceKey, ...]:
-    """Return the devices of a project that have this name, of different kinds or models."""
+    """Return a project's devices with this name, of different kinds or models."""
     rows = session.exec(
         select(ProjectDeviceRow)
         .where(col(ProjectDeviceRow.project_id) == project_id, col(ProjectDeviceRow.name) == name)
@@ -67,7 +67,7 @@ def devices_named(session: Session, project_id: int, name: str) -> tuple[DeviceK
 
 
 def open_quarantines(session: Session, project_id: int) -> tuple[Quarantine, ...]:
-    """Return the quarantines of a project that last, oldest first."""
+    """Return a project's current quarantines, oldest first."""
     rows = session.exec(
         select(QuarantineRow, ProjectDeviceRow)
         .join(ProjectDeviceRow)
@@ -80,7 +80,7 @@ def open_quarantines(session: Session, project_id: int) -> tuple[Quarantine, ...
 
 
 def open_quarantine(session: Session, device_id: int) -> Quarantine | None:
-    """Return the quarantine of a device that lasts, None without one."""
+    """Return a device's current quarantine, None if there is none."""
     rows = session.exec(
         select(QuarantineRow, ProjectDeviceRow)
         .join(ProjectDeviceRow)
@@ -98,7 +98,7 @@ def add_quarantine(
     since: datetime,
     canary_run_id: int | None = None,
 ) -> None:
-    """Begin the quarantine of a device that is in none; the caller holds the project's lock."""
+    """Begin the quarantine of a device that is not in one; the caller holds the project's lock."""
     session.add(
         QuarantineRow(
             device_id=device_id,
@@ -123,7 +123,7 @@ def end_quarantine(
 
 
 def last_release(session: Session, device_id: int) -> datetime | None:
-    """Return when a device was released last, None if it never was in quarantine."""
+    """Return when a device was last released, None if it never was in quarantine."""
     query = (
         select(QuarantineRow.released_at)
         .where(
@@ -145,7 +145,7 @@ def mark_quarantined(
 ) -> None:
     """Mark an upload with each quarantine of a device that it was measured on: kind and name.
 
-    It lasts, or did at that time. What is not known to be one device is in none.
+    The quarantine lasts, or did at that time. A name that may be several devices is in none.
     """
     lasted = (col(QuarantineRow.released_at).is_(None)) | (
         (col(QuarantineRow.since) <= measured_at) & (col(QuarantineRow.released_at) > measured_at)
@@ -168,7 +168,7 @@ def mark_quarantined(
 def quarantines_of_uploads(
     session: Session, upload_ids: Collection[str]
 ) -> dict[str, tuple[Quarantine, ...]]:
-    """Return the quarantines in which uploads were measured, the oldest first; most are in none."""
+    """Return the quarantines in which uploads were measured, oldest first; most have none."""
     rows = session.exec(
         select(QuarantinedUploadRow.upload_id, QuarantineRow, ProjectDeviceRow)
         .select_from(QuarantinedUploadRow)
@@ -207,6 +207,6 @@ def _quarantine(row: QuarantineRow, device: ProjectDeviceRow) -> Quarantine:
 
 
 def _digest(key: DeviceKey) -> str:
-    """Return the key of an index, whose texts may be longer than a row of one."""
+    """Return the key of an index, whose texts may be too long for an index row."""
     text = "\n".join((key.device, key.model, key.name))
     return sha256(text.encode()).hexdigest()

@@ -28,10 +28,10 @@ class ProjectDeviceRow(StoreRow, table=True):
 
 
 class CanaryRunRow(StoreRow, table=True):
-    """All canaries of one bundle on one device, and what they say of it; only added.
+    """All canaries of one bundle on one device, and what they show; rows are only added.
 
-    `epoch` is the state of the machine that a history does not cross. While other work ran the
-    canaries are disturbed and say nothing.
+    `epoch` is the state of the machine, which bounds a history. Canaries that ran beside other work
+    are disturbed and show nothing.
     """
 
     __table_args__ = (UniqueConstraint("device_id", "bundle_id"),)
@@ -48,9 +48,9 @@ class CanaryRunRow(StoreRow, table=True):
 
 
 class CanaryRateRow(StoreRow, table=True):
-    """One canary of a run, and how it compares; NULL: with too little to compare with.
+    """One canary of a run, and how it compares; NULL with too few values to compare with.
 
-    `setting` is what rates must share to be compared: the version of the framework, and MIG.
+    `setting` must be the same for rates to be compared: the version of the framework, and MIG.
     `own_count` earlier runs and `sibling_count` siblings are compared with.
     """
 
@@ -73,7 +73,7 @@ class CanaryRateRow(StoreRow, table=True):
 
 
 class QuarantineRow(StoreRow, table=True):
-    """A time in which a device is not measured on; `released_at` is NULL while it lasts.
+    """A time during which a device is not used; `released_at` is NULL while it lasts.
 
     `canary_run_id` is the run whose canaries began it, NULL where a person did.
     """
@@ -90,7 +90,7 @@ class QuarantineRow(StoreRow, table=True):
 
 
 class QuarantinedUploadRow(StoreRow, table=True):
-    """An upload that was measured on a device in quarantine; it may be on several of them."""
+    """An upload measured on a device in quarantine; it may be on several of them."""
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
     quarantine_id: int = Field(foreign_key="quarantine.id", primary_key=True)

@@ -1,1 +1,1 @@
-"""Stores events: changes of a project with the states that people and measurements give them."""
+"""Stores events: changes of a project with states set by people and measurements."""

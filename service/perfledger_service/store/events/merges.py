@@ -1,4 +1,4 @@
-"""Stores as which commits pull requests were merged."""
+"""Stores the commits as which pull requests were merged."""
 
 from sqlmodel import Session
 

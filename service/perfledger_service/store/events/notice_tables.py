@@ -27,8 +27,8 @@ class NoticeTargetRow(StoreRow, table=True):
 class NoticeRow(StoreRow, table=True):
     """A notice to a target; `key` says what it is about, and a target has it once.
 
-    Its event and its upload may be gone: they are kept for a time of their own. Its number names
-    its work and its messages: that of a notice which was removed is never given again.
+    Its event and its upload may be gone, as they have their own retention periods. Its number names
+    its work and its messages, so a removed notice's number is never reused.
     """
 
     __table_args__ = (

@@ -17,7 +17,7 @@ from perfledger_service.values.notices.notice import (
     NoticeTarget,
 )
 
-MOST_TARGETS = 20  # of a project
+MOST_TARGETS = 20  # per project
 MOST_LISTED = 200
 
 _TARGET_DECODER = msgspec.json.Decoder(NoticeTarget)
@@ -27,7 +27,7 @@ _NOTICE_DECODER = msgspec.json.Decoder(Notice)
 def add_target(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> NoticeTarget:
-    """Store a target, or what it gets where it is there; raise ConflictError for too many.
+    """Store a target, or update an existing one; raise ConflictError for too many.
 
     The caller holds the project's lock.
     """
@@ -76,24 +76,24 @@ def target_by_id(session: Session, target_id: int) -> NoticeTarget:
 
 
 def projects_with_targets(session: Session) -> tuple[int, ...]:
-    """Return the projects whose notices go anywhere."""
+    """Return the projects that have targets of notices."""
     rows = session.exec(select(NoticeTargetRow.project_id).distinct())
     return tuple(sorted(rows))
 
 
 def add_notice(session: Session, notice: Notice) -> None:
-    """Store a new notice, once: nothing changes where its target has one with its key."""
+    """Store a new notice, once: nothing changes if its target has one with its key."""
     values = {name: getattr(notice, name) for name in Notice.__dataclass_fields__ if name != "id"}
     add_if_new(session, NoticeRow, values)
 
 
 def update_notice(session: Session, notice: Notice, **changes: object) -> None:
-    """Store changed fields of a notice."""
+    """Store a notice's changed fields."""
     session.exec(update(NoticeRow).where(col(NoticeRow.id) == notice.id).values(**changes))
 
 
 def notice_by_id(session: Session, notice_id: int) -> Notice | None:
-    """Return a notice, None where it is gone with its target."""
+    """Return a notice, None if it is gone with its target."""
     row = session.get(NoticeRow, notice_id)
     return None if row is None else row.to_value(_NOTICE_DECODER)
 
@@ -114,7 +114,7 @@ def notices_of_events(
 def notices_with_status(
     session: Session, target_id: int, status: NoticeStatus
 ) -> tuple[Notice, ...]:
-    """Return a target's notices that are so far, the oldest first."""
+    """Return a target's notices with this status, oldest first."""
     rows = session.exec(
         select(NoticeRow)
         .where(col(NoticeRow.target_id) == target_id, col(NoticeRow.status) == status)
@@ -124,9 +124,9 @@ def notices_with_status(
 
 
 def count_begun(session: Session, target_id: int, *, prefix: str, since: datetime) -> int:
-    """Return how many notices of a kind of key were queued for a target since a moment.
+    """Return how many notices with a kind of key were queued for a target since a moment.
 
-    Those that were held, counted or skipped are not among them.
+    Held, counted and skipped ones are not included.
     """
     sent_states = (NoticeStatus.QUEUED, NoticeStatus.SENT, NoticeStatus.FAILED)
     count = select(func.count()).where(
@@ -139,7 +139,7 @@ def count_begun(session: Session, target_id: int, *, prefix: str, since: datetim
 
 
 def last_of_kind(session: Session, target_id: int, *, prefix: str) -> Notice | None:
-    """Return a target's newest notice of a kind of key, None without one."""
+    """Return a target's newest notice with a kind of key, None if there is none."""
     row = session.exec(
         select(NoticeRow)
         .where(
@@ -153,7 +153,7 @@ def last_of_kind(session: Session, target_id: int, *, prefix: str) -> Notice | N
 
 
 def last_reference(session: Session, target_id: int, *, prefix: str) -> str:
-    """Return where a target's newest notice of a kind of key stands, "" for nowhere yet."""
+    """Return the reference of a target's newest notice with a kind of key, "" if none was sent."""
     reference = (
         select(NoticeRow.reference)
         .where(
@@ -168,7 +168,7 @@ def last_reference(session: Session, target_id: int, *, prefix: str) -> str:
 
 
 def notices_of(session: Session, project_id: int) -> tuple[Notice, ...]:
-    """Return a project's newest notices, newest first, without those that are skipped."""
+    """Return a project's newest notices, newest first, without skipped ones."""
     rows = session.exec(
         select(NoticeRow)
         .where(
@@ -182,7 +182,7 @@ def notices_of(session: Session, project_id: int) -> tuple[Notice, ...]:
 
 
 def queued_notices(session: Session) -> tuple[Notice, ...]:
-    """Return all notices that are to be sent, the oldest first."""
+    """Return all notices that have to be sent, oldest first."""
     rows = session.exec(
         select(NoticeRow)
         .where(col(NoticeRow.status) == NoticeStatus.QUEUED)

@@ -28,9 +28,9 @@ class TrackedEventRow(StoreRow, table=True):
 
 
 class EventNoteRow(StoreRow, table=True):
-    """What happened to an event, and who did it: only retention removes rows.
+    """One entry of an event's history; only retention removes rows.
 
-    As an author, "" is the measurements.
+    As an author, "" stands for the measurements.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -42,10 +42,10 @@ class EventNoteRow(StoreRow, table=True):
 
 
 class EventSearchRow(StoreRow, table=True):
-    """How many changes of a project's history there were, and how many of them were searched.
+    """How many changes a project's history had, and how many of them were searched.
 
-    `content` is the newest search that is stored, a BranchSearch as MessagePack in the form of
-    `version`, with `content_changes` of the changes: an older version may search without storing.
+    `content` is the newest stored search, a BranchSearch as MessagePack in the format of `version`,
+    with `content_changes` of the changes: an older version may search without storing.
     """
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)

@@ -1,6 +1,6 @@
-"""Stores events, what happened to them, and whose history is to be searched again.
+"""Stores events, their histories, and which projects' histories have to be searched again.
 
-As MessagePack: changes may hold infinities, which JSON cannot write.
+The format is MessagePack, since changes may hold infinities, which JSON cannot represent.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,11 +22,11 @@ from perfledger_service.store.events.tables import (
 from perfledger_service.store.retention.removals import check_event_kept
 from perfledger_service.values.branch_views import BranchSearch, EventNote, EventView
 
-# Newest events of a project that are compared with a search, besides those whose expectation is
-# over: others of long ago are history.
+# Newest events of a project that are compared with a search, besides those whose expectation has
+# ended; older ones are history.
 MOST_TRACKED = 500
 MOST_NOTES = 500
-# Increase it when BranchSearch or what is in it changes: stored searches are then made again.
+# Increase it when BranchSearch or its contents change, so that stored searches are repeated.
 SEARCH_VERSION = 1
 
 
@@ -47,7 +47,7 @@ def mark_search_due(session: Session, project_id: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DueSearch:
-    """A project whose history is to be searched: its number of changes, and those searched."""
+    """A project whose history has to be searched: its number of changes, and those searched."""
 
     project_id: int
     changes: int
@@ -55,10 +55,10 @@ class DueSearch:
 
 
 def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
-    """Return the projects to search: a change of their history is new, or a day is over.
+    """Return the projects to search: their history has changed, or a day has passed.
 
-    Or no search of this version and of that change is stored: an older version that runs on beside
-    this one records that it searched, and leaves the search that is stored.
+    Also those with no stored search of this version and that change: an older version that still
+    runs beside this one records that it searched, but keeps the stored search.
     """
     expired = select(TrackedEventRow.project_id).where(*_is_expired(today))
     rows = session.exec(
@@ -75,7 +75,7 @@ def due_searches(session: Session, *, today: date) -> tuple[DueSearch, ...]:
 
 
 def history_changes(session: Session, project_id: int) -> int:
-    """Return how many changes of a project's history there were."""
+    """Return how many changes a project's history had."""
     count = select(EventSearchRow.changes).where(col(EventSearchRow.project_id) == project_id)
     return session.exec(count).first() or 0
 
@@ -89,7 +89,7 @@ def searched_changes(session: Session, project_id: int) -> int:
 
 
 def set_searched(session: Session, project_id: int, changes: int, search: BranchSearch) -> None:
-    """Store a search of a project's history, and of how many of its changes it is."""
+    """Store a search of a project's history, and how many changes it covers."""
     session.exec(
         update(EventSearchRow)
         .where(col(EventSearchRow.project_id) == project_id)
@@ -105,7 +105,7 @@ def set_searched(session: Session, project_id: int, changes: int, search: Branch
 def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool] | None:
     """Return the newest search of a project's history, and whether another one is due.
 
-    None where there is none of this version of the program.
+    None if there is none by this version of the program.
     """
     row = session.get(EventSearchRow, project_id)
     if row is None or row.content is None or row.version != SEARCH_VERSION:
@@ -116,7 +116,7 @@ def newest_search(session: Session, project_id: int) -> tuple[BranchSearch, bool
 def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[TrackedEvent, ...]:
     """Return a project's newest events and older ones that were expected until before today.
 
-    The newest of imports come beside as many others. The oldest is first.
+    The newest events of imports come in addition to as many others. The oldest is first.
     """
     events = {
         view.event.id: view.event
@@ -144,8 +144,9 @@ def events_of(
 ) -> tuple[EventView, ...]:
     """Return events of a project, newest first, in any of some states (all if none is given).
 
-    `before` is the id of the event to go on after. `most` counts only imported events, or only
-    others, if `is_imported` says so: years of an import crowd out no event of the project's own.
+    `before` is the id of the event after which to continue. `most` counts only imported events, or
+    only others, if `is_imported` says so, so that years of an import do not crowd out the project's
+    own events.
     """
     conditions: list[ColumnElement[bool]] = [col(TrackedEventRow.project_id) == project_id]
     if states:
@@ -164,7 +165,7 @@ def events_of(
 
 
 def event_by_id(session: Session, project_id: int, event_id: int) -> EventView:
-    """Return an event of a project; raise NotFoundError for none by that number.
+    """Return an event of a project; raise NotFoundError if none has this number.
 
     Raises RemovedError for one that is no longer kept.
     """
@@ -232,12 +233,12 @@ def save_event(
 
 
 def notes_of_event(session: Session, event_id: int) -> tuple[EventNote, ...]:
-    """Return what happened to an event, oldest first; the newest where there is too much."""
+    """Return an event's history, oldest first; only the newest entries if there are too many."""
     return tuple(reversed(_newest_notes(session, col(EventNoteRow.event_id) == event_id)))
 
 
 def notes_since(session: Session, project_id: int, since: datetime) -> tuple[EventNote, ...]:
-    """Return what happened to a project's events since a moment, newest first."""
+    """Return the history of a project's events since a moment, newest first."""
     of_project = select(TrackedEventRow.id).where(col(TrackedEventRow.project_id) == project_id)
     return _newest_notes(
         session,
@@ -257,7 +258,7 @@ def _newest_notes(session: Session, *conditions: ColumnElement[bool]) -> tuple[E
 
 
 def _is_expired(today: date) -> tuple[ColumnElement[bool], ...]:
-    """Return what holds for events that were expected until a day before today."""
+    """Return the condition for events that were expected until a day before today."""
     is_expected = col(TrackedEventRow.state) == EventState.EXPECTED
     return is_expected, col(TrackedEventRow.until) < today
 

@@ -1,1 +1,1 @@
-"""Queries of what is stored of the fleet: machines, their utilization, and imported files."""
+"""Owns queries about the fleet: machines, their utilization, and imported files."""

@@ -36,9 +36,9 @@ class StoredUtilization:
 def stored_utilization(session: Session) -> tuple[StoredUtilization, ...]:
     """Return each workload's newest activity readings, by repository and workload.
 
-    Commits that only bundles claim to be of the default branch do not count.
+    Commits that are on the default branch only by a bundle's claim do not count.
     """
-    # Uploads are put in order once, and not again for the observations of each series.
+    # Uploads are sorted once, not again for each series' observations.
     newest_first = (col(BranchCommitRow.place).desc(), col(UploadRow.measured_at).desc())
     uploads = (
         select(UploadRow.id, func.row_number().over(order_by=newest_first).label("age"))

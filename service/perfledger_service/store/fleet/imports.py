@@ -33,9 +33,9 @@ class NewImport:
 
 
 def lock_imports(session: Session) -> None:
-    """Lock all imports until the transaction ends, so that checking for overlap and adding are one.
+    """Lock all imports until the transaction ends, so that the overlap check stays valid.
 
-    SQLite has one writer anyway.
+    SQLite has only one writer anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.connection().execute(text("lock table imported_file in share row exclusive mode"))
@@ -49,7 +49,7 @@ def add_import(session: Session, new: NewImport, *, now: datetime) -> None:
 def imports(
     session: Session, kind: ImportKind | None = None, *, source: str = "*"
 ) -> tuple[StoredImport, ...]:
-    """Return the files of a kind whose source matches a glob, in the order of their time."""
+    """Return the files of a kind whose source matches a glob, in order of time."""
     content = cast("QueryableAttribute[bytes]", ImportedFileRow.content)
     rows = session.exec(
         select(ImportedFileRow)

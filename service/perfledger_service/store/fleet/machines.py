@@ -1,4 +1,4 @@
-"""Reads a project's machines, and what its newest checks tell of each."""
+"""Reads a project's machines, and what its newest checks show about each."""
 
 import statistics
 from collections import defaultdict
@@ -26,7 +26,7 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.values.fleet_views import MachineView
 
-# Fewer differences of one check have no standard deviation.
+# A check with fewer differences has no standard deviation.
 MIN_PAIRS = 2
 _PAIR = np.dtype("<f4")  # as the store packs a pair's difference
 
@@ -88,14 +88,14 @@ def _newest_checks(session: Session, project_id: int) -> tuple[_Check, ...]:
 
 
 def _identity(machine: Machine) -> tuple[str, str, str, int]:
-    """Return what tells machines apart: the device's or the host's id, or else the kind of host."""
+    """Return what identifies a machine: the device's or the host's id, or else the kind of host."""
     if machine.is_identified:
         return machine.device_class, machine.device_name, "", 0
     return machine.device_class, "", machine.cpu_model, machine.cores
 
 
 def _held_seconds(session: Session, upload_ids: Sequence[str]) -> dict[str, float]:
-    """Return for how many seconds checks held their machine, of those that say so."""
+    """Return how many seconds checks held their machine, among those that record it."""
     rows = session.exec(
         select(GateCheckRow.upload_id, GateCheckRow.held_s).where(
             col(GateCheckRow.upload_id).in_(upload_ids), col(GateCheckRow.held_s).is_not(None)
@@ -105,7 +105,7 @@ def _held_seconds(session: Session, upload_ids: Sequence[str]) -> dict[str, floa
 
 
 def _pair_spreads(session: Session, upload_ids: Sequence[str]) -> dict[str, list[float]]:
-    """Return the standard deviations of each check's pairs, one for each workload's step time."""
+    """Return the standard deviations of each check's pairs, one per workload's step time."""
     rows = session.exec(
         select(PairSpreadRow.upload_id, PairSpreadRow.differences)
         .join(SeriesRow)
@@ -124,9 +124,10 @@ def _pair_spreads(session: Session, upload_ids: Sequence[str]) -> dict[str, list
 
 
 def _deviations(series: Sequence[bytes]) -> list[float]:
-    """Return the standard deviation of each of some series that have as many differences.
+    """Return the standard deviations of series that have equally many differences.
 
-    At once for all: a check may have a thousand workloads, and the page is of a hundred checks.
+    They are computed together: a check may have a thousand workloads, and the page shows a hundred
+    checks.
     """
     differences = np.frombuffer(b"".join(series), _PAIR).reshape(len(series), -1)
     deviations: list[float] = differences.std(axis=1, ddof=1, dtype=np.float64).tolist()
@@ -140,7 +141,7 @@ def _view(
     held_s: Mapping[str, float],
     spreads: Mapping[str, Iterable[float]],
 ) -> MachineView:
-    """Return what the checks of one machine, the newest first, tell of it."""
+    """Return what one machine's checks, newest first, show about it."""
     newest = checks[0]
     times_s = [held_s[check.upload_id] for check in checks if check.upload_id in held_s]
     noises = [spread for check in checks for spread in spreads.get(check.upload_id, ())]

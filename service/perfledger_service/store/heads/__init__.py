@@ -1,1 +1,1 @@
-"""Stores what is known of the commits that a check is about: pull requests' and merge groups'."""
+"""Stores the commits that checks are about: heads of pull requests and of merge groups."""

@@ -11,13 +11,13 @@ from sqlmodel import Field, Session, col, select
 from perfledger_service.store.database import UtcTime
 from perfledger_service.store.tables import StoreRow, add_if_new
 
-MERGED = "merged"  # the end of a group whose commit is of its branch since then
+MERGED = "merged"  # the ending of a group whose commit is on its branch since
 
 
 class MergeGroupRow(StoreRow, table=True):
     """A merge group by its head commit; `ending` is why GitHub ended it, "" until then.
 
-    `pull_request` is the one that its branch is named after, the last of the group.
+    `pull_request` is the one that names its branch, the last of the group.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "head_sha"),)
@@ -45,11 +45,11 @@ _MERGE_GROUP_DECODER = msgspec.json.Decoder(MergeGroup)
 
 
 def put_merge_group(session: Session, project_id: int, group: MergeGroup, *, now: datetime) -> None:
-    """Store a merge group; the same commit again has the group's new ending, if it has one."""
+    """Store a merge group; the same commit again updates the group's ending, if it has one."""
     add_if_new(
         session, MergeGroupRow, {"project_id": project_id, **asdict(group), "created_at": now}
     )
-    if not group.ending:  # whoever saw the group may be late: its ending stays
+    if not group.ending:  # the caller may have seen the group late: its ending stays
         return
     session.exec(
         update(MergeGroupRow)
@@ -62,7 +62,7 @@ def put_merge_group(session: Session, project_id: int, group: MergeGroup, *, now
 
 
 def merge_group(session: Session, project_id: int, head_sha: str) -> MergeGroup | None:
-    """Return the merge group with a head commit, None for another commit."""
+    """Return the merge group with a head commit, None if there is none."""
     row = session.exec(
         select(MergeGroupRow).where(
             col(MergeGroupRow.project_id) == project_id, col(MergeGroupRow.head_sha) == head_sha
@@ -72,7 +72,7 @@ def merge_group(session: Session, project_id: int, head_sha: str) -> MergeGroup 
 
 
 def unmerged_heads(session: Session, project_id: int, shas: Collection[str]) -> frozenset[str]:
-    """Return those of some commits that are heads of merge groups and not known to be merged."""
+    """Return which of some commits are heads of merge groups and not known to be merged."""
     return frozenset(
         session.exec(
             select(MergeGroupRow.head_sha).where(

@@ -19,7 +19,7 @@ from perfledger_service.values.upload_views import UploadStatus
 def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
     """Return the uploads of a head, without refused ones, last measured first.
 
-    Those of a merge group's have no pull request, and compare with the group's own base.
+    A merge group's uploads have no pull request, and compare with the group's own base.
     """
     return uploads_where(
         session,
@@ -32,7 +32,7 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
 
 
 def head_of(session: Session, upload: StoredUpload) -> CheckedHead | None:
-    """Return the head of a pull request or merge group that an upload reports on, None without."""
+    """Return the head of a pull request or merge group that an upload reports on, None if none."""
     if upload.pull_request is not None:
         return upload.head
     group = merge_group(session, upload.project_id, upload.head_sha)
@@ -42,7 +42,7 @@ def head_of(session: Session, upload: StoredUpload) -> CheckedHead | None:
 
 
 def group_head(upload: StoredUpload) -> CheckedHead:
-    """Return an upload's head commit as that of a merge group."""
+    """Return an upload's head commit as a merge group's."""
     return CheckedHead(
         project_id=upload.project_id,
         repository=upload.repository,
@@ -57,7 +57,7 @@ def is_import(session: Session, upload: StoredUpload) -> bool:
 
 
 def decided_head(session: Session, upload: StoredUpload) -> CheckedHead | None:
-    """Return the head of the pull request on which people decide about an upload, None without.
+    """Return the head of the pull request on which people decide about an upload, None if none.
 
     For a merge group it is the newest judged head of the pull request that the group is named
     after: a push would have taken it out of the queue.

@@ -1,1 +1,1 @@
-"""Tables and queries of the queue for runners."""
+"""Owns the tables and queries of the queue for runners."""

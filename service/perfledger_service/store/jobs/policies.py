@@ -1,4 +1,4 @@
-"""Stores when a project's default branch is measured, and what its jobs may cost in a week."""
+"""Stores when a project's default branch is measured, and its jobs' weekly budget."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,7 +12,7 @@ from perfledger_service.store.jobs.tables import JobBudgetRow, JobScheduleRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSchedule:
-    """A run of a machine class at an hour (UTC): of each day, a weekly one of each Monday."""
+    """A run of a machine class at an hour (UTC), daily or weekly on Mondays."""
 
     kind: RunnerJobKind
     machine_class: str
@@ -33,7 +33,7 @@ _JOB_BUDGET_DECODER = msgspec.json.Decoder(JobBudget)
 
 
 def set_schedule(session: Session, project_id: int, schedule: JobSchedule) -> None:
-    """Add a schedule, or give that of its kind and machine class another hour."""
+    """Add a schedule, or change the hour of the one with its kind and machine class."""
     remove_schedule(session, project_id, schedule.kind, schedule.machine_class)
     session.add(JobScheduleRow(project_id=project_id, **asdict(schedule)))
     session.flush()
@@ -69,6 +69,6 @@ def set_budget(session: Session, project_id: int, budget: JobBudget) -> None:
 
 
 def budget_of(session: Session, project_id: int) -> JobBudget:
-    """Return a project's budget, one without limits if none was set."""
+    """Return a project's budget, without limits if none was set."""
     row = session.get(JobBudgetRow, project_id)
     return JobBudget() if row is None else row.to_value(_JOB_BUDGET_DECODER)

@@ -18,13 +18,13 @@ from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.tables import ProjectRow
 
 OPEN_STATES = tuple(state for state in RunnerJobState if state.is_open)
-# How the reason begins of a job that waits because a runner's device is in quarantine.
+# The beginning of the reason why a job waits for a runner's device in quarantine.
 WAITS_FOR_ANOTHER = "waits for another runner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRunnerJob:
-    """A job to queue; two with one key are the same job."""
+    """A job to queue; two with the same key are the same job."""
 
     key: str
     kind: RunnerJobKind
@@ -42,7 +42,7 @@ class NewRunnerJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRunnerJob(RunnerJob):
-    """A job with what only the service knows of it."""
+    """A job with the fields that only the service knows."""
 
     project_id: int
     key: str
@@ -55,7 +55,7 @@ class StoredRunnerJob(RunnerJob):
 
 _STORED_RUNNER_JOB_DECODER = msgspec.json.Decoder(StoredRunnerJob)
 _WORKLOADS_DECODER = msgspec.json.Decoder(tuple[str, ...])
-# What changes while a job is worked on.
+# The fields that change while a job is worked on.
 _PROGRESS = (
     *("state", "runner", "lease", "lease_expires_at", "taken_at", "attempts", "reason"),
     *("device_s", "devices", "upload_id", "due_at", "finished_at"),
@@ -90,13 +90,13 @@ def runner_job(session: Session, project_id: int, job_id: str) -> StoredRunnerJo
 
 
 def runner_job_of_key(session: Session, project_id: int, key: str) -> StoredRunnerJob | None:
-    """Return the job of a project with a key, None without one."""
+    """Return a project's job with a key, None if there is none."""
     jobs = _jobs(session, col(RunnerJobRow.key) == key, project_id=project_id)
     return next(iter(jobs), None)
 
 
 def stored_keys(session: Session, project_id: int, keys: Collection[str]) -> frozenset[str]:
-    """Return those of some keys that a project has a job of, in whatever state."""
+    """Return which of some keys a project has a job for, in any state."""
     if not keys:
         return frozenset()
     of_keys = select(RunnerJobRow.key).where(
@@ -111,7 +111,7 @@ def open_runner_jobs(session: Session, project_id: int) -> tuple[StoredRunnerJob
 
 
 def oldest_open_jobs(session: Session, *, most: int) -> tuple[tuple[StoredRunnerJob, ...], int]:
-    """Return the oldest jobs of all projects that are queued or leased, and how many there are."""
+    """Return the oldest jobs of all projects that are queued or leased, and their total number."""
     is_open = col(RunnerJobRow.state).in_(OPEN_STATES)
     rows = session.exec(
         select(RunnerJobRow, ProjectRow.repository)
@@ -148,7 +148,7 @@ def count_open_jobs(session: Session, project_id: int) -> int:
 
 
 def device_seconds_since(session: Session, project_id: int, since: datetime) -> float:
-    """Return the device-seconds that a project's jobs held that were taken last since a time."""
+    """Return the device-seconds held by a project's jobs last taken since a time."""
     total = session.exec(
         select(func.sum(RunnerJobRow.device_s)).where(
             col(RunnerJobRow.project_id) == project_id, col(RunnerJobRow.taken_at) >= since
@@ -158,7 +158,7 @@ def device_seconds_since(session: Session, project_id: int, since: datetime) -> 
 
 
 def save_progress(session: Session, job: StoredRunnerJob) -> None:
-    """Store where a job stands; the caller holds the project's lock."""
+    """Store a job's state; the caller holds the project's lock."""
     values = {name: getattr(job, name) for name in _PROGRESS}
     session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(**values))
 
@@ -166,7 +166,7 @@ def save_progress(session: Session, job: StoredRunnerJob) -> None:
 def ab_job_reasons(session: Session, project_id: int) -> dict[tuple[str, str, str, str], str]:
     """Return why A/B jobs are not done: by workload, machine class, base and head.
 
-    Of several jobs of one request the newest one counts.
+    If a request has several jobs, the newest one counts.
     """
     is_ab = col(RunnerJobRow.kind) == RunnerJobKind.AB
     is_not_done = col(RunnerJobRow.state).in_((*OPEN_STATES, RunnerJobState.FAILED))
@@ -179,7 +179,7 @@ def ab_job_reasons(session: Session, project_id: int) -> dict[tuple[str, str, st
 
 
 def retire_key(session: Session, job: StoredRunnerJob) -> None:
-    """Let a job be asked for once more that ended without the answer that it was to bring."""
+    """Let a job be requested once more if it ended without the expected answer."""
     if not job.key.endswith(job.id):
         key = f"{job.key}, {job.id}"
         session.exec(update(RunnerJobRow).where(col(RunnerJobRow.id) == job.id).values(key=key))
@@ -205,7 +205,7 @@ def ab_jobs_in_quarantine(
 
 
 def withdraw_waits(session: Session, project_id: int) -> None:
-    """Take back why jobs wait for another runner, as after a release; requests say it anew.
+    """Clear why jobs wait for another runner, as after a release; requests set it again.
 
     The caller holds the project's lock.
     """

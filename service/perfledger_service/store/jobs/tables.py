@@ -12,10 +12,10 @@ from perfledger_service.store.tables import StoreRow
 class RunnerJobRow(StoreRow, table=True):
     """A job of the queue for runners; only retention removes rows.
 
-    `key` says what it is for: a job that is asked for again is the same one. `workloads` is a JSON
-    list. While `state` is "leased", `lease` is what its runner shows until `lease_expires_at`.
-    `device_s` are the device-seconds that all its attempts held, `devices` how many the newest one
-    holds at a time; `upload_id` is its result. `for_runner` is the only one that may take it.
+    `key` says what it is for: a job requested again is the same job. `workloads` is a JSON list.
+    While `state` is "leased", `lease` is what its runner shows until `lease_expires_at`. `device_s`
+    are the device-seconds that all its attempts held, `devices` how many the newest one holds at a
+    time; `upload_id` is its result. `for_runner` is the only runner that may take it.
     """
 
     __table_args__ = (UniqueConstraint("project_id", "key"),)
@@ -62,7 +62,7 @@ class RunnerRow(StoreRow, table=True):
 
 
 class JobScheduleRow(StoreRow, table=True):
-    """A run of a project's default branch at an hour (UTC) of each day, or of each Monday."""
+    """A run of a project's default branch at an hour (UTC), daily or on Mondays."""
 
     __table_args__ = (UniqueConstraint("project_id", "kind", "machine_class"),)
 
@@ -74,7 +74,7 @@ class JobScheduleRow(StoreRow, table=True):
 
 
 class JobBudgetRow(StoreRow, table=True):
-    """What a project's jobs may hold and cost in a week that begins on Monday; NULL: no limit."""
+    """A project's limits on what its jobs hold and cost in a week from Monday; NULL: no limit."""
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     device_minutes: float | None = None

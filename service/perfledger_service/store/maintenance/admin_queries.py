@@ -1,4 +1,4 @@
-"""Lists projects with their counts, tokens and waiting uploads, for the pages of administration."""
+"""Lists projects with their counts, tokens and waiting uploads, for the administration pages."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -64,9 +64,9 @@ def project_summaries(
 def waiting_uploads(
     session: Session, *, has_github: bool, most: int
 ) -> tuple[tuple[WaitingUpload, ...], int]:
-    """Return uploads that are not judged, not posted or failed, and how many there are.
+    """Return uploads that are not judged, not posted or failed, and their number.
 
-    Without GitHub nothing is posted, so that no judged upload waits for it.
+    Without GitHub nothing is posted, so no judged upload waits for it.
     """
     status = col(UploadRow.status)
     is_to_post = (status == UploadStatus.JUDGED) & (col(UploadRow.pull_request) > 0)
@@ -75,7 +75,8 @@ def waiting_uploads(
         col(UploadRow.retry_at) > FIRST_MOMENT,
         *((is_to_post,) if has_github else ()),
     )
-    # An expression: along an index of the column, SQLite would read all uploads.
+    # An expression, so that no index applies: with the column's index, SQLite would read all
+    # uploads.
     arrival = func.coalesce(col(UploadRow.created_at), col(UploadRow.created_at))
     rows = session.exec(
         select(UploadRow, ProjectRow.repository)
@@ -92,7 +93,7 @@ def waiting_uploads(
 
 
 def token_summaries(session: Session, *, now: datetime) -> tuple[TokenSummary, ...]:
-    """Return all tokens without their secrets, those that may be used first, then by project."""
+    """Return all tokens without their secrets, valid ones first, then by project."""
     rows = session.exec(
         select(TokenRow, ProjectRow.repository, PersonRow)
         .join(ProjectRow)
@@ -125,7 +126,7 @@ def _state(row: TokenRow, *, now: datetime) -> TokenState:
 def _uploads(
     session: Session, project_ids: Sequence[int]
 ) -> dict[int | None, tuple[int, int, datetime | None]]:
-    """Return the uploads of each project: how many, how many failed, and when the newest came."""
+    """Return each project's uploads: their number, failures, and newest arrival."""
     newest: dict[int | None, tuple[int, int, datetime | None]] = {}
     for project_id, status, number, arrived in session.exec(
         select(UploadRow.project_id, UploadRow.status, func.count(), func.max(UploadRow.created_at))

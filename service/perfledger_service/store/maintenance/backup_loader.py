@@ -1,4 +1,4 @@
-"""Puts a backup into an empty database, in one transaction: all of it or nothing.
+"""Loads a backup into an empty database, in one transaction: all of it or nothing.
 
 The tables are created as they were when the backup was made, filled, and then upgraded. Nobody is
 signed in afterwards.
@@ -33,7 +33,7 @@ from perfledger_service.values.backups.manifest import (
 )
 
 VERSIONS = "alembic_version"
-# A batch of rows in memory ends here too: a row may have 128 MiB, and compressed next to nothing.
+# Also limits a batch of rows in memory: a row may have 128 MiB, and compress to next to nothing.
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 _SEQUENCE = text("select pg_get_serial_sequence(:table, :column)")
 
@@ -43,7 +43,7 @@ def load_backup(url: str, backup: BackupReader, *, watcher: RowWatcher) -> None:
 
     Raises ConflictError if it is not empty, UsageError for tables that are not those of the
     backup's version and for rows that do not fit them, and SQLAlchemy's OperationalError or
-    ProgrammingError where the database fails or its user may not do this.
+    ProgrammingError if the database fails or its user lacks permission.
     """
     manifest = backup.manifest
     with changing_tables(url) as connection:
@@ -57,7 +57,7 @@ def load_backup(url: str, backup: BackupReader, *, watcher: RowWatcher) -> None:
             try:
                 _fill(connection, tables[stored.name], backup.rows(stored), watcher)
             except (OperationalError, ProgrammingError):
-                raise  # of the connection or the user's rights, not of the rows
+                raise  # caused by the connection or the user's permissions, not by the rows
             except (SQLAlchemyError, OverflowError) as error:
                 reason = str(getattr(error, "orig", None) or error).partition("\n")[0]
                 msg = f"rows of table {stored.name} do not fit the database: {reason}"
@@ -110,7 +110,7 @@ def _revision(connection: Connection) -> str | None:
 def _matching_tables(
     connection: Connection, manifest: BackupManifest, names: Collection[str]
 ) -> dict[str, TableClause]:
-    """Return the tables of these names, as the backup has them; raise UsageError for others."""
+    """Return the tables with these names, as in the backup; raise UsageError for others."""
     if sorted(one.name for one in manifest.tables) != sorted(names):
         msg = f"the backup's tables are not those of schema {manifest.schema}: it was changed"
         raise UsageError(msg)
@@ -151,7 +151,7 @@ def _fill(
 def _batches(
     rows: Iterator[tuple[tuple[object, ...], int]],
 ) -> Iterator[list[tuple[object, ...]]]:
-    """Yield rows that come with their bytes, as many at a time as memory should hold."""
+    """Yield batches of rows that come with their size, as large as memory should hold."""
     batch: list[tuple[object, ...]] = []
     size = 0
     for row, row_bytes in rows:
@@ -165,7 +165,7 @@ def _batches(
 
 
 def _check_references(connection: Connection) -> None:
-    """Raise UsageError if a row refers to one that is not there: SQLite has not looked yet."""
+    """Raise UsageError if a row refers to a missing one: SQLite has not checked yet."""
     if connection.dialect.name != "sqlite":
         return
     broken = connection.execute(text("pragma foreign_key_check")).first()
@@ -175,7 +175,7 @@ def _check_references(connection: Connection) -> None:
 
 
 def _continue_numbers(connection: Connection, tables: Sequence[TableClause]) -> None:
-    """Let PostgreSQL number new rows after those of the backup, as SQLite does by itself."""
+    """Make PostgreSQL number new rows after the backup's, as SQLite does by itself."""
     if connection.dialect.name != "postgresql":
         return
     for table in tables:

@@ -1,4 +1,4 @@
-"""Reads a backup, which may be cut off or forged: nothing in it is believed before it is checked.
+"""Reads a backup, which may be truncated or forged; nothing in it is trusted before it is checked.
 
 It is read as a stream. Nothing is written to a path that it names.
 """
@@ -41,8 +41,8 @@ class BackupReader:
     def rows(self, table: BackupTable) -> Iterator[tuple[tuple[object, ...], int]]:
         """Yield the rows of a table, each with the bytes of its line.
 
-        Raises UsageError where they are not as the manifest has them; their digest is checked
-        after the last one.
+        Raises UsageError if they differ from the manifest; their digest is checked after the last
+        one.
         """
         kinds = [column.kind for column in table.columns]
         digest, rows, size = sha256(), 0, 0
@@ -94,7 +94,7 @@ def open_backup(path: Path) -> Generator[BackupReader]:
 
 
 def verify_backup(path: Path) -> BackupManifest:
-    """Read a whole backup and return its manifest; raise UsageError where it is damaged."""
+    """Read a whole backup and return its manifest; raise UsageError if it is damaged."""
     with open_backup(path) as backup:
         for table in backup.manifest.tables:
             for _ in backup.rows(table):

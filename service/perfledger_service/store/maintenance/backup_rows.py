@@ -1,4 +1,4 @@
-"""Turns rows into lines of JSON and back, the same for every database."""
+"""Converts rows to lines of JSON and back, in the same way for every database."""
 
 import math
 from base64 import b64decode, b64encode
@@ -42,7 +42,7 @@ def to_line(values: Iterable[object]) -> bytes:
 
 
 def from_line(line: bytes, kinds: Sequence[ColumnKind]) -> tuple[object, ...]:
-    """Return the values of a line; raise UsageError if it is not of these kinds."""
+    """Return the values of a line; raise UsageError if they are not of these kinds."""
     try:
         values = _ROW.decode(line)
         return tuple(_typed(value, kind) for value, kind in zip(values, kinds, strict=True))
@@ -52,7 +52,7 @@ def from_line(line: bytes, kinds: Sequence[ColumnKind]) -> tuple[object, ...]:
 
 
 def _json_value(value: object) -> object:
-    """Return a value of JSON; a float that JSON lacks becomes its name."""
+    """Return a value as JSON; a float that JSON lacks becomes its name."""
     match value:
         case float() if not math.isfinite(value):
             return repr(value)
@@ -86,7 +86,7 @@ def _same(value: object) -> object:
     return value
 
 
-# What a kind is in JSON, and what makes its value of that. A float may be the name of one.
+# The JSON type of each kind, and the conversion from it. A float may be given by name.
 _FROM_PLAIN: dict[ColumnKind, tuple[tuple[type, ...], Callable[[Any], object]]] = {
     ColumnKind.BOOLEAN: ((bool,), _same),
     ColumnKind.INTEGER: ((int,), _same),

@@ -1,6 +1,6 @@
 """Writes every row of the service's tables to one zip file: a member per table, and a manifest.
 
-Rows are streamed from one snapshot, so that the service may go on meanwhile.
+Rows are streamed from one snapshot, so the service may keep running.
 """
 
 from collections.abc import Collection, Iterator
@@ -29,10 +29,10 @@ from perfledger_service.values.backups.manifest import (
 )
 
 MANIFEST = "manifest.json"
-# Their rows are in no backup, and none is restored: a session that was ended would live again.
-# Backups before revision 0028 have a table of sign-ins that were not finished.
+# Their rows are neither backed up nor restored, since an ended session would become valid again.
+# Backups before revision 0028 have a table of unfinished sign-ins.
 SIGN_IN_TABLES = frozenset({"person_session", "sign_in_attempt"})
-# Rows that are in memory at a time: those with a bundle or a file may have 32 MiB each.
+# Rows in memory at a time; those with a bundle or a file may have 32 MiB each.
 ROWS, LARGE_ROWS = 1000, 2
 
 

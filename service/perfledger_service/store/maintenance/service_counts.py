@@ -14,7 +14,7 @@ from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 
-# SQLite answers "after this" from an index, and "not NULL" from no index.
+# SQLite answers "after this" from an index, but not "not NULL".
 FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _SQLITE_SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 _POSTGRES_SIZE = "select pg_database_size(current_database())"
@@ -24,8 +24,9 @@ _POSTGRES_SIZE = "select pg_database_size(current_database())"
 class ServiceCounts:
     """What a service's database holds, over all projects.
 
-    Uploads and checks are without imports of other tools' histories, which count apart. `waiting`
-    are uploads, imports too, that are not judged yet or whose post is to be attempted again.
+    Uploads and checks exclude imports of other tools' histories, which are counted separately.
+    `waiting` are uploads, including imports, that are not judged yet or whose post will be
+    attempted again.
     """
 
     uploads: dict[UploadStatus, int]
@@ -40,7 +41,7 @@ class ServiceCounts:
 
 
 def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
-    """Return what the database holds, with 0 for each state that nothing is in."""
+    """Return the counts of the database, 0 for each state that nothing is in."""
     uploads = dict.fromkeys(UploadStatus, 0)
     checks = dict.fromkeys(Conclusion, 0)
     imports = dict.fromkeys(UploadStatus, 0)
@@ -64,7 +65,7 @@ def service_counts(session: Session, *, now: datetime) -> ServiceCounts:
 
 
 def _uploads(session: Session) -> Iterator[tuple[bool, UploadStatus, str, int]]:
-    """Yield how many uploads are imports or not, with each status and each conclusion."""
+    """Yield how many uploads are imports or not, by status and by conclusion."""
     columns = (UploadRow.environment_hash, UploadRow.status, UploadRow.conclusion)
     imported_hashes = set(session.exec(IMPORTED_ENVIRONMENTS))
     for environment_hash, status, conclusion, number in session.exec(
@@ -91,7 +92,7 @@ def _jobs(session: Session) -> dict[RunnerJobState, int]:
 
 
 def _leases(session: Session, now: datetime) -> tuple[int, int]:
-    """Return how many leases runners hold, and how many ended without a heartbeat."""
+    """Return how many leases runners hold, and how many expired without a heartbeat."""
     is_leased = col(RunnerJobRow.state) == RunnerJobState.LEASED
     all_leases = session.exec(select(func.count()).where(is_leased)).one()
     is_held = col(RunnerJobRow.lease_expires_at) > now

@@ -1,1 +1,1 @@
-"""Owns queries of single pages."""
+"""Owns the queries of single pages."""

@@ -1,4 +1,4 @@
-"""Finds the checks that the page of a comparison compares."""
+"""Finds the checks that the comparison page compares."""
 
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
@@ -11,10 +11,10 @@ from perfledger_service.values.upload_views import UploadView
 
 
 def upload_named(session: Session, project_id: int, name: str) -> UploadView:
-    """Return a project's judged upload by its id, or the newest of a head that begins with a text.
+    """Return a project's judged upload by its id, or the newest whose head begins with a text.
 
-    An import is none: it is compared with nothing. Raises NotFoundError if there is none, or if
-    several commits begin with the text.
+    Imports are excluded, as they are not compared with anything. Raises NotFoundError if there is
+    none, or if several commits begin with the text.
     """
     is_judged = _is_comparable(project_id)
     by_id = uploads_where(session, *is_judged, col(UploadRow.id) == name, most=1)
@@ -55,7 +55,7 @@ def paired_uploads(
 
 
 def _is_comparable(project_id: int) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of uploads that can be compared: judged ones; an import is none."""
+    """Return the conditions for uploads that can be compared: judged ones, not imports."""
     return (
         col(UploadRow.project_id) == project_id,
         col(UploadRow.status).in_(COUNTED_STATUSES),
