@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # 0.07 * 100 is 7.000000000000001, and the seventh is meant
 class LatencyQuantile:
     """The time within which a share of the requests was answered, with its 95 % interval.
 
-    An end of the interval is None where there are too few requests to know it.
+    An end of the interval is None if there are too few requests to know it.
     """
 
     seconds: float

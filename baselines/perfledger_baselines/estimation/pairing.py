@@ -50,7 +50,7 @@ class Pair:
     base: Mapping[str, float]
     head: Mapping[str, float]
     clock_difference: float | None = None
-    unqueued: UnqueuedDifference | None = None  # None where the core times were not recorded
+    unqueued: UnqueuedDifference | None = None  # None if the core times were not recorded
     # Unusable samples, by metric.
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -59,8 +59,8 @@ class Pair:
 class PairedTest:
     """A test to judge: one metric of one workload, with one value per side and pair.
 
-    `base` and `head` have a value for each complete comparable pair, None where the run did not
-    read this metric. `numbers` are these pairs' places, from 1, among all complete pairs of the
+    `base` and `head` have a value for each complete comparable pair, None if the run did not read
+    this metric. `numbers` are these pairs' places, from 1, among all complete pairs of the
     workload; `other_clocks` further pairs are left out because their clocks differ
     (`clock_states`).
     """

@@ -101,8 +101,8 @@ def scaling_efficiency(
 ) -> float | None:
     """Return the throughput per device as a share of one device's alone.
 
-    Throughput is units per step over the median step time. None where a side has no steps, or no
-    unit is declared: a step on several devices may then do several times the work.
+    Throughput is units per step over the median step time. None if a side has no steps, or no unit
+    is declared: a step on several devices may then do several times the work.
     """
     step_s, single_s = _step_s(runs), _step_s(runs_of_one)
     if spec.unit == STEPS or single.unit != spec.unit or step_s is None or single_s is None:

@@ -51,7 +51,7 @@ class WorkComparison:
     workload: str
     counts: tuple[CountChange, ...]
     limits: tuple[str, ...]
-    is_same_program: bool | None  # None where a side's program is unknown
+    is_same_program: bool | None  # None if a side's program is unknown
 
     @property
     def changes(self) -> tuple[CountChange, ...]:

@@ -148,7 +148,7 @@ def _prediction_test(comparison: CanaryComparison) -> TTestResult | None:
 
 
 def _smallest_detectable(result: TTestResult, *, level: float) -> float:
-    """Return the loss of rate that is just called, as a downward log change."""
+    """Return the smallest detectable loss as a share of the rate, by a downward log change."""
     log_change = math.log1p(
         smallest_detectable_change(
             result.sd, 1, alpha=level, floor=MIN_DRIFT, degrees=result.degrees

@@ -154,11 +154,11 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tupl
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
-    """Return whether a metric got worse because its workload became faster.
+    """Return whether a utilization fell, or CPU time rose, as the workload became faster.
 
-    A utilization fell, or CPU time rose, while the step became faster. Work done in less time often
-    leaves the device idle for a larger share of it, and work divided among cores costs more CPU
-    time in total. It stays a regression of that metric, and is shown, but does not fail a check.
+    Work done in less time often leaves the device idle for a larger share of it, and work divided
+    among cores costs more CPU time in total. It stays a regression of that metric, and is shown,
+    but does not fail a check.
     """
     if verdict.metric.kind not in TRADED_KINDS or not verdict.is_regression:
         return False

@@ -28,7 +28,7 @@ def epoch_key(machine: Machine) -> str:
 
 
 def epoch_starts(keys: Sequence[str]) -> tuple[int, ...]:
-    """Return the indices, except 0, at which a series of epoch keys gets a new key.
+    """Return the indices, except 0, from which no earlier key of a series appears again.
 
     Machines that take turns are one epoch: a key that comes back begins none.
     """

@@ -71,7 +71,7 @@ class TTestResult:
     narrow_half_width: float
     p_value: float
     is_exact: bool = False  # counts that agree within each side: no chance, no share of the family
-    unqueued: tuple[float, float] | None = None  # None where that wait was not recorded
+    unqueued: tuple[float, float] | None = None  # None if that wait was not recorded
 
     @property
     def is_enough(self) -> bool:

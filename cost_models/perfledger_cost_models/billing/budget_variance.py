@@ -16,7 +16,7 @@ class ExpectedQuarter:
 
     quarter: str
     hours: Decimal  # all of the accelerator's, owned and committed hours included
-    usd: Decimal | None  # None where the cost of the supply is unknown
+    usd: Decimal | None  # None if the cost of the supply is unknown
     reason: str = ""
 
 

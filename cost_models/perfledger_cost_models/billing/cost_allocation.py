@@ -147,7 +147,7 @@ def split_costs(
     """Round each owner's cost to cents, and split idle and overhead; rows are sorted by name.
 
     The total is rounded once, half to even, and all rows sum to it. Idle cost is split by quota;
-    without quotas it is a row of its own, UNALLOCATED. Overhead is split by cost, or by hours where
+    without quotas it is a row of its own, UNALLOCATED. Overhead is split by cost, or by hours if
     there is no cost. Raises AllocationError for negative hours, for more than MAX_USD, and for a
     team called UNALLOCATED.
     """

@@ -33,7 +33,7 @@ COLUMNS = (
 # marketplace of a product bought there.
 PROVIDER_COLUMNS = ("ServiceProviderName", "ProviderName")
 # Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
-# Some only tell rows of one resource and hour apart, such as those of two commitments.
+# Some only distinguish rows of one resource and hour, such as those of two commitments.
 OPTIONAL = (
     *PROVIDER_COLUMNS,
     "AllocatedTags",
@@ -307,7 +307,7 @@ def bill_rows(
 ) -> Iterator[BillRow]:
     """Yield checked rows from cells with their line numbers; skip empty rows.
 
-    Raises BillError for a table that is no FOCUS bill, a truncated row and a currency other than
+    Raises BillError for a table that is not a FOCUS bill, a truncated row and a currency other than
     USD.
     """
     places = column_places(header)

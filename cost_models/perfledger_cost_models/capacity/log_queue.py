@@ -41,7 +41,7 @@ class LogQueuePlan:
     are_devices_given: bool
     peak_devices: int | None  # the most in use at one moment of the log; None without starts
     stated_devices: int | None  # of the recorded cluster, by the log's header
-    per_node: int | None  # None where nodes do not count
+    per_node: int | None  # None if nodes do not count
     policy: SchedulingPolicy
     is_policy_fitted: bool
     recorded_devices: int  # the denominator of the record's share in use

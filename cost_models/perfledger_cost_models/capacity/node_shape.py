@@ -19,7 +19,7 @@ SUSTAINED_SHARE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The devices of each node; None where jobs take one device each, so nodes do not count."""
+    """The devices of each node; None if jobs take one device each, so nodes do not count."""
 
     devices: int | None
 

@@ -23,7 +23,7 @@ from perfledger_cost_models.units import MS_PER_DAY
 class WaitSummary:
     """Waits of all jobs, and the share of them that met the target, if there is one.
 
-    A job that fits no node waits for ever: it counts as one that misses the target.
+    A job that fits no node waits for ever, and counts as missing the target.
     """
 
     jobs: int

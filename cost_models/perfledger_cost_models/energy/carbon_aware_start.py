@@ -201,10 +201,10 @@ def _rounding(cost: FloatArray) -> float:
 def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, int]]:
     """Return the cheapest runs, by dynamic programming over ticks and completed work.
 
-    `on[w]` is the least cost of having done w ticks of work and running, `off[w]` that of having
-    done them and being paused. Resuming costs `pause` ticks without work; the first start does not.
-    At a negative price resuming counts as free, or a job would pause in order to be paid for
-    resuming.
+    `on[w]` is the least cost of having done w ticks of work and being ready for the next, `off[w]`
+    that of having done them and being paused. Resuming costs `pause` ticks without work; the first
+    start does not. At a negative price resuming counts as free, or a job would pause in order to be
+    paid for resuming.
     """
     total = np.concatenate([[0.0], np.cumsum(np.maximum(cost, 0.0))])
     rounding = _rounding(cost)

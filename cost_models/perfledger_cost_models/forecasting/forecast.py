@@ -41,7 +41,7 @@ class Backtest:
     loss: float
     naive_inside: int
     naive_loss: float
-    is_naive_alike: bool  # all naive forecasts looked as far back as one from today does
+    is_naive_alike: bool  # every naive forecast looked as far back as one from today does
     # The same over the origins with such a forecast, on which the two are compared.
     compared_periods: int
     compared_loss: float

@@ -36,8 +36,8 @@ ONE_STEP_ORIGINS = 20
 # Weight of the seasonal naive forecast: means of quantiles are closer than either (Lichtendahl,
 # Grushka-Cockayne and Winkler 2013). Of 0, 0.3 and 0.5 this had the least loss on public series.
 NAIVE_SHARE = 0.3
-# Limit of the naive interval's relative width, because every year-on-year difference contains a
-# level shift.
+# Limit of the naive interval's relative width, because a level shift is in all differences of
+# its year.
 MAX_WIDENING = 2
 _ENDS = (0.5 - COVERAGE / 2, 0.5, 0.5 + COVERAGE / 2)
 

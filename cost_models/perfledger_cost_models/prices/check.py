@@ -129,7 +129,7 @@ class _Checked:
 def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT) -> SheetCheck:
     """Read a price list in CSV with the columns of COLUMNS, and check every row with every rule.
 
-    Raises PriceSheetError for a text that is no such table.
+    Raises PriceSheetError for a text that is not such a table.
     """
     checked = _Checked(name=name)
     for row in read_rows(text, name, columns=COLUMNS, optional=(CURRENCY_COLUMN,)):

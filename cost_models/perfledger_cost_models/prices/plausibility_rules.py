@@ -139,7 +139,7 @@ def _denominators(listed: Sequence[PricedRow]) -> RowFindings:
 def _pairs(same: Sequence[PricedRow]) -> Iterator[tuple[PricedRow, PricedRow]]:
     """Yield each instance with each smaller one whose accelerator costs as much as all of it.
 
-    Spot prices follow each region's demand: between regions equal figures are chance.
+    Spot prices follow each region's demand: equal figures in different regions are chance.
     """
     ordered = sorted(same, key=lambda one: one.price.usd_per_device_hour)
     unit_prices = [one.price.usd_per_device_hour for one in ordered]

@@ -54,7 +54,7 @@ class CommitmentSweep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitmentLadder:
-    """Commitments of a long term below commitments of a year, whose size each year chooses anew."""
+    """Commitments of a long term below one-year ones, whose size is chosen anew each year."""
 
     long: PurchaseOption
     short: PurchaseOption

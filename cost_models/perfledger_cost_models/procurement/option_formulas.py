@@ -134,7 +134,7 @@ def _lines(
 
 
 def _worth_of_year(option: PurchaseOption, year: int) -> str:
-    """Return the present value of what a year pays: by the month, and once at its end."""
+    """Return the present value of a year's payments: monthly ones, and one at its end."""
     at_end = option.paid_at_end.get(year)
     if at_end is None:
         return f"{option.paid[year]} * discount_{year}"

@@ -14,8 +14,8 @@ from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR
 class SupplyYears:
     """One supply entry over the years of the review.
 
-    `equivalents` are devices of the review's accelerator, averaged over each year. They are None
-    where the entry cannot be counted; `omission_reason` then says why.
+    `equivalents` are devices of the review's accelerator, averaged over each year. They are None if
+    the entry cannot be counted; `omission_reason` then says why.
     """
 
     name: str

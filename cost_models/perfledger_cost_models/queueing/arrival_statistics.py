@@ -1,4 +1,4 @@
-"""Computes the arrival rate, service time and variation of a job log, where formulas hold."""
+"""Computes arrival rate, service time and variation of a job log to which formulas apply."""
 
 from dataclasses import dataclass
 

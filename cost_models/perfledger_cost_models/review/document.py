@@ -276,7 +276,7 @@ class Review:
     performance: PerformanceSection
     allocation: CostAllocation | UnknownFigure
     sweeps: tuple[CommitmentSweep, ...]  # of the options with a number of devices
-    ladder: CommitmentLadder | None  # None where the plan has no terms of one and of three years
+    ladder: CommitmentLadder | None  # None if the plan lacks terms of one or of three years
     commitments: CommitmentMetrics | UnknownFigure  # by the bill
     market: tuple[MarketRemark, ...]  # commitments above today's market
     quarter_forecasts: tuple[QuarterForecast, ...] | UnknownFigure

@@ -89,7 +89,7 @@ class FittedReplay:
 def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
     """Return a replay's figures relative to the record of the same jobs.
 
-    Returns None where fewer than nine jobs of ten have a recorded start.
+    Returns None if fewer than nine jobs of ten have a recorded start.
     """
     has_start = outcome.jobs.wait_ms >= 0
     if has_start.mean() < MIN_KNOWN_SHARE:

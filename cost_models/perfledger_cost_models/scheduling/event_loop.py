@@ -316,7 +316,7 @@ class PoolSimulation:
             self._begin(run.job, allocation, now)
 
     def _new_allocation(self, job: int, run: RunningJob | None, now: int) -> JobAllocation | None:
-        """Allocate devices to a job; None if it does not fit: then no job behind it fits either."""
+        """Allocate devices to a job; None if it does not fit, or its class is known not to."""
         job_class = self._jobs.class_of[job]
         if job_class in self._blocked:
             return None

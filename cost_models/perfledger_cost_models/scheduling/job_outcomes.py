@@ -78,7 +78,7 @@ class PolicySummary:
     slowdown_mean: float
     slowdown_p95: float
     makespan_s: float
-    allocated: float | None  # None where all jobs arrive at one moment
+    allocated: float | None  # None if all jobs arrive at one moment
     useful: float | None  # allocated, less repeated work and rounding
     fragmented: float | None  # share of free devices that typical jobs cannot use; None: none free
     wanted_idle_hours: float  # device-hours free while jobs waited for as many

@@ -39,9 +39,9 @@ FEWEST_YEAR_HOURS = 168.0
 class UtilizationGain:
     """The device-hours that a target utilization frees, and how much of it has evidence.
 
-    `freed_hours` are device-hours of the period, a minimum where utilization is an upper bound.
-    `reached` is the utilization once idle jobs and free devices are released; None where nothing
-    else is left.
+    `freed_hours` are device-hours of the period, a minimum if utilization is an upper bound.
+    `reached` is the utilization once idle jobs and free devices are released; None if nothing else
+    is left.
     """
 
     target: float

@@ -56,7 +56,7 @@ class DeviceUsage:
     spans: tuple[DeviceSpan, ...]
     start: float
     end: float
-    # Cluster, job id and start of its runs, where the file names them.
+    # Cluster, job id and start of its runs, if the file names them.
     runs: frozenset[tuple[str, str, float]] = frozenset()
 
 

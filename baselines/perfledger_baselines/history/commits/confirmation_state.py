@@ -74,7 +74,7 @@ class AbCandidate:
     change: float  # relative, as predicted from the series
     strength: float  # in standard deviations of the series' noise
     pair_seconds: float  # what an A/B pair of the workload takes
-    devices: tuple[str, ...] = ()  # of the odd points, where known
+    devices: tuple[str, ...] = ()  # of the odd points, if known
 
     @classmethod
     def from_suspect(

@@ -38,7 +38,8 @@ CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 DENSER = 0.45
 AT_SWITCH, HALF_WAY = (0.8, 1.2), (0.45, 0.65)
 
-# Readings whose digits are the distance apart are so to this share of it, on the scale of logs too.
+# Levels that are twice the states' distance apart, to within this share of that distance, are
+# digits of coarse readings. The tolerance allows for the scale of logs.
 DIGIT_TOLERANCE = 0.1
 
 # Fewest consecutive changes that count as switches, each reverting the last one except for this

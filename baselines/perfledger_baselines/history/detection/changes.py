@@ -91,7 +91,8 @@ class Cycle:
 class ConfoundedChange:
     """A place at which the hours of measurement changed, so that a cycle may hide a step there.
 
-    `change` is what the cycle accounts for. It asks for an A/B run like a suspect; it is no alarm.
+    `change` is what the cycle accounts for. Like a suspect it asks for an A/B run; it is not an
+    alarm.
     """
 
     index: int

@@ -33,12 +33,12 @@ def detect(
     """Return the findings in one series: one value per commit, NaN where none was measured.
 
     `errors` are the values' standard errors in their unit, NaN where unknown: a value from more
-    processes counts for more. Without them all values count alike. `times` are when the values were
-    measured, in seconds since the epoch, NaN where unknown; they allow a daily and weekly cycle to
-    be separated. `epochs` are indices at which the machine class changed: the pieces between them
-    are searched separately. Findings use the indices of `values`: gaps are never filled. Fewer than
-    8 observations give no findings. Raises SeriesError if nothing was measured, for an infinite
-    value, and for invalid errors, times or epochs.
+    processes counts for more. Without them all values count equally. `times` are when the values
+    were measured, in seconds since the epoch, NaN where unknown; they allow a daily and weekly
+    cycle to be separated. `epochs` are indices at which the machine class changed: the pieces
+    between them are searched separately. Findings use the indices of `values`: gaps are never
+    filled. Fewer than 8 observations give no findings. Raises SeriesError if nothing was measured,
+    for an infinite value, and for invalid errors, times or epochs.
     """
     return _joined_findings(
         _all_findings(_pieces(values, errors=errors, times=times, epochs=epochs))
@@ -83,7 +83,7 @@ def _pieces(
     name: str = "the series",
 ) -> list[Observations]:
     """Return the observations in each epoch of a series, without unmeasured places."""
-    observed = observe(values, errors=errors, times=times, name=name)  # raises for all of it
+    observed = observe(values, errors=errors, times=times, name=name)  # any invalid value raises
     if not epochs:
         return [observed]
     bounds = [0, *epochs, len(values)]

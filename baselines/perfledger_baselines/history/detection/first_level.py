@@ -20,7 +20,7 @@ FEWEST = 3
 def first_level_shift(row: SearchedRow, *, floor: float) -> LevelShift | None:
     """Return the shift from the run of spikes at a row's beginning to its first level.
 
-    None without such a run, where it is not significant, and in noise close to a random walk. The
+    None without such a run, if it is not significant, and in noise close to a random walk. The
     search treats the first few observations as spikes if they spread more than the rest, even if
     they share a level. Welch's test lets the run have a spread of its own (Welch, "The
     generalization of Student's problem when several different population variances are involved",

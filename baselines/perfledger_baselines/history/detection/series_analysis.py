@@ -239,7 +239,8 @@ def _without_cycle(
     length = description_length(without)
     if description_length(row) - length <= FAR_STRONGER:
         return None
-    # Of two that gain so much together one gains half of it. The day alone shows the week's gain.
+    # If the two together gain this much, at least one of them gains half of it. What the row still
+    # gains without its daily part is the week's.
     weekly, daily = (
         half_range if description_length(rest) - length > FAR_STRONGER / 2 else 0.0
         for half_range, rest in zip(
