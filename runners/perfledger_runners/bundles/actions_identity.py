@@ -1,7 +1,7 @@
-"""Gets the token by which a GitHub Actions run says to a service which run it is.
+"""Gets the token that identifies a GitHub Actions run to a service.
 
-GitHub gives each job with `permissions: id-token: write` an address and a secret to ask with. Each
-upload has a token of its own, which is valid for some minutes and for one service.
+GitHub gives each job with `permissions: id-token: write` an address and a secret for requesting it.
+Each upload has its own token, which is valid for some minutes and for one service.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ANSWER_DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class ActionsIdentity:
-    """Where a job asks GitHub for its tokens, and with which secret."""
+    """The address at which a job requests its tokens from GitHub, and the secret for it."""
 
     url: str
     secret: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""Checks what a decoded bundle says of a device's canaries."""
+"""Checks what a decoded bundle says about a device's canaries."""
 
 import math
 

@@ -17,7 +17,7 @@ ANY_CLASS = "*"
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedClass:
-    """A machine class (a pattern) that is to report on a commit, and its deadline."""
+    """A machine class (a pattern) that has to report on a commit, and its deadline."""
 
     machine_class: str
     deadline: Annotated[datetime, msgspec.Meta(tz=True)]
@@ -25,10 +25,10 @@ class AnnouncedClass:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedCheck:
-    """All machine classes that are to report on the head of a pull request or merge group."""
+    """All machine classes that have to report on the head of a pull request or merge group."""
 
     repository: str
-    pull_request: int | None  # None: of a merge group
+    pull_request: int | None  # None: a merge group's head
     head_sha: str
     classes: tuple[AnnouncedClass, ...]
 
@@ -48,8 +48,8 @@ def send_announcement(
 ) -> AnnouncedCheck:
     """Announce a check to the service at `url`, and return all classes that it expects.
 
-    The head is a merge group's where there is no pull request.
-    Repeating it changes nothing. Raises ServiceRequestError.
+    Without a pull request, the head is a merge group's. Repeating it changes nothing. Raises
+    ServiceRequestError.
     """
     document = {
         "pull_request": pull_request,

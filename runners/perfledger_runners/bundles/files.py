@@ -15,11 +15,11 @@ from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_runners.bundles.validation import check_bundle
 from perfledger_runners.bundles.value_checks import BundleError, check_values
 
-# Three million samples in full; 200 metrics x 20 samples are 0.1 % of it.
+# Three million samples in full; 200 metrics with 20 samples each are 0.1 % of it.
 MAX_PLAIN_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 256 * 2**20
-# A bomb packs 1000 times. Samples pack 3 to 10 times, but a log of one repeated line packs like a
-# bomb: data that is small when unpacked may have any ratio.
+# A gzip bomb has a ratio of 1000. Samples have 3 to 10, but a log of one repeated line compresses
+# like a bomb, so data that is small when unpacked may have any ratio.
 MAX_RATIO = 200
 FREE_UNPACKED_BYTES = 16 * 2**20
 # Every value takes a comma or a bracket, and some 100 bytes of memory when decoded.
@@ -28,7 +28,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
 CHUNK_BYTES = 2**20
 
-# Created here, since msgspec crashes where several threads are the first to decode a type.
+# Created here, since msgspec crashes if several threads are the first to decode a type.
 BUNDLE_DECODER = msgspec.json.Decoder(Bundle)
 
 Document = dict[str, Any]
@@ -45,7 +45,7 @@ def read_bundle(data: bytes) -> Bundle:
 
 
 def decode_bundle(document: bytes) -> Bundle:
-    """Return the bundle in the JSON of a file that `unpack` returned; see `read_bundle`."""
+    """Return the bundle in a file's JSON as unpacked by `unpack`; see `read_bundle`."""
     values = upgrade(parse(document), upgrades=UPGRADES, current=BUNDLE_VERSION)
     try:
         bundle = msgspec.convert(values, BUNDLE_DECODER.type, strict=True)

@@ -1,4 +1,4 @@
-"""Checks what a decoded bundle says of single kernels."""
+"""Checks what a decoded bundle says about single kernels."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,15 +7,16 @@ from perfledger.kernel_times import StepSeconds, WorkloadKernels
 from perfledger.metrics import FAMILY_PREFIX, KERNELS
 from perfledger_runners.bundles.value_checks import require
 
-MAX_KERNELS = 2000  # of a workload: two sides keep 400 and their sums
+MAX_KERNELS = 2000  # per workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100
-MAX_KERNEL_STEPS = 2000  # of one side of a pair
-# Thirty years: no step is longer, and the sum of all kernels is far below what is stored.
+MAX_KERNEL_STEPS = 2000  # on one side of a pair
+# Thirty years: no step is longer, and the sum of all kernels stays far below the largest stored
+# value.
 MAX_KERNEL_S = 1e9
 
 
 def check_kernel_plan(bundle: Bundle) -> None:
-    """Raise BundleError unless kernels have pairs and a share of alpha where they are judged."""
+    """Raise BundleError unless judged kernels have pairs and a share of alpha."""
     plan = bundle.plan
     is_short = 0 <= plan.kernel_pairs <= MAX_KERNEL_PAIRS
     require(is_short, f"plan.kernel_pairs: not between 0 and {MAX_KERNEL_PAIRS}")
@@ -28,7 +29,7 @@ def check_kernel_plan(bundle: Bundle) -> None:
 def check_kernels(bundle: Bundle, ids: Collection[str]) -> None:
     """Raise BundleError unless the kernel times are possible and complete.
 
-    No metric of a check is named as the series of kernel families are.
+    No metric of a check has the name of a kernel family's series.
     """
     is_metric = not any(metric.name.startswith(FAMILY_PREFIX) for metric in bundle.metrics)
     require(is_metric or bundle.is_imported, f"metrics: a name that begins with {FAMILY_PREFIX!r}")

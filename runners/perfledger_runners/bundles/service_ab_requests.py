@@ -12,7 +12,7 @@ ROUTE = "/api/v1/ab-requests"
 
 @dataclass(frozen=True, slots=True)
 class SuspectedMetric:
-    """A metric that looks as if it had changed, and by how much, relative."""
+    """A metric that seems to have changed, and by how much, relative."""
 
     metric: str
     change: float

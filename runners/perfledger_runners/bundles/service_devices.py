@@ -35,7 +35,7 @@ class _Device:
 
 @dataclass(frozen=True, slots=True)
 class _Devices:
-    devices: tuple[_Device, ...]  # those in quarantine first
+    devices: tuple[_Device, ...]  # those in quarantine come first
     left_out: int = 0
 
 
@@ -45,7 +45,7 @@ _DEVICES_DECODER = msgspec.json.Decoder(_Devices)
 def quarantine_finding(
     url: str, token: str, machine: Machine, *, opener: UrlOpener | None = None
 ) -> HostFinding:
-    """Return whether the service at `url` has a machine's device in quarantine, or cannot say."""
+    """Return whether the service at `url` has a machine's device in quarantine, or unknown."""
     try:
         answer = _fetch_devices(url, token, opener)
     except ServiceRequestError as error:

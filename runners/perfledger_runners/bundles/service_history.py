@@ -1,6 +1,6 @@
 """Fetches the pair spreads that a service has learnt from earlier checks.
 
-Without an answer a check measures a few pairs more.
+Without an answer, a check measures a few more pairs.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def fetch_history(
 ) -> ServiceHistory:
     """Return the priors of the service at `url` for workloads on any of these device classes.
 
-    Without a class, return all. Raises ServiceRequestError.
+    Without a class, all are returned. Raises ServiceRequestError.
     """
     query = urlencode([("device_class", each) for each in device_classes])
     return read_history(request_service(url, token, f"{ROUTE}?{query}", opener=opener))

@@ -1,4 +1,4 @@
-"""Sends a small request to a service, once and with a short timeout: a check goes on without it."""
+"""Sends a small request to a service once, with a short timeout; a check continues without it."""
 
 import json
 from contextlib import closing
@@ -20,7 +20,7 @@ MAX_ANSWER_BYTES = 8 * 2**20
 
 
 class ServiceRequestError(Exception):
-    """A request without its answer; the message says why and never contains the token."""
+    """A request without an answer; the message says why and never contains the token."""
 
 
 def request_service(
@@ -33,8 +33,7 @@ def request_service(
 ) -> bytes:
     """Return the answer of the service at `url`, at most MAX_ANSWER_BYTES + 1 bytes.
 
-    A document is posted as JSON. Raises ServiceRequestError, also for an address or a token that is
-    not valid.
+    A document is posted as JSON. Raises ServiceRequestError, also for an invalid address or token.
     """
     try:
         check_url(url)
@@ -55,7 +54,7 @@ def request_service(
 def open_request(request: Request, opener: UrlOpener | None, *, host: str, max_bytes: int) -> bytes:
     """Return the first bytes of an answer, without following redirects.
 
-    Raises ServiceRequestError, which calls the other end `host`.
+    Raises ServiceRequestError, which names the other end `host`.
     """
     try:
         with closing(

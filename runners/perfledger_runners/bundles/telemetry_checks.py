@@ -1,4 +1,4 @@
-"""Checks what a run may say of the devices that it ran on."""
+"""Checks what a run says about the devices that it used."""
 
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Run
@@ -6,7 +6,7 @@ from perfledger_runners.bundles.value_checks import require
 
 
 def check_telemetry(run: Run) -> None:
-    """Reject telemetry that no device can have; raise BundleError."""
+    """Reject impossible telemetry; raise BundleError."""
     places = [each.place for each in run.telemetry]
     is_fine = len(set(places)) == len(places) <= run.devices and min(places, default=0) >= 0
     require(is_fine, "telemetry: more than one of a device, or of more devices than it used")

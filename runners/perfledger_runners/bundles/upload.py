@@ -1,7 +1,7 @@
 """Uploads a spooled bundle to a service; retries are safe, since the service stores it once.
 
-The key that makes it so is the hash of the bundle itself: whoever sends it again, after a lost
-answer or from another process, gets the receipt of the first time.
+The idempotency key is the hash of the bundle: sending it again, after a lost answer or from another
+process, returns the first receipt.
 """
 
 import gzip
@@ -44,7 +44,7 @@ class UploadError(Exception):
 
 
 class NoReceiptError(UploadError):
-    """A bundle that a service did not accept in all attempts: another one may succeed later."""
+    """A bundle that a service accepted in none of the attempts; a later one may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class UploadReceipt:
 
 @dataclass(frozen=True, slots=True)
 class ServiceProblem:
-    """What a service's answer to a failed request says."""
+    """The fields of a service's answer to a failed request."""
 
     detail: str
 
@@ -68,14 +68,14 @@ _PROBLEM_DECODER = msgspec.json.Decoder(ServiceProblem)
 
 
 class HttpResponse(Protocol):
-    """What an opener answers with."""
+    """The answer that an opener returns."""
 
     def read(self, amount: int, /) -> bytes:
         """Return at most `amount` bytes of the body."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         ...
 
 
@@ -85,7 +85,7 @@ class UrlOpener(Protocol):
     def open(
         self, fullurl: Request, data: None = None, timeout: float | None = None
     ) -> HttpResponse:
-        """Return the answer; raises HTTPError for a bad one and OSError for none."""
+        """Return the answer; raises HTTPError for an error status and OSError for no answer."""
         ...
 
 
@@ -122,7 +122,7 @@ def upload_content(
 ) -> UploadReceipt:
     """Send a bundle, gzipped or plain, to the service at `url` and return the receipt.
 
-    Retries without an answer and after transient refusals, waiting as long as the service asks.
+    Retries after a missing answer or a transient refusal, waiting as long as the service asks.
     Raises UploadError, which is a NoReceiptError once all attempts are used up.
     """
     check_url(url)
@@ -148,12 +148,12 @@ def upload_content(
 
 
 def check_url(url: str) -> None:
-    """Raise UploadError unless a token may be sent there: by TLS, or within this machine."""
+    """Raise UploadError unless a token may be sent there: over TLS, or within this machine."""
     msg = "the upload URL is not of the form https://host/path, without a name or password"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError as error:  # a port or an IPv6 address that is none
+    except ValueError as error:  # an invalid port or IPv6 address
         raise UploadError(msg) from error
     if parts.username is not None or parts.password is not None or not host or port == 0:
         raise UploadError(msg)
@@ -163,14 +163,14 @@ def check_url(url: str) -> None:
 
 
 def check_token(token: str) -> None:
-    """Raise UploadError for a token with characters that no token has."""
+    """Raise UploadError for a token with characters that tokens do not have."""
     if not TOKEN.fullmatch(token):
         msg = "the upload token is empty or contains invalid characters"
         raise UploadError(msg)
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """A handler that follows no redirect: the token would go wherever it points."""
+    """A handler that follows no redirect, as the token would go wherever it points."""
 
     def redirect_request(  # noqa: PLR0917 - urllib's signature
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -215,7 +215,7 @@ def _complaint(error: HTTPError, token: str) -> str:
 
 
 def _detail(answer: bytes) -> str:
-    """Return what a problem document says (RFC 9457), and any other answer as it is."""
+    """Return the text of a problem document (RFC 9457), and any other answer unchanged."""
     try:
         return _PROBLEM_DECODER.decode(answer).detail
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

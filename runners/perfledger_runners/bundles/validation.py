@@ -44,7 +44,7 @@ MAX_PAIRS = 10_000
 MAX_LOOKS = 100
 # Four metrics of the maximum number of workloads.
 MAX_SPREADS = 10_000
-# A history is worth two dozen degrees of freedom at most; a thousand is never written.
+# A history is worth at most two dozen degrees of freedom; a thousand is never written.
 MAX_DEGREES = 1000
 MAX_OPERATIONS = 20_000
 # Entries of each kind: more than a fleet's kinds of jobs, contracts or teams.
@@ -54,10 +54,11 @@ MAX_COMMITMENTS = 100
 MAX_POLICIES = 100
 MAX_APPROVERS = 50  # of a policy
 MAX_FINDINGS = 100  # on the machine's fitness
-MAX_CLASSES = 32  # of machines that report on one pull request
+MAX_CLASSES = 32  # machines that report on one pull request
 MAX_CLASS_DEADLINE_S = 7 * 86_400.0
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
-# As perfledger_cost_models.units has them, which this package does not import; a test compares.
+# The same as in perfledger_cost_models.units, which this package does not import; a test compares
+# them.
 HOURS_PER_YEAR = 8760
 MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
 SHA = re.compile(r"[0-9a-f]{40}")
@@ -174,7 +175,7 @@ def _check_machine(machine: Machine) -> None:
 
 
 def _check_imported(bundle: Bundle) -> None:
-    """Check that what another tool measured claims nothing but values of one commit."""
+    """Check that another tool's measurements claim nothing but values of one commit."""
     require(bundle.base.sha == bundle.head.sha, "head.sha: an import has one commit")
     require(bundle.pull_request is None, "pull_request: an import is of the default branch")
     require(bundle.pricing == PricingConfig(), "pricing: an import has no prices")
@@ -335,7 +336,7 @@ def _check_limits(limits: Collection[str]) -> None:
 
 
 def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:
-    """Return what is wrong with the weights of a fleet entry of this pattern, "" if nothing."""
+    """Return what is wrong with the weights of a fleet entry with this pattern, "" if nothing."""
     stray = next((name for name in weights if not is_match(pattern, name)), None)
     if stray is not None:
         return f"{stray!r} does not match {pattern!r}"

@@ -1,4 +1,4 @@
-"""Checks what any value of a bundle may be, wherever it stands."""
+"""Checks the values of a bundle that are limited everywhere."""
 
 import math
 from collections.abc import Iterable
@@ -26,8 +26,8 @@ LONG_TEXTS: dict[str | int, int] = {
     "variant_remarks": MAX_DETAIL,
 }
 
-# A value's place is its parent's place and its own name there: the paths of deep values, all
-# written out, would take the square of the document's size.
+# A value's place is its parent's place and its own name in it: writing out the paths of deep values
+# would take the square of the document's size.
 _Place = tuple["_Place", str | int] | None
 _Composite = dict[str, object] | list[object]
 _COMPOSITES = (dict, list)
@@ -38,7 +38,7 @@ class BundleError(Exception):
 
 
 def require(is_fine: object, complaint: str) -> None:
-    """Raise BundleError with the complaint unless all is well."""
+    """Raise BundleError with the complaint unless the condition holds."""
     if not is_fine:
         raise BundleError(complaint)
 
@@ -74,7 +74,7 @@ def _items(composite: _Composite) -> Iterable[tuple[str | int, object]]:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value is valid at any place, as nearly all are; False decides nothing."""
+    """Return whether a value is valid everywhere, as nearly all are; False means undecided."""
     if isinstance(value, str):
         return len(value) <= MAX_WORD and value.isascii() and "\x00" not in value
     return isinstance(value, int | float) and -MAX_INTEGER <= value <= MAX_INTEGER
@@ -102,7 +102,7 @@ def _check_text(place: _Place, longest: int, text: str) -> None:
 
 
 def _error_at(place: _Place, complaint: str) -> BundleError:
-    """Return an error with the path to a place, of which a deep one is cut."""
+    """Return an error with the path to a place; a deep path is cut."""
     names: list[str] = []
     while place is not None:
         place, name = place
@@ -112,9 +112,9 @@ def _error_at(place: _Place, complaint: str) -> BundleError:
 
 
 def _is_plain_list(items: list[object], longest: int) -> bool:
-    """Return whether these are all valid values of one type, as nearly all of a bundle's lists are.
+    """Return whether these are all valid values of one type, as in nearly all of a bundle's lists.
 
-    False decides nothing: such a list is checked value by value.
+    False means undecided: such a list is checked value by value.
     """
     kinds = set(map(type, items))
     if kinds == {float}:

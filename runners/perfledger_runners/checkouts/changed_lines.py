@@ -11,8 +11,8 @@ _HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 def changed_lines(repository: Path, base: str, head: str, path: str) -> tuple[range, ...]:
     """Return the lines of head's file that base's file lacks, from 1; none for the same file.
 
-    `base` and `head` are commits. Where only lines were removed, nothing of head is changed. None
-    is known to be changed if git cannot compare the commits.
+    `base` and `head` are commits. Removed lines mark nothing in head. If git cannot compare the
+    commits, no line is known to have changed.
     """
     options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
     try:

@@ -15,8 +15,8 @@ class CommitRangeError(RepositoryError):
 def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision, ...]:
     """Return the first-parent commits from `good` to `bad`, both included, the oldest first.
 
-    A merge is one commit: what it merged is not searched. Raises UnknownRevisionError, and
-    CommitRangeError unless `good` is a first-parent ancestor of `bad`.
+    A merge is one commit: the commits that it merged are not searched. Raises UnknownRevisionError,
+    and CommitRangeError unless `good` is a first-parent ancestor of `bad`.
     """
     first, last = repository.resolve(good), repository.resolve(bad)
     if first.sha == last.sha:

@@ -1,4 +1,4 @@
-"""Reads what a repository's files say about the packages that are installed."""
+"""Reads what a repository's files say about installed packages."""
 
 import ast
 import configparser
@@ -32,12 +32,12 @@ LOCKED_FACT = re.compile(
     re.MULTILINE,
 )
 COMMENT = re.compile(r"(^|\s)#.*")
-# Of a requirements file: these also decide what a single requirement becomes.
+# In a requirements file: these also decide how a single requirement is resolved.
 INDEX_OPTION = re.compile(
     r"(-f|-i|--find-links|--index-url|--extra-index-url|--trusted-host|--no-index|--pre"
     r"|--no-binary|--only-binary|--prefer-binary)\b"
 )
-# Arguments of setup() that change nothing that is installed or compiled.
+# Arguments of setup() that do not affect what is installed or compiled.
 METADATA_ARGUMENTS = frozenset(
     (
         *("version", "description", "long_description", "long_description_content_type", "url"),
@@ -47,7 +47,7 @@ METADATA_ARGUMENTS = frozenset(
 )
 COMPILING_BACKENDS = ("maturin", "scikit_build_core", "mesonpy", "py_build_cmake")
 COMPILING_ARGUMENTS = frozenset({"ext_modules", "rust_extensions", "cffi_modules", "cmake_args"})
-# Tables of pyproject.toml that say how a package is compiled.
+# Tables of pyproject.toml that configure how a package is compiled.
 COMPILER_TABLES = ("setuptools", "scikit-build", "maturin", "meson-python", "py-build-cmake")
 
 
@@ -65,7 +65,7 @@ NOTHING_DECLARED = DeclaredDependencies()
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """The versions of a package in a lock file, and where they come from if the file says so."""
+    """The versions of a package in a lock file, and their sources if the file gives them."""
 
     versions: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
@@ -75,7 +75,8 @@ class LockedPackage:
 class ProjectBuild:
     """How a folder with project files is installed.
 
-    `needs_installed` says that its setup.py imports what must be installed before, such as torch.
+    `needs_installed` means that its setup.py imports packages that must be installed first, such as
+    torch.
     """
 
     is_installable: bool = False
@@ -84,7 +85,7 @@ class ProjectBuild:
 
 
 def is_dependency_file(path: str) -> bool:
-    """Return whether the file may say which packages are installed."""
+    """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
     is_known = name in PROJECT_FILES or LOCK_FILE.fullmatch(name) or _is_requirements(path)
     return bool(is_known) and not is_within(path, ASIDE | VENDORED)
@@ -96,7 +97,7 @@ def is_lock(path: str) -> bool:
 
 
 def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
-    """Return what the file declares, the same for texts that install the same."""
+    """Return what the file declares, equal for texts that install the same."""
     text = content.decode(errors="replace")
     match PurePosixPath(path).name:
         case "pyproject.toml":
@@ -116,7 +117,7 @@ def locked_packages(text: str) -> dict[str, LockedPackage]:
     packages: dict[str, LockedPackage] = {}
     for part in text.split(LOCKED_PACKAGE)[1:]:
         facts: list[tuple[str, str]] = LOCKED_FACT.findall(part)
-        values = dict(reversed(facts))  # the first of each: later tables may have such keys
+        values = dict(reversed(facts))  # only the first of each: later tables may have such keys
         name = re.sub(r"[-_.]+", "-", values.pop("name", "")).strip('"').lower()
         version = values.pop("version", "").strip('"')
         before = packages.get(name, LockedPackage())
@@ -218,7 +219,7 @@ def _of_setup_cfg(text: str) -> DeclaredDependencies:
 
 
 def _program(content: bytes) -> str:
-    """Return a setup.py without its comments and what describes the package, as text to compare."""
+    """Return a setup.py without comments and package metadata, as text to compare."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -241,7 +242,7 @@ def _groups(document: dict[str, object]) -> Iterator[object]:
 
 
 def _build_requirements(document: dict[str, object]) -> tuple[str, ...]:
-    """Return what the build of a project needs."""
+    """Return what a project's build requires."""
     return tuple(strings(table(document, "build-system").get("requires")))
 
 

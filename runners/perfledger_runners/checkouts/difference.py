@@ -11,7 +11,7 @@ from perfledger_runners.checkouts.python_code import LINE_NAMES, is_same_code
 
 CHUNK_BYTES = 2**20
 PROSE_SUFFIXES = (".md", ".rst")
-GIT_FILE = ".git"  # of a linked work tree: it leads to the commit
+GIT_FILE = ".git"  # of a linked work tree: it names the commit
 
 
 class ContentDifference(StrEnum):
@@ -27,8 +27,8 @@ class CheckoutDifference:
     """What differs between two checkouts, by paths below them.
 
     `kinds` are the paths that one side lacks, or that are another kind of file there: a folder, an
-    executable, a link to another place. `line_readers` are head's Python files whose code may work
-    by lines of code.
+    executable, a link to another place. `line_readers` are head's Python files whose code may
+    depend on line numbers.
     """
 
     kinds: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class CheckoutDifference:
 
     @property
     def comments(self) -> tuple[str, ...]:
-        """Return the Python files that differ in comments and layout alone."""
+        """Return the Python files that differ only in comments and layout."""
         return tuple(
             path for path, how in self.contents.items() if how is ContentDifference.COMMENTS
         )

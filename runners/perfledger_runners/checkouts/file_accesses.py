@@ -1,9 +1,9 @@
-"""Finds the files of a checkout that were read, by whatever process and in whatever way.
+"""Finds the files of a checkout that were read, by any process and in any way.
 
-The kernel keeps a file's time of access. It sees what a hook in Python cannot: child processes,
-native code, memory maps and programs that were started. A file system that is mounted without
-times of access (`noatime`), or read-only, shows no access at all: then nothing may be concluded. A
-copy that the kernel makes by itself (`copy_file_range`) leaves no time on some file systems.
+The kernel keeps a file's access time. It covers what a hook in Python cannot: child processes,
+native code, memory maps and started programs. A file system that is mounted without access times
+(`noatime`) or read-only shows no access at all: then nothing may be concluded. A copy made inside
+the kernel (`copy_file_range`) leaves no access time on some file systems.
 """
 
 import os
@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath, PurePosixPath
 from tempfile import NamedTemporaryFile
 
-# Older than any time of change: the kernel's default (`relatime`) then records the next access.
+# Older than any modification time: the kernel's default (`relatime`) then records the next access.
 WATCHED_SINCE_NS = 0
 BYTECODE_FOLDER = "__pycache__"
 
 
 def watch_files(root: Path) -> None:
-    """Begin to watch the files below a folder; raise OSError where their times cannot be set."""
+    """Begin to watch the files below a folder; raise OSError if their times cannot be set."""
     for path in _files(root):
         _watch(path)
 
 
 def records_accesses(folder: Path) -> bool:
-    """Return whether the file system of a folder records when a file there is read.
+    """Return whether a folder's file system records reads of its files.
 
-    Raises OSError where no file can be written there.
+    Raises OSError if no file can be written there.
     """
     with NamedTemporaryFile(dir=folder, prefix="perfledger-", buffering=0) as file:
         file.write(b"x")
@@ -50,7 +50,7 @@ def accessed_files(root: Path) -> frozenset[str]:
 
 
 def loaded_sources(accesses: frozenset[str]) -> frozenset[str]:
-    """Return the Python files that were read, or whose bytecode was, pytest's included."""
+    """Return the Python files whose source or bytecode was read, pytest's bytecode included."""
     sources = {path for path in accesses if path.endswith(".py")}
     for path in filter(_is_bytecode, map(PurePosixPath, accesses)):
         parts = path.stem.split(".")  # NAME.cpython-312, and NAME may have dots of its own
@@ -64,7 +64,7 @@ def _is_bytecode(path: PurePath) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Yield the files below a folder, without links: what they lead to is read in its own place."""
+    """Yield the files below a folder, without links: their targets are read in their own places."""
     for here, _, names in os.walk(root):
         paths = (Path(here, name) for name in names)
         yield from (path for path in paths if not path.is_symlink())

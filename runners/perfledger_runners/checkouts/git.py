@@ -7,9 +7,9 @@ from pathlib import Path
 
 # Enough for a checkout with large files on a slow disk; credential prompts are disabled.
 GIT_TIMEOUT_S = 600.0
-# Hooks and file-system monitors are programs of the repository's author: none of them runs.
+# Hooks and file-system monitors are the repository author's programs, so none of them runs.
 NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-# Set by git when it calls perfledger from a hook: they would refer to another repository or index.
+# Set by git if it calls perfledger from a hook: they would refer to another repository or index.
 FOREIGN_VARIABLES = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",

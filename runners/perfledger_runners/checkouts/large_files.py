@@ -1,4 +1,4 @@
-"""Finds files of Git LFS of which a checkout has the pointer and not the content."""
+"""Finds files of Git LFS whose checkout has the pointer but not the content."""
 
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
@@ -9,14 +9,14 @@ from perfledger_runners.safe_text import clean_text
 ATTRIBUTES = ".gitattributes"
 LFS_FILTER = b"filter=lfs"
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
-MAX_POINTER_BYTES = 1024  # of the specification: a pointer is no larger
+MAX_POINTER_BYTES = 1024  # by the specification, a pointer is no larger
 MAX_ATTRIBUTES_BYTES = 2**20
 
 
 def pointer_notes(checkout: Path, paths: Collection[str]) -> tuple[str, ...]:
-    """Return the note on files whose content is not here: a step would work on their pointers.
+    """Return the note on files whose content is missing: a step would work on their pointers.
 
-    `paths` are the files of the commit; none is examined where nothing declares Git LFS.
+    `paths` are the files of the commit; none is examined if nothing declares Git LFS.
     """
     if not any(_declares_lfs(checkout / path) for path in paths if _is_attributes(path)):
         return ()
@@ -43,7 +43,7 @@ def _is_pointer(path: Path) -> bool:
 
 
 def _beginning(path: Path, count: int) -> bytes:
-    """Return the first bytes of a file of the commit; none of a link or a submodule's folder."""
+    """Return the first bytes of a file of the commit; b"" for a link or a submodule's folder."""
     try:
         if path.is_symlink():
             return b""

@@ -1,4 +1,4 @@
-"""Finds the folders that a repository's packages are imported from, without running its code."""
+"""Finds the folders from which a repository's packages are imported, without running its code."""
 
 import ast
 import tomllib
@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import cast
 
-# Any of them makes its folder a project with packages of its own.
+# Any of these files makes its folder a project with its own packages.
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
-# Folders of a project that hold packages by convention, beside the project's own.
+# Folders of a project that hold packages by convention, beside the project's own folder.
 USUAL_FOLDERS = ("src", "python", "lib", "py")
-# What is imported from here is not what is measured, or a copy of another project.
+# Imports from here are not what is measured, or are a copy of another project.
 ASIDE = frozenset({"test", "tests", "doc", "docs", "example", "examples"})
 VENDORED = frozenset({"third_party", "thirdparty", "vendor", "_vendor", "vendored"})
 # Arguments of setup() and find_packages() that name such a folder.
@@ -31,7 +31,7 @@ def project_folders(paths: Collection[str]) -> tuple[str, ...]:
 
 
 def import_folders(paths: Collection[str], projects: Iterable[str], read: ReadFile) -> set[str]:
-    """Return the folders that hold packages, by convention or by a project file's word.
+    """Return the folders that hold packages, by convention or as a project file says.
 
     `read` returns a file's content, None if there is none.
     """
@@ -122,7 +122,7 @@ def _of_setup_cfg(text: str) -> Iterator[str]:
 
 
 def table(value: object, *keys: str) -> Table:
-    """Return the table at the end of the keys, empty if there is none."""
+    """Return the table under the keys, empty if there is none."""
     for key in keys:
         value = cast("Table", value).get(key) if isinstance(value, dict) else None
     return cast("Table", value) if isinstance(value, dict) else {}
@@ -140,7 +140,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def calls(source: bytes) -> Iterator[ast.Call]:
-    """Yield the calls of a program, none of one that cannot be parsed."""
+    """Yield the calls in a program, none if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -149,7 +149,7 @@ def calls(source: bytes) -> Iterator[ast.Call]:
 
 
 def texts(node: ast.expr) -> Iterator[str]:
-    """Yield the texts of a literal; of a dictionary those of its values."""
+    """Yield the texts in a literal; in a dictionary, those of its values."""
     match node:
         case ast.Constant(value=str(text)):
             yield text

@@ -1,11 +1,12 @@
-"""Compares the code of Python files, comments and blank lines aside."""
+"""Compares the code of Python files, ignoring comments and blank lines."""
 
 import ast
 import re
 
 # Generated files may be larger: they are compared byte by byte.
 MAX_SOURCE_BYTES = 2 * 2**20
-# Code with such a name may work by the place of other code in its file, which comments move.
+# Code that uses such a name may depend on the position of other code in its file, which comments
+# move.
 LINE_NAMES = re.compile(
     rb"lineno|co_lines|co_positions|linetable|lnotab|getframeinfo|getsource|linecache"
     rb"|traceback|extract_stack|extract_tb|findCaller|inspect\.stack"

@@ -25,8 +25,8 @@ FORGE_URL = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?[^/@]+/|[\w.-]+@[\w.-]+:)"
     r"(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
 )
-# A fixed name and time need no configuration of the user's, and the same files on the same HEAD
-# give the same snapshot.
+# A fixed name and time need no user configuration, and the same files on the same HEAD give the
+# same snapshot.
 SNAPSHOT_IDENTITY = {
     f"GIT_{role}_{fact}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -40,8 +40,9 @@ SNAPSHOT_IDENTITY = {
 WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)"
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
 MAX_UNTRACKED_BYTES = 200_000_000
-ABANDONED_AFTER_S = 24 * 3600.0  # no check runs for so long
-# Files of the top folder of a virtual environment (PEP 405), and of one of conda, pixi or mamba.
+ABANDONED_AFTER_S = 24 * 3600.0  # no check runs this long
+# Files in the top folder of a virtual environment (PEP 405), and of one made by conda, pixi or
+# mamba.
 ENVIRONMENT_MARKS = ("/pyvenv.cfg", "/conda-meta/history")
 
 
@@ -50,7 +51,7 @@ class NotARepositoryError(RepositoryError):
 
 
 class UnknownRevisionError(RepositoryError):
-    """A name that no revision of the repository has."""
+    """A name that is no revision of the repository."""
 
 
 class NoCommitsError(RepositoryError):
@@ -212,10 +213,10 @@ class Repository:
         return git(self.root, "cat-file", "blob", blob)
 
     def files_with_workloads(self, sha: str) -> tuple[str, ...]:
-        """Return the Python files of a commit that use perfledger's decorator, by their text."""
+        """Return the Python files of a commit whose text uses perfledger's decorator."""
         patterns = ("-e", WORKLOAD_DECORATOR, "-e", "perfledger")
         try:
-            # --all-match: files with both.
+            # --all-match: files with both
             listing = git(
                 self.root, "grep", "-lzIE", "--all-match", *patterns, _checked_sha(sha), "--"
             )
@@ -229,8 +230,8 @@ class Repository:
     def last_change_of_workloads(self, ancestor: str, head: str) -> str:
         """Return the last commit between `ancestor` and `head` that changed files with workloads.
 
-        The files are head's, the commits are first parents, and neither end is meant; "" if there
-        is none that has workloads.
+        The files are head's, the commits are first parents, and neither end counts; "" if no such
+        commit has workloads.
         """
         files = self.files_with_workloads(head)
         if not files:
@@ -288,9 +289,9 @@ class Repository:
         return ""
 
     def _remove_abandoned_worktrees(self, records: Path) -> None:
-        """Remove the records of worktrees that killed checks left.
+        """Remove the records of worktrees that killed checks left behind.
 
-        Young ones stay: on a shared file system, they may be those of a check on another machine.
+        Recent ones stay: on a shared file system they may belong to a check on another machine.
         """
         oldest = time.time() - ABANDONED_AFTER_S
         for record in (records / "worktrees").glob("*/gitdir"):
@@ -300,12 +301,12 @@ class Repository:
                     self._remove_worktree(folder)
 
     def _remove_worktree(self, folder: Path) -> None:
-        """Remove one worktree and its record; `prune` would touch the user's own."""
+        """Remove one worktree and its record; `prune` could touch the user's worktrees."""
         remove = ("worktree", "remove", "--force", "--force", str(folder))
         try:
             git(self.root, *remove)
         except GitFailedError:
-            # Incomplete, or with files that git does not delete: without the folder it succeeds.
+            # Incomplete, or with files that git does not delete; without the folder it succeeds.
             shutil.rmtree(folder, ignore_errors=True)
             try:
                 git(self.root, *remove)
@@ -362,7 +363,7 @@ def _size(path: Path) -> int:
 def _exclusive_lock(folder: Path) -> Generator[None]:
     """Lock out other checks of this repository, because git fails on a half-written record.
 
-    The lock is on the folder itself, and nothing is written; without lock support nobody waits.
+    The lock is on the folder itself, and nothing is written; without lock support no check waits.
     """
     with ExitStack() as stack:
         with suppress(OSError):
@@ -389,7 +390,7 @@ def _checked_sha(sha: str) -> str:
 
 
 def _utc(seconds: str) -> str:
-    """Return a commit's time in ISO 8601, "" for one that no calendar has."""
+    """Return a commit's time in ISO 8601, "" for a time that no calendar has."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC).isoformat()
     except (ValueError, OverflowError, OSError):

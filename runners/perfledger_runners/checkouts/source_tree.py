@@ -37,17 +37,17 @@ EXTENSION_MACROS = (
 MAX_PROJECT_FILE_BYTES = 2**20
 MAX_LOCK_BYTES = 2**24
 SDK = "perfledger"
-# More are not sent to a child.
+# A child is sent no more than this many.
 MAX_TRACKED = 2000
-MAX_NAMED = 3  # files in a sentence
+MAX_NAMED = 3  # files listed in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageFolder:
     """A package of a revision: its full name, its folder, and that of its project.
 
-    `root` is the folder that it is imported from; "" where nothing declares one, so that the name
-    is a guess. A single module's folder is its file.
+    `root` is the folder from which it is imported; "" if none is declared, so that the name is a
+    guess. A single module's folder is its file.
     """
 
     name: str
@@ -60,8 +60,8 @@ class PackageFolder:
 class SourceTree:
     """The files of a revision with their hashes, its packages, and names of extension modules.
 
-    `dependencies` is what files declare that is installed; `projects` says how folders are. The
-    files of submodules are among the files; those that the clone lacks are `missing_submodules`.
+    `dependencies` is what files declare to be installed; `projects` is how each folder is
+    installed. Submodules' files are included; those that the clone lacks are `missing_submodules`.
     """
 
     hashes: dict[str, str]
@@ -80,10 +80,10 @@ class SourceTree:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def tracked(self) -> tuple[SourcePackage, ...]:
-        """Return what a child imports from the checkout, and records."""
+        """Return what a child imports from the checkout and records."""
         unique: dict[str, SourcePackage] = {}
         for each in self.packages:
-            if each.name.partition(".")[0] == SDK:  # a child has the agent's
+            if each.name.partition(".")[0] == SDK:  # a child has the agent's copy
                 continue
             unique.setdefault(each.name, SourcePackage(each.name, each.root))
         for name in sorted(self.extensions):
@@ -157,7 +157,7 @@ def is_compiled_source(path: str) -> bool:
 
 
 def changed_dependencies(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
-    """Return the files whose changes may change what is installed."""
+    """Return the files whose changes may affect what is installed."""
     paths = base.dependencies.keys() | head.dependencies.keys()
     return tuple(
         sorted(
@@ -175,7 +175,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def listed(files: Sequence[str]) -> str:
-    """Return the first of some files as words of a sentence, and how many more there are."""
+    """Return the first few files as words of a sentence, and how many more there are."""
     more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
     return ", ".join(files[:MAX_NAMED]) + more
 
@@ -204,8 +204,8 @@ def _packages(
         project = next(each for each in homes if is_below(folder, each))
         parts = PurePosixPath(folder.removesuffix(".py")).relative_to(root or ".").parts
         is_module = folder.endswith(".py")
-        # A module in a folder without __init__.py is part of a namespace package where its root is
-        # a folder of packages; at the top it may be any script.
+        # A module in a folder without __init__.py is part of a namespace package if its root is a
+        # folder of packages; at the top it may be any script.
         is_script = is_module and len(parts) > 1 and root in {"", "."}
         if is_script or not all(part.isidentifier() for part in parts):
             continue
@@ -218,7 +218,7 @@ def _packages(
 
 
 def _submodule_packages(paths: Iterable[str]) -> Iterator[PackageFolder]:
-    """Yield the packages of submodules, none of which is imported from its place for sure."""
+    """Yield the packages of submodules, none of which is certain to be imported from its place."""
     for folder in _top_folders(paths):
         name = PurePosixPath(folder).name
         if name.isidentifier() and not is_within(folder, ASIDE):
@@ -226,7 +226,7 @@ def _submodule_packages(paths: Iterable[str]) -> Iterator[PackageFolder]:
 
 
 def _top_folders(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the packages' folders whose parents are no packages, and the files beside them."""
+    """Yield the packages' folders whose parents are not packages, and the files beside them."""
     files = {PurePosixPath(path) for path in paths if path.endswith(".py")}
     packages = {path.parent for path in files if path.name == "__init__.py"}
     for folder in sorted(packages):
@@ -239,14 +239,14 @@ def _macro_names(repository: Repository, sha: str) -> set[str]:
     """Return the names of extension modules in C and C++ sources."""
     try:
         lines = git(repository.root, "grep", "-I", "-h", "-o", "-E", "-e", EXTENSION_MACROS, sha)
-    except GitFailedError:  # there is none
+    except GitFailedError:  # not found
         return set()
     texts = (line.rpartition("(")[2].strip() for line in lines.decode(errors="replace").split("\n"))
     return {text.removeprefix("PyInit_") for text in texts if text}
 
 
 def _cython_names(paths: Collection[str]) -> set[str]:
-    """Return the names of modules in Cython that are part of no package."""
+    """Return the names of Cython modules that are not part of a package."""
     files = (PurePosixPath(path) for path in paths if path.endswith(".pyx"))
     return {file.stem for file in files if str(file.parent / "__init__.py") not in paths}
 

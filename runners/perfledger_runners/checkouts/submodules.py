@@ -10,14 +10,14 @@ from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
 
 GITLINK = "160000"  # the mode of a submodule's commit in a tree
-MAX_SUBMODULES = 1000  # of one checkout, nested ones included
+MAX_SUBMODULES = 1000  # per checkout, nested ones included
 
 
 def fill_submodules(root: Path, checkout: Path, sha: str) -> tuple[str, ...]:
     """Write the submodules' files at commit `sha` of `root` below `checkout`; return notes.
 
-    Nothing is fetched: a submodule whose commit is missing in the user's clone gives an empty
-    folder and a note. The files have no `.git`.
+    Nothing is fetched: a submodule whose commit is missing from the user's clone gives an empty
+    folder and a note. No `.git` is written.
     """
     git_dir = _git_folder(root)
     return tuple(_fill(git_dir, checkout, sha, left=[MAX_SUBMODULES]))
@@ -25,7 +25,7 @@ def fill_submodules(root: Path, checkout: Path, sha: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SubmoduleFiles:
-    """The files of a commit's submodules with their hashes; `missing` are not in the clone."""
+    """The files of a commit's submodules with their hashes; the clone lacks `missing`."""
 
     hashes: dict[str, str]
     missing: frozenset[str]
@@ -47,7 +47,7 @@ def _git_folder(root: Path) -> Path:
 def _list(
     git_dir: Path, sha: str, place: str, hashes: dict[str, str], *, left: list[int]
 ) -> Generator[str]:
-    """Add the hashes of the files of submodules below `place`; yield those that are missing."""
+    """Add the hashes of the submodules' files below `place`; yield missing submodules."""
     entries = _entries(git_dir, sha)
     links = {path: blob for path, (mode, blob) in entries.items() if mode == GITLINK}
     if place:
@@ -119,7 +119,7 @@ def _names(git_dir: Path, sha: str) -> dict[str, str]:
 
 
 def _has(git_dir: Path, modules: Path, commit: str) -> bool:
-    """Return whether the folder is git's own clone of a submodule and has the commit."""
+    """Return whether the folder is git's own clone of a submodule and contains the commit."""
     if modules == git_dir / "modules" or not _is_below(modules, git_dir / "modules"):
         return False  # names such as "../../elsewhere" are an attack
     if not (modules / "HEAD").is_file():
@@ -132,7 +132,7 @@ def _has(git_dir: Path, modules: Path, commit: str) -> bool:
 
 
 def _check_out(modules: Path, target: Path, commit: str) -> None:
-    """Write a commit's files through a temporary index; the user's submodule is not touched."""
+    """Write a commit's files through a temporary index, without touching the user's submodule."""
     where = ("--git-dir", str(modules), "--work-tree", str(target))
     with private_folder() as folder:
         environment = {"GIT_INDEX_FILE": str(folder / "index")}

@@ -13,7 +13,7 @@ from perfledger_runners.checkouts.git import git
 from perfledger_runners.checkouts.package_layout import calls, strings, table, texts
 
 MAX_BYTES = 100_000
-# Where each tool names the file, from the folder of pyproject.toml.
+# Where each tool's configuration names the file, in pyproject.toml.
 KEYS = (
     ("setuptools_scm", "write_to"),
     ("setuptools_scm", "version_file"),
@@ -29,9 +29,9 @@ def supply_version_files(
 ) -> tuple[str, ...]:
     """Copy the version files that the checkout lacks from the user's clone; return notes on them.
 
-    A project file of the checkout names them; only a module that speaks of a version is copied, and
-    none that git has, in the clone or at one of the compared `commits`: a side that lacks it would
-    be measured with the code of the other. Raises RepositoryError.
+    The checkout's project files name them. Only a module that mentions a version is copied, and
+    none that is in git, in the clone or at one of the compared `commits`: a side that lacks it
+    would be measured with the other side's code. Raises RepositoryError.
     """
     return tuple(
         NOTE.format(path)
@@ -54,7 +54,7 @@ def _named_paths(checkout: Path) -> Iterator[str]:
 def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]) -> bool:
     """Return whether the checkout lacks a module of the clone that no commit has.
 
-    A path that the system does not take names none.
+    A path that the system rejects names none.
     """
     pure = PurePosixPath(path)
     if pure.suffix != ".py":
@@ -69,7 +69,7 @@ def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]
         }
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
         return False
-    # In its own folder, which may be a submodule's.
+    # In its own folder, which may be a submodule.
     if git(source.parent, "ls-files", "-z", "--", source.name):
         return False
     names = sorted(map(str, places))
@@ -77,7 +77,7 @@ def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]
 
 
 def _copy(clone: Path, checkout: Path, path: str) -> bool:
-    """Copy a module about the version; return whether it was copied."""
+    """Copy a version module; return whether it was copied."""
     content = _content(clone / path)
     if b"version" not in content:
         return False
@@ -93,7 +93,7 @@ def _document(path: Path) -> dict[str, object]:
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's content, nothing of one that is missing, too large or not regular."""
+    """Return a file's content, b"" if it is missing, too large or not regular."""
     if not path.is_file() or path.stat().st_size > MAX_BYTES:
         return b""
     return path.read_bytes()

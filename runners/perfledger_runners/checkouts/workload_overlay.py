@@ -1,7 +1,7 @@
-"""Lays the workload files of one revision or folder over other revisions.
+"""Overlays the workload files of one revision or folder on other revisions.
 
-The files are laid over in git's index, never in a work tree: a link in an old revision cannot lead
-a write out of its checkout, and git itself refuses names such as `..` and `.git`.
+The files are replaced in git's index, never in a work tree: a link in an old revision cannot
+redirect a write out of its checkout, and git itself refuses names such as `..` and `.git`.
 """
 
 import os
@@ -19,16 +19,16 @@ from perfledger_runners.safe_text import clean_text
 
 MAX_FILES = 2000
 MAX_BYTES = 50_000_000
-MAX_PATH = 300  # characters: it is a key of the bundle
-# What Python, git and environments leave in a folder.
+MAX_PATH = 300  # characters; it is a key of the bundle
+# Files that Python, git and environments leave in a folder.
 LEFT_OUT = frozenset({"__pycache__", ".git", ".venv"})
 NO_BLOB = "0" * 40
-FILES_AT_ONCE = 500  # in one call of git
+FILES_AT_ONCE = 500  # per call of git
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayFile:
-    """A file to lay over: git's mode and the hash of its content in the user's repository."""
+    """A file to overlay: git's mode and the hash of its content in the user's repository."""
 
     mode: str
     blob: str
@@ -36,7 +36,7 @@ class OverlayFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOverlay:
-    """Files that replace everything at `paths`, and the name of where they come from."""
+    """Files that replace everything at `paths`, and the name of their source."""
 
     source: str
     paths: tuple[str, ...]
@@ -44,12 +44,12 @@ class WorkloadOverlay:
 
     @property
     def record(self) -> LaidOverFiles:
-        """Return what a bundle says of it."""
+        """Return the bundle's record of the overlay."""
         blobs = {path: file.blob for path, file in self.files.items()}
         return LaidOverFiles(source=clean_text(self.source)[:MAX_PATH], files=blobs)
 
     def lay_over(self, repository: Repository, sha: str) -> str:
-        """Return a commit with the files of `sha` and, at the overlay's paths, those laid over.
+        """Return a commit with the files of `sha` and, at its paths, those of the overlay.
 
         It is a loose object without a ref. Raises RepositoryError.
         """
@@ -76,12 +76,12 @@ class WorkloadSource(Protocol):
         ...
 
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
-        """Return the files at `paths`. Raises RepositoryError if they cannot be laid over."""
+        """Return the files at `paths`. Raises RepositoryError if they cannot be overlaid."""
         ...
 
 
 def find_workload_source(repository: Repository, name: str, *, folder: Path) -> WorkloadSource:
-    """Return the revision of this name, else the folder, relative to `folder`.
+    """Return the revision with this name, else the folder, relative to `folder`.
 
     `./NAME` is a folder even if a revision has the same name. Raises UnknownRevisionError.
     """
@@ -118,7 +118,7 @@ class _RevisionSource:
 
 @dataclass(frozen=True, slots=True)
 class _FolderSource:
-    """The files of a folder that is laid out as a checkout; `root` has no links in it."""
+    """The files of a folder laid out like a checkout; `root` contains no links."""
 
     repository: Repository
     root: Path
@@ -189,7 +189,7 @@ class _Entry:
 
 
 def _entries(repository: Repository, sha: str, paths: Sequence[str]) -> dict[str, _Entry]:
-    """Return the files of a commit at or below the paths, submodules and links as they are."""
+    """Return a commit's files at or below the paths, including submodules and links as such."""
     listing = git(repository.root, "ls-tree", "-r", "-z", "-l", "--full-tree", sha, "--", *paths)
     entries: dict[str, _Entry] = {}
     for line in listing.decode(errors="surrogateescape").split("\0"):

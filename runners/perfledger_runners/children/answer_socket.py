@@ -1,4 +1,4 @@
-"""Connects the agent to a child: one process by a pair of sockets, which it inherits."""
+"""Connects the agent to a child: a process with an inherited pair of sockets."""
 
 import os
 import selectors
@@ -26,7 +26,7 @@ class AnswerSocket(Protocol):
         ...
 
     def child_started(self) -> None:
-        """Release what only the child needs."""
+        """Release resources that only the child needs."""
         ...
 
     def watch(self, selector: selectors.BaseSelector) -> None:
@@ -34,7 +34,7 @@ class AnswerSocket(Protocol):
         ...
 
     def read(self) -> bytes:
-        """Return what has come of the child's answers, without waiting."""
+        """Return the child's answers so far, without waiting."""
         ...
 
     def start_turn(self) -> None:
@@ -42,7 +42,7 @@ class AnswerSocket(Protocol):
         ...
 
     def trouble(self) -> tuple[FailureReason, str] | None:
-        """Return why the child cannot go on, though its answers do not say so."""
+        """Return why the child cannot continue, if its answers do not say so."""
         ...
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class PairedSocket:
         self._selector = selector
 
     def read(self) -> bytes:
-        """Return what has come, without waiting."""
+        """Return the answers so far, without waiting."""
         try:
             data = os.read(self._socket.fileno(), READ_BYTES)
         except BlockingIOError:
@@ -97,7 +97,7 @@ class PairedSocket:
             self._socket.send(b"\n")
 
     def trouble(self) -> tuple[FailureReason, str] | None:
-        """Return None: the child's own answers and its exit say all."""
+        """Return None: the child's answers and its exit say everything."""
         return None
 
     def close(self) -> None:

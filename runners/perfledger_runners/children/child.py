@@ -33,7 +33,7 @@ from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, tail_of_text
 
 # Interval between checks of the child's memory and log; its messages and its exit wake the agent.
 POLL_S = 0.25
-# Endless output would fill the disk: beyond this, the log is cut to its end.
+# Endless output would fill the disk: a longer log is cut, keeping its end.
 MAX_LOG_BYTES = 32 * 2**20
 
 
@@ -77,12 +77,12 @@ class Child:
             os.close(log)
         self._answers.child_started()
         self.process_id = self._process.pid  # and its session's
-        self.log_from = 0  # where the current workload's output begins
+        self.log_from = 0  # where the current workload's output starts
         self._selector = selectors.DefaultSelector()
         self._answers.watch(self._selector)
         self._end: int | None = None
         self._is_open = True
-        if hasattr(os, "pidfd_open"):  # Linux; elsewhere the next check sees its exit
+        if hasattr(os, "pidfd_open"):  # on Linux; elsewhere the next check detects its exit
             self._end = os.pidfd_open(self.process_id)
             self._selector.register(self._end, selectors.EVENT_READ)
 
@@ -115,7 +115,7 @@ class Child:
 
     def memory_bytes(self, limit: int) -> int:
         """Return its processes' memory, exactly only if the estimate is above the limit."""
-        # The ranks of a launcher are in sessions of their own, and daemons are not counted.
+        # A launcher's ranks are in their own sessions, and daemons are not counted.
         processes = members(self.process_id, self.mark if self.is_launched else "")
         resident = resident_bytes(processes)
         return resident if resident <= limit else proportional_bytes(processes)
@@ -131,7 +131,7 @@ class Child:
     def log_tail(self, *, since: int = 0) -> str:
         """Return the end of the output, or of the output after the first `since` bytes.
 
-        A log that is shorter than `since` has been cut, and all of its end is returned.
+        A log shorter than `since` has been cut; then all that is left is returned.
         """
         with self._log.open("rb") as log:
             size = os.fstat(log.fileno()).st_size
@@ -152,11 +152,11 @@ class Child:
         return exit_status(status) if self._harness.sandbox else status
 
     def withheld_hint(self, error: str) -> str:
-        """Return a sentence on a variable that the child did not get and its error names, or ""."""
+        """Return a sentence on a withheld variable that the child's error names, or ""."""
         return withheld_hint(self._harness.environment, self._environment, error)
 
     def withheld_note(self) -> str:
-        """Return a line with the names of the variables that the child did not get, or ""."""
+        """Return a line with the names of the variables withheld from the child, or ""."""
         return withheld_note(self._harness.environment, self._environment)
 
 

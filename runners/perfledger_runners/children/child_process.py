@@ -39,19 +39,19 @@ from perfledger_runners.children.rank_sockets import DIED
 from perfledger_runners.children.window_files import WindowFiles
 from perfledger_runners.safe_text import MAX_DETAIL, last_line
 
-# 2,000 workloads with 200 samples each are a tenth of it.
+# 2,000 workloads with 200 samples each take a tenth of it.
 MAX_ANSWER_BYTES = 64 * 2**20
 MAX_LAST_LINE = 500
-# Failures that a variable which was not passed on may explain.
+# Failures that a withheld variable may explain.
 VARIABLE_REASONS = {FailureReason.RAISED, FailureReason.KILLED, FailureReason.NO_DEVICE}
 
 
 @dataclass(frozen=True, slots=True)
 class ChildExit:
-    """The last message of every child, when all of its processes are gone, with its log's end.
+    """The last message of every child, sent when all of its processes are gone, with its log's end.
 
     `own_tails` is the output of each failed workload alone; `withheld` lists the variables that the
-    child did not get, if that may be why something failed.
+    child did not get, if that may have caused a failure.
     """
 
     log_tail: str
@@ -71,11 +71,11 @@ def run_request(  # noqa: C901 - one case for each kind of message
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Yield a result for each of the request's workloads, from as many children as needed.
 
-    A child that forks runs all of them, else each has a child of its own, as it has where forks
-    would not be independent. A child that dies fails only its current workload, or after its run
-    loses only its profiled windows: the remaining workloads get another child. A child that dies
-    before its first workload fails all of them. Every child's messages end with ChildExit. `first`
-    is a child that was started with this request.
+    A child that forks runs all of them; otherwise, or if forks would not be independent, each has
+    its own child. A child that dies fails only its current workload, or after its run loses only
+    its profiled windows: the remaining workloads get another child. A child that dies before its
+    first workload fails all of them. Every child's messages end with ChildExit. `first` is a child
+    that was started with this request.
     """
     waiting: tuple[str, ...] = request.workloads
     while waiting:
@@ -121,8 +121,8 @@ def run_child(
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Run one child and yield its messages, then a failure if it did not end well.
 
-    A FailedMessage without a workload concerns the child: no workload was running. `child` is one
-    that was started with this request; without it one is started now.
+    A FailedMessage without a workload concerns the child: no workload was running. `child` was
+    already started with this request; without it, one is started now.
     """
     if child is None and harness.seconds_left() <= 0:
         yield failed_message("", FailureReason.BUDGET, "the budget ended before its process began")
@@ -168,7 +168,7 @@ def _start(harness: Harness, request: ChildRequest) -> Child | FailedMessage:
 def _with_hint(
     message: AnyMessage | ChildContinuation, child: Child
 ) -> AnyMessage | ChildContinuation:
-    """Name the variables that a failure mentions and that the child did not get."""
+    """Name the variables that a failure mentions and that were withheld from the child."""
     match message:
         case FailedMessage() | BrokenMessage() if message.reason in VARIABLE_REASONS:
             hint = child.withheld_hint(message.detail)
@@ -179,7 +179,7 @@ def _with_hint(
 
 
 def _join(text: str, line: str) -> str:
-    """Return a text with a line at its end."""
+    """Return a text with a line appended."""
     return "\n".join(filter(None, (text.rstrip("\n"), line))) if line else text
 
 
@@ -187,7 +187,7 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
     """Start the child of an interleaved request now; return None for other requests.
 
     Both sides then import and set up at the same time, which takes longer than measuring. A child
-    that cannot be started is tried again when its side is read, and reported.
+    that cannot be started is retried when its side is read, and then reported.
     """
     if not request.is_interleaved:
         return None
@@ -223,7 +223,7 @@ def _messages_of(
         if is_over and not data:
             break
         if child.is_launched and (state.is_done or state.has_failed):
-            return  # its other ranks may wait for each other without end
+            return  # its other ranks may wait for each other forever
         if trouble := _rank_trouble(child, state) or _with_missing(watch.trouble(), child):
             yield from () if state.is_done else (_lost_message(state, *trouble),)
             return
@@ -232,7 +232,7 @@ def _messages_of(
 
 
 def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, str] | None:
-    """Return the first failure of a rank, with the last that a dead one's launch printed."""
+    """Return the first failure of a rank, with the last output of a dead rank's launch."""
     trouble = child.rank_trouble()
     if trouble is None or not trouble[1].endswith(DIED):
         return trouble
@@ -240,7 +240,7 @@ def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, st
 
 
 def _by_rank(message: AnyMessage, child: Child, state: ProtocolState) -> AnyMessage:
-    """Name the rank that failed first: rank 0 fails when another one does."""
+    """Name the rank that failed first; rank 0 fails if another one does."""
     trouble = _rank_trouble(child, state)
     if not isinstance(message, FailedMessage) or trouble is None:
         return message
@@ -250,7 +250,7 @@ def _by_rank(message: AnyMessage, child: Child, state: ProtocolState) -> AnyMess
 def _with_missing(
     trouble: tuple[FailureReason, str] | None, child: Child
 ) -> tuple[FailureReason, str] | None:
-    """Name the ranks that a hanging child waits for."""
+    """Name the ranks for which a hanging child waits."""
     if trouble is None or not child.missing_ranks():
         return trouble
     ranks = ", ".join(map(str, child.missing_ranks()))
@@ -278,7 +278,7 @@ def _check_size(rest: bytes, total: int) -> None:
 
 
 def _lost_message(state: ProtocolState, reason: FailureReason, detail: str) -> AnyMessage:
-    """Return what a dead child loses: its workload, or the windows of one that has its run."""
+    """Return what a dead child loses: its workload, or only the windows if its run is complete."""
     if state.is_in_windows:
         lost = WindowFiles(reason=f"{reason}: {detail}"[:MAX_DETAIL])
         return WindowsMessage(version=PROTOCOL_VERSION, workload=state.current, windows=lost)
@@ -291,7 +291,7 @@ def _last_output(child: Child, state: ProtocolState) -> str:
 
 
 def _trouble_at_exit(child: Child, state: ProtocolState) -> tuple[FailureReason, str]:
-    """Return why a child ended before it was done."""
+    """Return why a child ended before it was finished."""
     status = child.close()
     last = _last_output(child, state)
     if status >= 0:
@@ -305,7 +305,7 @@ def _trouble_at_exit(child: Child, state: ProtocolState) -> tuple[FailureReason,
 
 
 def _signal_name(number: int) -> str:
-    """Return the name of a signal; the real-time ones between the first and the last have none."""
+    """Return the name of a signal; most real-time signals have none."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,20 +1,21 @@
 """Lists the environment variables that reach the pull request's code, and selects them.
 
-A workload, and what builds it, is the pull request's code: a variable that is not listed here with
-its reason, and that the setting `env` does not name, stays with the agent.
+A workload and its build are the pull request's code: a variable that is neither listed here with
+its reason nor named by the setting `env` stays with the agent.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# What a shell says of itself, which no workload needs: it is not in lists of withheld variables.
+# Variables about the shell itself, which no workload needs; lists of withheld variables omit them.
 SHELL_VARIABLES = ("_", "OLDPWD", "PWD", "SHELL", "SHLVL", "TERM", "COLUMNS", "LINES")
-# Of a list of withheld variables: enough for an author to find the one that is missing.
+# In a list of withheld variables: enough for an author to find the missing one.
 MAX_LISTED = 30
-# perfledger's own variables, and those by which a CI job is spoken to: no setting lets them in.
+# perfledger's own variables, and those that control a CI job: no setting passes them on.
 NEVER = re.compile(r"PERFLEDGER_.*|GITHUB_.*|ACTIONS_.*|GH_TOKEN")
-# A name with one of these words may hold a credential: no prefix lets it in, only the whole name.
+# A name with one of these words may hold a credential: a prefix does not pass it on, only the whole
+# name.
 CREDENTIAL = re.compile(
     r"TOKEN|SECRET|KEY|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE
 )
@@ -22,7 +23,7 @@ CREDENTIAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class VariableGroup:
-    """Variables that the pull request's code gets for one reason; `NAME*` is a prefix."""
+    """Variables that the pull request's code gets, all for one reason; `NAME*` is a prefix."""
 
     reason: str
     names: tuple[str, ...]
@@ -112,7 +113,7 @@ CHILD_VARIABLES = (
         ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE", "COVERAGE_RCFILE"),
     ),
 )
-# What a build gets beside these. An index's address may hold a password: pip and uv need it.
+# What a build gets in addition. An index's address may hold a password; pip and uv need it.
 BUILD_VARIABLES = (
     VariableGroup(
         "which index, cache and options pip, uv, Poetry and PDM install with",
@@ -154,7 +155,7 @@ def child_variables(environment: Mapping[str, str], *, named: Iterable[str] = ()
 
 
 def build_variables(environment: Mapping[str, str], *, named: Iterable[str] = ()) -> dict[str, str]:
-    """Return the variables that the build of a side gets: a child's, and those of installers."""
+    """Return the variables that a side's build gets: a child's, and those of installers."""
     return _select(environment, (*_names(CHILD_VARIABLES), *_names(BUILD_VARIABLES), *named))
 
 
@@ -168,7 +169,7 @@ def withheld_hint(environment: Mapping[str, str], received: Iterable[str], error
 
 
 def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> str:
-    """Return the names of the variables that were not passed on, "" without any."""
+    """Return the names of the withheld variables, "" if there are none."""
     names = _withheld(environment, received)
     if not names:
         return ""
@@ -193,7 +194,7 @@ def named_variable_error(name: str) -> str:
 
 
 def _withheld(environment: Mapping[str, str], received: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that a setting could let in; first those that code asks for by name."""
+    """Return the names that a setting could pass on; those that the code asks for come first."""
     names = environment.keys() - {*received, *build_variables(environment), *SHELL_VARIABLES}
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""Parses and validates what a child's framework compiled, as the child reports it."""
+"""Parses and validates a child's report on what its framework compiled."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ class CompiledPrograms(Struct, frozen=True, kw_only=True):
     programs: Annotated[tuple[ProgramFields, ...], Meta(max_length=MAX_PROGRAMS)] = ()
 
     def record(self) -> CompileRecord:
-        """Return the record with names that can be shown and stored."""
+        """Return the record with names that are safe to show and store."""
         return CompileRecord(
             phases_s={str(phase): seconds for phase, seconds in self.phases_s.items()},
             programs=tuple(

@@ -1,4 +1,4 @@
-"""Parses and validates the evidence in a child's messages that its steps do their work."""
+"""Parses and validates a child's evidence that its steps do their work."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     paused_cores: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
 
     def step_evidence(self) -> StepEvidence:
-        """Return the evidence with texts that can be shown and stored."""
+        """Return the evidence with texts that are safe to show and store."""
         return StepEvidence(
             result=self.result,
             answer={clean_text(place): _clean(value) for place, value in self.answer.items()},

@@ -24,12 +24,12 @@ from perfledger_runners.children.launch import Launch, launch_of
 from perfledger_runners.children.sandbox import Sandbox, SandboxPaths, find_sandbox
 from perfledger_runners.private_folder import private_folder
 
-# Marks the descendants of a child, also detached ones; see `process_tree.members`.
+# Marks a child's descendants, including detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
 
-# Threads that spin while they wait for work would take cores from the other side's turns, and
-# their waiting would count as CPU time. OpenMP's runtimes (GNU, LLVM and Intel) then sleep. XLA's
-# thread pool on the CPU has no such switch: it spins for microseconds.
+# Threads that spin while waiting for work would take cores from the other side's turns, and their
+# waiting would count as CPU time. These make OpenMP's runtimes (GNU, LLVM and Intel) sleep. XLA's
+# CPU thread pool has no such switch; it spins for microseconds.
 PASSIVE_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 XLA_NOTE = (
     "XLA's threads spin for some microseconds before they sleep, on both sides: no variable "
@@ -41,7 +41,7 @@ XLA_NOTE = (
 class ChildLimits:
     """The limits of a child; `memory_bytes` None means most of the available memory."""
 
-    workload_s: float = 300.0  # from its start to its result, unless it has a limit of its own
+    workload_s: float = 300.0  # from its start to its result, unless it has its own limit
     own_workload_s: Mapping[str, float] = field(default_factory=dict[str, float])
     startup_s: float = 300.0  # imports, and everything between two workloads
     memory_bytes: int | None = None
@@ -58,20 +58,20 @@ class Harness:
     python: Path
     folder: Path
     environment: Mapping[str, str]  # the agent's; see `child_variables` for what children get
-    variable_names: tuple[str, ...] = ()  # of the setting `env`
+    variable_names: tuple[str, ...] = ()  # named by the setting `env`
     sandbox: Sandbox | None = None
     limits: ChildLimits = ChildLimits()
-    default_launch: str = ""  # of workloads with several devices and no command of their own
+    default_launch: str = ""  # for workloads on several devices without their own command
     launches: Mapping[str, Launch] = field(default_factory=dict[str, Launch])  # by workload
     clock: Callable[[], float] = time.monotonic
-    ends_at: float = math.inf  # of the budget, by `clock`: no child outlives it
+    ends_at: float = math.inf  # of the budget, by `clock`; no child outlives it
 
     def seconds_left(self) -> float:
         """Return the rest of the budget."""
         return self.ends_at - self.clock()
 
     def launch_of(self, request: ChildRequest) -> Launch | None:
-        """Return how a request for one workload of several devices is started; None as usual."""
+        """Return how a request for one multi-device workload is started; None for the default."""
         if request.command is Command.LIST or len(request.workloads) != 1:
             return None
         return self.launches.get(request.workloads[0])
@@ -79,7 +79,8 @@ class Harness:
     def first_child_of(self, request: ChildRequest) -> tuple[str, ...]:
         """Return those of the request's workloads, from the first on, that one child runs.
 
-        Only forks of one process are independent of each other: without them it is one.
+        Only forks of one process are independent of each other; without forks a child runs one
+        workload.
         """
         workloads = request.workloads
         if not request.is_forking:
@@ -89,7 +90,7 @@ class Harness:
 
     @property
     def sdk(self) -> Path:
-        """Return the folder with a copy of the `perfledger` package only."""
+        """Return the folder that holds only a copy of the `perfledger` package."""
         return self.folder / "sdk"
 
 
@@ -122,7 +123,7 @@ def prepare_harness(
 
 
 def for_workloads(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harness:
-    """Return a harness in which each workload has the time limit and the launch of its own."""
+    """Return a harness in which each workload has its own time limit and launch."""
     specs = tuple(workloads)
     timeouts = {spec.id: spec.timeout for spec in specs if spec.timeout is not None}
     launches = {spec.id: launch_of(spec, harness.default_launch) for spec in specs}
@@ -146,12 +147,12 @@ def _copy_package(package: Traversable, target: Path) -> None:
 
 
 def _copy_bytecode(source: Path, target: Path) -> None:
-    """Copy what this Python compiled of a module, so that no child of the same Python has to.
+    """Copy a module's bytecode, so that a child with the same Python does not recompile it.
 
-    Python uses bytecode only with a source of the size and time of change that it was compiled of.
+    Python uses bytecode only if size and modification time of the source match.
     """
     bytecode = Path("__pycache__", f"{source.stem}.{sys.implementation.cache_tag}.pyc")
-    with suppress(OSError):  # without it the child compiles
+    with suppress(OSError):  # without it, the child compiles
         content = (source.parent / bytecode).read_bytes()
         (target.parent / bytecode).parent.mkdir(exist_ok=True)
         (target.parent / bytecode).write_bytes(content)
@@ -160,7 +161,7 @@ def _copy_bytecode(source: Path, target: Path) -> None:
 
 
 def python_of(harness: Harness, request: ChildRequest) -> Path:
-    """Return the Python of the request's own environment, else the harness's."""
+    """Return the Python of the request's environment, else the harness's."""
     if request.environment:
         return environment_python(Path(request.environment))
     return harness.python
@@ -175,7 +176,7 @@ def launcher_command(harness: Harness, request: ChildRequest) -> list[str]:
 def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> list[str]:
     """Return the words before the interpreter; `folder` is the child's own.
 
-    A sandbox shows the child its own side alone, and not the history and settings in `.git`.
+    A sandbox shows the child only its own side, without the history and settings in `.git`.
     """
     if harness.sandbox is None:
         return []
@@ -196,7 +197,7 @@ def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> li
 
 
 def rank_folder(folder: Path) -> Path:
-    """Return where the ranks of a child meet, in the child's own folder."""
+    """Return the meeting point of a child's ranks, in the child's own folder."""
     return folder / "ranks"
 
 
@@ -219,7 +220,7 @@ def child_environment(
 
     `answers` are those by which it finds the agent.
 
-    They are the same on both sides, apart from folders of a side's own. Both use the same hash
+    They are the same on both sides, except for each side's own folders. Both use the same hash
     seed, so that the order of sets does not differ between them.
     """
     variables = child_variables(harness.environment, named=harness.variable_names)
@@ -243,9 +244,9 @@ def child_environment(
 
 
 def passive_waiting(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make threads sleep while they wait, if the user set none of them.
+    """Return the variables that make waiting threads sleep, unless the user set any of them.
 
-    One that the user set decides for all: each runtime reads several of them.
+    One set by the user overrides all: each runtime reads several of them.
     """
     return {} if PASSIVE_WAITING.keys() & environment.keys() else dict(PASSIVE_WAITING)
 
@@ -274,8 +275,8 @@ def waiting_notes(
 def _extension_folder(harness: Harness, request: ChildRequest) -> Path:
     """Return the folder of a side's own for what torch compiles while a workload runs.
 
-    torch names its results by the extension alone: in one folder both sides would load the code of
-    that side which compiled first.
+    torch names its results only by the extension: in a shared folder, both sides would load the
+    code of the side that compiled first.
     """
     folder = harness.folder / "extensions" / Path(request.root).name
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ OLDEST_PYTHON = (3, 11)
 # A cold start from a network file system is slow; anything slower is broken.
 ASK_TIMEOUT_S = 60.0
 # Runs in every Python, so that an old one can report its version.
-CONDA_RECORDS = "conda-meta"  # the folder of conda's records of what is installed
+CONDA_RECORDS = "conda-meta"  # conda's folder of records on installed packages
 VERSION_PROGRAM = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
 
 
@@ -21,14 +21,14 @@ class InterpreterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The user's Python: its version and its path, unresolved because a venv is a link."""
+    """The user's Python: its version and its path, unresolved because a venv's is a link."""
 
     path: Path
     version: tuple[int, int, int]
 
     @property
     def prefix(self) -> Path:
-        """Return the folder of the environment that it is the interpreter of."""
+        """Return the folder of the interpreter's environment."""
         return self.path.parent.parent
 
 
@@ -73,7 +73,7 @@ def _choose(root: Path, configured: str) -> Path:
     if configured:
         try:
             return root / Path(configured).expanduser()
-        except RuntimeError as error:  # "~" of a user that there is not, or without a home folder
+        except RuntimeError as error:  # "~" of an unknown user, or without a home folder
             msg = f"{configured} names no home folder here: set `python` to a path without ~"
             raise InterpreterError(msg) from error
     python = environment_python(root / ".venv")

@@ -11,11 +11,11 @@ from perfledger.workload import DEVICES_PARAMETER
 
 TORCHRUN = "torchrun --nproc-per-node={devices}"
 DEVICES_WORD = "{devices}"
-# A launcher that takes a Python file, unless it is told that this is a program.
+# A launcher that expects a Python file unless told that this is a program.
 TORCH_LAUNCHERS = ("torchrun", "torch.distributed.run")
-# By default each torchrun of a host listens on one port: base and head would share it.
+# By default all torchruns of a host listen on one port: base and head would share it.
 RENDEZVOUS_OPTIONS = ("--standalone", "--rdzv", "--master")
-# Where a rank belongs is the launcher's to say, not the job's around the check.
+# The launcher places each rank, not the job in which the check runs.
 INHERITED_PLACE = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
     *("SLURM_PROCID", "SLURM_LOCALID"),
@@ -29,7 +29,7 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a workload of several devices is started; `command` is "" for one process."""
+    """How a multi-device workload is started; `command` is "" for one process."""
 
     command: str
     devices: int
@@ -38,7 +38,7 @@ class Launch:
     def words(self, python: Path, environment: Mapping[str, str]) -> list[str]:
         """Return the words before the interpreter. Raises LaunchError without the launcher.
 
-        A launcher beside the interpreter comes before those on PATH.
+        A launcher beside the interpreter takes precedence over those on PATH.
         """
         if not self.command:
             return []
@@ -59,7 +59,7 @@ class Launch:
         return [program, *words[1:], *(("--no-python",) if is_torch else ())]
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return a child's variables, changed as this workload needs them."""
+        """Return a child's variables, adapted to this workload."""
         if not self.command:
             flags = environment.get("XLA_FLAGS", "")
             if self.framework is not Framework.JAX or HOST_DEVICES_FLAG in flags:
@@ -69,15 +69,15 @@ class Launch:
         own_variables = {
             name: value for name, value in environment.items() if name not in INHERITED_PLACE
         }
-        # All ranks are on this host, whose name need not be an address of it.
+        # All ranks are on this host, whose name may not resolve to one of its addresses.
         return {"GLOO_SOCKET_IFNAME": "lo", **own_variables}
 
 
 def launch_of(spec: WorkloadSpec, default: str) -> Launch | None:
-    """Return how a workload of several devices is started; None for a usual one.
+    """Return how a multi-device workload is started; None for an ordinary one.
 
-    `default` is the configured command, for workloads that have none of their own. A grid of
-    numbers of devices is started alike at each of them: with one device it is one rank, as its
+    `default` is the configured command, for workloads without their own. A workload with a grid of
+    device counts is started the same way at each count: with one device it is one rank, since its
     code joins the others in any case.
     """
     by_framework = TORCHRUN if spec.framework is Framework.TORCH else ""

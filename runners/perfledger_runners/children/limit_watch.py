@@ -17,9 +17,9 @@ from perfledger_runners.children.protocol_parser import (
     TurnMessage,
 )
 
-# After its last message: an interpreter with torch and a device takes a second or two to exit.
+# After the last message: an interpreter with torch and a device takes a second or two to exit.
 GRACE_S = 15.0
-# The rest is for the agent, the system, and errors of the kernel's estimate.
+# The rest is for the agent, the system, and errors in the kernel's estimate.
 MEMORY_SHARE = 0.9
 PROFILED = "being profiled"
 
@@ -43,7 +43,7 @@ class LimitWatch:
     def hear(self, message: AnyMessage) -> None:
         """Set the time limit of the child's current phase."""
         match message:
-            # Within the workload's limit, from its start.
+            # Within the workload's limit, which counts from its start.
             case RunMessage() if message.workload in self._windowed:
                 self._phase = PROFILED
                 return

@@ -1,4 +1,4 @@
-"""Parses where the code of a repository's packages came from, as a child reports it."""
+"""Parses a child's report on where the code of a repository's packages came from."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ class PackageFiles(Struct, frozen=True, kw_only=True):
     compiled: Annotated[tuple[CompiledFile, ...], Meta(max_length=MAX_COMPILED_MODULES)] = ()
 
     def package(self) -> LoadedPackage:
-        """Return the package with paths that can be shown and stored."""
+        """Return the package with paths that are safe to show and store."""
         return LoadedPackage(
             name=clean_text(self.name),
             folder=clean_text(self.folder),

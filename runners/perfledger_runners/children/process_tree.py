@@ -9,7 +9,7 @@ PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
 # Killing is repeated, because a process may fork between the listing and the kill.
 MAX_SWEEPS = 20
-SESSION_FIELD = 3  # of /proc/PID/stat, counted after the command's closing bracket
+SESSION_FIELD = 3  # fields of /proc/PID/stat, counted after the command's closing bracket
 STATE_FIELD = 0
 
 
@@ -30,7 +30,7 @@ def members(session: int, mark: str = "", *, proc: Path = PROC) -> tuple[int, ..
 
 
 def kill(session: int, mark: str) -> None:
-    """Kill every process of a session and every one with `mark` in its environment."""
+    """Kill every process of a session and every process with `mark` in its environment."""
     _signal(os.killpg, session)
     this_process = os.getpid()
     for _ in range(MAX_SWEEPS):
@@ -50,7 +50,7 @@ def resident_bytes(processes: Iterable[int]) -> int:
 def proportional_bytes(processes: Iterable[int]) -> int:
     """Return the processes' memory, with shared pages divided among them.
 
-    It is orders of magnitude slower than resident_bytes, which overestimates.
+    This is orders of magnitude slower than resident_bytes, which overestimates.
     """
     total = 0
     for process in processes:
@@ -77,7 +77,7 @@ def _signal(send: Callable[[int, int], None], target: int) -> None:
     try:
         send(target, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # gone already, or another user's
+        return  # already gone, or another user's
 
 
 def _read(path: Path) -> bytes:

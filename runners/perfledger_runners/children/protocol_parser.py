@@ -63,12 +63,12 @@ RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
 ]
 
-# A ramp has fewer requests than the counted part.
+# A ramp has fewer requests than the measured part.
 RequestCount = Annotated[int, Meta(ge=0, le=2 * MAX_REQUESTS)]
 
 
 class GarbageError(Exception):
-    """Output on the child's descriptor that the harness does not write."""
+    """Output on the child's descriptor that is not from the harness."""
 
 
 class Message(Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -85,9 +85,9 @@ class RankMessage(Message, frozen=True, kw_only=True, tag="rank"):
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The facts of torch or JAX about the first device; unknown is "", 0, () or None.
+    """What torch or JAX reports about the first device; unknown is "", 0, () or None.
 
-    `more_uuids` are the ids of the others, in their order.
+    `more_uuids` are the ids of the others, in order.
     """
 
     kind: ShortText = ""  # torch: "cuda"
@@ -113,7 +113,7 @@ class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
 
 
 class NoForkMessage(Message, frozen=True, kw_only=True, tag="no_fork"):
-    """Why no workload was run: forks of the child would not be independent."""
+    """The reason why no workload was run: forks of the child would not be independent."""
 
     reason: Text
 
@@ -142,7 +142,7 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
-    """A file that cannot be imported, and why."""
+    """A file that cannot be imported, and the reason."""
 
     path: Annotated[str, Meta(max_length=4096)]
     detail: Text = ""
@@ -150,39 +150,39 @@ class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
 
 
 class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left_out"):
-    """A benchmark of another tool that is not measured, and why."""
+    """A benchmark of another tool that is not measured, and the reason."""
 
     name: Id
     reason: ShortText
 
 
 class NoteMessage(Message, frozen=True, kw_only=True, tag="note"):
-    """What benchmarks of another tool ask for and do not get."""
+    """Features that another tool's benchmarks ask for and do not get."""
 
     text: Text
 
 
 class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
-    """The begin of a workload's set-up; its output starts after `log_bytes` of the log."""
+    """The start of a workload's set-up; its output starts after `log_bytes` of the log."""
 
     workload: Id
     log_bytes: Annotated[int, Meta(ge=0)] = 0
 
 
 class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
-    """The end of a workload's warm-up and begin of its measured steps."""
+    """The end of a workload's warm-up and start of its measured steps."""
 
     workload: Id
 
 
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
-    """The wait of an interleaved child before a workload's set-up, or with "" before its end."""
+    """An interleaved child waiting before a workload's set-up, or with "" before its end."""
 
     workload: Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
 
 
 class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
-    """The wait of a workload for its turn to run the next few steps."""
+    """A workload waiting for its turn to run the next few steps."""
 
     workload: Id
 
@@ -211,7 +211,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
 
 
 class WindowsMessage(Message, frozen=True, kw_only=True, tag="windows"):
-    """What was profiled after the run of a workload; the run came before it."""
+    """What was profiled after a workload's run, which was reported before."""
 
     workload: Id
     windows: WindowFiles
@@ -220,8 +220,8 @@ class WindowsMessage(Message, frozen=True, kw_only=True, tag="windows"):
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     """A profiled workload: the file `trace` of one window, and the files of the other windows.
 
-    `shapes` is the file of a window that recorded shapes, "" if all of them did, and `lines` that
-    of the lines which call operations.
+    `shapes` is the file of a window that recorded shapes, "" if all of them did; `lines` is the
+    file of the lines that call operations.
     """
 
     workload: Id
@@ -287,7 +287,7 @@ class FailedMessage(Message, frozen=True, kw_only=True, tag="failed"):
 
 
 class DoneMessage(Message, frozen=True, kw_only=True, tag="done"):
-    """The end of the answers."""
+    """The end of the child's answers."""
 
 
 AnyMessage = (

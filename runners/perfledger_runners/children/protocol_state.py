@@ -1,4 +1,4 @@
-"""Follows a child's messages, and rejects one that comes out of order."""
+"""Tracks a child's messages, and rejects any that is out of order."""
 
 from dataclasses import dataclass, field
 
@@ -32,20 +32,20 @@ from perfledger_runners.children.protocol_parser import (
 class ProtocolState:
     """The state of a child's answers, which decides what message may come next.
 
-    The windows of a workload of `windowed` follow its run: until then it has no result. Only a
-    child that `is_forking` may refuse to fork.
+    A `windowed` workload has no result until windows have followed its run. Only a child that
+    `is_forking` may refuse to fork.
     """
 
     command: Command
     requested: frozenset[str]  # empty: any workload
     windowed: frozenset[str] = frozenset()
     is_forking: bool = False
-    current: str = ""  # the last workload that was started
+    current: str = ""  # the last workload that started
     finished: set[str] = field(default_factory=set[str])
-    is_in_windows: bool = False  # the current workload's, which has its run
+    is_in_windows: bool = False  # whether the current workload has its run
     is_done: bool = False
     has_failed: bool = False  # any workload
-    is_without_fork: bool = False  # and runs nothing
+    is_without_fork: bool = False  # and nothing is run
 
     @property
     def is_in_workload(self) -> bool:
@@ -53,7 +53,7 @@ class ProtocolState:
         return self.current != "" and self.current not in self.finished
 
     def accept(self, line: bytes) -> AnyMessage:
-        """Return the line's message if it may come now; raise GarbageError."""
+        """Return the line's message if it is allowed now; raise GarbageError."""
         message = decode_message(line)
         is_over = self.is_done or (self.is_without_fork and not isinstance(message, DoneMessage))
         if is_over or not self._may_come(message):
@@ -121,7 +121,7 @@ class ProtocolState:
                 return self._is_open(message.workload)
 
     def _is_in_place(self, message: AnyMessage) -> bool:
-        """Return whether a run precedes windows, and windows follow a run."""
+        """Return whether a run comes before windows, and windows after a run."""
         match message:
             case RunMessage():
                 return not self.is_in_windows

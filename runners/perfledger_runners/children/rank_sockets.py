@@ -1,7 +1,7 @@
 """Connects the agent to the ranks of a launched child, which find it by a socket in a folder.
 
-Rank 0 answers as any child does. Another rank sends at most its failure; that it closes its
-connection before rank 0 is done means that it has died.
+Rank 0 answers as any child does. Another rank sends at most its failure; if it closes its
+connection before rank 0 is done, it has died.
 """
 
 import selectors
@@ -24,7 +24,7 @@ from perfledger_runners.children.protocol_parser import (
 )
 
 RANK_DECODER = msgspec.json.Decoder(RankMessage)
-# Those of ranks, and of what probes the socket.
+# Of ranks, and of programs that probe the socket.
 MAX_CONNECTIONS_PER_RANK = 4
 DIED = "it ended without an error message: it was killed, crashed or exited the interpreter"
 
@@ -60,7 +60,7 @@ class RankSockets:
 
     @property
     def inherited(self) -> tuple[int, ...]:
-        """Return nothing: launchers close what their ranks would inherit."""
+        """Return nothing: launchers close descriptors that their ranks would inherit."""
         return ()
 
     def child_started(self) -> None:
@@ -72,7 +72,7 @@ class RankSockets:
         self._selector = selector
 
     def read(self) -> bytes:
-        """Return what has come from rank 0, without waiting; hear the others first."""
+        """Return rank 0's answers so far, without waiting; read the other ranks first."""
         self._accept()
         for connection in tuple(self._texts):
             if connection is not self._first:
@@ -84,11 +84,11 @@ class RankSockets:
             part = self._receive(self._first)
             data += part
             if not part or self._trouble is None:
-                break  # its last answers come before the end of another rank
+                break  # its last answers come before another rank's end
         return data
 
     def start_turn(self) -> None:
-        """Start the child's next turn, by its rank 0."""
+        """Start the child's next turn, through rank 0."""
         with suppress(OSError):  # it is gone, which is detected elsewhere
             if self._first is not None:
                 self._first.send(b"\n")
@@ -124,7 +124,7 @@ class RankSockets:
                     self._selector.register(connection, selectors.EVENT_READ)
 
     def _hear(self, connection: socket.socket) -> None:
-        """Take the first line of a connection, and the failure of a rank that is not the first."""
+        """Take the first line of a connection, and the failure of a rank other than 0."""
         if connection not in self._open():
             return
         self._texts[connection] += self._receive(connection)
@@ -164,7 +164,7 @@ class RankSockets:
         self._lose(message.reason, f"rank {rank}: {message.detail}")
 
     def _receive(self, connection: socket.socket) -> bytes:
-        """Return what has come; close a connection that the rank has closed."""
+        """Return the data so far; close a connection that the rank has closed."""
         try:
             data = connection.recv(READ_BYTES)
         except BlockingIOError:
@@ -180,5 +180,5 @@ class RankSockets:
         return data
 
     def _lose(self, reason: FailureReason, detail: str) -> None:
-        """Keep the first failure: the others follow from it."""
+        """Keep the first failure; the others follow from it."""
         self._trouble = self._trouble or (reason, detail)

@@ -9,7 +9,7 @@ from perfledger.measuring.memory_watch import MAX_READINGS
 from perfledger.metrics import Metric, MetricKind, MetricScale
 from perfledger.records import CoreTimes, MemoryReadings
 
-# Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
+# The maximum of 4-byte floats, in which observations are stored (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
 MAX_STEPS = 2**53  # larger counts are not exact as floats
 ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
@@ -29,7 +29,7 @@ def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
 def are_possible(times: CoreTimes, *, readings: int) -> bool:
     """Return whether there are as many core times as readings of CPU time, or none.
 
-    A step cannot wait for longer than it takes.
+    A step cannot wait longer than it takes.
     """
     columns = (times.elapsed_s, times.queued_s, times.helpers_s)
     if {len(column) for column in columns} not in ({0}, {readings}):
@@ -40,12 +40,12 @@ def are_possible(times: CoreTimes, *, readings: int) -> bool:
 
 
 def are_places(places: Sequence[int], *, devices: int) -> bool:
-    """Return whether these are the places of so many devices, or of none, which is unknown."""
+    """Return whether these are the places of this many devices, or none, which means unknown."""
     return not places or (len(set(places)) == len(places) == devices and min(places) >= 0)
 
 
 def fit_together(rank_times_s: Sequence[Sequence[float]], step_times_s: Sequence[float]) -> bool:
-    """Return whether each step's time is its slowest rank's; times without ranks are fine."""
+    """Return whether each step's time is its slowest rank's; times without ranks are valid."""
     if not rank_times_s or not step_times_s:
         return not rank_times_s
     if any(len(times) != len(step_times_s) or min(times) < 0 for times in rank_times_s):
@@ -58,7 +58,7 @@ def fit_together(rank_times_s: Sequence[Sequence[float]], step_times_s: Sequence
 
 
 def are_possible_memories(memory: MemoryReadings) -> bool:
-    """Return whether there is one number of steps for each reading, rising, and not too many."""
+    """Return whether there is one step number per reading, increasing, within the limit."""
     steps, in_use = memory.steps, memory.in_use_bytes
     is_whole = len(steps) == len(in_use) <= MAX_READINGS
     is_rising = all(one < two for one, two in pairwise((-1, *steps, MAX_STEPS + 1)))

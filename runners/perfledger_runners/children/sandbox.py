@@ -1,4 +1,4 @@
-"""Puts children into a sandbox: a command before their interpreter."""
+"""Runs children in a sandbox: a command before their interpreter."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import last_line
 from perfledger_runners.user_folders import home_folder
 
-# The nodes of accelerators: NVIDIA, AMD and Intel, TPU.
+# Device nodes of accelerators: NVIDIA, AMD and Intel, TPU.
 DEVICE_NODES = ("nvidia*", "dri", "kfd", "accel*", "vfio")
 ASK_TIMEOUT_S = 60.0
 # Where an interpreter finds itself and its modules.
@@ -23,10 +23,10 @@ FOLDERS_PROGRAM = """
 import json, sys
 print(json.dumps([sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path]))
 """
-# As a shell reports a command that a signal ended.
+# The status a shell reports for a command ended by a signal.
 SIGNAL_STATUS = 128
-# `bwrap` alone, and the word {default}: the system is read-only, the home folder and the folder of
-# temporary files belong to one side of one check; no network, other processes or daemons' sockets.
+# For `bwrap` alone, or the word {default}: the system is read-only, the home and temporary folders
+# belong to one side of one check; no network, other processes or daemons' sockets.
 ISOLATION = (
     *("--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
     *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
@@ -53,7 +53,7 @@ class SandboxPaths:
 class Sandbox:
     """A command before the interpreter, in which {default} and {checkout} are filled in.
 
-    `readable` are the folders in which the interpreter finds itself and its modules.
+    `readable` are the folders of the interpreter and its modules.
     """
 
     words: tuple[str, ...]
@@ -80,7 +80,7 @@ class Sandbox:
         places = (*EMPTY_FOLDERS, *own_places)
 
         def real_paths(several: Iterable[Path]) -> list[Path]:
-            """Return paths as they are where the way to their place has no links."""
+            """Return paths with links on the way to them resolved."""
             return [_real_path(each, (self.home, temporary)) for each in several]
 
         readable = [
@@ -146,7 +146,7 @@ def _options(kind: str, paths: Iterable[Path]) -> list[str]:
 
 
 def _own_folder(paths: SandboxPaths, name: str, place: Path) -> tuple[str, str, str]:
-    """Return the option that puts a folder of the side's own at a place."""
+    """Return the option that mounts a folder of the side at a place."""
     folder = paths.private / name
     folder.mkdir(parents=True, exist_ok=True)
     return ("--bind", str(folder), str(place))

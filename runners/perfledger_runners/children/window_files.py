@@ -1,4 +1,4 @@
-"""Holds what a child says of the files of its profiled windows."""
+"""Holds a child's report on the files of its profiled windows."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ TracePath = Annotated[str, Meta(max_length=4096, pattern=NO_CONTROLS)]
 
 
 class WindowFiles(Struct, frozen=True, kw_only=True):
-    """The files of profiled windows, or why there are none."""
+    """The files of profiled windows, or the reason why there are none."""
 
     tool: ShortText = ""
     traces: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()

@@ -1,1 +1,1 @@
-"""Owns the environments that are built for one side of a check, and their cache."""
+"""Owns the environments built for one side of a check, and their cache."""

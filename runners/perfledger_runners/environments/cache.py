@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Its presence says that the entry is complete; its time is that of the last use.
+# Its presence means that the entry is complete; its time is that of the last use.
 COMPLETE_FILE = "complete.json"
-# Its presence says that whoever built the entry is the only one who can use it.
+# Its presence means that only the process that built the entry can use it.
 PRIVATE_FILE = "private"
 LOCK_SUFFIX = ".lock"
 POLL_S = 0.2
@@ -25,8 +25,8 @@ class EnvironmentCache:
     """A folder of built environments by the hash of what they are built from.
 
     An entry is built and used at its final path, because a virtual environment cannot be moved. Its
-    lock is exclusive while it is built or removed, and shared while it is used; of an entry that
-    one check alone can use it stays exclusive.
+    lock is exclusive while it is built or removed, and shared while it is used; for an entry that
+    only one check can use, it stays exclusive.
     """
 
     folder: Path
@@ -37,17 +37,17 @@ class EnvironmentCache:
 
     @contextmanager
     def entry(self, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
-        """Give the complete entry of `key`, building it into an empty folder if necessary.
+        """Provide the complete entry of `key`, building it into an empty folder if necessary.
 
-        `build` returns whether the entry can be used by others; one that cannot, and one whose
-        build raises, is removed at the end. While it is used, others build one of their own: both
-        sides of a check may have the same key.
+        `build` returns whether others can use the entry; one that they cannot, or whose build
+        raises, is removed at the end. Meanwhile others build their own entries: both sides of a
+        check may have the same key.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / key
         with _lock(self._lock_file(key)) as descriptor:
             is_locked = self._wait_for(descriptor, fcntl.LOCK_SH, path)
-            # A change of the lock is not atomic: look again after each.
+            # Changing the lock's mode is not atomic, so check again after each change.
             while is_locked and not self._is_complete(path):
                 is_locked = self._wait_for(descriptor, fcntl.LOCK_EX, path)
                 if is_locked and not self._is_complete(path) and not self._build(path, build):
@@ -83,7 +83,7 @@ class EnvironmentCache:
                 total -= size
 
     def _wait_for(self, descriptor: int, kind: int, path: Path) -> bool:
-        """Take the lock; return False if its holder uses an entry that nobody else can."""
+        """Take the lock; return False if its holder uses an entry that nobody else can use."""
         while True:
             try:
                 fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Derives the command that makes the environment of a side from the files of its revision."""
+"""Derives the command that makes a side's environment from the files of its revision."""
 
 import re
 import shlex
@@ -38,12 +38,12 @@ ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildInputs:
-    """What differs between revisions of that which their environments are made from.
+    """Differences between revisions in what their environments are made from.
 
     `dependencies` are files that declare packages, `sources` those that are compiled into an
-    installed one. `common` has the requirements that all revisions share, by file and without lower
-    bounds; `locked` has the names of packages that differ in the lock file, and `new_sources` those
-    of them that differ in their source alone.
+    installed package. `common` has the requirements that all revisions share, by file and without
+    lower bounds; `locked` has the names of packages that differ in the lock file, and `new_sources`
+    those of them that differ only in their source.
     """
 
     dependencies: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class BuildInputs:
 
 
 def build_inputs(base: SourceTree, head: SourceTree, *, paths: Sequence[str]) -> BuildInputs:
-    """Return what differs, of the projects that hold the workloads' `paths` or are compiled."""
+    """Return the differences in the projects that hold the workloads' `paths` or are compiled."""
     dependencies = tuple(
         path for path in changed_dependencies(base, head) if is_needed(path, base, head, paths)
     )
@@ -86,7 +86,7 @@ def build_inputs(base: SourceTree, head: SourceTree, *, paths: Sequence[str]) ->
 
 
 def is_needed(path: str, base: SourceTree, head: SourceTree, paths: Sequence[str]) -> bool:
-    """Return whether the file is of a project that holds workloads: the top one holds all."""
+    """Return whether the file belongs to a project with workloads; the top one contains all."""
     for tree in (base, head):
         project = tree.project_of(path)
         if project == "." or any(is_below(each, project) for each in paths):
@@ -97,8 +97,8 @@ def is_needed(path: str, base: SourceTree, head: SourceTree, paths: Sequence[str
 def install_tool(tree: SourceTree, inputs: BuildInputs, *, prefix: Path) -> LockTool | None:
     """Return the tool that installs a revision from its lock file, None if pip does.
 
-    It is conda or pixi if the environment at `prefix` is theirs and its file differs: otherwise
-    what they installed there is inherited.
+    It is conda or pixi if the environment at `prefix` is theirs and its file differs; otherwise
+    their installed packages are inherited.
     """
     conda = conda_tool(tree.hashes, prefix)
     is_changed = conda is not None and conda.lock in inputs.dependencies
@@ -108,8 +108,8 @@ def install_tool(tree: SourceTree, inputs: BuildInputs, *, prefix: Path) -> Lock
 def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) -> str:
     """Return the usual command for a revision, "" if there is none and nothing differs.
 
-    `tool` is the one that installs the revision. Raises BuildError if what differs may not be
-    installed by the command.
+    `tool` is the one that installs the revision. Raises BuildError if the command may not install
+    what differs.
     """
     if tool is not None:
         is_locked = tool.lock in inputs.dependencies
@@ -165,7 +165,7 @@ def _pip_commands(tree: SourceTree, inputs: BuildInputs) -> Iterator[str]:
 def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> Iterator[str]:
     """Yield the commands that replace installed packages which pip would keep.
 
-    It keeps what satisfies a requirement; what is inherited may be what the other side requires.
+    pip keeps what satisfies a requirement, but an inherited package may be the other side's.
     """
     declared = tree.dependencies[path]
     changed = [
@@ -174,7 +174,7 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
         if _without_lower_bound(each) not in inputs.common[path]
     ]
     direct = [each for each in changed if _is_direct(each)]
-    # An exact pin that another command installs needs none of its own.
+    # An exact pin that another command installs needs no command of its own.
     named = [
         each
         for each in changed
@@ -198,13 +198,13 @@ def _requirements(tree: SourceTree, path: str) -> frozenset[str]:
 
 
 def _without_lower_bound(requirement: str) -> str:
-    """Return a requirement without its lower bound, which does not decide what is the newest."""
+    """Return a requirement without its lower bound, which does not affect the newest version."""
     versions, mark, marker = requirement.partition(";")
     return f"{LOWER_BOUND.sub('', versions)}{mark}{marker}".replace(" ", "")
 
 
 def _is_direct(requirement: str) -> bool:
-    """Return whether the requirement is a URL or a path, whose version may stay the same."""
+    """Return whether the requirement is a URL or a path, whose version may not change."""
     place = requirement.partition(";")[0].strip()
     return (
         "://" in place

@@ -1,4 +1,4 @@
-"""Lists the tools that install what their lock file pins, and the command of each."""
+"""Lists the tools that install from a lock file, and each one's command."""
 
 import shlex
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from perfledger_runners.children.interpreter import is_conda
 class LockTool:
     """A tool whose command installs a checkout from its lock file.
 
-    `options` make it leave out no extra and no group. One without `has_project` installs what the
+    `options` make it install all extras and groups. A tool without `has_project` installs what the
     project needs, and leaves the project itself to pip.
     """
 
@@ -23,8 +23,8 @@ class LockTool:
     has_project: bool = True
 
 
-# The first one that a revision has a lock file of makes its environment. None may install the
-# project as editable: its checkout is gone after the check. Poetry can install it only so.
+# The first tool whose lock file a revision has makes its environment. None may install the project
+# as editable, since its checkout is gone after the check; Poetry can install it only that way.
 LOCK_TOOLS = (
     LockTool(
         program="uv",
@@ -47,8 +47,8 @@ LOCK_TOOLS = (
 PIXI_LOCK = "pixi.lock"
 CONDA_FILES = ("environment.yml", "environment.yaml")
 CONDA_LOCKS = (PIXI_LOCK, *CONDA_FILES)
-# conda and pixi make no virtual environment: theirs takes its place. In one of conda's pip sees no
-# virtual environment, and may install what the file lists for it.
+# conda and pixi do not make a virtual environment: theirs replaces it. In a conda environment pip
+# sees no virtual environment, and may install what the file lists for it.
 CONDA_COMMAND = (
     'rm -rf "$VIRTUAL_ENV" && PIP_REQUIRE_VIRTUALENV=0 '
     'conda env create --quiet --prefix "$VIRTUAL_ENV" --file {file}'
@@ -67,7 +67,7 @@ def lock_tool(paths: Collection[str]) -> LockTool | None:
 def conda_tool(paths: Collection[str], prefix: Path) -> LockTool | None:
     """Return the tool that made the environment at `prefix`, if it is conda or pixi.
 
-    None if a revision with these files has none that the tool makes an environment from.
+    None if these files include none from which the tool makes an environment.
     """
     if prefix.parts[-3:-1] == (".pixi", "envs"):
         command = PIXI_COMMAND.format(name=shlex.quote(prefix.name))

@@ -33,21 +33,21 @@ OUTPUTS = "outputs"  # the files that the build wrote into its checkout
 LOG = "build.log"
 INHERIT_FILE = "perfledger_inherited.pth"
 TOOL_TIMEOUT_S = 300.0
-# Larger outputs in the checkout are built again each time.
+# Larger build outputs in the checkout are rebuilt each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
-# Of the variables that a step gets as well: those that change what the same sources become.
+# Those of a step's variables that change the result of building the same sources.
 COMPILER_VARIABLES = ("CC", "CXX", "CUDA_HOME", "CUDACXX", "NVCC_FLAGS", "TORCH_CUDA_ARCH_LIST")
 SITE_PROGRAM = """
 import json, os, sys
 names = ("site-packages", "dist-packages")
 print(json.dumps([path for path in sys.path if os.path.basename(path) in names]))
 """
-# The user's pip, which is inherited, else the one that comes with Python.
+# The user's pip, which is inherited, else the bundled one.
 PIP_SCRIPT = """#!/bin/sh
 "{0}" -c 'import pip' 2>/dev/null || "{0}" -m ensurepip || exit
 exec "{0}" -m pip "$@"
 """
-# Variables by which a user's pip, Poetry or PDM would install elsewhere.
+# Variables that would make a user's pip, Poetry or PDM install elsewhere.
 MISLEADING = (
     *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
     *("PDM_IGNORE_ACTIVE_VENV", "PDM_PYTHON", "PDM_PROJECT"),
@@ -56,7 +56,7 @@ MISLEADING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """What is built: a checkout of the sources with this digest, by this command."""
+    """A build: a checkout of the sources with this digest, and its command."""
 
     command: str
     sources: str  # the digest of all files of the commit
@@ -70,11 +70,11 @@ class BuildRequest:
 def side_environment(
     cache: EnvironmentCache, request: BuildRequest, checkout: Path
 ) -> Generator[Path]:
-    """Give the virtual environment that the command makes of the checkout.
+    """Provide the virtual environment that the command makes from the checkout.
 
-    It inherits the packages of the user's interpreter, behind its own, unless the command replaces
-    it by an environment of conda. What the build writes into the checkout is written there again if
-    the environment comes from the cache. Raises BuildError.
+    It inherits the packages of the user's interpreter, after its own, unless the command replaces
+    it with a conda environment. If the environment comes from the cache, what its build wrote into
+    the checkout is restored there. Raises BuildError.
     """
     inherited = _site_folders(request)
 
@@ -112,7 +112,7 @@ def side_environment(
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentDistributions:
-    """The versions of what an environment holds itself and of what it inherits, by name."""
+    """The versions of an environment's own packages and of inherited ones, by name."""
 
     built: Mapping[str, str]
     inherited: Mapping[str, str]
@@ -124,9 +124,9 @@ class EnvironmentDistributions:
 
 
 def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentDistributions:
-    """Return the distributions of an environment by the names that uv.lock gives them.
+    """Return the distributions of an environment by their names in uv.lock.
 
-    Of one of conda they include what is not of Python. Raises BuildError.
+    In a conda environment they include non-Python packages. Raises BuildError.
     """
     named = filter(None, request.environment.get("PYTHONPATH", "").split(os.pathsep))
     own_folders = package_folders(venv)
@@ -138,7 +138,7 @@ def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentD
 
 
 def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
-    """Return the variables with which installers install into the virtual environment."""
+    """Return the variables that make installers install into the virtual environment."""
     variables = build_variables(request.environment, named=request.variable_names)
     for name in MISLEADING:
         variables.pop(name, None)
@@ -146,7 +146,7 @@ def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
         **variables,
         **activation(venv, variables),
         "UV_PROJECT_ENVIRONMENT": str(venv),
-        "PDM_IGNORE_SAVED_PYTHON": "1",  # a repository may hold a .pdm-python
+        "PDM_IGNORE_SAVED_PYTHON": "1",  # a repository may contain a .pdm-python
         "PDM_USE_VENV": "1",
         "PIP_USER": "0",
         "PIP_NO_INPUT": "1",
@@ -156,7 +156,7 @@ def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
 
 
 def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
-    """Return the hash of all that decides what a build gives."""
+    """Return the hash of everything that affects a build's result."""
     installed = [
         sorted(path.name for path in Path(folder).glob("*.dist-info")) for folder in inherited
     ]
@@ -201,7 +201,7 @@ def _site_folders(request: BuildRequest) -> tuple[str, ...]:
 
 
 def _ask(request: BuildRequest, *arguments: str) -> str:
-    """Run the user's Python, which runs what is installed in it, and return its output."""
+    """Run the user's Python, including its installed start-up code, and return its output."""
     python = request.interpreter.path
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
@@ -224,7 +224,7 @@ def _ask(request: BuildRequest, *arguments: str) -> str:
 
 
 def _distributions(folders: Iterable[str]) -> dict[str, str]:
-    """Return the versions by name; of the same name the first is imported."""
+    """Return the versions by name; of equal names the first is imported."""
     versions: dict[str, str] = {}
     for path in (path for folder in folders for path in sorted(Path(folder).glob("*.dist-info"))):
         name, _, version = path.name.removesuffix(".dist-info").partition("-")
@@ -266,7 +266,7 @@ def _keep_outputs(checkout: Path, before: Mapping[str, tuple[int, int]], outputs
 
 
 def _points_into(venv: Path, checkout: Path) -> bool:
-    """Return whether an editable install, or all of it, is in the checkout, which will be gone."""
+    """Return whether all or part of an installation is in the checkout, which will be removed."""
     if venv.is_symlink():
         return True
     place = str(checkout).encode()

@@ -1,1 +1,1 @@
-"""What a service's queue asks a runner to do, and how a runner does it."""
+"""Owns the jobs that a service's queue gives to a runner, and how a runner does them."""

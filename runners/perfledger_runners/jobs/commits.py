@@ -1,8 +1,8 @@
 """Fetches the commits of a job, and refuses those that a runner must not run.
 
-A fork's code runs on a machine of the project only after somebody who may write to the repository
-allowed that very commit. The service knows who allowed what; the runner sees by itself whether a
-commit is on a branch of the repository.
+A fork's code runs on a machine of the project only after somebody with write access to the
+repository allowed that exact commit. The service knows who allowed what; the runner checks itself
+whether a commit is on a branch of the repository.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ BRANCHES = "refs/remotes/origin"
 
 
 class JobRefusedError(Exception):
-    """A job that this runner must not or cannot run, whoever asks again."""
+    """A job that this runner must not or cannot run, no matter who asks."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobCommits:
-    """The commits of a job; without a base it is the one that a check chooses."""
+    """The commits of a job; without a base, the check chooses one."""
 
     base: str
     head: str
@@ -29,8 +29,8 @@ class JobCommits:
 def fetch_commits(repository: Repository, job: RunnerJob) -> JobCommits:
     """Fetch origin's branches and return the job's commits.
 
-    Without any in the job they are those of the default branch now. Raises JobRefusedError, and
-    RepositoryError where origin does not answer.
+    If the job names none, they are the default branch's current ones. Raises JobRefusedError, and
+    RepositoryError if origin does not answer.
     """
     branches = f"+refs/heads/*:{BRANCHES}/*"
     git(repository.root, "fetch", "--quiet", "--prune", "--no-tags", "origin", branches)

@@ -1,4 +1,4 @@
-"""Renews the lease of a job while it is worked on."""
+"""Renews the lease of a job while the runner works on it."""
 
 import threading
 from types import TracebackType
@@ -7,14 +7,15 @@ from typing import Self
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
 
-# Of a lease's time: a few heartbeats may be lost before it ends.
+# Share of a lease's time, so that a few heartbeats may be lost before it ends.
 HEARTBEATS = 4
 
 
 class LeaseKeeper:
     """Context with a thread that sends heartbeats for one job.
 
-    A service that does not answer is asked again: the work goes on, since the first result counts.
+    A service that does not answer is asked again; the work continues, since the first result
+    counts.
     """
 
     def __init__(self, jobs: ServiceJobs, job_id: str, lease: str, *, lease_s: float) -> None:
@@ -26,11 +27,11 @@ class LeaseKeeper:
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the service said that the job is not this runner's any more."""
+        """Return whether the service said that the job is no longer this runner's."""
         return self._is_lost.is_set()
 
     def __enter__(self) -> Self:
-        """Begin with the heartbeats."""
+        """Start the heartbeats."""
         self._thread.start()
         return self
 
@@ -40,7 +41,7 @@ class LeaseKeeper:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End them, after one that is under way."""
+        """End the heartbeats, after one in progress."""
         self._is_over.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Defines the work that a service's queue has for runners, as both sides know it."""
+"""Defines the jobs that a service's queue has for runners, shared by both sides."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,17 +6,17 @@ from enum import StrEnum
 
 from perfledger.workload_pattern import is_match
 
-# Within that time the service hears from the runner that holds a job, or gives it to another one.
+# If the service hears nothing from a job's runner for this long, it gives the job to another one.
 DEFAULT_LEASE_S = 120.0
 MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
-# Characters of why a job ended: a runner sends no more, and the service refuses more.
+# Characters of the reason why a job ended: a runner sends no more, and the service refuses more.
 MAX_REASON = 1000
-# Names of devices in quarantine that a job comes with: more are not in one project at a time.
+# Names of quarantined devices sent with a job; a project does not have more at a time.
 MAX_EXCLUDED_DEVICES = 500
 
 
 class RunnerJobKind(StrEnum):
-    """What a job is for."""
+    """The purpose of a job."""
 
     RERUN = "rerun"  # of a pull request's check, asked for in a comment
     AB = "ab"  # an A/B request of the default branch
@@ -28,7 +28,7 @@ class RunnerJobKind(StrEnum):
 
     @property
     def is_of_device(self) -> bool:
-        """Return whether a job shows the state of a device, also of one in quarantine."""
+        """Return whether a job shows the state of a device, including one in quarantine."""
         return self in {RunnerJobKind.CANARY, RunnerJobKind.BUILTIN}
 
     @property
@@ -46,7 +46,7 @@ class RunnerJobKind(StrEnum):
 
 
 class RunnerJobState(StrEnum):
-    """Where a job stands; the last three are final."""
+    """State of a job; the last three are final."""
 
     QUEUED = "queued"
     LEASED = "leased"
@@ -56,7 +56,7 @@ class RunnerJobState(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Return whether something is still to be done."""
+        """Return whether the job still needs work."""
         return self in {RunnerJobState.QUEUED, RunnerJobState.LEASED}
 
 
@@ -64,8 +64,8 @@ class RunnerJobState(StrEnum):
 class RunnerJob:
     """One entry of a service's queue for runners.
 
-    Without commits it is about the newest one of the default branch when it runs. `workloads` are
-    ids, all without any. A fork's commit may only be run where `allows_fork` says so.
+    Without commits it is about the default branch's newest one when it runs. `workloads` are ids;
+    none means all. A fork's commit may be run only if `allows_fork` is set.
     """
 
     id: str
@@ -78,8 +78,8 @@ class RunnerJob:
     allows_fork: bool = False
     workloads: tuple[str, ...] = ()
     max_pairs: int | None = None
-    metric: str = ""  # that a bisection is about, "" for the step time
-    for_runner: str = ""  # the name of the one that is to take it, "" for any
+    metric: str = ""  # the metric that a bisection is about, "" for the step time
+    for_runner: str = ""  # the name of the only runner that may take it, "" for any
     requested_by: str = ""
     state: RunnerJobState = RunnerJobState.QUEUED
     runner: str = ""
@@ -92,7 +92,7 @@ class RunnerJob:
     excluded_devices: tuple[str, ...] = ()  # that it is not to be measured on, as it is lent
 
     def is_for(self, machine_class: str) -> bool:
-        """Return whether a machine class is to run this job."""
+        """Return whether a machine class runs this job."""
         if self.kind.names_class:
             return machine_class == self.machine_class
         return is_match(self.machine_class, machine_class)

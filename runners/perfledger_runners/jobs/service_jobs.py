@@ -1,4 +1,4 @@
-"""Takes jobs from a service's queue, keeps them and brings their results."""
+"""Takes jobs from a service's queue, keeps their leases and returns their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from perfledger_runners.jobs.runner_job import MAX_REASON, RunnerJob
 from perfledger_runners.safe_text import clean_text
 
 ROUTE = "/api/v1/jobs"
-# The service does not want this job from this runner, and asking again does not change that.
+# The service rejects this job from this runner, and asking again does not change that.
 GONE_STATUSES = frozenset({404, 409})
-# Of a result: the service does not store it, whoever sends it.
+# For a result: the service does not store it, whichever runner sends it.
 REFUSED_STATUSES = frozenset({400, 404, 409, 413, 422})
 
 
 class JobLostError(ServiceRequestError):
-    """A job that is cancelled, done, or another runner's by now."""
+    """A job that is cancelled, done, or now another runner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ _TAKEN_JOB_DECODER = msgspec.json.Decoder(_TakenJob)
 class ServiceJobs:
     """The queue for runners of the service at `url`; every method raises ServiceRequestError.
 
-    Those about one job raise JobLostError where this runner has it no more.
+    Those about one job raise JobLostError if this runner no longer has it.
     """
 
     url: str
@@ -51,9 +51,9 @@ class ServiceJobs:
         lease: str,
         lease_s: float,
     ) -> RunnerJob | None:
-        """Return the next job of these machine classes, lent under a lease; None without one.
+        """Return the next job of these machine classes, lent under a lease; None if there is none.
 
-        `devices` are the names of those that a machine class is measured on, as far as the runner
+        `devices` are the names of the devices that measure each machine class, as far as the runner
         knows them. The same lease again returns the same job.
         """
         message = {
@@ -79,7 +79,7 @@ class ServiceJobs:
         self._post(f"/{job_id}/finish", {"lease": lease, "reason": _sendable(reason)})
 
     def fail(self, job_id: str, lease: str, *, reason: str, is_final: bool) -> None:
-        """Say that a job could not be done."""
+        """Report that a job could not be done."""
         message = {"lease": lease, "reason": _sendable(reason), "is_final": is_final}
         self._post(f"/{job_id}/fail", message)
 
@@ -109,11 +109,11 @@ class ServiceJobs:
 
 
 def _sendable(reason: str) -> str:
-    """Return as much of a reason as the service takes."""
+    """Return as much of a reason as the service accepts."""
     return clean_text(reason[:MAX_REASON])
 
 
 def _status(error: Exception) -> int | None:
-    """Return the HTTP status that an error is about, None without an answer."""
+    """Return an error's HTTP status, None without an answer."""
     cause = error.__cause__
     return cause.code if isinstance(cause, HTTPError) else None

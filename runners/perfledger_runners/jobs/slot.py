@@ -1,7 +1,7 @@
-"""Remembers on disk which job a runner works on, so that a runner that is killed goes on with it.
+"""Records on disk which job a runner works on, so that a killed runner resumes it.
 
 A slot is one folder: the lease and the job, the bundle once it is complete, and the child's log. A
-runner that begins again asks with the same lease, and sends the bundle that was not sent.
+restarted runner asks with the same lease, and sends a bundle that was not sent.
 """
 
 import fcntl
@@ -18,12 +18,12 @@ import msgspec
 
 from perfledger_runners.jobs.runner_deaths import JobStarts
 
-MAX_KEPT_JOBS = 100  # whose starts are remembered: those of the last days
+MAX_KEPT_JOBS = 100  # jobs whose starts are remembered: those of the last days
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class RunnerNameError(Exception):
-    """A name that no runner may have, or that a running one has."""
+    """A runner name that is invalid or in use."""
 
 
 def _new_lease() -> str:
@@ -32,11 +32,11 @@ def _new_lease() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """What a runner was about to do: its lease, its job ("": none yet), how often it began it.
+    """A runner's work: its lease, its job ("": none yet), and how often the job was started.
 
-    All starts but the last one ended with the runner. `memory_kills` is how many programs the
-    kernel had ended for want of memory when the last one began, None if unknown; in
-    `memory_deaths` of the others there were more of them afterwards.
+    In all starts but the last, the runner died. `memory_kills` is how many programs the kernel had
+    killed for lack of memory when the last start began, None if unknown; in `memory_deaths` of the
+    other starts there were more of them afterwards.
     """
 
     lease: str = field(default_factory=_new_lease)
@@ -49,7 +49,7 @@ class SlotState:
     def submission(self) -> str:
         """Return the name under which a launcher runs the job; the lease itself is a secret.
 
-        A lease may bring another job than the one that was left, which is another submission.
+        A lease may return a different job from the one that was left, which is another submission.
         """
         digest = hashlib.sha256(f"{self.lease} {self.job_id}".encode()).hexdigest()
         return f"perfledger-{digest[:16]}"
@@ -77,17 +77,17 @@ class JobSlot:
 
     @property
     def log(self) -> Path:
-        """Return the file of what the job's child process prints."""
+        """Return the file of the output of the job's child process."""
         return self.folder / "job.log"
 
     def state(self) -> SlotState:
-        """Return the lease and the job of the slot; a new lease if there is none, or none whole."""
+        """Return the lease and the job of the slot; a new lease if it holds no complete one."""
         with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return _SLOT_STATE_DECODER.decode(self._file.read_bytes())
         return self._save(SlotState())
 
     def begin(self, job_id: str, *, memory_kills: int | None = None) -> SlotState:
-        """Record that a job begins, and return the state; one that is there begins once more."""
+        """Record that a job begins, or begins again if it is already recorded; return the state."""
         state = self.state()
         if state.job_id != job_id:
             self._keep_starts(state, deaths=state.starts)
@@ -104,14 +104,14 @@ class JobSlot:
         )
 
     def survive(self) -> None:
-        """Record that the runner did not die in the last start, though the job is not over."""
+        """Record that the runner survived the last start, though the job is not over."""
         state = self.state()
         self._save(replace(state, starts=max(0, state.starts - 1), memory_kills=None))
 
     def clear(self, *, has_died: bool = False) -> None:
         """Forget the job and its files; the log stays until the next job.
 
-        `has_died` says whether the runner died in the last start, too.
+        `has_died` is whether the runner died in the last start, too.
         """
         state = self.state()
         self._keep_starts(state, deaths=state.starts - (not has_died))
@@ -120,7 +120,7 @@ class JobSlot:
         self._file.unlink(missing_ok=True)
 
     def earlier_starts(self) -> tuple[JobStarts, ...]:
-        """Return how often the last jobs before this one began, and ended with the runner."""
+        """Return how often each of the last jobs before this one started, and killed the runner."""
         with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return _STARTS_DECODER.decode(self._starts_file.read_bytes())
         return ()
@@ -145,7 +145,7 @@ class JobSlot:
 
 @contextmanager
 def open_slot(folder: Path, name: str) -> Generator[JobSlot]:
-    """Open the slot of the runner of this name below a folder, which no other process has.
+    """Open the slot of the runner with this name below a folder, for this process alone.
 
     Raises RunnerNameError.
     """
@@ -170,7 +170,7 @@ def open_slot(folder: Path, name: str) -> Generator[JobSlot]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file so that it is whole or the one before, also after a power cut."""
+    """Write a file atomically: complete or unchanged, also after a power cut."""
     temporary = path.with_name(f"{path.name}.new")
     with temporary.open("wb") as file:
         file.write(content)

@@ -34,27 +34,27 @@ from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_
 DEFAULT_POLL_S = 15.0
 MAX_BACK_OFF_S = 300.0  # between requests to a service that does not answer
 DEFAULT_DRAIN_S = 600.0  # as long as a check may take by default
-USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt does not change
+USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt would not change
 
 
 class JobCommand(Protocol):
     """A callable that prepares a job.
 
-    It raises JobRefusedError where the job must not run, and RepositoryError.
+    It raises JobRefusedError if the job must not run, and RepositoryError.
     """
 
     def __call__(self, job: RunnerJob, slot: JobSlot) -> Sequence[str]:
-        """Return the command that measures it and writes its bundle into the slot."""
+        """Return the command that measures the job and writes its bundle into the slot."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerOptions:
-    """How a runner works: its name, what it can measure and on what, and its times."""
+    """How a runner works: its name, what it can measure, its devices, and its times."""
 
     name: str
     machine_classes: tuple[str, ...]
-    # Names of those that a machine class is measured on, as far as they are known.
+    # Names of the devices that measure a machine class, as far as known.
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     lease_s: float
     poll_s: float = DEFAULT_POLL_S
@@ -63,7 +63,7 @@ class RunnerOptions:
 
 @dataclass(slots=True, kw_only=True)
 class Drain:
-    """Whether a runner is to end, and when at the latest."""
+    """Whether a runner has to stop, and when at the latest."""
 
     clock: Callable[[], float] = time.monotonic
     _is_asked: threading.Event = field(default_factory=threading.Event)
@@ -71,21 +71,21 @@ class Drain:
 
     @property
     def is_asked(self) -> bool:
-        """Return whether no more jobs are to be taken."""
+        """Return whether to take no more jobs."""
         return self._is_asked.is_set()
 
     @property
     def is_over(self) -> bool:
-        """Return whether the time for the job that is under way is over, too."""
+        """Return whether the time for the job in progress is over, too."""
         return self.is_asked and self.clock() >= self._until
 
     def ask(self, within_s: float) -> None:
-        """Take no more jobs, and end the one under way after so many seconds."""
+        """Take no more jobs, and end the one in progress after this many seconds."""
         self._until = self.clock() + within_s
         self._is_asked.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait, at most until it is asked for."""
+        """Wait, at most until a stop is requested."""
         self._is_asked.wait(seconds)
 
 
@@ -106,10 +106,10 @@ class JobRunner:
     memory_kills: Callable[[], int | None] = count_memory_kills
 
     def run(self, *, is_until_idle: bool = False) -> None:
-        """Take jobs until it is to drain, or until there is none.
+        """Take jobs until the runner drains, or until there is none.
 
-        It begins with what the last process of this runner left: a bundle is sent, a job is taken
-        again. A service that does not answer is asked again after longer and longer waits.
+        It first finishes what its last process left: a bundle is sent, a job is taken again. A
+        service that does not answer is asked again after increasing waits.
         """
         failures = 0
         while not self.drain.is_asked:
@@ -129,7 +129,7 @@ class JobRunner:
                 self.drain.wait(wait_s)
 
     def _next_job(self) -> RunnerJob | None:
-        """Return the job of the slot's lease, or the next one, after sending what was left."""
+        """Return the job of the slot's lease, or the next one, after sending leftovers."""
         state = self.slot.state()
         if state.job_id and self.slot.bundle.exists():
             self._send(state.job_id)
@@ -142,7 +142,7 @@ class JobRunner:
             lease_s=self.options.lease_s,
         )
         if job is None or (state.job_id and job.id != state.job_id):
-            # The job that was left is another runner's: what belongs to it is of no use.
+            # The job that was left is now another runner's, so its files are of no use.
             if state.job_id:
                 self._cancel_earlier(state)
             self.slot.bundle.unlink(missing_ok=True)
@@ -151,7 +151,7 @@ class JobRunner:
         return job
 
     def _work_on(self, job: RunnerJob) -> None:
-        """Do a job and end it; raise ServiceRequestError where the end cannot be told."""
+        """Do a job and end it; raise ServiceRequestError if the end cannot be reported."""
         try:
             self._measure(job)
         except ServiceRequestError:
@@ -195,12 +195,12 @@ class JobRunner:
             self._end(job, ending, is_lost=keeper.is_lost)
 
     def _cancel_earlier(self, state: SlotState) -> None:
-        """Cancel what an earlier process of this runner submitted, if it goes on without one."""
+        """Cancel what an earlier process of this runner submitted, if it still runs."""
         if self.launcher.outlives_runner:
             cancel_submission(self.launcher, state.submission, self.say)
 
     def _end(self, job: RunnerJob, ending: SubmissionStatus | None, *, is_lost: bool) -> None:
-        """Bring what there is of a job's result, or say why there is none."""
+        """Upload a job's result, or report why there is none."""
         status = None if ending is None else ending.exit_status
         if is_lost:
             self.say(f"job {job.id} is no longer this runner's: stopped")

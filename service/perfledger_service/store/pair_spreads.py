@@ -22,7 +22,7 @@ MOST_UPLOADS = MOST_VALUES // FEWEST_PAIRS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesDifferences:
-    """Log differences of one series' pairs, by upload, newest first.
+    """The log differences of one series' pairs, by upload, newest first.
 
     Entries are numbered in the order in which uploads were judged; `newest` is the highest number.
     """

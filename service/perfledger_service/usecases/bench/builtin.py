@@ -90,7 +90,7 @@ class CanaryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CanarySite:
-    """Measures the canaries of a machine."""
+    """What measuring a machine's canaries needs."""
 
     harness: Harness
     request: ChildRequest
