@@ -238,7 +238,12 @@ class HangClock:
 
     def _is_hanging(self) -> bool:
         process_id = self._note.read_text() if self._note.exists() else ""
-        return process_id != "" and Path("/proc", process_id).exists()
+        try:
+            stat = Path("/proc", process_id, "stat").read_text() if process_id else ""
+        except FileNotFoundError:
+            return False
+        # A fork that was killed stays a zombie until whoever inherits it, such as PID 1, looks.
+        return stat != "" and stat.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.fixture(scope="session")
