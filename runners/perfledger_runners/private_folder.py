@@ -1,4 +1,4 @@
-"""Keeps the private folders of checks: one lives as long as its process, however that ends."""
+"""Manages the private folders of checks, which last as long as their process, however it ends."""
 
 import fcntl
 import os
@@ -17,8 +17,8 @@ _NAME = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  # as tempfile.mkdtemp n
 def private_folder() -> Generator[Path]:
     """Create a folder that only this user may enter, and remove it at the end.
 
-    A lock on the folder (flock(2), which the kernel frees when a process ends) tells that it is in
-    use. Those that killed processes left are removed first.
+    A lock on the folder (flock(2), which the kernel frees when a process ends) marks it as in use.
+    Folders that killed processes left are removed first.
     """
     remove_abandoned_folders()
     folder, descriptor = _create_locked()

@@ -1,8 +1,8 @@
-"""Supplies the version files that a build writes, which git does not have.
+"""Supplies the version files that a build writes and that are not in git.
 
-setuptools-scm, hatch-vcs and PDM write a module with the version of a package, which the package
-imports. A checkout gets that of the user's clone, where an installation wrote it: without it, no
-package of this kind could be imported.
+Builds with setuptools-scm, hatch-vcs and PDM write a module with a package's version, which the
+package imports. A checkout gets a copy from the user's clone, where an installation wrote it;
+without it, such a package could not be imported.
 """
 
 import tomllib

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 MIN_CHANCE = 1e-5
 # The prior expectation: one death in four starts (the mean of a beta distribution).
 PRIOR_DEATHS, PRIOR_STARTS = 1, 4
-# Starts that count as evidence: if every job ends the runner, each job is given up after 41 starts
-# at the latest.
+# Cap on the expected share of deaths: even if every job ends the runner, each job is given up after
+# 41 starts.
 MAX_DEATH_SHARE = 0.75
-# Starts in which the kernel killed a program for lack of memory, and the runner died.
+# A job's starts in which the kernel killed a program for lack of memory and the runner died.
 MAX_MEMORY_DEATHS = 3
 
 

@@ -245,7 +245,7 @@ class JobRunner:
         self._tell(lambda lease: self.jobs.fail(job.id, lease, reason=reason, is_final=is_final))
 
     def _tell(self, message: Callable[[str], None]) -> None:
-        """Send the end of a job; without an answer its lease ends by itself."""
+        """Report the end of a job; if there is no answer, its lease expires."""
         try:
             message(self.slot.state().lease)
         except ServiceRequestError as error:

@@ -1,1 +1,1 @@
-"""Starts what measures a job where it is to run: here, behind a command, or in a cluster."""
+"""Starts the processes that measure a job: here, behind a command, or in a cluster."""

@@ -1,4 +1,4 @@
-"""Fills the words of a command template; what is filled in is never read by a shell here."""
+"""Fills in the words of a command template; no shell here reads the values."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from typing import Self
 from perfledger_runners.launchers.launcher import LauncherError, Submission
 
 MAX_TEMPLATE_WORDS = 200
-MAX_TEMPLATE_WORD = 10_000  # characters of one
+MAX_TEMPLATE_WORD = 10_000  # characters per word
 COMMAND_WORD = "{command}"
 QUOTED_COMMAND = "{shell_command}"
 PLACEHOLDERS = (COMMAND_WORD, QUOTED_COMMAND, "{name}", "{folder}", "{bundle}", "{log}")
@@ -17,13 +17,13 @@ _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 
 @dataclass(frozen=True, slots=True)
 class CommandTemplate:
-    """Words of a command, some of which stand for what is to run."""
+    """Words of a command, with placeholders for what to run."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, words: tuple[str, ...], *, name: str = "command") -> Self:
-        """Return the template of these words; raise LauncherError for one that runs nothing."""
+        """Return the template of these words; raise LauncherError if it runs nothing."""
         _check_words(words, name)
         if not any(COMMAND_WORD in words or QUOTED_COMMAND in word for word in words):
             msg = (
@@ -35,7 +35,7 @@ class CommandTemplate:
 
     @classmethod
     def of_cancel(cls, words: tuple[str, ...]) -> Self:
-        """Return the template of what cancels, which knows no more than the name."""
+        """Return the template of the cancelling command, which knows only the name."""
         _check_words(words, "cancel", placeholders=("{name}",))
         return cls(words)
 
@@ -54,12 +54,12 @@ class CommandTemplate:
         return filled
 
     def fill_name(self, name: str) -> list[str]:
-        """Return the argument list that is about the submission of this name."""
+        """Return the argument list for the submission with this name."""
         return [_fill(word, {"{name}": name}) for word in self.words]
 
 
 def _fill(word: str, values: dict[str, str]) -> str:
-    """Replace all placeholders at once: what is filled in is not filled again."""
+    """Replace all placeholders at once, so that inserted text is not filled in again."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[0], match[0]), word)
 
 

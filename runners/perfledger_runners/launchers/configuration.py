@@ -38,7 +38,7 @@ GitHubRepository = Annotated[
     str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,39}/(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,100}\Z")
 ]
 WorkflowFile = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\.ya?ml\Z")]
-# Of a branch or tag; git takes more, such as spaces of other languages.
+# For a branch or tag; git accepts more, such as spaces of other languages.
 RefName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,199}\Z")]
 Minutes = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT_MINUTES)]
 
@@ -50,7 +50,7 @@ RunsOpener = Callable[[str], WorkflowRuns]
 class LauncherTable(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True
 ):
-    """What every kind of launcher has: how long a job may wait for its start, and run."""
+    """The settings common to all launchers: how long a job may wait for its start, and run."""
 
     wait_limit_minutes: Minutes = DEFAULT_WAIT_MINUTES
     time_limit_minutes: Minutes = DEFAULT_TIME_MINUTES
@@ -78,7 +78,7 @@ class ExecTable(LauncherTable, frozen=True, kw_only=True, tag="exec"):
     cancel: tuple[str, ...] = ()
 
     def launcher(self) -> Launcher:
-        """Return the launcher; raise LauncherError for a template that cannot be."""
+        """Return the launcher; raise LauncherError for an invalid template."""
         cancel = CommandTemplate.of_cancel(self.cancel) if self.cancel else None
         return LocalProcesses(CommandTemplate.of(self.command), cancel)
 
@@ -89,7 +89,7 @@ class SlurmTable(LauncherTable, frozen=True, kw_only=True, tag="slurm"):
     options: tuple[str, ...] = ()
 
     def launcher(self) -> Launcher:
-        """Return the launcher; raise LauncherError for options that cannot be."""
+        """Return the launcher; raise LauncherError for invalid options."""
         return SlurmLauncher(options=self.options, time_limit_minutes=self.time_limit_minutes)
 
 

@@ -1,7 +1,7 @@
 """Becomes another program, which the kernel ends when the process that started this one is gone.
 
-A file of its own that is run by its path, because code between fork and exec would be the runner's:
-a library with threads (JAX) forbids that.
+This is a separate file run by its path, because code between fork and exec would run in the
+runner's process, which a library with threads (JAX) forbids.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ _COULD_NOT_START = 127  # as shells say it
 
 
 def main(parent: int, words: list[str]) -> int:
-    """Run `words` in this process; return only where they do not start, or the parent is gone."""
-    # None beyond Linux: there a child outlives a runner that is killed, and its upload is refused.
+    """Run `words` in this process; return only if they do not start or the parent is gone."""
+    # None beyond Linux: there a child outlives a killed runner, and its upload is refused.
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -11,7 +11,7 @@ from perfledger_runners.safe_text import tail_of_text
 # A busy controller answers after tens of seconds.
 TOOL_TIMEOUT_S = 60.0
 MAX_TOOL_ANSWER_BYTES = 4 * 2**20
-MAX_TOOL_ERROR = 500  # characters of what a program says when it fails
+MAX_TOOL_ERROR = 500  # characters of a failing program's message
 
 
 class ToolTimeoutError(LauncherError):
@@ -20,7 +20,7 @@ class ToolTimeoutError(LauncherError):
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a program answered, and its exit status."""
+    """A program's answer and its exit status."""
 
     status: int
     output: bytes
@@ -28,7 +28,7 @@ class ToolAnswer:
 
     @property
     def text(self) -> str:
-        """Return the answer as text; bytes that are no UTF-8 are marked."""
+        """Return the answer as text; bytes that are not UTF-8 are marked."""
         return self.output.decode(errors="replace")
 
 
@@ -42,7 +42,7 @@ def ask_tool(
 ) -> ToolAnswer:
     """Run a program with `text` as its input, and return its answer whatever its exit status.
 
-    Raises LauncherError where it does not start, end or keep to the limit of its answer.
+    Raises LauncherError if it does not start, does not end, or exceeds the limit of its answer.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
@@ -74,7 +74,7 @@ def ask_tool(
 def run_tool(
     words: Sequence[str], *, text: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> ToolAnswer:
-    """Run a program and return its answer; raise LauncherError, with its words, where it fails."""
+    """Run a program and return its answer; raise LauncherError, with its message, if it fails."""
     answer = ask_tool(words, text=text, environment=environment)
     if answer.status != 0:
         why = answer.error or f"exit status {answer.status}"

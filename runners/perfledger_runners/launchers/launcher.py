@@ -1,8 +1,8 @@
 """Defines what a launcher is, and follows one submission from its start to its end.
 
-A launcher is four calls on an engine that exists: submit, status, collect, cancel. Queueing,
-fairness and preemption stay with the engine. A submission has the name that its caller gave it, so
-a runner that was killed finds it again by submitting it again.
+A launcher is four calls on an existing engine: submit, status, collect, cancel. Queueing, fairness
+and preemption stay with the engine. A submission has the name that its caller gave it, so a runner
+that was killed finds it again by submitting it again.
 """
 
 import time
@@ -13,9 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-# A controller that restarts or fails over is away for minutes.
+# A controller that restarts or fails over is unreachable for minutes.
 MAX_SILENCE_S = 600.0
-# An engine ends what runs too long by itself; the runner does where that fails.
+# An engine ends overlong work itself; the runner does so if that fails.
 OVERTIME_S = 120.0
 
 
@@ -24,7 +24,7 @@ class LauncherError(Exception):
 
 
 class SubmissionState(StrEnum):
-    """Where a submission stands."""
+    """State of a submission."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -33,7 +33,7 @@ class SubmissionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionStatus:
-    """What an engine says of a submission.
+    """An engine's report on a submission.
 
     One that ended without an exit status of its own has a reason. `place` names the node.
     """
@@ -58,7 +58,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionLimits:
-    """How long a submission may wait and run; None is without end."""
+    """How long a submission may wait and run; None means without limit."""
 
     wait_s: float | None = None
     run_s: float | None = None
@@ -67,23 +67,23 @@ class SubmissionLimits:
 class Launcher(Protocol):
     """An engine that runs commands; every method raises LauncherError.
 
-    `poll_s` is the time between two questions for a status. What `outlives_runner` goes on while
-    its runner is away.
+    `poll_s` is the time between two status requests. A submission that `outlives_runner` continues
+    while its runner is away.
     """
 
     poll_s: float
     outlives_runner: bool
 
     def submit(self, submission: Submission) -> None:
-        """Submit a command; one that was submitted under this name before is left as it is."""
+        """Submit a command; one already submitted under this name is left as it is."""
         ...
 
     def status(self, submission: Submission) -> SubmissionStatus:
-        """Return where a submission stands."""
+        """Return a submission's status."""
         ...
 
     def collect(self, submission: Submission) -> None:
-        """Bring log and bundle of a submission that ended to their files."""
+        """Copy the log and the bundle of a submission that ended to their files."""
         ...
 
     def cancel(self, name: str) -> None:
@@ -101,10 +101,10 @@ def run_submission(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> SubmissionStatus | None:
-    """Run a command to its end and return how it ended, its files brought.
+    """Run a command to its end, collect its files, and return how it ended.
 
-    Once `is_over` says so it is cancelled, and the answer is None. Raises LauncherError where it
-    cannot be submitted, and where the files of one that ended by itself cannot be brought.
+    Once `is_over` returns true it is cancelled, and the answer is None. Raises LauncherError if it
+    cannot be submitted, or if the files of one that ended by itself cannot be collected.
     """
     try:
         launcher.submit(submission)
@@ -126,7 +126,7 @@ def run_submission(
 
 
 def cancel_submission(launcher: Launcher, name: str, say: Callable[[str], None]) -> None:
-    """Cancel a submission; where that fails, its own time limit ends it."""
+    """Cancel a submission; if that fails, its own time limit ends it."""
     try:
         launcher.cancel(name)
     except LauncherError as error:
@@ -134,7 +134,7 @@ def cancel_submission(launcher: Launcher, name: str, say: Callable[[str], None])
 
 
 class _SubmissionWatch:
-    """A watch that asks for a submission's status and says what changes."""
+    """A watch that polls a submission's status and reports changes."""
 
     def __init__(
         self,

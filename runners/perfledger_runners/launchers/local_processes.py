@@ -1,7 +1,7 @@
 """Runs a submission as a child process here, which ends with the runner, however that ends.
 
-With a template the child is another program, which runs the command where it wants: `ssh`,
-`docker run`, a cluster's own command that waits.
+With a template the child is another program, which runs the command elsewhere: `ssh`, `docker run`,
+a cluster's own command that waits.
 """
 
 import os
@@ -24,7 +24,7 @@ from perfledger_runners.launchers.launcher import (
 
 # A check that is asked to end stops its children and removes its checkouts first.
 ENDING_S = 60.0
-# A check prints some kilobytes; a program around it that fails again and again prints without end.
+# A check prints some kilobytes; a wrapper program that keeps failing prints without end.
 MAX_LOG_BYTES = 256 * 2**20
 END_WITH_PARENT = Path(__file__).with_name("end_with_parent.py")
 
@@ -42,7 +42,7 @@ class LocalProcesses:
     )
 
     def submit(self, submission: Submission) -> None:
-        """Start a child process in a session of its own; what it prints goes into the log."""
+        """Start a child process in its own session; its output goes into the log."""
         if submission.name in self._processes:
             return
         words = self.template.fill(submission)

@@ -20,14 +20,14 @@ from perfledger_runners.launchers.launcher import (
 from perfledger_runners.safe_text import clean_text
 
 JOB_SCRIPT = Path(__file__).with_name("slurm_job.sh")
-# A client of NFS may look at a folder of a minute ago.
+# A client of NFS may show a folder as of a minute ago.
 RESULT_WAIT_S = 90.0
-POLL_S = 5.0  # a controller answers many users: none asks it in a tight loop
+POLL_S = 5.0  # a controller has many users, so it is not polled in a tight loop
 MAX_EXIT_FILE_BYTES = 100
 MAX_SLURM_OPTIONS = 50
 MAX_SLURM_OPTION = 1000  # characters of one
 MAX_NODES_TEXT = 200
-# What the launcher says itself, or what would make something else than one batch job of it.
+# Options that the launcher sets itself, or that would not give exactly one batch job.
 OWN_OPTIONS = (
     *(
         "array",
@@ -91,7 +91,7 @@ class SlurmRecord:
 
 @dataclass(slots=True, kw_only=True)
 class SlurmLauncher:
-    """Batch jobs, found by the names of their submissions."""
+    """Batch jobs, identified by the names of their submissions."""
 
     options: tuple[str, ...] = ()
     time_limit_minutes: int
@@ -101,11 +101,11 @@ class SlurmLauncher:
     _ended_at: dict[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
-        """Raise LauncherError for options that cannot be."""
+        """Raise LauncherError for invalid options."""
         check_slurm_options(self.options)
 
     def submit(self, submission: Submission) -> None:
-        """Queue a batch job, unless there is one of this name."""
+        """Queue a batch job, unless there is one with this name."""
         if _exit_file(submission).exists() or self._queue_record(submission.name):
             return
         words = [
@@ -126,7 +126,7 @@ class SlurmLauncher:
         run_tool(words, environment=submission.environment)
 
     def status(self, submission: Submission) -> SubmissionStatus:
-        """Return the job's state; that of one that ended is the exit status that it wrote."""
+        """Return the job's state; if it ended, from the exit status that it wrote."""
         record: SlurmRecord | None = None
         problem: LauncherError | None = None
         try:
@@ -145,7 +145,7 @@ class SlurmLauncher:
         return self._state_without_status(submission, record)
 
     def collect(self, submission: Submission) -> None:
-        """Leave log and bundle where the job wrote them: in the folder that is shared."""
+        """Leave log and bundle where the job wrote them, in the shared folder."""
         _exit_file(submission).unlink(missing_ok=True)
 
     def cancel(self, name: str) -> None:
@@ -177,7 +177,7 @@ class SlurmLauncher:
         )
 
     def _queue_record(self, name: str) -> SlurmRecord | None:
-        """Return what the controller remembers of a job; it forgets after minutes."""
+        """Return what the controller remembers of a job; it forgets after some minutes."""
         words = ["squeue", "--noheader", "--states=all", f"--name={name}"]
         return _last_record(run_tool([*words, f"--format={_SQUEUE_FORMAT}"]).text)
 
@@ -192,14 +192,14 @@ def check_slurm_options(options: tuple[str, ...]) -> None:
             msg = f"`options` contains {option[:40]!r}: write each as one word, --partition=gpu"
             raise LauncherError(msg)
         name = option[2:].partition("=")[0]
-        # sbatch takes any beginning of an option that is of one option alone.
+        # sbatch accepts any unambiguous prefix of an option.
         if any(own.startswith(name) for own in OWN_OPTIONS):
             msg = f"`options` contains --{name}, which the launcher sets itself: remove it"
             raise LauncherError(msg)
 
 
 def read_exit_file(path: Path) -> int | None:
-    """Return the exit status that a job wrote, None as long as there is none."""
+    """Return the exit status that a job wrote, None until there is one."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_EXIT_FILE_BYTES)
@@ -216,7 +216,7 @@ def read_exit_file(path: Path) -> int | None:
 
 
 def _accounting_record(name: str) -> SlurmRecord | None:
-    """Return what Slurm's accounting knows of a job; None without accounting."""
+    """Return the record of a job in Slurm's accounting; None without accounting."""
     words = ["sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days"]
     answer = ask_tool([*words, f"--name={name}", f"--format={_SACCT_FORMAT}"])
     return _last_record(answer.text) if answer.status == 0 else None
@@ -242,5 +242,5 @@ def _exit_file(submission: Submission) -> Path:
 
 
 def _pattern(path: Path) -> str:
-    """Return a path of which sbatch replaces nothing."""
+    """Return a path in which sbatch replaces nothing."""
     return str(path).replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Tells whether this machine may have an accelerator, without using one."""
+"""Detects whether this machine may have an accelerator, without using one."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """Lets the checks on one machine measure one after another, by advisory locks on files.
 
 The locks are those of flock(2): the kernel frees them when a process ends, however it ends. Checks
-of all users meet in one folder that everyone may write to, so its files are foreign: no link is
-followed, nothing but an ordinary file with one name is opened, and what it says is only shown.
+of all users share one folder that everyone may write to, so its files are untrusted: no link is
+followed, only an ordinary file with one name is opened, and its content is only displayed.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from perfledger_runners.safe_text import clean_text
 
 HOST = "host"  # the name of the lock on the cores
 POLL_S = 0.5
-# Several checks of ten minutes may stand in line; whoever holds a lock for longer is not one.
+# Several checks of ten minutes may queue; a lock held for longer is not a check's.
 MAX_WAIT_S = 3600.0
 MAX_BYTES = 1000  # of what a holder writes
 MAX_NAME = 100  # characters of a device's name, of which a UUID has 40
@@ -88,7 +88,7 @@ class CheckQueue:
             )
 
     def _wait_for(self, name: str, kind: int, until: float) -> None:
-        """Take the lock; go on without it from `until` on, and say so. Raises OSError."""
+        """Take the lock; from `until` on, continue without it and say so. Raises OSError."""
         path, is_told = lock_file(Path(self.folder), name), False
         while True:
             descriptor = _open(path)
@@ -139,7 +139,7 @@ def _place(name: str) -> str:
 
 
 def lock_file(folder: Path, name: str) -> Path:
-    """Return the file of a lock; a device's name, which may have any characters, is hashed."""
+    """Return the file of a lock; a device's name is hashed, as it may have any characters."""
     key = name if name == HOST else hashlib.sha256(name.encode()).hexdigest()[:32]
     return folder / f"perfledger-{key}.lock"
 
@@ -151,12 +151,12 @@ def _open(path: Path) -> int:
             return _checked(_open_there(path), path)
         with suppress(FileExistsError):  # another check was faster, or a link that leads nowhere
             descriptor = os.open(path, OPEN_FLAGS | os.O_CREAT | os.O_EXCL, FOR_EVERYONE)
-            os.fchmod(descriptor, FOR_EVERYONE)  # whatever the umask says
+            os.fchmod(descriptor, FOR_EVERYONE)  # regardless of the umask
             return descriptor
 
 
 def _open_there(path: Path) -> int:
-    """Open an existing file; to lock one that another user made, reading is enough."""
+    """Open an existing file; reading is enough to lock another user's file."""
     try:
         return os.open(path, OPEN_FLAGS)
     except PermissionError:
@@ -181,7 +181,7 @@ def _is_locked(descriptor: int, kind: int) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Return whether the open file still has its name: somebody may tidy the folder up."""
+    """Return whether the open file still has its name: the folder may have been cleaned up."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False

@@ -15,20 +15,20 @@ from perfledger_runners.machine.host_load import HostLoad, read_load, usable_cor
 from perfledger_runners.machine.kernel_files import cores_text, parse_cores
 
 ALL, FREE = "all", "free"  # what a choice may say in place of a list of cores
-# Less use of others is left alone: whoever looks at a machine now and then costs no whole core.
+# Less use by others is ignored: somebody who looks at a machine now and then does not cost a core.
 LEAST_FOREIGN_CORES = 0.5
 # Of a core. One program that never waits is read as 0.95 to 1.05 cores.
 TOLERANCE = 0.1
 
 
 class CoreError(ValueError):
-    """Cores that this process may not use, or cannot be kept to."""
+    """Cores that this process may not use, or to which it cannot be restricted."""
 
 
 def keep_to_cores(cores: frozenset[int]) -> None:
-    """Let this thread, and all that it starts from now on, run on these cores only.
+    """Restrict this thread, and all that it starts from now on, to these cores.
 
-    Raises CoreError where the system does not allow it.
+    Raises CoreError if the system does not allow it.
     """
     try:
         os.sched_setaffinity(0, cores)
@@ -68,8 +68,8 @@ class CoreReservation:
         """Keep to the chosen cores from now on; return the machine with their number.
 
         They are chosen once, and later calls keep to them. `fewest` cores are needed, one for each
-        rank: where other programs leave fewer, all are used. `number` is that of a check that goes
-        on. Steps on other devices are left alone. Raises CoreError.
+        rank: if other programs leave fewer, all are used. `number` is that of a resumed check.
+        Steps on other devices are left alone. Raises CoreError.
         """
         if machine.device is not Device.CPU or self.choice == ALL:
             return machine
@@ -96,8 +96,8 @@ class CoreReservation:
 def cores_beside(load: HostLoad) -> int:
     """Return on how many cores a check measures best beside other programs.
 
-    As many as those leave; half of them where they leave none, as fewer threads wait for each other
-    less often; and all of them where hardly anything else runs, or nothing is known of it.
+    As many as the others leave; half of all cores if they leave none, as fewer threads wait for
+    each other less often; and all cores if hardly anything else runs, or that is unknown.
     """
     foreign, usable = load.foreign_cores, len(load.usable)
     if foreign is None or foreign < LEAST_FOREIGN_CORES:
@@ -107,7 +107,7 @@ def cores_beside(load: HostLoad) -> int:
 
 
 def least_busy(load: HostLoad, number: int) -> frozenset[int]:
-    """Return so many usable cores, those that others keep least busy."""
+    """Return this many usable cores, those least used by others."""
     order = sorted(load.usable, key=lambda core: (load.busy_shares.get(core, 1.0), core))
     return frozenset(order[:number])
 

@@ -22,14 +22,14 @@ _DECILES = 10
 
 @dataclass(frozen=True, slots=True)
 class CoreSpeed:
-    """The processor time that the same work needed on one core: its first and last decile."""
+    """The CPU time that the same work needed on one core: its first and last decile."""
 
     low_s: float
     high_s: float
 
     @property
     def spread(self) -> float:
-        """Return by how many times the slow readings took longer than the fast ones."""
+        """Return the ratio of the slow readings to the fast ones."""
         return self.high_s / self.low_s
 
 

@@ -27,7 +27,7 @@ def read_fitness(
     sleep: Callable[[float], None] = time.sleep,
     core_speed: Callable[[Collection[int]], CoreSpeed | None] = read_core_speed,
 ) -> tuple[HostFinding, ...]:
-    """Return the findings while nothing of the check runs; those about the device come first."""
+    """Return the findings while nothing of the check runs, those about the device first."""
     load, limits = read_load(files, usable=usable, sleep=sleep), read_limits(files)
     host = host_findings(
         load,

@@ -1,4 +1,4 @@
-"""Judges how fit a GPU is to measure on, from its settings and its present condition."""
+"""Judges how fit a GPU is for measuring, from its settings and its present condition."""
 
 from collections.abc import Collection
 

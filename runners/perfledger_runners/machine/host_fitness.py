@@ -19,7 +19,7 @@ from perfledger_runners.machine.memory_state import MemoryState
 NOISY_SHARE, BUSY_SHARE = 0.05, 0.25
 # Tasks of others per core of the host: with half of one, every other step meets one.
 BUSY_QUEUE = 0.5
-# What other virtual machines take is lost however quiet this one is.
+# Time taken by other virtual machines is lost however quiet this one is.
 NOISY_STEAL, BUSY_STEAL = 0.01, 0.1
 # The kernel begins to reclaim pages well before the last tenth is used.
 LOW_MEMORY = 0.1
@@ -52,7 +52,7 @@ def host_findings(
 
 
 def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
-    """Return the finding about programs that are not the check's."""
+    """Return the finding about programs outside the check."""
     share, queue = load.foreign_share, load.queued_per_core
     if share is None:
         return unknown("other programs", "the kernel does not report how busy the cores are")
@@ -76,7 +76,7 @@ def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
 def quiet_cores(load: HostLoad, settings: CpuSettings) -> frozenset[int]:
     """Return usable cores of which every hardware thread is quiet, one thread of each.
 
-    Empty where all or none are quiet, or where the kernel does not tell.
+    Empty if all or none are quiet, or if the kernel does not report it.
     """
     quiet = frozenset(core for core, share in load.busy_shares.items() if share < NOISY_SHARE)
     if not quiet or quiet == load.usable:
@@ -95,7 +95,7 @@ def unknown(name: str, detail: str, advice: str = "") -> HostFinding:
 
 
 def finding(name: str, level: FindingLevel, detail: str, advice: str = "") -> HostFinding:
-    """Return a finding with advice only where something should change, within a cell's length."""
+    """Return a finding; advice only if something should change, cut to a cell's length."""
     is_fine = level is FindingLevel.FINE
     return HostFinding(
         name=name,

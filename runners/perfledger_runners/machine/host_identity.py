@@ -1,4 +1,4 @@
-"""Tells this host apart from others of its kind."""
+"""Distinguishes this host from others of its kind."""
 
 import hashlib
 import platform

@@ -1,8 +1,8 @@
 """Measures how busy other programs keep the cores that a check may use.
 
-/proc/loadavg cannot tell: it includes the check's own processes, looks back a minute, and inside a
-container counts the host's. Here the busy time of the usable cores, less that of the check's own
-processes, is that of others, whether their processes are visible or not.
+/proc/loadavg does not answer this: it includes the check's own processes, looks back a minute, and
+inside a container counts the host's. Here, the busy time of the usable cores minus that of the
+check's own processes is the others' time, whether or not their processes are visible.
 """
 
 import os
@@ -20,7 +20,7 @@ from perfledger_runners.safe_text import clean_text
 BUSY_FIELDS, STEAL_FIELD, CORE_FIELDS = (0, 1, 2, 5, 6), 7, 8
 # Of /proc/PID/stat, counted after the command's closing bracket: proc_pid_stat(5).
 PARENT_FIELD, USER_FIELD, SYSTEM_FIELD, START_FIELD = 1, 11, 12, 19
-# Counters advance by hundredths of a second: half a second tells a share of a core to 2 %.
+# Counters advance by hundredths of a second, so half a second gives a share of a core to 2 %.
 WINDOW_S = 0.5
 LOOKS = 10  # at the run queue in that time
 MAX_PROGRAMS = 3  # that are named
@@ -49,7 +49,7 @@ class ProcessTicks:
 
 @dataclass(frozen=True, slots=True)
 class ForeignProgram:
-    """A program that is not the check's, and the cores' worth of CPU time that it uses."""
+    """A program outside the check, and how many cores' worth of CPU time it uses."""
 
     name: str
     cores: float
@@ -103,7 +103,7 @@ def read_load(
         for core in sorted(cores & cores_before.keys() & cores_after.keys())
     }
     readings = {core: ticks for core, ticks in changes.items() if ticks.total > 0}
-    # One of the tasks that run is the one that looks.
+    # One of the running tasks is this reader.
     per_core = max(0.0, fmean(queued) - 1) / len(cores_after) if queued and cores_after else None
     if not readings:
         return HostLoad(usable=cores, queued_per_core=per_core, busy_shares={})
@@ -112,7 +112,7 @@ def read_load(
     check = descendants(after, process)
     foreign = {pid: share for pid, share in used.items() if pid not in check}
     busy = {core: ticks.busy / ticks.total for core, ticks in readings.items()}
-    # Cores without counters are taken to be as busy as the others.
+    # Cores without counters are assumed to be as busy as the others.
     total = fmean(busy.values()) * len(cores)
     foreign_cores = max(0.0, total - sum(used.get(pid, 0.0) for pid in check))
     return HostLoad(
@@ -128,7 +128,7 @@ def read_load(
 
 
 def read_core_ticks(proc: Path) -> dict[int, CoreTicks]:
-    """Return the time of each core; empty where the kernel does not tell."""
+    """Return the time of each core; empty if the kernel does not report it."""
     ticks: dict[int, CoreTicks] = {}
     for line in read_text(proc / "stat").splitlines():
         name, *fields = line.split()
@@ -152,7 +152,7 @@ def read_process_ticks(proc: Path) -> dict[int, ProcessTicks]:
 
 
 def descendants(processes: Mapping[int, ProcessTicks], root: int) -> frozenset[int]:
-    """Return a process and all that it started, directly or not."""
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         children.setdefault(process.parent, []).append(pid)

@@ -35,7 +35,7 @@ def read_memory(files: KernelFiles = THIS_KERNEL, *, group: Path | None = None) 
 
 
 def count_memory_kills(files: KernelFiles = THIS_KERNEL) -> int | None:
-    """Return how many programs the kernel has ended for want of memory since the host started.
+    """Return how many programs the kernel has killed for lack of memory since the host started.
 
     None is unknown. A container sees those of its host (proc_vmstat(5), `oom_kill`).
     """

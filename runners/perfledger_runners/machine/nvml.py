@@ -214,8 +214,8 @@ class Gpu:
 class ActivityMeter:
     """A meter of SM activity, averaged over SMs, and of traffic between readings.
 
-    As a context it holds two buffers of the driver. NVML requires more than 100 ms between two
-    readings (API reference, nvmlGpmMetricsGet).
+    As a context manager it holds two buffers of the driver. NVML requires more than 100 ms between
+    two readings (API reference, nvmlGpmMetricsGet).
     """
 
     def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
@@ -324,7 +324,7 @@ def visible_gpus(nvml: Any, environment: Mapping[str, str]) -> tuple[Gpu, ...]: 
 
 
 def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvml
-    """Return the GPU that an entry of CUDA_VISIBLE_DEVICES names: by number or UUID prefix."""
+    """Return the GPU named by an entry of CUDA_VISIBLE_DEVICES: a number or UUID prefix."""
     if name.startswith(("GPU-", "MIG-")):
         return _call(nvml, "nvmlDeviceGetHandleByUUID", _whole_uuid(nvml, name))
     is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_DIGITS
@@ -332,7 +332,7 @@ def _visible_handle(nvml: Any, name: str) -> Any:  # noqa: ANN401 - see load_nvm
 
 
 def _whole_uuid(nvml: Any, start: str) -> str:  # noqa: ANN401 - see load_nvml
-    """Return the UUID of the only GPU whose UUID begins so, else `start` as it is."""
+    """Return the UUID of the only GPU whose UUID starts with `start`, else `start` itself."""
     places = range(_call(nvml, "nvmlDeviceGetCount") or 0)
     devices = (_call(nvml, "nvmlDeviceGetHandleByIndex", place) for place in places)
     uuids = (_call(nvml, "nvmlDeviceGetUUID", each) for each in devices if each is not None)

@@ -1,4 +1,4 @@
-"""Lists what an administrator should set on a machine, as commands that nobody runs here."""
+"""Lists settings that an administrator should change, as commands that nobody runs here."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ def read_setting_fixes(
     files: KernelFiles = THIS_KERNEL,
     usable: Collection[int] | None = None,
 ) -> tuple[SettingFix, ...]:
-    """Return what should be set for measuring on a device: those of all its GPUs, then the host's.
+    """Return the settings to change for measuring on a device: all its GPUs', then the host's.
 
-    What cannot be read is left out: nothing is known to be wrong with it.
+    Settings that cannot be read are left out: nothing is known to be wrong with them.
     """
     cores = usable_core_numbers() if usable is None else usable
     gpus = (gpu, *gpu.more) if gpu is not None and device is Device.CUDA else ()
@@ -43,7 +43,7 @@ def read_setting_fixes(
 
 
 def cpu_fixes(settings: CpuSettings, files: KernelFiles = THIS_KERNEL) -> tuple[SettingFix, ...]:
-    """Return what should be set about the cores' clocks."""
+    """Return the settings to change on the cores' clocks."""
     fixes: list[SettingFix] = []
     governors = sorted(settings.governors)
     if governors and governors != [PERFORMANCE]:

@@ -24,8 +24,9 @@ from perfledger_runners.machine.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuAc
 READ_EVERY_S = 0.12
 # The key in a run's left_out for readings at which the GPU was throttled.
 THROTTLED_KEY = "throttled"
-# One reading in five may be throttled: the judged estimate (Hodges-Lehmann) hardly moves for so few
-# of its samples, and breaks down at 29 %. Beyond this the clock is measured.
+# One reading in five may be throttled: so few samples hardly move the judged estimate
+# (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the clock is measured rather than the
+# code.
 MAX_THROTTLED_SHARE = 0.2
 # Of the steps after a set-up the first and the last reading may lie across their begin or end, and
 # reading takes time too.
@@ -139,9 +140,10 @@ class GpuTelemetry:
 def with_telemetry(run: Run, readings: Sequence[TelemetrySample], *, spans_s: Spans) -> Run:
     """Return the run with the readings taken during its measured steps, which `spans_s` delimit.
 
-    Between the spans the workload is set up again, which is none of its steps: an activity counts
-    if it is of one span alone. Nor do readings of a GPU beside a run on the CPU, or of a GPU that
-    the run does not use. The activity and the energy of steps that are prepared are unknown.
+    Between the spans the workload is set up again, which is not part of its steps: an activity
+    counts only if it lies within one span. Readings of a GPU beside a run on the CPU, or of a GPU
+    that the run does not use, do not count. The activity and the energy of steps that are prepared
+    are unknown.
 
     Of several devices the activity is their mean and the energy their sum, and both are unknown if
     one device's is; a step waits for the slowest, whose clock and causes are the run's.
@@ -176,7 +178,7 @@ def throttling_failure(
     """Return a failure if a device's clock was lowered for reasons other than the workload.
 
     Up to MAX_THROTTLED_SHARE of the readings are tolerated; `with_telemetry` counts them. Of
-    several devices the one that was throttled most often is named.
+    several devices, the one throttled most often is named.
     """
     devices = _by_device(_during(run, readings, spans_s))
     throttled = {
@@ -203,7 +205,7 @@ def throttling_failure(
 def _device_telemetry(
     run: Run, readings: Sequence[TelemetrySample], *, spans_s: Spans
 ) -> DeviceTelemetry:
-    """Return what the readings of one device say; activity counts if it is of one span alone."""
+    """Return what one device's readings show; an activity counts if it lies within one span."""
     states = [each.state for each in readings]
     activities = [each.activity for each in _within(readings, spans_s)]
     clocks = [state.clock_mhz for state in states if state.clock_mhz]

@@ -1,4 +1,4 @@
-"""Does what is not timed for both sides at the same time."""
+"""Runs untimed tasks for both sides at the same time."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ T = TypeVar("T")
 def on_both_sides(harness: Harness, task: Callable[[Harness, Side], T]) -> Mapping[Side, T]:
     """Return the task's result for each side.
 
-    If this process is interrupted, or a task raises an exception, the time of the other task's
-    harness is over: its children end, and no thread is left.
+    If this process is interrupted, or a task raises an exception, the other task's harness is out
+    of time: its children end, and no thread is left.
     """
     is_interrupted = Event()
     hasty = replace(harness, clock=lambda: math.inf if is_interrupted.is_set() else harness.clock())

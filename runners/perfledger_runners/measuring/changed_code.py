@@ -11,7 +11,7 @@ from perfledger_runners.measuring.profile_runs import ProfileRuns
 def mark_changed_lines(
     runs: ProfileRuns, changed_lines: Callable[[str], Sequence[range]]
 ) -> ProfileRuns:
-    """Return the profiles, in head's of which each calling line says whether head changed it.
+    """Return the profiles; in head's, each calling line says whether head changed it.
 
     `changed_lines` returns the lines of a file that head changed.
     """

@@ -155,7 +155,7 @@ class CodeOriginCheck:
         return None
 
     def _stale_dependencies(self, run: Run) -> Failure | None:
-        """Return a failure if what a project requires changed and was not installed."""
+        """Return a failure if a project's requirements changed and were not installed."""
         missing = [
             path
             for path in changed_dependencies(self.base, self.head)
@@ -176,7 +176,7 @@ class CodeOriginCheck:
         return _failure(run, detail)
 
     def _stale_binary(self, run: Run) -> Failure | None:
-        """Return a failure if sources changed that a project's compiled modules do not show."""
+        """Return a failure if sources changed but a project's compiled modules did not."""
         binaries = self._compiled.setdefault((run.workload, run.side), {})
         for package in run.packages:
             for folder in self._folders(package):
@@ -236,7 +236,7 @@ def _is_library(package: LoadedPackage) -> bool:
 
 
 def _failure(run: Run, detail: str) -> Failure:
-    """Return a failure of head: what is installed is base's code rather than the change's."""
+    """Return a failure of head if what is installed is base's code, not the change's."""
     return Failure(
         workload=run.workload,
         side=Side.HEAD,

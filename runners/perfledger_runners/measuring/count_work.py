@@ -20,7 +20,7 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # For one set-up and compilation; a longer one is reported when it is measured.
 MAX_COUNTING_SECONDS = 120.0
-# Of the rest of the budget: counts explain, and the pairs need the time.
+# Share of the remaining budget: counts explain, and the pairs need the time.
 COUNTING_SHARE = 0.25
 # Frameworks whose operators or programs can be counted.
 FRAMEWORKS = (Framework.TORCH, Framework.JAX)

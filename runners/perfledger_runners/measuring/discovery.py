@@ -47,7 +47,7 @@ class Discovery:
     broken: tuple[UnreadablePath, ...] = ()
     facts: FactsMessage | None = None
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])  # benchmark → reason
-    notes: tuple[str, ...] = ()  # on what benchmarks ask for and do not get
+    notes: tuple[str, ...] = ()  # notes on what benchmarks ask for and do not get
 
 
 def discover(harness: Harness, request: ChildRequest) -> Discovery:
@@ -125,7 +125,7 @@ def _list(  # noqa: C901 - one case for each kind of message
 
 
 def _build_advice(detail: str, packages: Iterable[SourcePackage]) -> str:
-    """Return what to do where a module of the repository's own packages is not in the checkout."""
+    """Return what to do if a module of the repository's own packages is not in the checkout."""
     match = MISSING_MODULE.search(detail)
     if match is None or match[1] not in {package.name for package in packages}:
         return ""

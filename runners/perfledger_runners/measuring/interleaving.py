@@ -25,8 +25,8 @@ def run_interleaved(first: Iterator[str], second: Iterator[str], workloads: Sequ
     """Run two sides to their ends, interleaved wherever they wait for a turn.
 
     Each yields its stops as `stop_point` names them: before a workload's set-up, at each of its
-    turns, and before its end. The side that is behind continues until both are at the same stop,
-    where the turns are first, second, second, first. Sides without stops run one after the other.
+    turns, and before its end. The side that is behind continues until both are at the same stop;
+    there, the turns are first, second, second, first. Sides without stops run one after the other.
     """
     stops = (
         *(stop for name in workloads for stop in (STOP_BEFORE.format(name), name)),

@@ -1,4 +1,4 @@
-"""Keeps the journals of checks that have not ended, so that an interrupted one can go on."""
+"""Keeps the journals of unfinished checks, so that an interrupted one can resume."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ class InterruptedChecks:
         return self.folder / f"{_repository(check)}-{_digest(asdict(check))}{SUFFIX}"
 
     def _missing_message(self, check: CheckIdentity) -> str:
-        """Return what the newest interrupted check of this repository has otherwise."""
+        """Return what differs in the newest interrupted check of this repository."""
         paths = self.folder.glob(f"{_repository(check)}-*{SUFFIX}")
         for path in sorted(paths, key=_written_at, reverse=True):
             with suppress(JournalError):
@@ -89,7 +89,7 @@ class InterruptedChecks:
 
 
 def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, ...]:
-    """Return in what a machine differs from the one that a check began on."""
+    """Return how a machine differs from the one on which a check began."""
     return tuple(
         f"{field.name} was {_shortened(before)} and is {_shortened(now)}"
         for field in fields(machine)

@@ -85,7 +85,7 @@ def match_kernels(
 def lost_window_notes(
     kernels: Iterable[WorkloadKernels], runs: Sequence[RunWindows]
 ) -> tuple[str, ...]:
-    """Return a note for each workload of which some pairs have windows and others lost theirs."""
+    """Return a note for each workload that has windows in some pairs and lost them in others."""
     notes: list[str] = []
     for each in kernels:
         lost = {run.pair for run in runs if run.workload == each.workload} - set(each.pairs)

@@ -42,7 +42,7 @@ FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.B
 # of 2 to 5 % of the step was found with three in all checks, and with two in two of three.
 KERNEL_WINDOWS = 3
 
-# Returns why a run measured something else than it should have.
+# Returns why a run did not measure what it should have.
 RunCheck = Callable[[Run], Failure | None]
 
 
@@ -74,7 +74,7 @@ class ForkObstacleError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPair:
-    """What one pair of children measured; `workloads` are those that it was to measure."""
+    """The results of one pair of children; `workloads` are those that it had to measure."""
 
     pair: int
     workloads: tuple[str, ...]

@@ -2,8 +2,8 @@
 
 A journal is a file of lines: a header, then one line for each pair of processes. A line is a
 checksum, a space and JSON. It is written and synchronized before the next pair starts, so that a
-process that dies loses at most the pair that it measured. A last line that is incomplete is dropped
-and said; any other damage is an error.
+process that dies loses at most the pair that it measured. An incomplete last line is dropped and
+reported; any other damage is an error.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ from perfledger_runners.measuring.measured_pair import MeasuredPair
 
 # 1: first version. A journal lives for days: another version is not read.
 JOURNAL_VERSION = 1
-# As large as a bundle may be: later pairs are not saved.
+# As large as a bundle may be; later pairs are not saved.
 MAX_JOURNAL_BYTES = 64 * 2**20
 CHECKSUM_DIGITS = 16
 SUFFIX = ".journal"
@@ -35,7 +35,7 @@ class JournalError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckIdentity:
-    """What a check compares and how: one that goes on must have the same."""
+    """What a check compares and how; a resumed check must have the same."""
 
     repository: str  # its top folder
     base: str  # 40 hex digits
@@ -149,7 +149,7 @@ def reopen_journal(path: Path) -> PairJournal:
 
 
 def remove_old_journals(folder: Path, *, max_age_s: float, now: float) -> None:
-    """Remove the journals that were not written to for so long; those in use stay."""
+    """Remove the journals not written to for this long; those in use stay."""
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError, JournalError):
             if now - path.stat().st_mtime > max_age_s:

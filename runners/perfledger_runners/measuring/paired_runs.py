@@ -26,23 +26,23 @@ from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import process_groups, singly
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# A workload hangs, and is not only cut off by the end of the budget, if its pair has lasted so many
-# times as long as the one before it, and so much longer: a busy machine makes pairs uneven.
+# A workload hangs, rather than being cut off by the end of the budget, if its pair has lasted this
+# many times as long as the one before, and this much longer: a busy machine makes pairs uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
-# Pairs may become this much cheaper than the last one: the first reads cold files, and other load
-# ends. No workload is given up for a time that it may not need.
+# Pairs may become this much cheaper than the last one, as the first reads cold files and other load
+# ends. No workload is given up for time that it may not need.
 COST_SHARE = 0.5
-# A profile of both sides takes about as long as so many pairs: PROFILE_PAIRS of time are kept for
+# A profile of both sides takes about as long as this many pairs: PROFILE_PAIRS of time are kept for
 # each regression and each faster step.
 PROFILE_PAIRS = 2
-# A workload that lost so many of its profiled windows gets no more: hanging ones would take the
+# A workload that lost this many of its profiled windows gets no more: hanging ones would take the
 # whole budget, and after a crash the other workloads need a new process.
 MOST_LOST_WINDOWS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """A workload that the rest of the budget would hardly have settled."""
+    """A workload that the rest of the budget would probably not have settled."""
 
     pairs: int  # that it has
     seconds_left: float
@@ -336,7 +336,7 @@ class _Check:
         return {each: cost for each, cost in affordable.items() if each not in hopeless}
 
     def _hopeless(self, workloads: Collection[str]) -> frozenset[str]:
-        """Return which of the workloads all of the rest would hardly settle; note when."""
+        """Return the workloads that all of the remaining budget would hardly settle; note when."""
         left_s = self._seconds_left()
         most_pairs = {
             each: min(

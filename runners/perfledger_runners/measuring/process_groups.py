@@ -1,4 +1,4 @@
-"""Groups workloads by the process that runs them, and says why some have one of their own."""
+"""Groups workloads by the process that runs them, and says why some have their own."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

@@ -1,8 +1,8 @@
-"""Finds whether the workloads' code is the same on both sides: but for comments and prose.
+"""Finds whether the workloads' code is the same on both sides, apart from comments and prose.
 
-The files of both checkouts are compared before anything runs. Where no code and no data differ,
-head's files are watched while its workloads are listed and run: what reads the text of comments or
-prose may work by it. Why this is enough stands in the README.
+The files of both checkouts are compared before anything runs. If no code and no data differ, head's
+files are watched while its workloads are listed and run, since a program that reads comments or
+prose may depend on them. The README says why this is enough.
 """
 
 import math
@@ -39,7 +39,7 @@ from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.measured_pair import run_of
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
-# Of the rest of the budget: most changes are to be measured, and the pairs need the time.
+# Share of the remaining budget: most changes have to be measured, and the pairs need the time.
 WATCHED_SHARE = 0.2
 COMPILE_TIMEOUT_S = 60.0
 BYTECODE_VARIABLE = "PYTHONPYCACHEPREFIX"
@@ -101,9 +101,9 @@ def static_difference(difference: CheckoutDifference) -> str:
 
 
 def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -> str:
-    """Return in one clause why a process that read these files may do another thing on base.
+    """Return in one clause why a process that read these files may behave differently on base.
 
-    "" says that it cannot.
+    Returns "" if it cannot.
     """
     if doubt := static_difference(difference):
         return doubt
@@ -179,7 +179,7 @@ def _run_failures(
     workloads: tuple[str, ...],
     check_run: Callable[[Run], Failure | None],
 ) -> Mapping[str, str]:
-    """Run workloads on head; return for each why its run says nothing, "" if it was as usual."""
+    """Run workloads on head; return for each why its run proves nothing, "" if it ran as usual."""
     failures = dict.fromkeys(workloads, NO_RUN)
     measuring = replace(request, command=Command.MEASURE, workloads=workloads, is_interleaved=False)
     for message in run_request(harness, measuring):
@@ -202,7 +202,7 @@ def _end(harness: Harness) -> float:
 
 
 def _compile(python: Path, root: Path, paths: Sequence[str]) -> None:
-    """Write the bytecode of files, so that their text is read by nothing that only imports them."""
+    """Write files' bytecode, so that importing them does not read their source."""
     if not paths:
         return
     subprocess.run(  # noqa: S603 - the interpreter that the user configured

@@ -1,4 +1,4 @@
-"""Measures a pair again on which the device throttled, after it had time to cool."""
+"""Measures a pair again if its device throttled, after giving it time to cool."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 
-# Heat sinks need seconds, and a rack whose other devices are busy minutes: then nothing helps.
+# Heat sinks need seconds, a rack with other busy devices minutes; beyond that, nothing helps.
 FIRST_PAUSE_S = 5.0
 PAUSE_FACTOR = 2.0
 MAX_TRIES = 5
@@ -31,7 +31,7 @@ def measured_when_cool(
 ) -> MeasuredPair:
     """Return a pair whose throttled workloads were measured again, if the budget let them.
 
-    Each try follows a pause twice as long as the one before. What is still throttled at the end
+    Each try follows a pause twice as long as the one before. A workload still throttled at the end
     has failed, and says how often it was tried.
     """
     pause_s = FIRST_PAUSE_S

@@ -1,4 +1,4 @@
-"""Reads what a workflow kept of a job: exit status, log and bundle, in the archive of an artifact.
+"""Reads what a workflow kept of a job: exit status, log and bundle, in an artifact's archive.
 
 The job ran a change's code on its machine, so the archive may be anything.
 """
@@ -17,13 +17,13 @@ LOG_FILE, STATUS_FILE = "job.log", "exit_status"
 MAX_ARCHIVE_BYTES = 72 * 2**20  # a bundle may have 64 MiB
 MAX_BUNDLE_BYTES = 64 * 2**20
 MAX_LOG_BYTES = 2 * 2**20  # of its end
-MAX_UNPACKED_LOG_BYTES = 256 * 2**20  # as of a local job
+MAX_UNPACKED_LOG_BYTES = 256 * 2**20  # as for a local job
 MAX_STATUS_BYTES = 100
 MAX_STATUS = 255
 MAX_ENTRIES = 1000  # a job writes four
 _CHUNK_BYTES = 2**20
 _ENTRY = b"PK\x01\x02"  # begins each entry of an archive's directory
-# GitHub's are deflated; others ask for as much memory as they say.
+# GitHub's are deflated; other methods may need as much memory as they claim.
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _DAMAGES = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
@@ -32,7 +32,7 @@ _DAMAGES = (
 
 
 class JobArchiveError(LauncherError):
-    """An archive that no job of ours wrote."""
+    """An archive that none of our jobs wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class JobArchive:
 def read_job_archive(data: bytes) -> JobArchive:
     """Return what is in an archive; raise JobArchiveError for a damaged or a too large one.
 
-    Files are taken by their names, and what else is in it is not looked at.
+    Files are taken by name; anything else is ignored.
     """
-    if data.count(_ENTRY) > MAX_ENTRIES:  # before each takes a kilobyte of memory
+    if data.count(_ENTRY) > MAX_ENTRIES:  # each file before it takes a kilobyte of memory
         msg = f"the artifact of its run has more than {MAX_ENTRIES} files"
         raise JobArchiveError(msg)
     try:

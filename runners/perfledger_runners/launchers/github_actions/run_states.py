@@ -1,4 +1,4 @@
-"""Says how a workflow's run stands, and why one ended without a result."""
+"""Describes the state of a workflow's run, and why one ended without a result."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from perfledger_runners.launchers.github_actions.workflow_runs import (
 )
 from perfledger_runners.launchers.launcher import SubmissionState, SubmissionStatus
 
-# Of a run that no runner has yet; "requested" and "queued" need no words.
+# States of a run without a runner; "requested" and "queued" need no explanation.
 WAITS = {
     "waiting": "it waits for an approval or a protection rule of its environment",
     "pending": "it waits for another run of its concurrency group",
@@ -31,7 +31,7 @@ _TIMESTAMP = re.compile(rb"^\d{4}-\d\d-\d\dT[\d:.]{8,30}Z ", re.MULTILINE)
 
 
 def open_status(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> SubmissionStatus:
-    """Return where a run stands that has not ended."""
+    """Return the state of a run that has not ended."""
     if run.status == "in_progress":
         return SubmissionStatus(state=SubmissionState.RUNNING, place=run_place(run, jobs))
     reason = WAITS.get(run.status or "", "") or _labels_text(jobs)
@@ -39,13 +39,13 @@ def open_status(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> SubmissionStat
 
 
 def run_place(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
-    """Return the runner that has a run, where it is known, and the run's page."""
+    """Return the runner that has a run, if known, and the run's page."""
     names = (shown_text(job.runner_name) for job in jobs if job.runner_name)
     return ", ".join(filter(None, (next(names, ""), shown_text(run.html_url))))
 
 
 def ending_reason(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
-    """Return why a run ended without a result, where, and on which page that is."""
+    """Return why and where a run ended without a result, and the page for it."""
     conclusion = run.conclusion or "unknown"
     reason = ENDINGS.get(conclusion, f"GitHub ended its run as {shown_text(conclusion)}")
     steps = (step for job in jobs for step in job.steps or ())
@@ -55,13 +55,13 @@ def ending_reason(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
 
 
 def end_of_failure(log: bytes) -> bytes:
-    """Return a job's log up to its last error, without times: GitHub cleans up after it."""
+    """Return a job's log up to its last error, without times; the rest is GitHub's clean-up."""
     text = _TIMESTAMP.sub(b"", log)
     before, mark, after = text.rpartition(_ERROR_MARK)
     return before + mark + after.partition(b"\n")[0] if mark else text
 
 
 def _labels_text(jobs: Sequence[WorkflowJob]) -> str:
-    """Return what a runner must have to take the job that waits."""
+    """Return what a runner needs to take the waiting job."""
     labels = next((job.labels for job in jobs if job.labels and not job.conclusion), ())
     return f"no runner with {shown_text(', '.join(labels))} has taken it" if labels else ""

@@ -1,7 +1,7 @@
 """Turns a job's command into the inputs of a workflow.
 
-The workflow names the program, perfledger, so inputs can start no other one. Paths of the runner's
-machine become paths below the folder that the workflow keeps as its artifact.
+The workflow itself names the program, perfledger, so inputs cannot start another one. Paths on the
+runner's machine become paths below the folder that the workflow keeps as its artifact.
 """
 
 import json
@@ -11,10 +11,10 @@ from pathlib import Path
 from perfledger_runners.checkouts.repository import SHA
 from perfledger_runners.launchers.launcher import LauncherError, Submission
 
-# In the workflow's workspace, and the name of its artifact.
+# In the workflow's workspace; also the name of its artifact.
 RESULT_FOLDER = "perfledger-job"
 BUNDLE_FILE, SPREADS_FILE = "bundle.json", "spreads.json"
-# What GitHub takes as inputs of one dispatch, in characters of JSON.
+# GitHub's limit for the inputs of one dispatch, in characters of JSON.
 MAX_INPUTS = 65_535
 COMMANDS = ("check", "history")  # of perfledger, that are jobs
 _BUNDLE, _HEAD, _SPREADS = "--save-bundle=", "--head=", "--spreads="
@@ -24,7 +24,7 @@ _MAX_PAIRS = "PERFLEDGER_MAX_PAIRS="  # a setting, which stands before the progr
 def workflow_inputs(submission: Submission) -> dict[str, str]:
     """Return the inputs of the run that does a submission's command.
 
-    Spreads that make them too long are left out: the check then takes more pairs. Raises
+    Spreads that would make them too long are left out; the check then takes more pairs. Raises
     LauncherError for a command that no workflow can run.
     """
     words = submission.command
@@ -60,7 +60,7 @@ def _head(arguments: Sequence[str]) -> str:
 
 
 def _spreads(arguments: Sequence[str]) -> str:
-    """Return the text of the file of spreads, "" without one that can be sent."""
+    """Return the text of the file of spreads, "" if there is none to send."""
     path = _value(_options(arguments), _SPREADS)
     if not path:
         return ""
@@ -73,7 +73,7 @@ def _spreads(arguments: Sequence[str]) -> str:
 
 
 def _arguments_there(arguments: Sequence[str], *, has_spreads: bool) -> list[str]:
-    """Return perfledger's arguments with the paths that they have in the workflow."""
+    """Return perfledger's arguments, with paths translated to the workflow's."""
     options = _options(arguments)
     there: list[str] = []
     for word in options:
@@ -87,10 +87,10 @@ def _arguments_there(arguments: Sequence[str], *, has_spreads: bool) -> list[str
 
 
 def _options(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the words before "--": those after it are no options, whatever they look like."""
+    """Return the words before "--"; those after it are not options, whatever they look like."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _value(words: Sequence[str], prefix: str) -> str:
-    """Return what follows a prefix in the first word that has it, "" without one."""
+    """Return the rest of the first word that has a prefix, "" if there is none."""
     return next((word.removeprefix(prefix) for word in words if word.startswith(prefix)), "")

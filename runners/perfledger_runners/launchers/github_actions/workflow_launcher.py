@@ -2,8 +2,8 @@
 
 A dispatch is noted on disk before it is sent and never repeated, since GitHub may carry out what it
 did not answer. Its run is the one whose title contains the submission's name. GitHub can also
-answer with the run's id (`return_run_details`), but older servers do not, and an answer that is
-lost names none. Exit status, log and bundle come back as an artifact of the run.
+answer with the run's id (`return_run_details`), but older servers do not, and a lost answer gives
+no id. Exit status, log and bundle come back as an artifact of the run.
 """
 
 import os
@@ -48,16 +48,16 @@ from perfledger_runners.launchers.launcher import (
 POLL_S = 20.0
 # GitHub shows a run within seconds, and within minutes on a bad day.
 APPEARANCE_S = 600.0
-# Clocks differ, and a run may seem to be older than its dispatch: this only bounds the search.
+# Clocks differ, and a run may seem older than its dispatch; this only bounds the search.
 CLOCK_DIFFERENCE = timedelta(days=1)
-# Where a rate limit does not say for how long.
+# Used if a rate limit does not say how long to wait.
 DISPATCH_WAIT_S = 60.0
-# An artifact is listed with the end of its run, or a moment later.
+# An artifact is listed when its run ends, or a moment later.
 RESULT_WAIT_S = 90.0
-# A run that was just asked for must appear before it can be cancelled.
+# A newly requested run must appear before it can be cancelled.
 CANCEL_WAIT_S = 60.0
 CANCEL_POLL_S = 5.0
-# Between attempts to cancel: a run that is cancelled twice is cancelled.
+# Between attempts to cancel; cancelling a run twice is harmless.
 RETRY_WAITS_S = (1.0, 2.0, 4.0)
 MAX_JOB_LOG_BYTES = 8 * 2**20
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -66,7 +66,7 @@ _WAITING = SubmissionStatus(state=SubmissionState.WAITING)
 
 @dataclass(slots=True, kw_only=True)
 class DispatchedJob:
-    """What a launcher knows of a submission; `note` is the file that says when it was sent."""
+    """What a launcher knows about a submission; `note` is the file that says when it was sent."""
 
     note: Path
     inputs: dict[str, str]
@@ -82,7 +82,7 @@ class DispatchedJob:
 
 @dataclass(slots=True, kw_only=True)
 class WorkflowLauncher:
-    """A workflow whose runs are found by the names of their submissions."""
+    """A workflow whose runs are identified by the names of their submissions."""
 
     runs: WorkflowRuns
     workflow: str
@@ -94,10 +94,10 @@ class WorkflowLauncher:
     _jobs: dict[str, DispatchedJob] = field(default_factory=dict[str, DispatchedJob])
 
     def submit(self, submission: Submission) -> None:
-        """Ask for a run, unless that was done under this name; a rate limit puts it off."""
+        """Request a run, unless one was requested under this name; a rate limit delays it."""
         note = submission.log.with_name(f"{submission.name}.dispatch")
         job = DispatchedJob(note=note, inputs=workflow_inputs(submission))
-        _write(submission.log, b"")  # that of an earlier job explains nothing
+        _write(submission.log, b"")  # an earlier job's log explains nothing
         for other in note.parent.glob("*.dispatch"):
             if other != note:
                 other.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ class WorkflowLauncher:
             self._send(job)
 
     def status(self, submission: Submission) -> SubmissionStatus:
-        """Return where the run stands; while a rate limit lasts, where it stood before."""
+        """Return the run's state; during a rate limit, its last known state."""
         job = self._jobs[submission.name]
         try:
             job.status = self._status(submission.name, job)
@@ -122,7 +122,7 @@ class WorkflowLauncher:
         return job.status
 
     def collect(self, submission: Submission) -> None:
-        """Write the log and the bundle that the run kept, or the log of what failed in it."""
+        """Write the log and the bundle that the run kept, or the log of its failed job."""
         job = self._jobs[submission.name]
         archive = job.archive or JobArchive()
         _write(submission.log, archive.log or self._failure_log(job))
@@ -130,16 +130,16 @@ class WorkflowLauncher:
             _write(submission.bundle, archive.bundle)
 
     def cancel(self, name: str) -> None:
-        """Ask for the end of a run that has not ended."""
+        """Request the end of a run that has not ended."""
         job = self._jobs.pop(name, None)
         if job is not None and not job.note.exists():
-            return  # it was never asked for
+            return  # it was never requested
         run = job.run if job is not None and job.run is not None else self._late_run(name, job)
         if run is not None and not run.is_completed:
             self._cancel(run.id)
 
     def _send(self, job: DispatchedJob) -> None:
-        """Dispatch the workflow; without an answer its run may appear all the same."""
+        """Dispatch the workflow; even without an answer, its run may appear."""
         if self.now() < job.send_at:
             return
         _write(job.note, str(self.now().timestamp()).encode())
@@ -184,7 +184,7 @@ class WorkflowLauncher:
         )
 
     def _ending(self, job: DispatchedJob, run: WorkflowRun) -> SubmissionStatus:
-        """Return how a run ended: by the exit status that it kept, else by GitHub's words."""
+        """Return how a run ended: by the exit status that it kept, else by GitHub's status."""
         job.completed_at = job.completed_at or self.now()
         if job.archive is None:
             data = self.runs.artifact(run.id, RESULT_FOLDER, max_bytes=MAX_ARCHIVE_BYTES)
@@ -201,13 +201,13 @@ class WorkflowLauncher:
         return SubmissionStatus(state=SubmissionState.ENDED, exit_status=exit_status, place=place)
 
     def _ask_for_jobs(self, job: DispatchedJob, run: WorkflowRun) -> None:
-        """Ask for a run's jobs, which say where and why, once in each of its states."""
+        """Fetch a run's jobs, which show where it runs and why it failed, once per state."""
         if run.status != job.jobs_status or not job.jobs:
             with suppress(ActionsError):
                 job.jobs, job.jobs_status = self.runs.jobs(run.id), run.status
 
     def _failure_log(self, job: DispatchedJob) -> bytes:
-        """Return what the job that failed printed, b"" where that cannot be read."""
+        """Return the output of the failed job, b"" if it cannot be read."""
         failed = next((one for one in job.jobs if one.conclusion == "failure"), None)
         with suppress(ActionsError):
             if failed is not None:
@@ -215,7 +215,7 @@ class WorkflowLauncher:
         return b""
 
     def _late_run(self, name: str, job: DispatchedJob | None) -> WorkflowRun | None:
-        """Return the run of a submission, None where it has none; wait for one just asked for."""
+        """Return a submission's run, None if it has none; wait for one just requested."""
         since = _NEVER if job is None else _sent_at(job.note) - CLOCK_DIFFERENCE
         run = self.runs.named_run(self.workflow, name, since=since)
         until = self.now() + timedelta(seconds=CANCEL_WAIT_S)
@@ -253,7 +253,7 @@ def _sent_at(note: Path) -> datetime:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file so that it is whole or the one before, also after a power cut."""
+    """Write a file atomically: complete or unchanged, also after a power cut."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:

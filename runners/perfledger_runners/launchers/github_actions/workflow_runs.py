@@ -1,6 +1,7 @@
-"""Defines what the launcher asks of GitHub Actions, and the parts of its answers that it reads.
+"""Defines the launcher's requests to GitHub Actions, and the parts of the answers that it reads.
 
-The service's client of GitHub's API answers it: the runner's packages send no request of their own.
+The service's client of GitHub's API implements it; the runner's packages send no requests
+themselves.
 """
 
 from collections.abc import Mapping
@@ -17,15 +18,15 @@ MAX_SHOWN_TEXT = 300  # characters shown of what GitHub says
 
 
 class RequestEffect(StrEnum):
-    """What a request that failed did at GitHub."""
+    """The effect that a failed request had at GitHub."""
 
     REFUSED = "refused"  # nothing, and the same request would be refused again
     POSTPONED = "postponed"  # nothing, since a rate limit is used up
-    UNKNOWN = "unknown"  # perhaps what it asked for: its answer was lost
+    UNKNOWN = "unknown"  # perhaps the requested effect: the answer was lost
 
 
 class ActionsError(LauncherError):
-    """A request that GitHub Actions did not fulfil, and for how long to wait, if that is known."""
+    """A request that GitHub Actions did not fulfil, and how long to wait, if known."""
 
     def __init__(self, message: str, *, effect: RequestEffect, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class ActionsError(LauncherError):
 
 
 class WorkflowRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of a workflow: how it stands, and once it is completed how it ended."""
+    """A run of a workflow: its state, and once it is completed, how it ended."""
 
     id: int
     status: str | None = None
@@ -46,11 +47,11 @@ class WorkflowRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_completed(self) -> bool:
-        """Return whether it has ended."""
+        """Return whether the run has ended."""
         return self.status == "completed"
 
     def is_named(self, name: str) -> bool:
-        """Return whether its title contains a name; older servers call the title its name."""
+        """Return whether its title contains a name; older servers send the title as its name."""
         return name in (self.display_title or "") or name in (self.name or "")
 
 
@@ -76,15 +77,15 @@ class WorkflowRuns(Protocol):
     """The runs of one repository's workflows; every method raises ActionsError."""
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """Ask for a run of a workflow, once."""
+        """Request a run of a workflow, once."""
         ...
 
     def named_run(self, workflow: str, name: str, *, since: datetime) -> WorkflowRun | None:
-        """Return the first run since a time whose title contains a name, None without one."""
+        """Return the first run since a time whose title contains a name, None if there is none."""
         ...
 
     def run(self, run_id: int) -> WorkflowRun:
-        """Return a run as it stands now."""
+        """Return a run's current state."""
         ...
 
     def jobs(self, run_id: int) -> tuple[WorkflowJob, ...]:
@@ -92,18 +93,18 @@ class WorkflowRuns(Protocol):
         ...
 
     def cancel(self, run_id: int) -> None:
-        """Ask for the end of a run; leave one that ended as it is."""
+        """Request the end of a run; a run that has ended is left alone."""
         ...
 
     def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:
-        """Return the newest archive of this name that a run kept, None without one."""
+        """Return the newest archive with this name that a run kept, None if there is none."""
         ...
 
     def job_log(self, job_id: int, *, max_bytes: int) -> bytes:
-        """Return what a job that ended printed."""
+        """Return the output of a job that has ended."""
         ...
 
 
 def shown_text(text: str | None) -> str:
-    """Return what GitHub says on one line, cleaned and short."""
+    """Return GitHub's message on one line, cleaned and shortened."""
     return " ".join(clean_text((text or "")[: 4 * MAX_SHOWN_TEXT]).split())[:MAX_SHOWN_TEXT]

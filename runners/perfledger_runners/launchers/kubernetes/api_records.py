@@ -1,4 +1,4 @@
-"""Reads what an API server says of Jobs, pods and events; unknown fields are left out."""
+"""Reads an API server's answers about Jobs, pods and events; unknown fields are ignored."""
 
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ class ApiRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ApiCondition(ApiRecord, frozen=True, kw_only=True):
-    """One condition of a Job or a pod: what holds, and why."""
+    """One condition of a Job or a pod: its type, whether it holds, and why."""
 
     type: str
     status: str = ""
@@ -24,7 +24,7 @@ class ApiCondition(ApiRecord, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Return reason and message, cleaned and short."""
+        """Return reason and message, cleaned and shortened."""
         return detail_text(self.reason, self.message)
 
 
@@ -37,13 +37,13 @@ class ApiMetadata(ApiRecord, frozen=True, kw_only=True):
 
 
 class JobSpec(ApiRecord, frozen=True, kw_only=True):
-    """What a Job is to do."""
+    """The specification of a Job."""
 
     suspend: bool | None = None
 
 
 class JobStatus(ApiRecord, frozen=True, kw_only=True):
-    """How a Job stands."""
+    """The status of a Job."""
 
     conditions: tuple[ApiCondition, ...] | None = None
 
@@ -57,7 +57,7 @@ class KubernetesJob(ApiRecord, frozen=True, kw_only=True):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Return whether somebody deleted it, and its pod ends."""
+        """Return whether it is being deleted, so that its pod ends."""
         return self.metadata.deletion_timestamp is not None
 
     def condition(self, kind: str) -> ApiCondition | None:
@@ -74,7 +74,7 @@ class StateDetails(ApiRecord, frozen=True, kw_only=True):
 
 
 class ContainerState(ApiRecord, frozen=True, kw_only=True):
-    """Where a container stands."""
+    """The state of a container."""
 
     waiting: StateDetails | None = None
     terminated: StateDetails | None = None
@@ -87,7 +87,7 @@ class ContainerStatus(ApiRecord, frozen=True, kw_only=True):
 
 
 class PodStatus(ApiRecord, frozen=True, kw_only=True):
-    """How a pod stands."""
+    """The status of a pod."""
 
     phase: str = ""
     reason: str | None = None
@@ -111,7 +111,7 @@ class KubernetesPod(ApiRecord, frozen=True, kw_only=True):
 
     @property
     def node(self) -> str:
-        """Return the name of its node, "" as long as it has none."""
+        """Return the name of its node, "" until it has one."""
         return detail_text(self.spec.node_name)
 
     @property
@@ -149,7 +149,7 @@ Record = TypeVar("Record", bound=ApiRecord)
 
 
 def decode_record(data: bytes, kind: type[Record]) -> Record:
-    """Return the record that an answer is; raise LauncherError for one that is none."""
+    """Return an answer's record; raise LauncherError if it is not one."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -158,7 +158,7 @@ def decode_record(data: bytes, kind: type[Record]) -> Record:
 
 
 def detail_text(*parts: str | None) -> str:
-    """Return what a cluster says, as "reason: message" on one line, cleaned and short."""
+    """Return a cluster's message as "reason: message" on one line, cleaned and shortened."""
     text = ": ".join(part for part in parts if part)
     return " ".join(clean_text(text[: 4 * MAX_DETAIL_TEXT]).split())[:MAX_DETAIL_TEXT]
 

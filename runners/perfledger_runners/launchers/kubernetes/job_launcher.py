@@ -28,14 +28,14 @@ from perfledger_runners.launchers.launcher import (
     SubmissionStatus,
 )
 
-POLL_S = 5.0  # an API server answers many users: none asks it in a tight loop
-# Between attempts of a request that got no answer, or a busy server's.
+POLL_S = 5.0  # an API server has many users, so it is not polled in a tight loop
+# Between attempts of a request that got no answer, or to a busy server.
 RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
-# A registry that is away comes back; a wrong image or Secret does not.
+# An unreachable registry comes back; a wrong image or Secret does not.
 START_WAIT_S = 600.0
-# A client of NFS may look at a folder of a minute ago.
+# A client of NFS may show a folder as of a minute ago.
 RESULT_WAIT_S = 90.0
-# A pod that is asked to end has its grace, and the kubelet some time to say so.
+# A pod that is asked to end has its grace period, and the kubelet some time to report it.
 DELETION_WAIT_S = GRACE_S + 60.0
 MAX_LOG_LINES = 10_000
 MAX_LOG_BYTES = 2 * 2**20
@@ -47,7 +47,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True, kw_only=True)
 class KubernetesLauncher:
-    """Jobs of one namespace, found by the names of their submissions."""
+    """Jobs of one namespace, identified by the names of their submissions."""
 
     settings: KubernetesJobSettings
     limits: SubmissionLimits
@@ -59,7 +59,7 @@ class KubernetesLauncher:
     _since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
 
     def __post_init__(self) -> None:
-        """Raise LauncherError for settings with which no pod measures."""
+        """Raise LauncherError for settings with which no pod can measure."""
         check_job_settings(self.settings)
 
     def submit(self, submission: Submission) -> None:
@@ -80,7 +80,7 @@ class KubernetesLauncher:
         return status
 
     def collect(self, submission: Submission) -> None:
-        """Write the end of the pod's log; the bundle is on the volume that is shared."""
+        """Write the end of the pod's log; the bundle is on the shared volume."""
         try:
             pod = self.kubectl.newest_pod(submission.name)
             if pod is None:
@@ -96,7 +96,7 @@ class KubernetesLauncher:
             raise LauncherError(msg) from error
 
     def cancel(self, name: str) -> None:
-        """Delete the Job and wait until its pod has ended, which could still write a bundle."""
+        """Delete the Job and wait until its pod, which could still write a bundle, has ended."""
         for key in [key for key in self._since if key[0] == name]:
             del self._since[key]
         self._ask_again(lambda: self.kubectl.delete_job(name))
@@ -122,7 +122,7 @@ class KubernetesLauncher:
     def _waiting_status(
         self, name: str, pod: KubernetesPod | None, status: SubmissionStatus
     ) -> SubmissionStatus:
-        """Return the state of a Job that has not begun, with a reason where there is one."""
+        """Return the state of a Job that has not started, with a reason if there is one."""
         problem = start_problem(pod)
         if not problem:
             self._since.pop((name, "start"), None)
@@ -130,13 +130,13 @@ class KubernetesLauncher:
             reason = f"its container did not start within {START_WAIT_S / 60:.0f} minutes"
             return SubmissionStatus(state=SubmissionState.ENDED, reason=f"{reason} ({problem})")
         if pod is None and not status.reason:
-            with suppress(LauncherError):  # events are a hint: not everybody may read them
+            with suppress(LauncherError):  # events are only a hint, and not everybody may read them
                 warning = self.kubectl.last_warning(name)
                 return SubmissionStatus(state=SubmissionState.WAITING, reason=warning)
         return status
 
     def _elapsed_s(self, name: str, what: str) -> float:
-        """Return for how long a submission has been seen like this."""
+        """Return for how long a submission has been in this state."""
         now = self.clock()
         return now - self._since.setdefault((name, what), now)
 

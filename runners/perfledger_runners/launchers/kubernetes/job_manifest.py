@@ -13,18 +13,18 @@ from perfledger_runners.machine.host_identity import HOST_VARIABLE
 # An object in etcd may have 1.5 MB.
 MAX_MANIFEST_BYTES = 1_000_000
 MAX_ENTRIES = 50  # of each table or list of the launcher file
-# Someone who reads a log the next day finds the Job; then nobody needs it.
+# Someone who reads a log the next day still finds the Job; later nobody needs it.
 KEEP_FINISHED_S = 86_400
 # A check that is asked to end stops its children and removes its checkouts first.
 GRACE_S = 60
 CONTAINER = "check"
-# In which Kubernetes gives out memory; a check's is a limit, so its unit is never left out.
+# Units in which Kubernetes allots memory; a check's limit always has one.
 _MEMORY = re.compile(r"[1-9][0-9]{0,8}(Mi|Gi|Ti)")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 _RESOURCE = re.compile(r"cpu|memory|ephemeral-storage|[a-z0-9.-]{1,100}/[A-Za-z0-9._-]{1,63}")
 TPU = "google.com/tpu"
-# Without these GKE gives a pod no slice of TPUs.
+# Without these GKE gives a pod no TPU slice.
 TPU_SELECTORS = ("cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology")
 
 DnsLabel = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")]
@@ -51,7 +51,7 @@ class SecretReference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class PodToleration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A taint of nodes that a pod may run on all the same."""
+    """A taint of nodes on which a pod may run nevertheless."""
 
     key: LabelKey
     value: LabelValue | None = None  # None: whatever its value
@@ -59,7 +59,7 @@ class PodToleration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class KubernetesJobSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an operator says of the Jobs that measure one class of devices.
+    """An operator's settings for the Jobs that measure one class of devices.
 
     `claims` are volumes that the runner has too, by the paths where both have them. The user's
     number is that of the runner, whose files the pods share.
@@ -81,7 +81,7 @@ class KubernetesJobSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_un
 
 
 def check_job_settings(settings: KubernetesJobSettings) -> None:
-    """Raise LauncherError for settings with which no pod measures; the message names one."""
+    """Raise LauncherError for settings with which no pod can measure; the message names one."""
     for name, value in msgspec.structs.asdict(settings).items():
         if isinstance(value, Sized) and not isinstance(value, str) and len(value) > MAX_ENTRIES:
             _refuse(f"`{name}` may have {MAX_ENTRIES} entries")
@@ -99,7 +99,7 @@ def job_manifest(
 ) -> bytes:
     """Return the Job of a submission as JSON; raise LauncherError for one that cannot run there.
 
-    It runs once: neither the Job nor the kubelet begins it again, since that would measure again.
+    It runs once: neither the Job nor the kubelet restarts it, since that would measure again.
     """
     if not _NAME.fullmatch(submission.name):
         _refuse(f"{submission.name[:40]!r} is not a valid name of a Job")
@@ -114,7 +114,7 @@ def job_manifest(
         "backoffLimit": 0,
         "completions": 1,
         "parallelism": 1,
-        # The Job then says why a pod is gone that was evicted, preempted or lost with its node.
+        # The Job then says why an evicted, preempted or lost pod is gone.
         "podFailurePolicy": {
             "rules": [
                 {
@@ -133,7 +133,7 @@ def job_manifest(
             "spec": _pod_spec(submission, settings, limits),
         },
     }
-    # A pod's own limit begins on its node. A Job's includes the wait: it is for a lost runner.
+    # A pod's own limit starts on its node. A Job's limit includes the wait, for a lost runner.
     if limits.wait_s is not None and limits.run_s is not None:
         spec["activeDeadlineSeconds"] = int(limits.wait_s + limits.run_s)
     manifest = {
@@ -156,7 +156,7 @@ def job_manifest(
 
 
 def literal_word(word: str) -> str:
-    """Return a word that Kubernetes leaves as it was: it replaces $(NAME) and reads $$ as $."""
+    """Return a word escaped for Kubernetes, which replaces $(NAME) and reads $$ as $."""
     return word.replace("$", "$$")
 
 
@@ -270,7 +270,7 @@ def _check_claims(claims: Mapping[str, str]) -> None:
 
 
 def _check_paths(submission: Submission, settings: KubernetesJobSettings) -> None:
-    """Raise LauncherError for a file that only the runner would see."""
+    """Raise LauncherError for a file that only the runner could see."""
     for path in (submission.folder, submission.bundle):
         if not any(path.is_relative_to(claim) for claim in settings.claims):
             _refuse(f"{path} is on none of the `claims`: pods would not see it")

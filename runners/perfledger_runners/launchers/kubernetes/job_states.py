@@ -1,4 +1,4 @@
-"""Tells from a Job and its pod whether a submission waits, runs, or how it ended."""
+"""Derives from a Job and its pod whether a submission waits or runs, or how it ended."""
 
 from perfledger_runners.launchers.kubernetes.api_records import (
     ApiCondition,
@@ -37,7 +37,7 @@ CONTAINER_REASONS = {
 
 
 def submission_status(job: KubernetesJob | None, pod: KubernetesPod | None) -> SubmissionStatus:
-    """Return where the submission of a Job and its newest pod stands."""
+    """Return the state of the submission of a Job and its newest pod."""
     if job is None:
         return _ended_status("somebody deleted its Job in Kubernetes")
     if job.condition("Complete") is not None:
@@ -50,7 +50,7 @@ def submission_status(job: KubernetesJob | None, pod: KubernetesPod | None) -> S
 
 
 def start_problem(pod: KubernetesPod | None) -> str:
-    """Return what keeps a pod's container from starting, "" for one that may start."""
+    """Return what keeps a pod's container from starting, "" if nothing does."""
     waiting = None if pod is None else pod.container.waiting
     if waiting is None or waiting.reason not in START_PROBLEMS:
         return ""
@@ -77,7 +77,7 @@ def _unfinished_job(job: KubernetesJob, pod: KubernetesPod | None) -> Submission
         reason = detail_text("it is suspended, perhaps until Kueue admits it", why)
         return SubmissionStatus(state=SubmissionState.WAITING, reason=reason)
     has_begun = pod is not None and pod.status.phase not in {"", "Pending"}
-    # The pod of a Job that is being deleted may still end well.
+    # The pod of a Job that is being deleted may still end normally.
     if has_begun or job.is_being_deleted:
         return SubmissionStatus(
             state=SubmissionState.RUNNING, place="" if pod is None else pod.node
@@ -86,7 +86,7 @@ def _unfinished_job(job: KubernetesJob, pod: KubernetesPod | None) -> Submission
 
 
 def _is_lost(pod: KubernetesPod) -> bool:
-    """Return whether a pod's node is away, so that nobody says how the pod ends."""
+    """Return whether a pod's node is lost, so that nobody reports how the pod ends."""
     condition = pod.condition("DisruptionTarget")
     is_tainted = condition is not None and condition.reason == "DeletionByTaintManager"
     is_deleted = pod.metadata.deletion_timestamp is not None
@@ -94,7 +94,7 @@ def _is_lost(pod: KubernetesPod) -> bool:
 
 
 def _failed_job(failure: ApiCondition, pod: KubernetesPod | None) -> SubmissionStatus:
-    """Return how a Job failed, as its pod says it, else as the Job does."""
+    """Return how a Job failed, as reported by its pod, else by the Job."""
     if failure.reason == "DeadlineExceeded":
         return _ended_status("it did not end within its wait and time limits")
     if pod is None:
@@ -111,7 +111,7 @@ def _failed_job(failure: ApiCondition, pod: KubernetesPod | None) -> SubmissionS
 
 
 def _outside_cause(pod: KubernetesPod) -> tuple[str, str]:
-    """Return what other than the check itself ended a pod, with details; "" if nothing did."""
+    """Return what ended a pod other than the check itself, with details; "" if nothing did."""
     disruption, terminated = pod.condition("DisruptionTarget"), pod.container.terminated
     if disruption is not None:
         reason = DISRUPTIONS.get(disruption.reason or "", "Kubernetes disrupted it")
@@ -119,7 +119,7 @@ def _outside_cause(pod: KubernetesPod) -> tuple[str, str]:
     if pod.status.reason:
         reason = POD_REASONS.get(pod.status.reason, "Kubernetes ended it")
         return reason, detail_text(pod.status.reason, pod.status.message)
-    # A check lives on where a child of it was killed for its memory: then its own status counts.
+    # A check survives if one of its children is killed for its memory; then its own status counts.
     is_own_end = (
         terminated is not None
         and terminated.reason == "OOMKilled"

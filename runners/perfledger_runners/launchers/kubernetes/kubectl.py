@@ -23,16 +23,16 @@ from perfledger_runners.launchers.kubernetes.api_records import (
 from perfledger_runners.launchers.launcher import LauncherError
 
 REQUEST_TIMEOUT_S = 30
-MAX_PODS = 20  # of one Job: several where Kueue took it back
+MAX_PODS = 20  # for one Job; there are several if Kueue took it back
 MAX_EVENTS = 50
 MAX_KUBECTL_ERROR = 4000  # characters; its first line names the reason
-# Another attempt does not change these.
+# Reasons that another attempt does not change.
 REFUSALS = frozenset(
     {"BadRequest", "Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound"}
     | {"RequestEntityTooLarge", "Unauthorized", "UnsupportedMediaType"}
 )
 _REASON = re.compile(r"^Error from server \((\w{1,60})\)", re.MULTILINE)
-# Two that kubectl puts into words of its own.
+# Two reasons that kubectl words itself.
 _OTHER_WORDS = {
     "Unauthorized": re.compile(r"^error: You must be logged in", re.MULTILINE),
     "Invalid": re.compile(r"^The .{1,300} is invalid", re.MULTILINE),
@@ -40,7 +40,7 @@ _OTHER_WORDS = {
 
 
 class KubernetesError(LauncherError):
-    """A request that an API server did not fulfil, with the reason that it names ("": none)."""
+    """A request that an API server did not fulfil, with the reason that it gives ("": none)."""
 
     def __init__(self, message: str, *, reason: str = "") -> None:
         super().__init__(message)
@@ -74,7 +74,7 @@ class Kubectl:
         self._ask("create", self._jobs, text=manifest)
 
     def job(self, name: str) -> KubernetesJob | None:
-        """Return a Job, None if there is none of this name."""
+        """Return a Job, None if there is none with this name."""
         try:
             answer = self._ask("get", f"{self._jobs}/{name}")
         except KubernetesError as error:
@@ -84,7 +84,7 @@ class Kubectl:
         return decode_record(answer, KubernetesJob)
 
     def delete_job(self, name: str) -> None:
-        """Delete a Job once its pods are gone; one that is not there needs none."""
+        """Delete a Job once its pods are gone; nothing to do if there is none."""
         try:
             self._ask("delete", f"{self._jobs}/{name}?propagationPolicy=Foreground")
         except KubernetesError as error:
@@ -92,11 +92,11 @@ class Kubectl:
                 raise
 
     def newest_pod(self, name: str) -> KubernetesPod | None:
-        """Return the last pod that was made for the Job of this name, if there is any."""
+        """Return the pod created last for the Job of this name, if there is any."""
         query = {"labelSelector": f"app.kubernetes.io/instance={name}", "limit": MAX_PODS}
         answer = self._ask("get", f"{self._pods}?{urlencode(query)}")
         pods = decode_record(answer, PodList).items or ()
-        # Times of the API are RFC 3339 in UTC: their order is that of their texts.
+        # Times of the API are RFC 3339 in UTC, so their order is that of their texts.
         return max(pods, key=lambda pod: pod.metadata.creation_timestamp or "", default=None)
 
     def last_warning(self, name: str) -> str:
@@ -108,7 +108,7 @@ class Kubectl:
         return detail_text(events[-1].reason, events[-1].message) if events else ""
 
     def log(self, pod: KubernetesPod, *, max_lines: int, max_bytes: int) -> bytes:
-        """Return the end of what a pod printed."""
+        """Return the end of a pod's output."""
         query = urlencode({"tailLines": max_lines, "limitBytes": max_bytes})
         return self._ask("get", f"{self._pods}/{quote(pod.metadata.name, safe='')}/log?{query}")
 
@@ -142,7 +142,7 @@ class Kubectl:
 
 
 def _reason(text: str) -> str:
-    """Return the API's reason for a failure in what kubectl says of it, "" without one."""
+    """Return the API's reason for a failure from kubectl's message, "" if it has none."""
     match = _REASON.search(text)
     if match is not None:
         return match[1]
