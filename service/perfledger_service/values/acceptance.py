@@ -1,4 +1,4 @@
-"""Holds what a maintainer accepted of a pull request's regressions."""
+"""Holds maintainers' acceptances of a pull request's regressions."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -6,9 +6,9 @@ from datetime import date, datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A maintainer's word that a regression is intended, or that a commit's result does not count.
+    """A maintainer's statement that a regression is intended, or a commit's result does not count.
 
-    `workload` is the one that may be slower, "" where all of `head_sha` is ignored. `merged_sha` is
+    `workload` is the one that may be slower, "" if all of `head_sha` is ignored. `merged_sha` is
     the commit as which the pull request was merged, "" until it is.
     """
 
@@ -27,9 +27,9 @@ class Acceptance:
         return not self.workload
 
     def covers(self, head_sha: str, judged_at: datetime) -> bool:
-        """Return whether it counts for a head that was judged at a time.
+        """Return whether the acceptance applies to a head that was judged at a time.
 
-        An acceptance counts for what was judged before it, and until its last day if it has one.
+        It applies to results judged before it, and until its last day if it has one.
         """
         if self.is_of_commit:
             return head_sha == self.head_sha

@@ -1,4 +1,4 @@
-"""Holds what is shown of a project's default branch, and its events as they are listed."""
+"""Holds the view of a project's default branch, and its events as listed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,8 +38,8 @@ class AbRequestView:
 class AlertView:
     """A change that an A/B run confirmed, and the upload of that run.
 
-    It was made after one commit and up to another, "" where they are not known. `device` is the id
-    of the device that the A/B run used, "" without one.
+    It was made after one commit and up to another, "" if they are unknown. `device` is the id of
+    the device that the A/B run used, "" without one.
     """
 
     alert: Alert
@@ -51,14 +51,14 @@ class AlertView:
 
     @property
     def is_other_device(self) -> bool | None:
-        """Return whether another device than the suspects' confirmed it; None if unknown."""
+        """Return whether a device other than the suspects' confirmed it; None if unknown."""
         suspect_devices = {device for one in self.alert.changes for device in one.candidate.devices}
         return self.device not in suspect_devices if self.device and suspect_devices else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateView:
-    """How far a project's checks on one machine class can be trusted, and what they take.
+    """How far a project's checks on one machine class can be trusted, and their cost.
 
     `conclusions` are GitHub's of its newest checks, with their uploads, newest first. `held_s` is
     how long its newest checks held the machine, as far as they say so (`timed` of them); None if
@@ -78,7 +78,7 @@ class GateView:
 class BranchOrder:
     """The measured commits of a default branch, oldest first, and the claims without a place.
 
-    `source` is whose word it is. `moved_commits` stand after another one than before.
+    `source` is where the order comes from. `moved_commits` now follow another commit than before.
     """
 
     repository: str
@@ -98,7 +98,7 @@ class BranchSearch:
 
 
 class TriagePart(StrEnum):
-    """What there is to do about an event."""
+    """The action that an event needs."""
 
     TO_DECIDE = "to-decide"  # an open regression
     ACKNOWLEDGED = "acknowledged"
@@ -129,12 +129,12 @@ class EventView:
 
     @property
     def is_regression(self) -> bool:
-        """Return whether something became worse, and the newest search still finds it."""
+        """Return whether something became worse and the newest search still finds it."""
         return self.event.harm is Harm.WORSE and self.event.is_detected
 
     @property
     def part(self) -> TriagePart:
-        """Return what there is to do about the event."""
+        """Return the action that the event needs."""
         if self.is_imported or not self.is_regression:
             return TriagePart.SETTLED
         return _PARTS.get(self.event.state, TriagePart.SETTLED)
@@ -142,11 +142,11 @@ class EventView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriagedEvent:
-    """An event with what else is known of it.
+    """An event with its details.
 
-    `view` is None until the event is stored, and `change` where the newest search of the history
-    does not have it. `alerts` are the A/B runs that confirm it. `prices` are of its workloads, the
-    dearest first, and of `priced_check`, the newest check of its change that has any.
+    `view` is None until the event is stored, and `change` if the newest search of the history does
+    not have it. `alerts` are the A/B runs that confirm it. `prices` are its workloads', most
+    expensive first, from `priced_check`, the newest check of its change that has any.
     """
 
     view: EventView | None
@@ -175,7 +175,7 @@ class TriagedEvent:
 
     @property
     def part(self) -> TriagePart:
-        """Return what there is to do about the event."""
+        """Return the action that the event needs."""
         if self.view is not None:
             return self.view.part
         is_worse = isinstance(self.change, ChangeEvent) and self.change.harm is Harm.WORSE
@@ -184,7 +184,7 @@ class TriagedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventNote:
-    """What happened to an event; `author` is "" for the measurements."""
+    """An entry of an event's history; `author` is "" for the measurements."""
 
     event_id: int
     noted_at: datetime
@@ -204,14 +204,14 @@ class BranchView:
     requests: tuple[AbRequestView, ...]  # the most promising first
     gates: tuple[GateView, ...]
     events: tuple[TriagedEvent, ...] = ()  # newest first
-    notes: tuple[EventNote, ...] = ()  # what happened to events in the last week, newest first
+    notes: tuple[EventNote, ...] = ()  # entries of events' histories in the last week, newest first
     acceptances: tuple[Acceptance, ...] = ()  # newest first
     unattested: int = 0  # measured commits without a place, where none has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventHistory:
-    """An event of a project with all that happened to it, oldest first."""
+    """An event of a project with its history, oldest first."""
 
     repository: str
     view: EventView
@@ -220,7 +220,7 @@ class EventHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventList:
-    """Events of a project, newest first; `has_more` says that older ones were left out."""
+    """Events of a project, newest first; `has_more` means that older ones were left out."""
 
     repository: str
     events: tuple[EventView, ...]
@@ -229,11 +229,11 @@ class EventList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageReport:
-    """What there is to decide of a project, and what happened since a moment.
+    """A project's open decisions, and what happened since a moment.
 
-    `to_decide` are regressions that are open, the largest first; `expiring` those that are expected
-    for a few days more, `expected` for longer. `fixed` and `environment` are those that came into
-    this state since then. `notes` is what happened since then, newest first.
+    `to_decide` are open regressions, largest first; `expiring` those that are expected for a few
+    more days, `expected` for longer. `fixed` and `environment` are those that entered this state
+    since then. `notes` is what happened since then, newest first.
     """
 
     repository: str
@@ -249,20 +249,20 @@ class TriageReport:
 
     @property
     def period(self) -> timedelta:
-        """Return how long the report looks back."""
+        """Return how far back the report looks."""
         return self.now - self.since
 
     def count_notes(self, state: EventState) -> int:
-        """Return how many events came into a state since then."""
+        """Return how many events entered a state since then."""
         return len({note.event_id for note in self.notes if note.state is state})
 
 
 class GateState(StrEnum):
-    """What the newest check of the default branch says, and the open events of its history."""
+    """The newest check of the default branch, and the open events of its history."""
 
     PASSING = "passing"
     REGRESSED = "regressed"
-    FAILING = "failing"  # a limit on cost, say: no verdict is red
+    FAILING = "failing"  # due to a limit on cost, say: no verdict is red
     NOT_MEASURED = "not measured"
     UNDECIDED = "undecided"
     UNKNOWN = "unknown"  # no commit of the default branch was judged
@@ -272,7 +272,7 @@ class GateState(StrEnum):
 class GateBadge:
     """The state of a project's gate; `measured_at` is None where it is unknown.
 
-    A check that is stale says how the branch was, not how it is.
+    A stale check shows how the branch was, not how it is.
     """
 
     repository: str
@@ -283,5 +283,5 @@ class GateBadge:
 
 
 def is_imported_class(machine_class: str) -> bool:
-    """Return whether a machine class is that of an import."""
+    """Return whether a machine class belongs to an import."""
     return machine_class.startswith(IMPORTED_CLASS)

@@ -1,4 +1,4 @@
-"""Holds what changes cost a year."""
+"""Holds the yearly cost of changes."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -35,4 +35,4 @@ class PriceHistory:
 
     repository: str
     checks: tuple[PricedCheck, ...]
-    has_older: bool  # checks that are not among them
+    has_older: bool  # checks that are omitted

@@ -12,15 +12,15 @@ from perfledger.records import Param
 class CheckOptions:
     """Options that decide what a check measures, where, and in which environments.
 
-    A setting counts as an option even if a configuration file gave it: a bundle does not say which
-    of the two did, and an option that repeats the file changes nothing.
+    A setting counts as an option even if a configuration file gave it: a bundle does not record
+    which did, and an option that repeats the file changes nothing.
     """
 
     workloads_from: str = ""
     suite: str = ""
     device: str = ""
     build: str = ""
-    is_isolated: bool = False  # an environment of its own for each side
+    is_isolated: bool = False  # a separate environment for each side
 
     @classmethod
     def of_bundle(cls, bundle: Bundle) -> Self:

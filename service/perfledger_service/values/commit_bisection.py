@@ -12,7 +12,7 @@ from perfledger_service.values.report import ExitCode, Report
 
 
 class CommitState(StrEnum):
-    """What a bisection knows of a commit."""
+    """State of a commit in a bisection."""
 
     GOOD = "good"
     BAD = "bad"
@@ -27,8 +27,8 @@ class CommitState(StrEnum):
 class BisectedCommit:
     """A commit of the range; `change`, `low` and `high` are relative to the good commit.
 
-    They are None without pairs of the two. `chance` is the probability that this commit is the
-    first with the change. `reason` says why it was skipped.
+    They are None if there are no pairs of the two. `chance` is the probability that this commit is
+    the first with the change. `reason` says why it was skipped.
     """
 
     position: int  # 0: the good commit
@@ -44,7 +44,7 @@ class BisectedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherChange:
-    """A change of the range that another commit made; the command that searches for it."""
+    """A change in the range made by another commit, and the command that searches for it."""
 
     change: float  # relative
     good: Revision
@@ -57,8 +57,8 @@ class CommitBisection:
 
     `chance` is their probability together. `ends` is the verdict on the bad commit against the good
     one, None if not even that was measured. `report` is the check of the found commit against its
-    parent. `pairs_needed` is how many pairs of a commit would tell the levels apart, None if the
-    range is narrowed down as far as it can be.
+    parent. `pairs_needed` is how many pairs per commit would separate the levels, None if the range
+    is as narrow as it can be.
     """
 
     workload: str
@@ -94,7 +94,7 @@ class CommitBisection:
 
     @property
     def candidates(self) -> tuple[BisectedCommit, ...]:
-        """Return the commits that may have made the change."""
+        """Return the commits that may contain the change."""
         return self.commits[self.first : self.last + 1]
 
     @property

@@ -1,4 +1,4 @@
-"""Holds what hours and work cost on each purchase option."""
+"""Holds the cost of hours and work on each purchase option."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class CostRow:
     investment: Investment | None  # in owning instead of renting it; None if it is owned already
     footprint: CarbonFootprint | None  # of a useful hour; None where the draw is not known
     piece_footprint: CarbonFootprint | None = None  # of the piece of work; None where there is none
-    # The chance that owning costs less than committing to as many devices; None for hours that are
-    # paid by use.
+    # The chance that owning costs less than committing to the same number of devices; None for
+    # hours paid by use.
     equal_size_chance: float | None = None
     is_committed: bool = False  # paid for all hours of a term, used or not
     may_rank: bool = True  # False for prices of low confidence, and spot without interruptions
-    owner: str = ""  # the server that owning is about, "" where nothing is owned
+    owner: str = ""  # the server for owning, "" if nothing is owned
     is_same_work: bool = False  # the server is of another accelerator: the work is the same
     is_outdated: bool = False  # the price is older than prices of its kind stay valid
     server_price: HardwareInput | None = None  # of an owned server
@@ -78,7 +78,7 @@ class RequiredSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSwitch:
-    """A value of one figure, all others unchanged, at which another option costs least."""
+    """A value of one figure, all others unchanged, from which another option costs least."""
 
     figure: str
     unit: str  # "share", "USD/h", else the input's
@@ -88,17 +88,17 @@ class AnswerSwitch:
 
     @property
     def is_input(self) -> bool:
-        """Return whether the figure is an input of owning, which has a range of its own."""
+        """Return whether the figure is an input of owning, which has its own range."""
         return self.unit not in {"share", "USD/h"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostAnswer:
-    """What the comparison says of one accelerator, and what others must do to beat it.
+    """The comparison's answer for one accelerator, and what others must do to beat it.
 
-    Spot prices without the cost of their interruptions, and prices of low confidence, have no part
-    in it. `owned`, `on_demand` and `commitment` are the cheapest rows of their kind, None where
-    there is none. The cheapest has the lowest median; `likeliest` is cheapest in most draws.
+    Spot prices without the cost of interruptions, and low-confidence prices, are excluded. `owned`,
+    `on_demand` and `commitment` are the cheapest rows of their kind, None if there is none. The
+    cheapest has the lowest median; `likeliest` is cheapest in most draws.
     """
 
     accelerator: str
@@ -134,7 +134,7 @@ class CostView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentalOption:
-    """A rental option, and what owning is worth instead of it."""
+    """A rental option, and the value of owning instead."""
 
     name: str
     price: Price
@@ -195,9 +195,9 @@ class PaymentView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostForm:
-    """The texts of the what-if form of the page of costs; "" is the usual value.
+    """The texts of the cost page's what-if form; "" is the usual value.
 
-    A field's name is that of the command's option, and of the parameter in the page's address.
+    A field has the name of the command's option and of the parameter in the page's address.
     """
 
     allocated_share: str = ""  # percent
@@ -227,4 +227,4 @@ class WhatIfView:
     comparison: CostView | None = None  # None where a field is invalid
     owning: OwningView | None = None  # None where nothing is owned
     problems: Mapping[str, str]
-    is_without_own_prices: bool = False  # which the organisation has, and the reader may not see
+    is_without_own_prices: bool = False  # the organisation has it, but the reader may not see it

@@ -1,4 +1,4 @@
-"""Holds what is found out about a machine before anything is checked on it."""
+"""Holds findings about a machine before anything is checked on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class MetricNoise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseFloor:
-    """The noise of one workload, measured as a check does, with the same code on both sides."""
+    """The noise of one workload, measured like a check, with the same code on both sides."""
 
     workload: str
     pairs: int
@@ -50,7 +50,7 @@ class CanaryState(StrEnum):
 
     AS_EXPECTED = "as expected"
     SLOW = "slow"
-    UNKNOWN = "unknown"  # nothing says what the device should reach
+    UNKNOWN = "unknown"  # there is no expectation for the device
     NOT_MEASURED = "not measured"
 
 
@@ -59,7 +59,7 @@ class ExpectedRate:
     """What a device should reach in a canary; None with the reason why it is unknown."""
 
     per_second: float | None
-    basis: str  # where the expectation is from, or why there is none
+    basis: str  # the source of the expectation, or why there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class StoredImport:
 class MeasuredUtilization:
     """Utilization of a workload's device in the newest check of the default branch.
 
-    Means over readings while its steps were timed; None if not measured or declared.
+    Means are over readings while its steps were timed; None if not measured or declared.
     """
 
     repository: str
@@ -70,11 +70,11 @@ class CapacityView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineView:
-    """A machine with what its newest checks tell of it.
+    """A machine, as its newest checks show it.
 
-    Without an id of the device or its host, those of one class and one kind of host are one
-    machine. `noise` is the median, over checks and workloads, of the standard deviation of
-    a pair's log(head / base) of step time; None without a check of two pairs or more.
+    Without an id of the device or its host, all of one class and kind of host count as one machine.
+    `noise` is the median, over checks and workloads, of the standard deviation of a pair's log(head
+    / base) of step time; None without a check of two pairs or more.
     """
 
     device_class: str
@@ -92,7 +92,7 @@ class MachineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerView:
-    """A runner of the queue, and a machine class that it takes jobs of."""
+    """A runner of the queue, and a machine class for which it takes jobs."""
 
     name: str
     machine_class: str

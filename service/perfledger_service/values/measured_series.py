@@ -1,4 +1,4 @@
-"""Holds histories read from files, the changes in them, and what an import stores of them."""
+"""Holds histories read from files, their changes, and what an import stores of them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,7 +37,7 @@ class SearchedSeries:
 
     series: MeasuredSeries
     history: SeriesFindings
-    suspect: Suspect | None = None  # an odd end with too few points for a change
+    suspect: Suspect | None = None  # a deviating end with too few points for a change
 
     @property
     def stretches(self) -> tuple[tuple[int, int], ...]:
@@ -49,7 +49,7 @@ class SearchedSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedSeries:
-    """A series of an import: how many points it has, and of how many commits."""
+    """A series of an import: its number of points, and of commits."""
 
     workload: str
     metric: Metric
@@ -60,7 +60,7 @@ class ImportedSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryImport:
-    """What an import stores, or would store: its series, and what it leaves out by the reason."""
+    """What an import stores, or would store: its series, and what it omits, by reason."""
 
     repository: str
     tool: str

@@ -28,6 +28,6 @@ class PowerView:
 
     alpha: float  # shared by all tests
     tests: int
-    floor: float  # relative: less is never called a change
+    floor: float  # relative: a smaller change is never called a change
     power: float
     spreads: tuple[SpreadView, ...]

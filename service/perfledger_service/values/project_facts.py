@@ -1,4 +1,4 @@
-"""Describes what a repository is made of, as far as its files tell."""
+"""Describes a repository, as far as its files show."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ class BenchmarkTool(StrEnum):
 
 
 class EnvironmentManager(StrEnum):
-    """The tool that makes a repository's environment, as its files tell."""
+    """The tool that makes a repository's environment, as its files show."""
 
     UV = "uv"
     POETRY = "poetry"

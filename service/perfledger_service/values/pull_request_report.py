@@ -35,7 +35,7 @@ class CodeAnnotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedReport:
-    """What stays of a report after retention removed its bundle; `removal` says when, and why."""
+    """What remains of a report after retention removed its bundle; `removal` says when, and why."""
 
     conclusion: Conclusion
     title: str
@@ -45,10 +45,10 @@ class RemovedReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassReport:
-    """A machine class that is to report on a head, and its report once there is one.
+    """A machine class that has to report on a head, and its report once there is one.
 
-    `machine_class` is a pattern until the class has reported. `removed` is what stays of its report
-    in place of it. `deadline` is None for a class that was not announced.
+    `machine_class` is a pattern until the class has reported. `removed` is what remains of its
+    report after its removal. `deadline` is None for a class that was not announced.
     """
 
     machine_class: str
@@ -61,7 +61,7 @@ class ClassReport:
 
     @property
     def result(self) -> Report | RemovedReport | None:
-        """Return what the class reported, or what stays of it; None before."""
+        """Return the class's report, or what remains of it; None before it has reported."""
         return self.report or self.removed
 
     @property

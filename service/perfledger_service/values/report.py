@@ -100,7 +100,7 @@ class BottleneckAdvice:
 
 
 class CheckCostSource(StrEnum):
-    """Whose price of a device-hour a check's own cost is by."""
+    """Source of the price per device-hour of a check's own cost."""
 
     SETTING = "device_price"
     FLEET = "the declared fleet"
@@ -111,8 +111,8 @@ class CheckCostSource(StrEnum):
 class CheckCost:
     """What a check itself cost: the device-seconds that it held, and their price in USD.
 
-    The price is None where it is unknown, and otherwise between that of the cheapest and of the
-    dearest option that may be meant.
+    The price is None if unknown, and otherwise ranges from the cheapest to the most expensive
+    option that may apply.
     """
 
     device_s: float
@@ -161,7 +161,7 @@ class Report:
     # Workloads of which neighbouring turns were compared.
     interleaved_workloads: tuple[str, ...] = ()
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
-    same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
+    same_code: tuple[str, ...] = ()  # skipped because none of the code that they run differs
     code_differences: tuple[tuple[str, str], ...] = ()  # of workloads whose code was compared
     limits: tuple[JudgedLimit, ...] = ()  # on the work of a step
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
@@ -179,7 +179,7 @@ class Report:
 
     @property
     def is_imported(self) -> bool:
-        """Return whether another tool measured it: nothing is compared or can be repeated."""
+        """Return whether another tool measured it, so that nothing can be compared or repeated."""
         return self.machine.device is Device.IMPORTED
 
     @property

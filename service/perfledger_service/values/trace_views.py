@@ -1,4 +1,4 @@
-"""Holds what profiler files show."""
+"""Holds the contents of profiler files for display."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Holds what pages show of uploads and series."""
+"""Holds what pages show about uploads and series."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class UploadStatus(StrEnum):
 
 
 class UploadSender(StrEnum):
-    """Whose word an upload's bundle is: it decides what of it is believed."""
+    """The authority behind an upload's bundle, which decides which of its claims are trusted."""
 
     RUNNER = "runner"  # the project's own, by its token or because the project trusts it
     BRANCH_RUN = "branch run"  # GitHub attests that the run was of the default branch
@@ -82,7 +82,7 @@ class UploadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestView:
-    """Uploads of one pull request, newest first, and the classes missing of the newest's head."""
+    """A pull request's uploads, newest first, and the classes that the newest head lacks."""
 
     repository: str
     number: int
@@ -131,7 +131,7 @@ class SeriesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSummary:
-    """A series in a list: its name and its newest value."""
+    """A series in a list: its name and newest value."""
 
     id: int
     workload: str
@@ -180,7 +180,7 @@ class IndexView:
 class SeriesCommit:
     """What all checks together measured of one commit, in the series' unit.
 
-    The center is the mean of theirs, weighted by processes; `low` to `high` spans all intervals.
+    The center is their centers' mean, weighted by processes; `low` to `high` spans all intervals.
     """
 
     sha: str

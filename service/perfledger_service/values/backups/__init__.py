@@ -1,1 +1,1 @@
-"""What a backup of the service says of itself."""
+"""Owns the values that describe a backup of the service."""

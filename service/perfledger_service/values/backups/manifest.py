@@ -1,4 +1,4 @@
-"""Holds what a backup of the service's database says of itself."""
+"""Describes a backup of the service's database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ class BackupColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupTable:
-    """A table with the size and the digest of its rows, one a line."""
+    """A table with the size and the digest of its rows, one per line."""
 
     name: str
     columns: tuple[BackupColumn, ...]
@@ -65,14 +65,14 @@ class BackupManifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredBackup:
-    """A backup that is in a database now, and how many of its uploads are not posted yet."""
+    """A restored backup, and how many of its uploads are not posted yet."""
 
     manifest: BackupManifest
     unfinished_uploads: int
 
 
 class RowWatcher(Protocol):
-    """Display of how far a backup or a restoration is."""
+    """Progress display of a backup or a restoration."""
 
     def began(self, table: str, *, rows: int) -> None:
         """Show the next table with the number of its rows."""

@@ -1,4 +1,4 @@
-"""Defines how a job for runners stands that a comment asked for."""
+"""Defines the progress of a runner job that a comment asked for."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class JobStage(StrEnum):
-    """Where a job stands for those who asked for it."""
+    """Progress of a job, for those who asked for it."""
 
     NOT_QUEUED = "not queued"  # without a reason: there is no runner
     WITHOUT_RUNNER = "without runner"  # queued, and none has asked for jobs for a day

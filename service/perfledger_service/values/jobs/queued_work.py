@@ -1,6 +1,6 @@
 """Defines the entries of the queue of durable work.
 
-The engine stores them by name: `workflows` must know each of these names for ever.
+The engine stores them by name, so `workflows` must know each of these names forever.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class QueuedUpload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedCheck:
-    """A pull request's head whose check is to be posted, again if it is, at a time."""
+    """A pull request's head whose check will be posted, or posted again, at a given time."""
 
     project_id: int
     repository: str
@@ -39,7 +39,7 @@ class QueuedCheck:
 
     @property
     def id(self) -> str:
-        """Return the id of the work: a head has one for each time."""
+        """Return the id of the work: one per head and time."""
         moment = self.due_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
         return f"check-{self.project_id}-{self.pull_request}-{self.head_sha}-{moment}"
 
@@ -55,7 +55,7 @@ class QueuedCommand:
 
     @property
     def id(self) -> str:
-        """Return the id of the work: a command has one for each attempt."""
+        """Return the id of the work: one per command and attempt."""
         return f"command-{self.command_id}-{self.attempt}"
 
 
@@ -67,7 +67,7 @@ class QueuedAnswer(QueuedCommand):
 
     @property
     def id(self) -> str:
-        """Return the id of the work: an edition has one for each attempt."""
+        """Return the id of the work: one per edition and attempt."""
         return f"answer-{self.command_id}-{self.edition}-{self.attempt}"
 
 
@@ -79,7 +79,7 @@ class QueuedRetention:
 
     @property
     def id(self) -> str:
-        """Return the id of the work: it is done once."""
+        """Return the id of the work, which is done once."""
         return f"retention-{self.due_at:%Y-%m-%d}"
 
     @property
@@ -90,14 +90,14 @@ class QueuedRetention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedReview:
-    """A day's attempt to make the review of a quarter that ended."""
+    """A day's attempt to make the review of a past quarter."""
 
     quarter: str
     due_at: datetime
 
     @property
     def id(self) -> str:
-        """Return the id of the work: a quarter has one a day, until its review is stored."""
+        """Return the id of the work: one per quarter and day, until its review is stored."""
         return f"review-{self.quarter}-{self.due_at:%Y-%m-%d}"
 
     @property
@@ -123,5 +123,5 @@ class QueuedNotice:
 
     @property
     def id(self) -> str:
-        """Return the id of the work: an edition has one for each attempt."""
+        """Return the id of the work: one per edition and attempt."""
         return f"notice-{self.notice_id}-{self.edition}-{self.attempt}"

@@ -1,1 +1,1 @@
-"""Defines what notices are, and what is sent of them."""
+"""Defines notices, and the messages sent for them."""

@@ -1,4 +1,4 @@
-"""Defines notices about events: where they go, how they stand, and what is sent."""
+"""Defines notices about events: their targets, their states, and their messages."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,18 +14,18 @@ class NoticeChannel(StrEnum):
 
 
 class NoticeStatus(StrEnum):
-    """How far a notice is."""
+    """State of a notice."""
 
     QUEUED = "queued"
     SENT = "sent"
     FAILED = "failed"
-    HELD = "held"  # beyond the quota: it will be counted in a summary
+    HELD = "held"  # beyond the quota; it will be counted in a summary
     COUNTED = "counted"  # in a summary
     SKIPPED = "skipped"  # its event was there before its target
 
 
 class NoticeSubject(StrEnum):
-    """What a notice says: an event's state as far as it is sent, or what stands for many."""
+    """The content of a notice: an event's state as far as it is sent, or a summary of many."""
 
     OPEN = "open"
     FIXED = "fixed"
@@ -43,9 +43,9 @@ class NoticeTarget:
     """Where a project's notices go.
 
     `address` is the name of a webhook in the service's settings, or an address of mail; "" for
-    issues. With `is_early` it also gets what no A/B run confirmed, and with `is_weekly` the triage
-    report, and is told of old prices and of a quarter's review. At most `hourly` events are sent in
-    an hour.
+    issues. With `is_early` it also gets events that no A/B run confirmed; with `is_weekly` the
+    triage report, and notices of old prices and of quarterly reviews. At most `hourly` events are
+    sent in an hour.
     """
 
     channel: NoticeChannel
@@ -63,8 +63,8 @@ class Notice:
 
     `key` says what it is about, and is unique in its target. `upload_id` is the check that confirms
     its event, "" without one; `count` the number of events that a summary stands for. `cause` is
-    what was told of its event, by which it is known again after it is regrouped; of a review, what
-    it lacks, "" once it is stored. `reference` is the number of its issue.
+    what was sent of its event, by which it is recognized after regrouping; for a review, what it
+    lacks, "" once it is stored. `reference` is the number of its issue.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""Holds who people are to the service: persons, their roles, and what they did."""
+"""Holds people as the service knows them: persons, their roles, and their actions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from perfledger_service.values.token_scope import TokenScope
 
 
 class PersonProvider(StrEnum):
-    """Who vouches for a person: GitHub, or the proxy in front of the service."""
+    """Provider that vouches for a person: GitHub, or the proxy in front of the service."""
 
     GITHUB = "github"
     PROXY = "proxy"
@@ -22,14 +22,14 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def includes(self, role: "Role") -> bool:
-        """Return whether a person of this role may do what a role is for."""
+        """Return whether a person with this role may do what a role allows."""
         roles = tuple(Role)
         return roles.index(role) <= roles.index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person who signed in; no renaming changes `subject`, GitHub's number of the account.
+    """A person who signed in; `subject`, GitHub's number of the account, survives renaming.
 
     For a proxy's people it is the name that the proxy sends, as is the login.
     """
@@ -46,7 +46,7 @@ class Person:
 
     @property
     def account(self) -> str:
-        """Return the number of the account at GitHub, "" where a proxy vouches for the person."""
+        """Return the account's number at GitHub, "" if a proxy vouches for the person."""
         return self.subject if self.provider is PersonProvider.GITHUB else ""
 
     def actor(self, address: str) -> "Actor":
@@ -66,7 +66,7 @@ class ProjectRole:
 
 
 class AuditAction(StrEnum):
-    """What a person did."""
+    """Action of a person."""
 
     SIGN_IN = "sign in"
     SIGN_OUT = "sign out"
@@ -85,7 +85,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who does something, and the network address that the request came from, "" for a command.
+    """The actor of an action, and the network address of the request, "" for a command.
 
     `account` is the number of a person's account at GitHub, which no renaming changes, else "".
     """

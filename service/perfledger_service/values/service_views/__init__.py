@@ -1,1 +1,1 @@
-"""Holds what pages about all projects show."""
+"""Holds the values of pages about all projects."""

@@ -36,7 +36,7 @@ class TokenState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSummary:
-    """A token without its secret; `person` is whose own it is, "" for the project's."""
+    """A token without its secret; `person` is its owner, "" for a project's token."""
 
     prefix: str
     repository: str
@@ -106,7 +106,7 @@ class AppInstallation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationView:
-    """What is missing of the App's installation on a repository, or why that is not known."""
+    """What the App's installation on a repository lacks, or why that is unknown."""
 
     repository: str
     installation: AppInstallation | None = None
@@ -123,7 +123,7 @@ class InstallationView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryPoll:
-    """What is known of webhooks that GitHub could not deliver."""
+    """The state of webhooks that GitHub could not deliver."""
 
     read_until: datetime
     polled_at: datetime | None

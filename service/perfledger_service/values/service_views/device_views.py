@@ -12,9 +12,9 @@ MIG_SLICE = " MIG "  # between a GPU's model and the size of its slice, in the d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceKey:
-    """What tells a project's devices apart: kind, model, and an id, or the model with its host.
+    """Identity of a project's device: kind, model, and an id, or the model with its host.
 
-    One with `has_id` is no other one; of the others several may have the same key.
+    With `has_id` it is unique; otherwise several devices may have the same key.
     """
 
     device: str
@@ -36,7 +36,7 @@ class DeviceKey:
     def all_from_machine(cls, machine: Machine) -> tuple[Self, ...]:
         """Return the keys of a machine's devices, of the GPU of a MIG slice, and of processors.
 
-        These are its host's, on which CPU workloads beside a GPU are measured.
+        The processors are its host's, on which CPU workloads beside a GPU are measured.
         """
         first = cls.from_machine(machine)
         keys = [replace(first, name=name) for name in machine.device_names]
@@ -50,13 +50,13 @@ class DeviceKey:
 
     @property
     def class_start(self) -> str:
-        """Return how the machine classes of this device begin, which end with ":" and a count."""
+        """Return how this device's machine classes begin; they end with ":" and a count."""
         return f"{self.device}:{self.model}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """A time in which a device is not measured on."""
+    """A time during which a device is not used for measuring."""
 
     id: int
     device: DeviceKey
@@ -81,7 +81,7 @@ class CanaryRate:
     expected_per_second: float | None = None
     own_count: int = 0
     own_change: float | None = None  # rate / typical earlier one - 1
-    own_detectable: float | None = None  # share of the rate that a device must lose to be called
+    own_detectable: float | None = None  # share of the rate that a device must lose to be reported
     sibling_count: int = 0
     sibling_change: float | None = None
     sibling_detectable: float | None = None
@@ -101,7 +101,7 @@ class CanaryRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRun:
-    """All canaries of one bundle on one device, and what they say of it."""
+    """All canaries of one bundle on one device, and what they show about it."""
 
     bundle_id: str
     epoch: str

@@ -84,7 +84,7 @@ class RetentionPolicy:
         return RetentionPolicy(self.days), *map(self.of, self.projects)
 
     def of(self, repository: str) -> "RetentionPolicy":
-        """Return the policy of a project: its own periods, and else those of all."""
+        """Return a project's policy: its own periods, else the general ones."""
         days = dict[RetentionClass, int | None](self.days) | dict(
             self.projects.get(repository.lower(), {})
         )
@@ -105,7 +105,7 @@ class StoredAmount:
     oldest: datetime | None = None
 
     def without(self, rest: "StoredAmount") -> "StoredAmount":
-        """Return what is no longer there; its oldest is unknown where one as old is left."""
+        """Return what was removed; its oldest is unknown if something equally old is left."""
         rows = self.rows - rest.rows
         oldest = self.oldest if rows and self.oldest != rest.oldest else None
         return StoredAmount(rows=rows, bytes=self.bytes - rest.bytes, oldest=oldest)
@@ -113,7 +113,7 @@ class StoredAmount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRow:
-    """A class of data: for how long it is kept, what is stored, and what is removed of it."""
+    """A class of data: how long it is kept, what is stored, and what is removed of it."""
 
     kind: RetentionClass
     kept_days: int | None  # None: for ever
