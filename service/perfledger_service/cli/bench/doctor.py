@@ -58,7 +58,6 @@ class DoctorFlags:
 @command(
     examples=(
         "perfledger bench doctor",
-        "perfledger bench doctor --pairs 0 --json",
         "perfledger bench doctor --fix",
         "perfledger bench doctor benchmarks.example:square_roots --pairs 20 --budget 5m",
     )

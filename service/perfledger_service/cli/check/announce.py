@@ -15,7 +15,6 @@ from perfledger_service.errors import UsageError
         "perfledger announce --pull-request 7",
         "perfledger announce --base HEAD~1 --head HEAD --pull-request 7",
         "perfledger announce --base HEAD~1 --merge-group",
-        "perfledger announce --pull-request 7 --json",
     )
 )
 def announce(

@@ -51,7 +51,7 @@ def test_an_accepted_regression_is_neutral_and_named_wherever_it_is_shown(regres
 
 def test_the_command_that_the_comment_prints_is_enough(regressed, discussion):
     regressed("bench.gpt:step[dtype='bf16',batch=8]")
-    printed = discussion.comment.split("with the comment `")[1].split("`")[0]
+    printed = discussion.comment.split("Or comment** `")[1].split("`")[0]
     discussion.say("alice", printed.replace("…", "worth it"))
 
     assert discussion.check["conclusion"] == "neutral"
