@@ -48,7 +48,7 @@ def test_markdown_has_a_row_for_each_option(run):
 
     row = next(line for line in shown.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
     assert row.startswith("| `aws:p5.48xlarge/on_demand` | 6.88 |")
-    assert "| 43\N{NO-BREAK SPACE}% |" in row
+    assert "| 42\N{NO-BREAK SPACE}% |" in row
     assert "as of `2026-11-09` |" in row
 
 

@@ -31,11 +31,15 @@ def no_project(text):
 
 
 def pages_of_models(site):
-    """Return a path of each route of pages about one project, also of those to come."""
+    """Return a path of each route of pages about one project, also of those to come.
+
+    Steps are of a workload that was profiled, and have a test of their own.
+    """
     return [
         re.sub(r"{([^}]+)}", lambda part: PARTS[part[1]], path)
         for (method, path), rule in access_by_route(site.app).items()
         if rule is Access.PAGE_READER and method == "GET" and path not in OPEN_TO_ALL
+        if not path.endswith("/steps")
     ]
 
 
@@ -49,6 +53,20 @@ def test_every_page_of_a_project_is_for_those_who_may_view_it(people_site, brows
         assert answers == [200, 404, 404, 303], path
         assert stranger.get(path, headers={"Accept": "*/*"}).status_code == 401
     assert len(paths) >= 13
+
+
+@pytest.mark.slow(ci_only=True)
+def test_steps_of_a_project_are_for_those_who_may_view_it(browser_of):
+    one = PARTS["upload_id"]
+    for path in (f"/runs/{one}/steps?", f"/octo/models/compare/steps?a={one}&b={one}&"):
+        alice, bob = (
+            browser_of(login).get(f"{path}workload=gpt:step") for login in ("alice", "bob")
+        )
+        stranger = browser_of("x", is_signed_in=False).get(f"{path}workload=gpt:step")
+
+        assert (alice.status_code, bob.status_code, stranger.status_code) == (404, 404, 303)
+        assert "profile of" in alice.text  # she is told that this check has none
+        assert "profile of" not in bob.text
 
 
 @pytest.mark.slow(ci_only=True)
