@@ -41,8 +41,7 @@ WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
 MAX_UNTRACKED_BYTES = 200_000_000
 ABANDONED_AFTER_S = 24 * 3600.0  # no check runs this long
-# Files in the top folder of a virtual environment (PEP 405), and of one made by conda, pixi or
-# mamba.
+# Files in the top folder of an environment: a virtual one's (PEP 405), conda's, pixi's, mamba's.
 ENVIRONMENT_MARKS = ("/pyvenv.cfg", "/conda-meta/history")
 
 
