@@ -22,10 +22,13 @@ from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.cost.check_cost import (
+    MAX_USD_PER_HOUR,
+    MIN_USD_PER_HOUR,
+    is_device_price,
+)
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
-# No device costs more or less: a price beyond these is a typing error, or the device is free.
-MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
 # Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
 # far, and a round begins only if it fits.
@@ -189,7 +192,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
 
 
 def _declared_price(usd_per_hour: Decimal) -> _DevicePrice:
-    if not (usd_per_hour.is_finite() and MIN_USD_PER_HOUR <= usd_per_hour <= MAX_USD_PER_HOUR):
+    if not is_device_price(usd_per_hour):
         msg = (
             f"device_price is {usd_per_hour}: give the USD an hour of one device, from "
             f"{MIN_USD_PER_HOUR} to {MAX_USD_PER_HOUR}"

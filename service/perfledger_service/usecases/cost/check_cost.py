@@ -15,7 +15,8 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.report import CheckCost, CheckCostSource
 
 MAX_PRICE = 200  # characters of a setting
-MAX_USD_PER_HOUR = Decimal(1_000_000)  # per device: a higher price is a typing error
+# No device costs more or less: a price beyond these is a typing error, or the device is free.
+MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MOST_OPTIONS = 100  # of a fleet that are looked up
 
 
@@ -60,11 +61,16 @@ def usd_per_device_hour(
         return None
     with suppress(InvalidOperation):
         usd = Decimal(device_price)
-        return usd if usd.is_finite() and 0 < usd <= MAX_USD_PER_HOUR else None
+        return usd if is_device_price(usd) else None
     with suppress(PriceMissingError):
         rate = rate_of(current_sheet(today=today), device_price, today=today)
         return rate.usd_per_device_hour if rate.accelerator == accelerator else None
     return None
+
+
+def is_device_price(usd_per_hour: Decimal) -> bool:
+    """Return whether an amount of USD can be what a device costs an hour."""
+    return usd_per_hour.is_finite() and MIN_USD_PER_HOUR <= usd_per_hour <= MAX_USD_PER_HOUR
 
 
 def _accelerator(bundle: Bundle) -> str | None:

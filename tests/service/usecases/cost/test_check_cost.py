@@ -79,6 +79,11 @@ def test_the_price_of_another_accelerator_is_not_that_of_this_one(cost_of, machi
     assert cost_of(machine=machine, device_price="2.5").source is CheckCostSource.SETTING
 
 
+@pytest.mark.parametrize("setting", ["1e-999999", "0", "-1", "NaN", "1e7"])
+def test_a_price_that_no_device_has_is_unknown(cost_of, setting):
+    assert cost_of(device_price=setting).source is CheckCostSource.UNKNOWN
+
+
 def test_a_check_that_does_not_say_how_long_it_took_has_no_cost(cost_of):
     assert cost_of(P5, held_s=None) is None
 
