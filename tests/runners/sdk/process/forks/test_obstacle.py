@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.process.forks.obstacle import NO_LIST, fork_obstacle, open_state
+from perfledger.process.forks.obstacle import NO_LIST, open_state
 from perfledger.protocol import Command
 
 # Runs the lines of a user's import, and prints what stands in the way of independent forks.
@@ -17,15 +17,17 @@ print(fork_obstacle(before))
 """
 
 
-def obstacle_after(lines: str, *options: str) -> str:
+def run_alone(program: str, *options: str) -> str:
+    """Run it in a process of its own: other tests of this one may have left children or threads."""
     done = subprocess.run(
-        [sys.executable, *options, "-c", PROGRAM.format(lines=lines)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, *options, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     return done.stdout.strip()
+
+
+def obstacle_after(lines: str, *options: str) -> str:
+    return run_alone(PROGRAM.format(lines=lines), *options)
 
 
 @pytest.mark.slow
@@ -76,8 +78,16 @@ def test_the_backend_of_jax_leaves_threads_and_an_import_does_not():
     assert "thread" in obstacle_after("import jax.numpy as jnp; X = jnp.ones(3)")
 
 
+@pytest.mark.slow
 def test_a_system_that_lists_nothing_has_an_obstacle(tmp_path):
-    assert fork_obstacle(open_state(tmp_path), tmp_path) == NO_LIST
+    program = (
+        "from pathlib import Path\n"
+        "from perfledger.process.forks.obstacle import fork_obstacle, open_state\n"
+        f"nothing = Path({str(tmp_path)!r})\n"
+        "print(fork_obstacle(open_state(nothing), nothing))\n"
+    )
+
+    assert run_alone(program) == NO_LIST
 
 
 def test_files_are_told_apart_by_what_they_are_and_not_by_their_numbers():
