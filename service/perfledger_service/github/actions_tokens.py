@@ -1,7 +1,7 @@
-"""Verifies the tokens by which a GitHub Actions run says which run it is (OpenID Connect).
+"""Verifies the tokens with which GitHub Actions runs identify themselves (OpenID Connect).
 
-The keys come from the configured issuer, never from an address in a token, and are asked again for
-an unknown one at most once a minute: GitHub changes them.
+The keys come from the configured issuer, never from an address in a token. For an unknown key they
+are read again, at most once a minute: GitHub changes its keys.
 """
 
 import threading
@@ -29,19 +29,19 @@ from perfledger_service.github.signed_tokens import (
 
 KEYS_PATH = "/.well-known/jwks"
 MAX_KEYS_BYTES = 256 * 1024
-# Between two questions for keys that nobody knows: strangers may name any.
+# Shortest time between two reads of the keys for unknown ids: strangers can send any id.
 LEAST_REFRESH = timedelta(minutes=1)
 MOST_REFRESH = timedelta(hours=1)
-# A key is believed no longer than this after it was read, as while its issuer cannot be reached.
+# A key is trusted for this long after it was read, even if its issuer cannot be reached.
 MOST_AGE = timedelta(days=1)
 MAX_WORD = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionsRun:
-    """What GitHub says of a run: numbers for repository and owner, since names are given anew.
+    """GitHub's claims about a run. Repository and owner are numbers: names can be reused.
 
-    `repository` is the name (owner/name) that the repository has now.
+    `repository` is the current name (owner/name) of the repository.
     """
 
     repository: str
@@ -55,12 +55,12 @@ class ActionsRun:
 
     @property
     def expires_at(self) -> datetime:
-        """Return until when the token is accepted."""
+        """Return the time until which the token is accepted."""
         return datetime.fromtimestamp(self.exp, UTC) + CLOCK_SKEW
 
 
 class ActionsTokens:
-    """The verification of Actions tokens for one issuer and one audience; safe across threads."""
+    """Verifier of Actions tokens for one issuer and one audience; safe across threads."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ActionsTokens:
     def run_of(self, token: str) -> ActionsRun:
         """Return the run whose token this is; raise RefusedError (401) for any other text.
 
-        Raises GitHubError where the issuer's keys cannot be read.
+        Raises GitHubError if the issuer's keys cannot be read.
         """
         key = self._key(key_id(token))
         claims = verified_claims(
@@ -102,8 +102,8 @@ class ActionsTokens:
         return run
 
     def _key(self, name: str) -> PublicKey:
-        """Return the issuer's key of this name, asked again where it is unknown or old."""
-        if self._is_due(name):  # the others go on with the keys that are there
+        """Return the issuer's key with this id, read again if it is unknown or old."""
+        if self._is_due(name):  # other threads continue with the known keys
             self._read_keys()
         with self._lock:
             key, is_old = self._keys.get(name), self._now() - self._read_at >= MOST_AGE
@@ -114,10 +114,10 @@ class ActionsTokens:
             return key
         if failure:
             raise GitHubError(failure, is_transient=True)
-        return refuse("no key of its issuer has its name")
+        return refuse("its issuer has no key with its id")
 
     def _is_due(self, name: str) -> bool:
-        """Return whether this thread is to ask for the keys now, and count that as asked."""
+        """Return whether this thread should read the keys now, and if so record that it does."""
         with self._lock:
             now = self._now()
             is_usual = name in self._keys and not self._failure and now - self._read_at < MOST_AGE
@@ -145,7 +145,7 @@ class ActionsTokens:
 
 
 def _document(session: Session, url: str) -> bytes:
-    """Return a small document; raise ValueError for a larger one, and for any other status."""
+    """Return a small document; raise ValueError if it is larger or the status is not 200."""
     with session.get(url, allow_redirects=False, stream=True) as response:
         content: bytes = response.raw.read(MAX_KEYS_BYTES + 1, decode_content=True)
         if response.status_code != 200 or len(content) > MAX_KEYS_BYTES:  # noqa: PLR2004 - OK

@@ -26,10 +26,11 @@ from perfledger_service.github.session import new_session
 from perfledger_service.values.service_views.admin_views import RateLimit
 
 MAX_REASON = 300
-# GitHub may carry out a POST after its answer was lost: longer than the read timeout.
+# GitHub may still carry out a POST whose answer was lost: longer than the read timeout.
 LOST_POST_WAIT_S = 30.0
-FOUND = 302  # the status of what is on another server
-# GitHub's own: 401 with an old token, 404 for an App that was just removed, and its failures.
+FOUND = 302  # the redirect to another server
+# GitHub's own transient ones: 401 for an old token, 404 for an App that was just removed, and
+# server errors.
 PASSING_STATUSES = frozenset({401, 404}) | SERVER_ERRORS
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -42,7 +43,7 @@ _REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
 
 
 class GitHubApi:
-    """The API below one root URL, which is used as it is given; safe for many threads."""
+    """The API below a root URL, which is used unchanged; safe across threads."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class GitHubApi:
         self._monotonic = monotonic
         self._thread_local = (
             threading.local()
-        )  # a session per thread, as sessions are not thread-safe
+        )  # a session per thread, since sessions are not thread-safe
         self._sessions: list[Session] = []
         self._gates: dict[str, RateGate] = {}
         self._gates_lock = threading.Lock()
@@ -78,9 +79,10 @@ class GitHubApi:
     ) -> Response:
         """Return the successful answer to one request; an installation has its own rate limits.
 
-        That of a download may be a redirect, which is not followed. A write that is not repeatable
-        is sent once, although its method is. Raises GitHubError for any
-        other redirect, a status of 400 and above, no answer, and while the rate limit is used up.
+        A download may be answered with a redirect, which is not followed. A write with
+        `is_repeatable=False` is sent only once even if its method is idempotent. Raises GitHubError
+        for any other redirect, a status of 400 and above, no answer, and while the rate limit is
+        used up.
         """
         self.check_limit(installation)
         gate = self._gate(installation)
@@ -98,15 +100,15 @@ class GitHubApi:
         self._gate(installation).check()
 
     def may_lead_to(self, address: str) -> bool:
-        """Return whether an answer may lead there: by TLS, unless the API itself is without."""
+        """Return whether an answer may redirect there: by TLS only, unless the API has none."""
         try:
             parts = urlsplit(address)
-        except ValueError:  # an IPv6 address that is none
+        except ValueError:  # an invalid IPv6 address
             return False
         return bool(parts.netloc) and parts.scheme in {"https", urlsplit(self._root).scheme}
 
     def rate_limit(self, installation: str) -> RateLimit | None:
-        """Return an installation's limit by the last answer to this process, None without one."""
+        """Return an installation's limit in the last answer to this process, None without one."""
         return self._gate(installation).limit
 
     def close(self) -> None:
@@ -147,7 +149,7 @@ class GitHubApi:
                 headers={} if is_repeatable else {ONCE: "1"},
                 allow_redirects=False,
             )
-        except (RequestException, ValueError) as error:  # requests reads even a bad Location
+        except (RequestException, ValueError) as error:  # requests reads even an invalid Location
             # Only the error's type: its text may quote what was sent.
             msg = f"GitHub did not answer {method} /{path}: {type(error).__name__}"
             wait_s = LOST_POST_WAIT_S if method == "POST" else None
@@ -173,7 +175,7 @@ class GitHubApi:
         return session
 
     def _refusal(self, gate: RateGate, method: str, path: str, response: Response) -> GitHubError:
-        """Return the error of a refusal; a page instead of GitHub's JSON is a proxy's, may pass."""
+        """Return the error of a refusal; a page instead of JSON is a proxy's, so transient."""
         status = response.status_code
         message = _message(response)
         reason = (message or response.reason or "no reason given").strip()
@@ -193,7 +195,7 @@ class GitHubApi:
 
 
 def _message(response: Response) -> str | None:
-    """Return GitHub's explanation on one line of at most MAX_REASON characters, None without."""
+    """Return GitHub's explanation on one line of at most MAX_REASON characters, or None."""
     try:
         text = _REFUSAL_DECODER.decode(response.content).message
     except UNREADABLE:

@@ -1,4 +1,4 @@
-"""Authenticates as a GitHub App or by token, and knows the login that our comments have."""
+"""Authenticates as a GitHub App or with a token, and reads the login of our comments."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ from perfledger_service.github.documents import (
 from perfledger_service.github.session import app_auth, installation_auth, token_auth
 
 # Installation tokens live for an hour and github3 does not renew them: they are replaced this long
-# before they expire, which also covers clocks that differ.
+# before they expire, which also covers clock differences.
 RENEWAL_MARGIN = timedelta(minutes=5)
-# The most that a token may do; the App may be allowed more.
+# The permissions that a token gets at most; the App may have more.
 PERMISSIONS = {
     "metadata": "read",
-    "contents": "read",  # which commits are on the default branch; it may be missing
-    "issues": "write",  # notices as issues; it may be missing
+    "contents": "read",  # which commits are on the default branch; optional
+    "issues": "write",  # notices as issues; optional
     "checks": "write",
     "pull_requests": "write",
 }
-# What is done without permissions that were not granted, tried in this order.
+# Permissions to leave out if they were not granted, tried in this order.
 _LEFT_OUT = ((), ("issues",), ("contents",), ("issues", "contents"))
 _NOT_GRANTED = 422
 _Document = TypeVar("_Document")
@@ -41,7 +41,7 @@ _Document = TypeVar("_Document")
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAccess:
-    """The authentication of requests about a repository, and what their limits are counted for.
+    """Authentication of requests about a repository, and the installation whose limits they use.
 
     Repositories of one installation share its rate limits.
     """
@@ -58,11 +58,11 @@ class Authentication(Protocol):
         ...
 
     def drop(self, repository: str) -> None:
-        """Forget a repository's token, because GitHub refused it."""
+        """Forget a repository's token because GitHub refused it."""
         ...
 
     def me(self) -> str:
-        """Return the login that our comments are written by."""
+        """Return the login under which our comments are posted."""
         ...
 
 
@@ -79,10 +79,10 @@ class TokenAuthentication:
         return RepositoryAccess(auth=self._auth, installation="")
 
     def drop(self, repository: str) -> None:
-        """Keep the token: only the operator has another."""
+        """Keep the token: only the operator can replace it."""
 
     def me(self) -> str:
-        """Return the login of the token's owner, asked once."""
+        """Return the login of the token's owner, requested once."""
         if not self._login:
             self._login = decode_answer(
                 self._api.request("GET", "user", auth=self._auth), USER
@@ -103,7 +103,7 @@ class AppAuthentication:
     ) -> None:
         app_auth(
             app_id, private_key, now=now()
-        )  # a wrong key fails at the start, not at the first comment
+        )  # an invalid key fails at start, not at the first comment
         self._api = api
         self._app_id = app_id
         self._private_key = private_key
@@ -113,7 +113,7 @@ class AppAuthentication:
         self._lock = threading.Lock()
 
     def access(self, repository: str) -> RepositoryAccess:
-        """Return the access of the App's installation on a repository, renewed in time."""
+        """Return the access of the App's installation on a repository, renewed before it ends."""
         with self._lock:
             expires_at, access = self._tokens.get(
                 repository, (datetime.min.replace(tzinfo=UTC), None)
@@ -129,7 +129,7 @@ class AppAuthentication:
             self._tokens.pop(repository, None)
 
     def me(self) -> str:
-        """Return the login of the App's comments, name[bot]; its name is asked once."""
+        """Return the login of the App's comments, name[bot]; the name is requested once."""
         if not self._login:
             self._login = f"{self._as_app('GET', 'app', APP).slug}[bot]"
         return self._login
@@ -148,7 +148,7 @@ class AppAuthentication:
         return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
 
     def _granted_token(self, path: str, name: str) -> InstallationToken:
-        """Return a token of a repository, without what may be missing where it was not granted."""
+        """Return a token for a repository, without optional permissions that were not granted."""
         for left_out in _LEFT_OUT:
             rights = {one: PERMISSIONS[one] for one in PERMISSIONS if one not in left_out}
             request = {"repositories": [name], "permissions": rights}

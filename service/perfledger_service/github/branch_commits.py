@@ -4,14 +4,14 @@ from typing import Protocol
 
 
 class BranchCommits(Protocol):
-    """Commits of the default branch of a repository (owner/name); methods may raise GitHubError."""
+    """Commits of a repository's (owner/name) default branch; methods may raise GitHubError."""
 
     def default_branch(self, repository: str) -> str:
         """Return the name of the default branch."""
         ...
 
     def is_ancestor(self, repository: str, sha: str, branch: str) -> bool:
-        """Return whether a commit can be reached from a branch; False for an unknown commit."""
+        """Return whether a commit is reachable from a branch; False for an unknown commit."""
         ...
 
     def first_parents(self, repository: str, revision: str) -> dict[str, str]:

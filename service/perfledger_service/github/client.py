@@ -62,16 +62,16 @@ class GitHub:
         self._authentication = authentication
 
     def me(self) -> str:
-        """Return the login that our comments are written by."""
+        """Return the login under which our comments are posted."""
         return self._authentication.me()
 
     def pull_request(self, repository: str, number: int) -> PullRequest | None:
-        """Return a pull request, or None where there is none by that number."""
+        """Return a pull request, or None if none has this number."""
         try:
             document = decode_answer(self._call("GET", repository, f"pulls/{number}"), PULL_REQUEST)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
-                self.repository_id(repository)  # raises where the App is not there
+                self.repository_id(repository)  # raises if the App is not installed there
                 return None
             raise
         origin, base = document.head.repo, document.base
@@ -88,13 +88,13 @@ class GitHub:
             response = self._call("GET", repository, f"commits/{sha}/branches-where-head")
         except GitHubError as error:
             if error.github_status in (NOT_FOUND, UNPROCESSABLE):
-                self.repository_id(repository)  # raises where the App is not there
+                self.repository_id(repository)  # raises if the App is not installed there
                 return ()
             raise
         return tuple(one.name for one in decode_answer(response, BRANCHES))
 
     def open_pull_requests(self, repository: str) -> frozenset[int] | None:
-        """Return the numbers of all open pull requests; None where they are too many to list."""
+        """Return the numbers of all open pull requests; None if there are too many to list."""
         pages = [
             decode_answer(page, LISTED_PULL_REQUESTS) for page in self._pages(repository, "pulls")
         ]
@@ -128,7 +128,7 @@ class GitHub:
         self._is_there("DELETE", repository, f"issues/comments/{comment_id}")
 
     def react(self, repository: str, comment_id: int) -> None:
-        """Put a thumb up under a comment, once; do nothing if it is gone."""
+        """Add a thumbs-up to a comment, once; do nothing if it is gone."""
         path = f"issues/comments/{comment_id}/reactions"
         self._is_there("POST", repository, path, {"content": "+1"})
 
@@ -143,14 +143,14 @@ class GitHub:
             document = decode_answer(self._call("GET", repository, path), PERMISSION)
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
-                self.repository_id(repository)  # raises where the App is not there
+                self.repository_id(repository)  # raises if the App is not installed there
                 return AccountPermission(permission="none", account_id=None)
             raise
         account_id = None if document.user is None else document.user.id
         return AccountPermission(permission=document.permission, account_id=account_id)
 
     def repository_id(self, repository: str) -> int:
-        """Return the number of the repository that has a name now."""
+        """Return the number of the repository that has this name now."""
         return decode_answer(self._call("GET", repository, ""), CREATED).id
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ class GitHub:
         return True
 
     def line_count(self, repository: str, path: str, sha: str) -> int | None:
-        """Return the number of lines of a file at a commit, None where it cannot be read."""
+        """Return the number of lines of a file at a commit, None if it cannot be read."""
         try:
             response = self._call("GET", repository, f"contents/{quote(path)}", params={"ref": sha})
         except GitHubError as error:
@@ -216,9 +216,10 @@ class GitHub:
         check: CheckRunContent,
         annotations: Sequence[CodeAnnotation],
     ) -> None:
-        """Add annotations to a check run, as many at a time as GitHub takes.
+        """Add annotations to a check run, in batches of the size that GitHub takes.
 
-        A request whose answer is lost is not sent again, which would add them twice.
+        A request whose answer was lost is not repeated, because that would add its annotations
+        twice.
         """
         for first in range(0, len(annotations), MAX_ANNOTATIONS):
             some = annotations[first : first + MAX_ANNOTATIONS]
@@ -232,7 +233,7 @@ class GitHub:
         return decode_answer(self._call("GET", repository, ""), REPOSITORY).default_branch
 
     def is_ancestor(self, repository: str, sha: str, branch: str) -> bool:
-        """Return whether a commit can be reached from a branch; False for an unknown commit."""
+        """Return whether a commit is reachable from a branch; False for an unknown commit."""
         path = f"compare/{quote(branch, safe='')}...{sha}"
         try:
             response = self._call("GET", repository, path, params={"per_page": "1"})
@@ -253,7 +254,7 @@ class GitHub:
 
     @property
     def deliveries(self) -> AppDeliveries | None:
-        """Return the deliveries of webhooks; None without an App, which alone may read its own."""
+        """Return the webhook deliveries; None without an App: only an App may read its own."""
         if not isinstance(self._authentication, AppAuthentication):
             return None
         return AppDeliveries(self._api, self._authentication.app_auth)
@@ -272,7 +273,7 @@ class GitHub:
 
     @property
     def requests(self) -> RequestCounts:
-        """Return how the requests so far ended."""
+        """Return the counts of requests so far by how they ended."""
         return self._api.counts
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from requests import Response
 from perfledger_service.errors import GitHubError
 
 _Document = TypeVar("_Document")
-# What msgspec raises for an answer that is no JSON, has other fields, is not UTF-8, or is nested
+# What msgspec raises for an answer that is not JSON or not UTF-8, has other fields, or is nested
 # thousands deep.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -40,7 +40,7 @@ class PullRequestHead(msgspec.Struct):
 
 
 class PullRequestBase(msgspec.Struct):
-    """What a pull request is to be merged into."""
+    """Branch that a pull request is to be merged into."""
 
     repo: RepositoryName
 
@@ -68,7 +68,7 @@ class GitHubApp(msgspec.Struct):
 
 
 class CheckRun(msgspec.Struct):
-    """A check run, and the App that made it."""
+    """A check run, and the App that created it."""
 
     id: int
     name: str
@@ -86,7 +86,7 @@ class Annotation(msgspec.Struct):
 
 
 class FileContent(msgspec.Struct):
-    """A file of at most a megabyte; larger ones come without content."""
+    """A file of at most a megabyte; GitHub sends larger ones without content."""
 
     content: str
     encoding: str
@@ -138,28 +138,28 @@ class RepositoryDocument(msgspec.Struct):
 
 
 class GitHubAccount(msgspec.Struct):
-    """An account with its number, which no renaming changes."""
+    """An account with its number, which does not change when it is renamed."""
 
     id: int
     login: str
 
 
 class RepositoryPermission(msgspec.Struct):
-    """What a person may do with a repository; `user` is whose login it is now."""
+    """What a person may do with a repository; `user` is the account that has the login now."""
 
     permission: str
     user: GitHubAccount | None = None
 
 
 class UserToken(msgspec.Struct):
-    """A token by which an App acts for a person; without one, `error` says why."""
+    """A token with which an App acts for a person; without one, `error` gives the reason."""
 
     access_token: str = ""
     error: str = ""
 
 
 class CommitComparison(msgspec.Struct):
-    """How a commit stands to another: ahead, behind, diverged or identical."""
+    """Position of a commit relative to another: ahead, behind, diverged or identical."""
 
     status: str
 
@@ -177,7 +177,7 @@ class InstallationToken(msgspec.Struct):
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-# Created here, since msgspec crashes where several threads are the first to decode a type.
+# Created here, since msgspec crashes if several threads are the first to decode a type.
 ACCOUNT = msgspec.json.Decoder(GitHubAccount)
 USER_TOKEN = msgspec.json.Decoder(UserToken)
 USER = msgspec.json.Decoder(GitHubUser)
@@ -205,4 +205,4 @@ def decode_answer(response: Response, document: msgspec.json.Decoder[_Document])
         return document.decode(response.content)
     except UNREADABLE as error:
         msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
-        raise GitHubError(msg, is_transient=True) from None  # a proxy's page, most often
+        raise GitHubError(msg, is_transient=True) from None  # most often a proxy's page

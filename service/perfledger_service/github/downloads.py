@@ -1,4 +1,4 @@
-"""Downloads archives and logs, which GitHub keeps on other servers and answers with a redirect."""
+"""Downloads archives and logs, for which GitHub redirects to other servers."""
 
 from requests import PreparedRequest, Response, Session
 from requests.auth import AuthBase
@@ -13,9 +13,9 @@ _OK = 200
 
 
 def download(api: GitHubApi, path: str, *, auth: AuthBase, max_bytes: int) -> bytes:
-    """Return what GitHub keeps at a path; raise GitHubError where it is too large or away.
+    """Return the content at a path; raise GitHubError if it is too large or cannot be fetched.
 
-    The other server gets no token: its address says who may read there.
+    The other server gets no token: its address already grants the right to read.
     """
     answer = api.request("GET", path, auth=auth, is_download=True)
     target = answer.headers.get("Location", "")
@@ -34,25 +34,26 @@ def download(api: GitHubApi, path: str, *, auth: AuthBase, max_bytes: int) -> by
             ) as response,
         ):
             return _content(response, path, max_bytes)
-    except (RequestException, ValueError) as error:  # requests reads even a bad Location
-        # Only the error's type: its text may quote the address, which lets anybody read there.
-        msg = f"what GitHub keeps at /{path} did not arrive: {type(error).__name__}"
+    except (RequestException, ValueError) as error:  # requests reads even an invalid Location
+        # Only the error's type: its text may quote the address, with which anybody can read the
+        # content.
+        msg = f"the download of /{path} from GitHub failed: {type(error).__name__}"
         raise GitHubError(msg, is_transient=True) from None
 
 
 def _content(response: Response, path: str, max_bytes: int) -> bytes:
     if response.status_code != _OK:
-        msg = f"the server to which GitHub leads from /{path} answered {response.status_code}"
+        msg = f"the server to which GitHub redirects /{path} answered {response.status_code}"
         raise GitHubError(msg, is_transient=True)
     content = bytearray()
     for chunk in response.iter_content(_CHUNK_BYTES):
         content += chunk
         if len(content) > max_bytes:
-            msg = f"what GitHub keeps at /{path} has more than {max_bytes} bytes"
+            msg = f"the download of /{path} from GitHub has more than {max_bytes} bytes"
             raise GitHubError(msg)
     return bytes(content)
 
 
 def _no_authentication(request: PreparedRequest) -> PreparedRequest:
-    """Leave a request as it is: without this, requests looks into ~/.netrc."""
+    """Leave a request as it is; without an authentication, requests would read ~/.netrc."""
     return request

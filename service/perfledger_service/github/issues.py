@@ -1,4 +1,4 @@
-"""Opens, comments and closes issues of a repository, each found again by its hidden marker."""
+"""Opens, comments on and closes issues of a repository, each found again by its hidden marker."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,10 +19,10 @@ _CLOCK_SKEW: Final = timedelta(minutes=10)
 
 
 class Issues(Protocol):
-    """Where notices become issues; every method may raise GitHubError."""
+    """Issues that carry notices; every method may raise GitHubError."""
 
     def find(self, repository: str, marker: str, *, since: datetime) -> int | None:
-        """Return our issue that begins with a marker, None without one; it is not older."""
+        """Return our issue that begins with a marker, or None; it is not older than `since`."""
         ...
 
     def create(self, repository: str, title: str, body: str) -> int:
@@ -34,19 +34,19 @@ class Issues(Protocol):
         ...
 
     def set_open(self, repository: str, number: int, *, is_open: bool) -> None:
-        """Open or close an issue, or leave it if it is gone."""
+        """Open or close an issue; do nothing if it is gone."""
         ...
 
 
 class GitHubIssues:
-    """Issues on GitHub; `call` sends a request about a repository, as our login."""
+    """Issues on GitHub; `call` sends a request about a repository under our login."""
 
     def __init__(self, call: Callable[..., Response], me: Callable[[], str]) -> None:
         self._call = call
         self._me = me
 
     def find(self, repository: str, marker: str, *, since: datetime) -> int | None:
-        """Return our issue that begins with a marker, None without one; it is not older."""
+        """Return our issue that begins with a marker, or None; it is not older than `since`."""
         query = {
             "state": "all",
             "sort": "created",
@@ -88,7 +88,7 @@ class GitHubIssues:
         return True
 
     def set_open(self, repository: str, number: int, *, is_open: bool) -> None:
-        """Open or close an issue, or leave it if it is gone."""
+        """Open or close an issue; do nothing if it is gone."""
         try:
             state = {"state": "open" if is_open else "closed"}
             self._call("PATCH", repository, f"issues/{number}", state)

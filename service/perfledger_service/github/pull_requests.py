@@ -8,7 +8,7 @@ from perfledger_service.values.pull_request_report import CodeAnnotation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it is now; the head of a fork that was deleted is a fork's, too."""
+    """A pull request's current state; a deleted head repository counts as a fork."""
 
     number: int
     is_open: bool
@@ -18,7 +18,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestComment:
-    """A comment under a pull request; `author` is "" when the account was deleted."""
+    """A comment on a pull request; `author` is "" if the account was deleted."""
 
     id: int
     author: str
@@ -27,10 +27,10 @@ class PullRequestComment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRunContent:
-    """What a check run shows; its summary is Markdown.
+    """The content of a check run; its summary is Markdown.
 
     `conclusion` is in GitHub's terms, "" while the check is in progress. Annotations are added to
-    those that the check run has: GitHub removes none.
+    those that the check run already has: GitHub cannot remove any.
     """
 
     name: str
@@ -44,14 +44,14 @@ class CheckRunContent:
 
 
 class PullRequests(Protocol):
-    """Where reports are posted. `repository` is owner/name; every method may raise GitHubError."""
+    """Destination of reports. `repository` is owner/name; every method may raise GitHubError."""
 
     def me(self) -> str:
-        """Return the login that our comments are written by."""
+        """Return the login under which our comments are posted."""
         ...
 
     def pull_request(self, repository: str, number: int) -> PullRequest | None:
-        """Return a pull request, or None where there is none by that number."""
+        """Return a pull request, or None if none has this number."""
         ...
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class PullRequests(Protocol):
         ...
 
     def react(self, repository: str, comment_id: int) -> None:
-        """Put a thumb up under a comment, once; do nothing if it is gone."""
+        """Add a thumbs-up to a comment, once; do nothing if it is gone."""
         ...
 
     def permission(self, repository: str, login: str) -> str:
@@ -83,7 +83,7 @@ class PullRequests(Protocol):
         ...
 
     def line_count(self, repository: str, path: str, sha: str) -> int | None:
-        """Return the number of lines of a file at a commit, None where it cannot be read."""
+        """Return the number of lines of a file at a commit, None if it cannot be read."""
         ...
 
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:

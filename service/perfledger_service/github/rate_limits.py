@@ -1,7 +1,8 @@
 """Keeps the requests of one installation within GitHub's rate limits.
 
-Nothing sleeps for them in a thread: a refused request says how long to wait, and until then further
-requests of the installation are refused here. The wait is stored with the work (`defer_upload`).
+No thread sleeps until a limit is renewed: the error of a refused request says how long to wait, and
+until then further requests of the installation are refused here. The wait is stored with the work
+(`defer_upload`).
 """
 
 import threading
@@ -15,16 +16,16 @@ from email.utils import parsedate_to_datetime
 from perfledger_service.errors import GitHubError
 from perfledger_service.values.service_views.admin_views import RateLimit
 
-# GitHub asks clients to write one after another, a second apart.
+# GitHub asks clients to write one request at a time, a second apart.
 WRITE_INTERVAL_S = 1.0
-# What GitHub's documentation asks for after a secondary limit without a time, then twice as long.
+# GitHub's documented wait after a secondary limit that gives no time; it doubles each time.
 SECONDARY_WAIT_S = 60.0
 MAX_SECONDARY_WAIT_S = 3600.0
-# A limit of requests is renewed within an hour: a later time is a mistake.
+# A rate limit is renewed within an hour: a later time is an error.
 MAX_WAIT_S = 2 * 3600.0
-# GitHub's statuses of a limit; 403 also means that something is not allowed.
+# GitHub's statuses for a limit; 403 also means "not allowed".
 LIMITED = frozenset({403, 429})
-_MAX_DIGITS = 10  # of a number in a header: later seconds are no time
+_MAX_DIGITS = 10  # of a number in a header: more seconds are not a valid time
 
 
 class RateGate:
@@ -49,7 +50,7 @@ class RateGate:
 
     @property
     def limit(self) -> RateLimit | None:
-        """Return the limit by the last answer that told one, None before."""
+        """Return the limit from the last answer that stated one, None before."""
         with self._state:
             if self._last_limit is None or self._closed_until is None:
                 return self._last_limit
@@ -57,7 +58,7 @@ class RateGate:
             return replace(self._last_limit, wait_s=wait_s if wait_s > 0 else None)
 
     def note_answer(self, headers: Mapping[str, str]) -> None:
-        """Keep what an answer tells of the limit."""
+        """Record the limit that an answer states, if any."""
         limit = _limit_of(headers)
         if limit is not None:
             with self._state:
@@ -77,12 +78,12 @@ class RateGate:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Let one write at a time pass, a while after the last one."""
+        """Let one write at a time pass, and keep an interval between writes."""
         with self._writing:
             waited_s = self._monotonic() - self._last_write
             if waited_s < self._write_interval_s:
                 self._sleep(self._write_interval_s - waited_s)
-            self.check()  # the write before this one may have met the limit
+            self.check()  # the previous write may have hit the limit
             try:
                 yield
             finally:
@@ -112,9 +113,9 @@ def is_limit(status: int, headers: Mapping[str, str], reason: str) -> bool:
 
 
 def announced_wait_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until GitHub serves again by its own headers, None if they do not say.
+    """Return the seconds until GitHub serves again, by its headers; None if they do not say.
 
-    The time of a reset is compared with the answer's own date, since clocks may differ.
+    The reset time is compared with the answer's own date, since clocks may differ.
     """
     retry_after = headers.get("Retry-After", "")
     if retry_after.isdecimal():
@@ -127,7 +128,7 @@ def announced_wait_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _limit_of(headers: Mapping[str, str]) -> RateLimit | None:
-    """Return the limit that an answer tells, None where it tells none."""
+    """Return the limit that an answer states, None if it states none."""
     numbers = [headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset")]
     if not all(one.isascii() and one.isdecimal() and len(one) <= _MAX_DIGITS for one in numbers):
         return None
@@ -136,7 +137,7 @@ def _limit_of(headers: Mapping[str, str]) -> RateLimit | None:
 
 
 def _moment(date: str) -> datetime:
-    """Return the moment of a Date header, or the present one without a valid header."""
+    """Return the time of a Date header, or the current time without a valid header."""
     try:
         return parsedate_to_datetime(date)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Counts the requests to GitHub by how they ended."""
+"""Counts the requests to GitHub by outcome."""
 
 import threading
 from collections import Counter
@@ -8,16 +8,16 @@ SERVER_ERROR = 500
 
 
 class RequestOutcome(StrEnum):
-    """How a request to GitHub ended."""
+    """Outcome of a request to GitHub."""
 
     DONE = "done"
-    REFUSED = "refused"  # a status from 300 to 499, also for what is gone
+    REFUSED = "refused"  # a status from 300 to 499, also for a missing resource
     FAILED = "failed"  # GitHub's own failure
     NO_ANSWER = "no_answer"
 
 
 class RequestCounts:
-    """The requests of one process since it started; safe across threads."""
+    """Counts of one process's requests since it started; safe across threads."""
 
     def __init__(self) -> None:
         self._numbers: Counter[tuple[str, RequestOutcome]] = Counter()
@@ -36,7 +36,7 @@ class RequestCounts:
 
     @property
     def rate_limits(self) -> int:
-        """Return how often GitHub asked to wait."""
+        """Return how often GitHub asked us to wait."""
         return self._rate_limits
 
     def numbers(self) -> dict[tuple[str, RequestOutcome], int]:
@@ -46,5 +46,5 @@ class RequestCounts:
 
 
 def outcome_of(status: int) -> RequestOutcome:
-    """Return how a request ended that was answered with a status from 300."""
+    """Return the outcome of a request that was answered with a status of 300 or more."""
     return RequestOutcome.FAILED if status >= SERVER_ERROR else RequestOutcome.REFUSED

@@ -1,4 +1,4 @@
-"""Retries requests where a retry is safe and may succeed."""
+"""Retries requests if a retry is safe and may succeed."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ MAX_ATTEMPTS = 4
 FIRST_WAIT_S = 0.5
 # Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})
-# Marks a request that is not repeated whatever its method; it is not sent.
+# Marks a request that is never repeated, whatever its method; the header is not sent.
 ONCE = "Perfledger-Once"
 SERVER_ERRORS = frozenset({500, 502, 503, 504})
 
@@ -20,7 +20,7 @@ SERVER_ERRORS = frozenset({500, 502, 503, 504})
 class RetryingAdapter(HTTPAdapter):
     """Adapter that retries server and network errors of repeatable requests for a few seconds.
 
-    The workflow waits out what takes longer, so that no thread is blocked.
+    Longer outages are left to the workflow, so that no thread is blocked.
     """
 
     def __init__(self, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -50,7 +50,7 @@ class RetryingAdapter(HTTPAdapter):
                 self._sleep(backoff_s)
                 continue
             is_error = response.status_code in SERVER_ERRORS
-            # A time to wait is not for a thread to sleep.
+            # If GitHub asks to wait, no thread sleeps here.
             if is_last or not (is_error and is_repeatable) or "Retry-After" in response.headers:
                 return response
             response.close()

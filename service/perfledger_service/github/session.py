@@ -1,7 +1,7 @@
 """Creates github3's sessions and authentications; no other module uses github3.
 
-Its objects are not used, because they break when GitHub leaves out a field that we never read.
-github3 has no types, so `Any` ends here.
+Its objects are not used: they break if GitHub omits a field, even one that we never read. github3
+has no types, so `Any` ends here.
 """
 
 import logging
@@ -18,7 +18,8 @@ from perfledger_service.github.signed_tokens import sign_app_token
 CONNECT_TIMEOUT_S = 4.0
 READ_TIMEOUT_S = 20.0
 API_VERSION = "2022-11-28"
-# GitHub refuses a JWT that lives for more than 10 minutes by its clock; half of it allows for skew.
+# GitHub refuses a JWT that lives for more than 10 minutes by its clock; half of that allows for
+# clock differences.
 JWT_SECONDS = 300
 
 _session = cast("Any", github3.session)
@@ -26,7 +27,7 @@ _session = cast("Any", github3.session)
 
 def new_session() -> Session:
     """Return a session with timeouts and a fixed version of the API."""
-    # At DEBUG github3 and urllib3 log what they send.
+    # At DEBUG, github3 and urllib3 log what they send.
     logging.getLogger("github3").setLevel(logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.INFO)
     session: Session = _session.GitHubSession(
@@ -43,21 +44,21 @@ def new_session() -> Session:
 
 
 def token_auth(token: str) -> AuthBase:
-    """Return the authentication by a token; on GitHub only Apps may write check runs."""
+    """Return the authentication with a token; on GitHub only Apps may write check runs."""
     auth: AuthBase = _session.TokenAuth(token)
     return auth
 
 
 def app_auth(app_id: str, private_key: str, *, now: datetime) -> AuthBase:
-    """Return the authentication as the App itself, good for five minutes.
+    """Return the authentication as the App itself, valid for five minutes.
 
-    Raises SettingsError for a bad key.
+    Raises SettingsError for an invalid key.
     """
     try:
         token = sign_app_token(
             app_id, private_key, lifetime=timedelta(seconds=JWT_SECONDS), now=now
         )
-    except Exception:  # PyJWT and cryptography raise half a dozen types for a bad key
+    except Exception:  # PyJWT and cryptography raise half a dozen types for an invalid key
         msg = "PERFLEDGER_GITHUB_PRIVATE_KEY is not an RSA private key in PEM: copy all of it"
         raise SettingsError(msg) from None
     auth: AuthBase = _session.AppBearerTokenAuth(token, JWT_SECONDS)

@@ -1,6 +1,6 @@
-"""Signs people in by the web flow of a GitHub App: GitHub says which account a browser is of.
+"""Signs people in by the web flow of a GitHub App: GitHub identifies the browser's account.
 
-The person's token is used once, to ask for the account, and thrown away.
+The person's token is used once, to read the account, and discarded.
 """
 
 import hmac
@@ -17,19 +17,19 @@ from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.documents import ACCOUNT, USER_TOKEN, decode_answer
 from perfledger_service.github.session import token_auth
 
-MAX_REASON = 60  # of GitHub's short names of errors: bad_verification_code
+MAX_REASON = 60  # of GitHub's short error names, such as bad_verification_code
 
 
 @dataclass(frozen=True, slots=True)
 class SignedInAccount:
-    """An account of GitHub; no renaming changes its number."""
+    """A GitHub account; its number does not change when it is renamed."""
 
     id: int
     login: str
 
 
 class SignInProvider(Protocol):
-    """Where people prove who they are."""
+    """Service at which people prove their identity."""
 
     @property
     def seal_key(self) -> bytes:
@@ -41,7 +41,7 @@ class SignInProvider(Protocol):
         ...
 
     def account(self, code: str, *, verifier: str) -> SignedInAccount:
-        """Return the account that a code from that page is of."""
+        """Return the account that a code from that page identifies."""
         ...
 
     def close(self) -> None:
@@ -50,15 +50,15 @@ class SignInProvider(Protocol):
 
 
 class NoAuthentication(AuthBase):
-    """No authentication: the request's body has the App's secret."""
+    """No authentication: the App's secret is in the request's body."""
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Return the request as it is."""
+        """Return the request unchanged."""
         return request
 
 
 class GitHubSignIn:
-    """The web flow of an App on github.com, on a company's subdomain or on GitHub Enterprise."""
+    """Web flow of an App on github.com, on a company's subdomain or on GitHub Enterprise Server."""
 
     def __init__(
         self, api_url: str, *, client_id: str, client_secret: SecretStr, public_url: str
@@ -72,12 +72,12 @@ class GitHubSignIn:
 
     @property
     def seal_key(self) -> bytes:
-        """Return a key of the App's client secret, for what browsers keep of a sign-in."""
+        """Return a key, derived from the App's client secret, that seals what browsers keep."""
         secret = self._client_secret.get_secret_value().encode()
         return hmac.digest(secret, b"perfledger sign-in", "sha256")
 
     def authorize_url(self, *, state: str, challenge: str) -> str:
-        """Return GitHub's page that asks the person, and comes back with a code."""
+        """Return GitHub's page that asks the person and redirects back with a code."""
         query = {
             "client_id": self._client_id,
             "redirect_uri": self._callback_url,
@@ -88,10 +88,10 @@ class GitHubSignIn:
         return f"{self._root}/login/oauth/authorize?{urlencode(query)}"
 
     def account(self, code: str, *, verifier: str) -> SignedInAccount:
-        """Return the account that a code is of.
+        """Return the account that a code identifies.
 
-        Raises RefusedError for a code that GitHub does not accept, and GitHubError where GitHub
-        does not answer.
+        Raises RefusedError for a code that GitHub does not accept, and GitHubError if GitHub does
+        not answer.
         """
         request = {
             "client_id": self._client_id,
@@ -122,7 +122,7 @@ class GitHubSignIn:
 def web_root(api_url: str) -> str:
     """Return the root of GitHub's pages for the root of its API.
 
-    https://api.github.com and https://api.octo.ghe.com have a host of their own for it, GitHub
+    https://api.github.com and https://api.octo.ghe.com are hosts only for the API; GitHub
     Enterprise Server has the path /api/v3.
     """
     parts = urlsplit(api_url)

@@ -1,7 +1,7 @@
 """Signs and verifies JSON Web Tokens; no other module uses PyJWT.
 
-What is accepted does not depend on the token: one algorithm, and keys that the caller has. Times
-are checked here and not by PyJWT, which reads the clock itself.
+The token does not influence what is accepted: one algorithm, and the caller's keys. Times are
+checked here and not by PyJWT, which reads the clock itself.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from perfledger_service.errors import RefusedError
 
 ALGORITHM = "RS256"
 CLOCK_SKEW = timedelta(seconds=60)
-# GitHub's tokens have some 2 kB.
+# GitHub's tokens have about 2 kB.
 MAX_TOKEN = 16 * 1024
 MAX_ID = 200
 PublicKey = jwt.PyJWK
@@ -46,9 +46,9 @@ _JSON_WEB_KEY_DECODER = msgspec.json.Decoder(_JsonWebKey)
 
 
 def sign_app_token(app_id: str, private_key: str, *, lifetime: timedelta, now: datetime) -> str:
-    """Return a token by which a GitHub App says who it is.
+    """Return a token with which a GitHub App identifies itself.
 
-    GitHub refuses one from the future: it is dated back by what clocks may differ.
+    GitHub refuses a token from the future, so it is dated back by the tolerated clock difference.
     """
     claims = {"iss": app_id, "iat": _seconds(now - CLOCK_SKEW), "exp": _seconds(now + lifetime)}
     return jwt.encode(claims, _rsa_key(private_key), algorithm=ALGORITHM)
@@ -56,7 +56,7 @@ def sign_app_token(app_id: str, private_key: str, *, lifetime: timedelta, now: d
 
 @lru_cache(maxsize=1)
 def _rsa_key(private_key: str) -> RSAPrivateKey:
-    # Its check takes longer than many signatures, and each request as the App has one.
+    # Checking the key takes longer than many signatures, and each request as the App needs one.
     key = load_pem_private_key(private_key.encode(), password=None)
     if not isinstance(key, RSAPrivateKey):
         msg = "not an RSA key"
@@ -65,9 +65,9 @@ def _rsa_key(private_key: str) -> RSAPrivateKey:
 
 
 def public_keys(document: bytes) -> dict[str, PublicKey]:
-    """Return the RSA keys of a JSON Web Key Set by their ids, without those of other kinds.
+    """Return the RSA keys of a JSON Web Key Set by id, without keys of other kinds.
 
-    Raises ValueError for another document.
+    Raises ValueError for any other document.
     """
     try:
         key_set = _JSON_WEB_KEYS_DECODER.decode(document)
@@ -85,7 +85,7 @@ def public_keys(document: bytes) -> dict[str, PublicKey]:
 
 
 def key_id(token: str) -> str:
-    """Return the id of the key that a token says it is signed with; raise RefusedError."""
+    """Return the id of the key that a token claims to be signed with; raise RefusedError."""
     if len(token) > MAX_TOKEN:
         refuse(f"it has more than {MAX_TOKEN} characters")
     try:
@@ -100,9 +100,9 @@ def key_id(token: str) -> str:
 def verified_claims(
     token: str, key: PublicKey, *, issuer: str, audience: str, now: datetime
 ) -> Mapping[str, object]:
-    """Return the claims of a token that this key signed; raise RefusedError (401) for any other.
+    """Return the claims of a token signed by this key; raise RefusedError (401) for any other.
 
-    Issuer and audience must be exactly these, and clocks may differ by CLOCK_SKEW.
+    Issuer and audience must match exactly; clocks may differ by CLOCK_SKEW.
     """
     try:
         claims: dict[str, object] = jwt.decode(
@@ -135,6 +135,6 @@ def _seconds(moment: datetime) -> int:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise RefusedError (401) for a token, which is not shown."""
+    """Raise RefusedError (401) for a token, without quoting it."""
     msg = f"the token of the GitHub Actions run is not valid: {reason}"
     raise RefusedError(msg, status=401) from None

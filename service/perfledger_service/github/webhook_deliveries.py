@@ -1,4 +1,4 @@
-"""Reads which webhooks GitHub could not deliver, and has them delivered again."""
+"""Lists the webhooks that GitHub could not deliver, and requests their redelivery."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,37 +31,37 @@ _DELIVERIES = msgspec.json.Decoder(tuple[_ListedDelivery, ...])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
-    """An attempt to deliver an event; the attempts of one event have one `guid`."""
+    """An attempt to deliver an event; all attempts of one event have the same `guid`."""
 
     id: int
     guid: str
     event: str
     delivered_at: datetime
     is_received: bool
-    is_repeated: bool  # somebody asked for it
+    is_repeated: bool  # requested by a person or program
 
 
 class WebhookDeliveries(Protocol):
-    """What GitHub sends us; both methods may raise GitHubError."""
+    """Deliveries of GitHub's webhooks to us; both methods may raise GitHubError."""
 
     def attempts(self) -> Iterator[WebhookDelivery]:
         """Yield the attempts of the last days, newest first."""
         ...
 
     def redeliver(self, delivery_id: int) -> None:
-        """Have an attempt repeated."""
+        """Request another delivery of an attempt's event."""
         ...
 
 
 class AppDeliveries:
-    """The deliveries of a GitHub App, as GitHub keeps them for three days."""
+    """The deliveries of a GitHub App; GitHub keeps them for three days."""
 
     def __init__(self, api: GitHubApi, app_auth: Callable[[], AuthBase]) -> None:
         self._api = api
         self._app_auth = app_auth
 
     def attempts(self) -> Iterator[WebhookDelivery]:
-        """Yield the attempts of the last days, newest first; a page is read when it is needed."""
+        """Yield the attempts of the last days, newest first; pages are read on demand."""
         query = {"per_page": str(PAGE)}
         while True:
             response = self._api.request("GET", PATH, auth=self._app_auth(), params=query)
@@ -81,5 +81,5 @@ class AppDeliveries:
             query["cursor"] = cursor  # the link itself is not followed
 
     def redeliver(self, delivery_id: int) -> None:
-        """Have an attempt repeated."""
+        """Request another delivery of an attempt's event."""
         self._api.request("POST", f"{PATH}/{delivery_id}/attempts", auth=self._app_auth())

@@ -23,12 +23,12 @@ from perfledger_service.github.downloads import download
 from perfledger_service.github.rate_limits import LIMITED
 from perfledger_service.github.session import token_auth
 
-# A run is some 15 KB of JSON; those since a dispatch are few.
+# A run is about 15 KB of JSON; few are newer than a dispatch.
 RUNS_PAGE = 20
 MAX_RUN_PAGES = 10
 JOBS_PAGE = 30
-ENDED = 409  # the status of a run that can no longer be cancelled
-# Of what a token may not see; it may pass, but nothing was done.
+ENDED = 409  # the status for a run that can no longer be cancelled
+# Also for what a token may not see; it may be transient, but nothing was done.
 UNSEEN = frozenset({401, 404})
 
 _Document = TypeVar("_Document")
@@ -54,12 +54,12 @@ class ArtifactEntry(msgspec.Struct):
 
 
 class ArtifactList(msgspec.Struct):
-    """The artifacts of a run that have a name."""
+    """The artifacts of a run with a given name."""
 
     artifacts: tuple[ArtifactEntry, ...]
 
 
-# Created here, since msgspec crashes where several threads are the first to decode a type.
+# Created here, since msgspec crashes if several threads are the first to decode a type.
 RUN = msgspec.json.Decoder(WorkflowRun)
 RUNS = msgspec.json.Decoder(RunList)
 JOBS = msgspec.json.Decoder(JobList)
@@ -67,7 +67,7 @@ ARTIFACTS = msgspec.json.Decoder(ArtifactList)
 
 
 class GitHubWorkflowRuns:
-    """The workflow runs of one repository on GitHub, by a token that may read and write Actions."""
+    """Workflow runs of one GitHub repository, by a token that may read and write Actions."""
 
     def __init__(self, api: GitHubApi, token: SecretStr, repository: str) -> None:
         self._api = api
@@ -75,7 +75,7 @@ class GitHubWorkflowRuns:
         self._root = f"repos/{quote(repository)}/actions"
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """Ask for a run of a workflow, once."""
+        """Request a run of a workflow, once."""
         path = f"workflows/{quote(workflow, safe='')}/dispatches"
         try:
             self._call("POST", path, json={"ref": ref, "inputs": dict(inputs)})
@@ -87,7 +87,7 @@ class GitHubWorkflowRuns:
     def named_run(self, workflow: str, name: str, *, since: datetime) -> WorkflowRun | None:
         """Return the first run since a time whose title contains a name, None without one.
 
-        The list is asked for without a filter: GitHub's search may lag behind its runs.
+        The list is requested without a filter: GitHub's search may lag behind its runs.
         """
         path, first = f"workflows/{quote(workflow, safe='')}/runs", None
         for page in range(1, MAX_RUN_PAGES + 1):
@@ -100,7 +100,7 @@ class GitHubWorkflowRuns:
         return first
 
     def run(self, run_id: int) -> WorkflowRun:
-        """Return a run as it stands now."""
+        """Return a run's current state."""
         return self._read(RUN, f"runs/{run_id}")
 
     def jobs(self, run_id: int) -> tuple[WorkflowJob, ...]:
@@ -108,7 +108,7 @@ class GitHubWorkflowRuns:
         return self._read(JOBS, f"runs/{run_id}/jobs", {"per_page": str(JOBS_PAGE)}).jobs
 
     def cancel(self, run_id: int) -> None:
-        """Ask for the end of a run; leave one that ended as it is."""
+        """Request that a run be cancelled; leave one that has ended as it is."""
         try:
             self._call("POST", f"runs/{run_id}/cancel")
         except ActionsError as error:
@@ -116,13 +116,13 @@ class GitHubWorkflowRuns:
                 raise
 
     def artifact(self, run_id: int, name: str, *, max_bytes: int) -> bytes | None:
-        """Return the newest archive of this name that a run kept, None without one."""
+        """Return the run's newest artifact archive of this name, None without one."""
         artifacts = self._read(ARTIFACTS, f"runs/{run_id}/artifacts", {"name": name}).artifacts
         ids = [one.id for one in artifacts if one.name == name]
         return self._download(f"artifacts/{max(ids)}/zip", max_bytes) if ids else None
 
     def job_log(self, job_id: int, *, max_bytes: int) -> bytes:
-        """Return what a job that ended printed."""
+        """Return the output of a job that has ended."""
         return self._download(f"jobs/{job_id}/logs", max_bytes)
 
     def _download(self, path: str, max_bytes: int) -> bytes:

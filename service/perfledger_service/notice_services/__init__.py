@@ -1,1 +1,1 @@
-"""Sends notices to webhooks and by mail, with bounds on time, bytes and addresses."""
+"""Sends notices to webhooks and by mail, with limits on time, bytes and addresses."""

@@ -17,21 +17,21 @@ from perfledger_service.errors import NoticeServiceError, SettingsError
 from perfledger_service.values.notices.notice import NoticeMessage
 
 URL_SETTING, SENDER_SETTING = "PERFLEDGER_SMTP_URL", "PERFLEDGER_SMTP_SENDER"
-TIMEOUT_S = 15.0  # of each answer
+TIMEOUT_S = 15.0  # for each reply
 PORTS = {"smtps": 465, "smtp": 587}
 MAX_ADDRESS = 254
-# No quoted names, comments or lists: one address, that no header and no command can break.
+# No quoted names, comments or lists: one address that cannot break a header or a command.
 ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 )
-_PERMANENT = 500  # SMTP's replies from here on are refusals
+_PERMANENT = 500  # SMTP replies from this code on are permanent refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where mail is given to, and by whom it is sent."""
+    """The mail server and the sender's address."""
 
-    is_encrypted_at_once: bool  # else with STARTTLS
+    is_encrypted_at_once: bool  # otherwise STARTTLS
     host: str
     port: int
     user: str
@@ -40,7 +40,7 @@ class MailServer:
 
 
 def read_mail_server(url: SecretStr | None, sender: str) -> MailServer | None:
-    """Return the server of the settings, None without one.
+    """Return the mail server that the settings name, None if they name none.
 
     Raises SettingsError, which never quotes the URL: it holds a password.
     """
@@ -64,21 +64,21 @@ def read_mail_server(url: SecretStr | None, sender: str) -> MailServer | None:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is one plain address of mail."""
+    """Return whether a text is one plain email address."""
     return len(text) <= MAX_ADDRESS and ADDRESS.fullmatch(text) is not None
 
 
 class MailSender:
-    """Client of a mail server; without one no mail is sent."""
+    """Client of a mail server; without a server it sends no mail."""
 
     def __init__(self, server: MailServer | None, *, tls: ssl.SSLContext | None = None) -> None:
         self._server = server
         self._tls = tls or ssl.create_default_context()
 
     def send(self, address: str, message: NoticeMessage) -> None:
-        """Send a message to an address; raise NoticeServiceError if it is not taken.
+        """Send a message to an address; raise NoticeServiceError if it is not accepted.
 
-        Mail that is sent again after a lost answer has the same Message-ID.
+        A message sent again because the reply was lost keeps its Message-ID.
         """
         server = self._server
         if server is None:
@@ -112,7 +112,7 @@ class MailSender:
             smtp = smtplib.SMTP(server.host, server.port, timeout=TIMEOUT_S)
         with smtp:
             if not server.is_encrypted_at_once:
-                smtp.starttls(context=self._tls)  # raises where the server has none
+                smtp.starttls(context=self._tls)  # raises if the server does not support it
             if server.user:
                 smtp.login(server.user, server.password.get_secret_value())
             yield smtp
@@ -133,7 +133,7 @@ def _mail(sender: str, address: str, message: NoticeMessage) -> EmailMessage:
 
 
 def _subject(text: str) -> str:
-    """Return a text in which Python decodes nothing: an encoded word may hold line ends."""
+    """Return a subject without encoded words, which Python would decode, perhaps to line breaks."""
     return text.replace("=?", "= ?")
 
 
@@ -143,9 +143,9 @@ def _message_id(address: str, key: str, domain: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a URL of a mail server, None for any other text.
+    """Return the parts of a mail server's URL, None for any other text.
 
-    User and password are ASCII: smtplib sends no others.
+    User and password must be ASCII: smtplib sends nothing else.
     """
     try:
         parts = urlsplit(url)

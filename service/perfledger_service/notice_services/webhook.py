@@ -1,7 +1,7 @@
-"""Sends notices to webhooks that take Slack's JSON: https alone, no private address, no redirect.
+"""Sends notices to webhooks that take Slack's JSON: only https, no private address, no redirect.
 
-A host's name is resolved once, and the connection is made to the address that was checked: a name
-that changes its address meanwhile leads nowhere else.
+A host's name is resolved once, and the connection uses the address that was checked, so a name that
+changes its address in between cannot lead elsewhere.
 """
 
 import json
@@ -24,27 +24,28 @@ from perfledger_service.values.notices.notice import NoticeMessage
 WEBHOOKS_SETTING = "PERFLEDGER_NOTICE_WEBHOOKS"
 WEBHOOK_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
-# For all of a request but looking its host up: neither a server that answers byte by byte nor many
-# addresses that do not answer hold a worker longer.
+# Limit for a whole request except the name lookup: a server that answers byte by byte, or many
+# addresses that do not answer, cannot hold a worker longer.
 MAX_SECONDS = 20.0
 MAX_ANSWER_BYTES = 4096
 MAX_REASON = 200
 MAX_WAIT_S = 3600.0
-# A message whose answer was lost may have been taken: it is not sent again at once.
+# If the answer was lost, the message may have been accepted: it is not sent again at once.
 LOST_ANSWER_WAIT_S = 60.0
-# Slack cuts longer texts.
+# Slack truncates longer texts.
 MAX_TEXT = 39_000
 HTTPS_PORT = 443
 _OK = range(200, 300)
 _PASSING_STATUSES = frozenset({408, 425, 429})
 _FIRST_SERVER_ERROR = 500
-# All that is assigned to the internet; Python takes old forms outside of it for global, too.
+# All addresses that are assigned to the internet; Python also calls some obsolete forms outside
+# this range global.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def read_webhooks(setting: SecretStr | None) -> Mapping[str, SecretStr]:
-    """Return the webhooks of a setting, `NAME=URL` separated by spaces, by their names.
+    """Return the webhooks of a setting (`NAME=URL`, separated by spaces) by name.
 
     Raises SettingsError, which never quotes the setting: a webhook's URL is a secret.
     """
@@ -76,7 +77,7 @@ class WebhookSender:
         self._max_seconds = max_seconds
 
     def send(self, name: str, message: NoticeMessage) -> None:
-        """Send a message to the webhook with a name; raise NoticeServiceError if it is not taken.
+        """Send a message to the named webhook; raise NoticeServiceError if it is not accepted.
 
         Errors name the webhook, never its URL.
         """
@@ -100,7 +101,7 @@ class WebhookSender:
         addresses = self._addresses(name, host, port)
         end_s = time.monotonic() + self._max_seconds
         opened_socket = _connect(addresses, end_s)
-        # Shutting the connection down ends a read that is under way.
+        # Shutting the connection down ends a read in progress.
         second_handle = opened_socket.dup()
         end = threading.Timer(end_s - time.monotonic(), _shut_down, [second_handle])
         end.daemon = True
@@ -121,7 +122,7 @@ class WebhookSender:
             second_handle.close()
 
     def _addresses(self, name: str, host: str, port: int) -> tuple[tuple[str, int], ...]:
-        """Return the addresses to connect to; raise NoticeServiceError where all are private."""
+        """Return the addresses to connect to; raise NoticeServiceError if all are private."""
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = dict.fromkeys(str(info[4][0]) for info in infos)
         allowed = [one for one in addresses if self._allows_private or is_public(one)]
@@ -135,7 +136,7 @@ class WebhookSender:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is one of the internet, also that which it stands for."""
+    """Return whether an IP address, and any IPv4 address within it, is on the public internet."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
@@ -148,7 +149,7 @@ def is_public(address: str) -> bool:
 
 
 def slack_text(text: str) -> str:
-    """Return a text as Slack reads it: nobody is mentioned and nothing is a link but a URL."""
+    """Return a text escaped for Slack: it mentions nobody, and only URLs become links."""
     cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\N{HORIZONTAL ELLIPSIS}"
     return cut.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -169,14 +170,14 @@ def _is_global(ip: IPv4Address | IPv6Address) -> bool:
 
 
 def _inner_address(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address to which an IPv6 address leads, None for its own."""
+    """Return the IPv4 address embedded in an IPv6 address, None without one."""
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour
 
 
 def _connect(addresses: Sequence[tuple[str, int]], end_s: float) -> socket.socket:
-    """Return a connection to the first address that takes one; raise the last one's OSError."""
+    """Return a connection to the first address that accepts one; raise the last one's OSError."""
     for address in addresses[:-1]:
         with suppress(OSError):
             return _connected(address, end_s)
@@ -184,7 +185,7 @@ def _connect(addresses: Sequence[tuple[str, int]], end_s: float) -> socket.socke
 
 
 def _connected(address: tuple[str, int], end_s: float) -> socket.socket:
-    """Return a connection; raise OSError without one until a time of the monotonic clock."""
+    """Return a connection; raise OSError if there is none by `end_s` on the monotonic clock."""
     left_s = end_s - time.monotonic()
     if left_s <= 0:
         raise TimeoutError
@@ -194,19 +195,19 @@ def _connected(address: tuple[str, int], end_s: float) -> socket.socket:
 
 
 def _shut_down(connection: socket.socket) -> None:
-    with suppress(OSError):  # it ended by itself
+    with suppress(OSError):  # already closed
         connection.shutdown(socket.SHUT_RDWR)
 
 
 def _read(response: HTTPResponse) -> bytes:
-    """Return the beginning of an answer, nothing where it breaks off: its status is known."""
+    """Return the beginning of an answer, empty if it breaks off: its status is already known."""
     with suppress(OSError, HTTPException):
         return response.read(MAX_ANSWER_BYTES)
     return b""
 
 
 def _refusal(name: str, status: int, retry_after: str, answer: bytes) -> NoticeServiceError:
-    """Return the error of a refusal with Slack's own words, such as `no_service`."""
+    """Return the error of a refusal, with Slack's reason, such as `no_service`."""
     words = " ".join(answer.decode("ascii", "replace").split())
     reason = "".join(letter for letter in words if letter.isprintable())[:MAX_REASON]
     is_transient = status >= _FIRST_SERVER_ERROR or status in _PASSING_STATUSES

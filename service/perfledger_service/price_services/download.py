@@ -16,11 +16,11 @@ from perfledger_service.errors import PriceServiceError
 from perfledger_service.settings.network_addresses import is_loopback
 
 CONNECT_TIMEOUT_S = 10.0
-READ_TIMEOUT_S = 60.0  # without a byte
-# The file of one of AWS's regions has 200 to 400 MB; at 2 MB/s it takes three minutes.
+READ_TIMEOUT_S = 60.0  # longest silence
+# The file of one AWS region has 200 to 400 MB; at 2 MB/s that takes three minutes.
 MAX_FILE_BYTES = 2 * 2**30
 MAX_SECONDS = 1800.0
-# Azure's answers for the instances that we know are some hundred pages of a hundred prices.
+# Azure returns about a hundred pages of a hundred prices for the instances that we know.
 MAX_PAGES = 2000
 CHUNK_BYTES = 2**18
 LONGEST_LINE_BYTES = 2**20
@@ -36,7 +36,7 @@ class DownloadProgress(Protocol):
         ...
 
     def received(self, count: int) -> None:
-        """Report how many more bytes have arrived."""
+        """Report how many bytes have arrived since the last call."""
         ...
 
 
@@ -57,7 +57,7 @@ class Downloader:
         self._session.close()
 
     def lines(self, url: str, *, root: str) -> Iterator[str]:
-        """Yield the lines of a text in UTF-8, each with its end; raises PriceServiceError."""
+        """Yield the lines of a UTF-8 text, each with its line end; raises PriceServiceError."""
         left = b""
         for chunk in self._chunks(url, root, {}, {}, most=MAX_FILE_BYTES):
             *complete, left = (left + chunk).split(b"\n")
@@ -105,7 +105,7 @@ class Downloader:
                 self._watcher.began(_without_query(url), total_bytes=_length(answer))
                 yield from self._chunks_within(answer, url, most)
         except RequestException as error:
-            # The error's text contains the address with its parameters.
+            # The error's text contains the address with its query.
             msg = f"{_without_query(url)} did not answer ({type(error).__name__}): try again later"
             raise PriceServiceError(msg) from error
 
@@ -126,7 +126,7 @@ class Downloader:
 def check_address(url: str, *, root: str) -> None:
     """Raise PriceServiceError unless `url` is https at the host and port of `root`.
 
-    The next page's address is part of an answer, and must not lead to another host.
+    The next page's address comes from an answer, and must not lead to another host.
     """
     requested, allowed = _origin_of(url), _origin_of(root)
     is_safe = requested[0] == "https" or (
@@ -154,7 +154,7 @@ def _check_status(answer: Response, url: str) -> None:
 
 def _length(answer: Response) -> int | None:
     length = answer.headers.get("Content-Length", "")
-    # The length of a packed answer is not of the bytes that we count.
+    # The length of a compressed answer is not that of the bytes that we count.
     is_packed = "Content-Encoding" in answer.headers
     return int(length) if length.isdecimal() and not is_packed else None
 

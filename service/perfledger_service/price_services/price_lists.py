@@ -10,11 +10,11 @@ from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES
 from perfledger_service.errors import PriceServiceError
 from perfledger_service.price_services.download import MAX_PAGES, Downloader
 
-# Instances per request: their names are in the address.
+# Instances per request: their names are part of the address.
 AZURE_NAMES_PER_QUERY = 15
-# Only the preview version of the API has savings plans.
+# Only the preview version of the API returns savings plans.
 AZURE_VERSION = "2023-01-01-preview"
-# Compute Engine (GPUs, cores, memory) and Cloud TPU in the Cloud Billing Catalog.
+# Compute Engine (GPUs, cores, memory) and Cloud TPU in Google's Cloud Billing Catalog.
 GOOGLE_SERVICES = ("6F81-5844-456A", "E000-3F24-B8AA")
 GOOGLE_PAGE_SIZE = 5000
 MAX_INDEX_BYTES = 2**20  # of AWS's savings plans: a line for each of some hundred regions and zones
@@ -68,7 +68,7 @@ def aws_savings_address(
 ) -> str:
     """Return the address of a region's savings plan price list; raise PriceServiceError.
 
-    The address contains a version, which AWS's index of regions names:
+    The address contains a version, which is listed in AWS's index of regions:
     https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/sp-offer-file.html
     """
     url = f"{roots.aws}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
@@ -123,7 +123,7 @@ def azure_pages(
 def google_pages(
     downloader: Downloader, key: str, *, roots: PriceServiceUrls = PUBLIC
 ) -> Iterator[bytes]:
-    """Yield the pages of the catalog; the key goes in a header, which no log shows."""
+    """Yield the pages of the catalog; the key goes in a header, which logs do not show."""
     for service in GOOGLE_SERVICES:
         token = ""
         for _ in range(MAX_PAGES):

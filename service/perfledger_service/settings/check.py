@@ -45,9 +45,9 @@ from perfledger_service.settings.validation import setting_text
 ENV_PREFIX = "PERFLEDGER_"
 AUTO = "auto"
 MAX_DEVICE_NAME = 1000
-# Tables that the bundle contains as values of their own, or does not need.
+# Tables that the bundle stores as separate values, or does not need.
 _TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
-# Nor those that say nothing of what was measured.
+# Settings that do not describe what was measured.
 _LEFT_OUT = {*_TABLES, "excluded_devices"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
 _SECONDS = {"us": 1e-6, "ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
@@ -65,7 +65,7 @@ def seconds(value: object) -> float:
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
-ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]  # from one half on a coin would do as well
+ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]  # at one half, a coin toss would do as well
 
 
 class CheckSettings(BaseSettings):
@@ -118,9 +118,7 @@ class CheckSettings(BaseSettings):
         (), description="limits on a step's counted work that fail a check before any timing"
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
-    skip: bool = Field(
-        True, description="workloads that run the same code on both sides are not measured"
-    )
+    skip: bool = Field(True, description="skip workloads that run the same code on both sides")
     launch: str = Field(
         "",
         description="command that starts the ranks of workloads with several devices ({devices})",
@@ -138,7 +136,7 @@ class CheckSettings(BaseSettings):
         ...,
     ] = Field(
         (),
-        description="what is judged in addition: tails of the step time, energy, kernels",
+        description="what else is judged: tails of the step time, energy, kernels",
     )
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"
@@ -151,10 +149,11 @@ class CheckSettings(BaseSettings):
         Field(max_length=MAX_EXCLUDED_DEVICES),
     ] = Field((), description="names of devices not to measure on")
     class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
-        CLASS_DEADLINE_S, description="most time until a machine class reports, then not measured"
+        CLASS_DEADLINE_S,
+        description="longest wait for a machine class's report; then it is not measured",
     )
     accepted_work: tuple[str, ...] = Field(
-        (), description="workloads (patterns) whose head may do less work than can be shown"
+        (), description="workloads (patterns) that need no proof that head does all of base's work"
     )
     params: dict[str, dict[str, tuple[Param, ...]]] = Field(
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
@@ -207,7 +206,7 @@ class CheckSettings(BaseSettings):
     @field_validator("sandbox")
     @classmethod
     def _is_command(cls, command: str) -> str:
-        shlex.split(command)  # raises ValueError for a quotation that does not end
+        shlex.split(command)  # raises ValueError for an unclosed quotation
         return command
 
     @field_validator("cores")
@@ -227,9 +226,9 @@ class CheckSettings(BaseSettings):
         return entries
 
     def core_choice(self, *, is_stored: bool) -> str:
-        """Return the cores of a check: unless it is set, all where a service may keep the result.
+        """Return the cores of a check: the setting, else all if a service may store the result.
 
-        Step times of a default branch are compared over weeks, and so on the same cores.
+        Step times of a default branch are compared over weeks, so they must use the same cores.
         """
         if self.cores != AUTO:
             return self.cores
@@ -247,17 +246,17 @@ class CheckSettings(BaseSettings):
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """Return the paths with benchmarks, none where another tool's configuration names them."""
+        """Return the paths with benchmarks, none if another tool's configuration names them."""
         is_named = "paths" in self.model_fields_set
         return self.paths if is_named or self.suite == "perfledger" else ()
 
     @property
     def own_grids(self) -> dict[str, tuple[str, ...]]:
-        """Return the names that have parameters or variants here, by the setting."""
+        """Return the functions that have parameters or variants in these settings, by setting."""
         return {"params": tuple(self.params), "variants": tuple(self.variants)}
 
     def in_force(self) -> dict[str, Param]:
-        """Return the plain settings by name, for the bundle."""
+        """Return the settings in force by name, without tables, for the bundle."""
         return {
             name: value if isinstance(value, Param) else setting_text(value)
             for name, value in self.model_dump(exclude=_LEFT_OUT).items()

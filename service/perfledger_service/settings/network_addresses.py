@@ -1,11 +1,11 @@
-"""Network addresses: which only this machine reaches, and which are within networks."""
+"""Classifies network addresses: those of this machine, and those within networks."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address; other names may lead anywhere."""
+    """Return whether a host is this machine's loopback; names but "localhost" may lead anywhere."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -13,7 +13,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an IP address, without a zone, which may be any text."""
+    """Return whether a text is an IP address without a zone; a zone could be any text."""
     try:
         return bool(ip_address(text)) and "%" not in text
     except ValueError:
@@ -21,9 +21,9 @@ def is_address(text: str) -> bool:
 
 
 def is_within(host: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
-    """Return whether an address is within any of some networks; other names are in none.
+    """Return whether an address is within any of the networks; False for other host names.
 
-    An IPv4 address that a socket of both families writes as IPv6 is the IPv4 address.
+    An IPv4 address written as IPv6 (IPv4-mapped) counts as the IPv4 address.
     """
     try:
         address = ip_address(host)

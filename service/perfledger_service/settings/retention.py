@@ -1,4 +1,4 @@
-"""Defines for how long a service keeps each class of data."""
+"""Defines how long a service keeps each class of data."""
 
 from typing import Annotated
 
@@ -7,14 +7,14 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from perfledger_service.settings.check import ENV_PREFIX
 
-# Twice the week after which a request for an A/B run is replaced: nobody works on anything older.
+# A request for an A/B run is replaced after a week; after twice that, nobody works on older data.
 FEWEST_DAYS = 14
 MOST_DAYS = 36_500
 KeptDays = Annotated[int | None, Field(ge=FEWEST_DAYS, le=MOST_DAYS)]
 
 
 class RetentionSettings(BaseSettings):
-    """For how many days each class of data is kept; what is not set is kept for ever."""
+    """Days for which each class of data is kept; without a value it is kept for ever."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
@@ -36,7 +36,7 @@ class RetentionSettings(BaseSettings):
     keep_jobs_days: KeptDays = Field(None, description="finished jobs of the queue for runners")
     keep_audit_days: KeptDays = Field(None, description="entries of the audit log")
     keep_canaries_days: KeptDays = Field(
-        None, description="canaries of devices, beyond those that they are compared with"
+        None, description="canaries of devices, except those needed for comparison"
     )
     keep_workflows_days: KeptDays = Field(
         None, description="the workflow engine's records of finished work"

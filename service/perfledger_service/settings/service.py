@@ -20,7 +20,7 @@ def browser_url(text: str) -> str:
     try:
         port = url.port
     except ValueError:
-        return text  # it is refused where it is used
+        return text  # refused where it is used
     host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
     if port is not None and port != DEFAULT_PORTS.get(url.scheme):
         host = f"{host}:{port}"
@@ -36,7 +36,7 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         "sqlite:///perfledger.db", description="SQLite file or PostgreSQL, as a SQLAlchemy URL"
     )
     public_url: Annotated[str, AfterValidator(browser_url)] = Field(
-        "http://127.0.0.1:8765", description="where people reach the pages"
+        "http://127.0.0.1:8765", description="address at which people open the pages"
     )
     github_api_url: str = Field("https://api.github.com", description="root of GitHub's API")
     github_app_id: str = Field("", description="the GitHub App's id")
@@ -44,12 +44,13 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
     github_token: SecretStr | None = Field(None, description="a token, instead of an App")
     actions_issuer: str = Field(
         "https://token.actions.githubusercontent.com",
-        description="who signs the tokens of GitHub Actions runs",
+        description="issuer of the tokens of GitHub Actions runs",
     )
     github_client_id: str = Field("", description="the App's client id: people sign in with GitHub")
     github_client_secret: SecretStr | None = Field(None, description="the App's client secret")
     proxy_header: str = Field(
-        "", description="the header in which a proxy names the person who signed in there"
+        "",
+        description="the header in which a proxy sends the name of the person who signed in there",
     )
     proxy_addresses: str = Field(
         "", description="addresses or networks of proxies, separated by commas"
@@ -58,9 +59,11 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         12.0, gt=0, le=24 * 366, description="a session ends after this long without use"
     )
     session_days: float = Field(7.0, gt=0, le=366, description="every session ends after this long")
-    webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
+    webhook_secret: SecretStr | None = Field(
+        None, description="the secret with which GitHub signs its webhooks"
+    )
     previous_webhook_secret: SecretStr | None = Field(
-        None, description="accepted as well, while GitHub gets a new secret"
+        None, description="the previous secret, also accepted while GitHub switches to a new one"
     )
     public_read: bool = Field(
         default=False, description="anyone who can reach the service may read its pages"
@@ -70,23 +73,23 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         description="where notices go: NAME=URL of Slack-compatible webhooks, separated by spaces",
     )
     notice_private_hosts: bool = Field(
-        default=False, description="webhooks may be at private addresses"
+        default=False, description="webhooks may have private addresses"
     )
     notice_stale_prices: bool = Field(
         default=True,
-        description="readers of the weekly report are notified once when prices are old",
+        description="readers of the weekly report are notified once when prices are outdated",
     )
     smtp_url: SecretStr | None = Field(
-        None, description="sends mail: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"
+        None, description="mail server: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"
     )
-    smtp_sender: str = Field("", description="the address that mail comes from")
+    smtp_sender: str = Field("", description="the sender's address of mail")
     metrics_token: SecretStr | None = Field(
-        None, description="for `/metrics`; without it only this machine reads them"
+        None, description="token for `/metrics`; without it, only this machine can read them"
     )
 
 
 class UploadSettings(BaseSettings):
-    """Where `perfledger upload` and `check --upload-url` send bundles."""
+    """Destination of the bundles of `perfledger upload` and `check --upload-url`."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
@@ -95,7 +98,10 @@ class UploadSettings(BaseSettings):
 
 
 class ActionsSettings(BaseSettings):
-    """Where a GitHub Actions job asks for its token; GitHub sets both where the job may."""
+    """Address and credential with which a GitHub Actions job requests its token.
+
+    GitHub sets both if the job may have a token.
+    """
 
     model_config = SettingsConfigDict(env_prefix="ACTIONS_", extra="ignore", frozen=True)
 
@@ -104,7 +110,7 @@ class ActionsSettings(BaseSettings):
 
 
 class PriceSettings(BaseSettings):
-    """Prices and inputs besides the packaged ones; flags override them."""
+    """Prices and inputs that replace the packaged ones; flags override them."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
@@ -116,7 +122,7 @@ class PriceSettings(BaseSettings):
     )
     show_own_prices: bool = Field(
         default=False,
-        description="pages of costs show them to everyone who may view a project",
+        description="pages show costs to everyone who may view a project",
     )
     google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
 
@@ -132,7 +138,7 @@ def upload_settings() -> UploadSettings:
 
 
 def actions_settings() -> ActionsSettings:
-    """Read from the environment where a GitHub Actions job asks for its token."""
+    """Read from the environment how a GitHub Actions job gets its token."""
     return validate_settings(ActionsSettings, {})
 
 

@@ -41,7 +41,7 @@ def file_table(name: str, content: bytes) -> dict[str, Any] | None:
         raise SettingsError(msg)
     try:
         document: object = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or an endless integer
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or an endless integer
         msg = f"{name} is not valid TOML: {error}"
         raise SettingsError(msg) from None
     if name == "pyproject.toml":
@@ -64,7 +64,7 @@ def file_table(name: str, content: bytes) -> dict[str, Any] | None:
 def check_settings(
     *, flags: Mapping[str, object], table: Mapping[str, Any] | None, table_name: str
 ) -> tuple[CheckSettings, tuple[SettingOrigin, ...]]:
-    """Return the settings of a check and where each comes from; raise SettingsError if one is bad.
+    """Return the settings of a check, each with its origin; raise SettingsError if one is invalid.
 
     `flags` with the value None were not given. `table` is what `file_table` returned.
     """
@@ -103,7 +103,7 @@ def origins_of(
 
 
 def _of_suite(table: Mapping[str, Any], suite: object) -> Mapping[str, Any]:
-    """Return the file's settings; its `paths` are those of its own suite, and of no other."""
+    """Return the file's settings, without `paths` if another suite is chosen than the file's."""
     own_suite = table.get("suite", CheckSettings.model_fields["suite"].default)
     if suite is None or suite == own_suite:
         return table

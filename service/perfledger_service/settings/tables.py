@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_runners.bundles import validation as limits
 
-# As GitHub has them; an enterprise's own end with its short code, ann_acme.
+# GitHub's logins; those of an enterprise's managed users end with its short code: ann_acme.
 Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$")]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -48,7 +48,7 @@ class FleetTable(ConfigTable):
 
 
 class CommitmentTable(ConfigTable):
-    """`[[tool.perfledger.commitment]]`: devices that are paid for whether used or not."""
+    """`[[tool.perfledger.commitment]]`: devices that are paid for whether or not they are used."""
 
     where: str
     devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
@@ -71,7 +71,7 @@ class CommitmentTable(ConfigTable):
 
 
 class PolicyTable(ConfigTable):
-    """`[[tool.perfledger.policy]]`: what a change may cost a team a year."""
+    """`[[tool.perfledger.policy]]`: how much a team's changes may cost a year."""
 
     team: Annotated[str, Field(min_length=1, max_length=100)]
     workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
@@ -93,7 +93,7 @@ class PolicyTable(ConfigTable):
 
 
 class UsageTable(ConfigTable):
-    """`[[tool.perfledger.usage]]`: jobs of a usage file that run a workload, and where."""
+    """`[[tool.perfledger.usage]]`: which jobs of a usage file run a workload, and where."""
 
     match: Annotated[dict[str, str], Field(min_length=1)]  # label → glob; all have to match
     workload: str
@@ -101,7 +101,7 @@ class UsageTable(ConfigTable):
 
 
 class DeclaredTable(ConfigTable):
-    """`[[tool.perfledger.declared]]`: a throughput on hardware that is not measured here."""
+    """`[[tool.perfledger.declared]]`: a throughput on hardware that was not measured here."""
 
     workload: str
     device: str

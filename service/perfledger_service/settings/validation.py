@@ -11,7 +11,7 @@ from perfledger_service.errors import SettingsError
 from perfledger_service.settings.tables import ConfigTable
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
-_USERINFO = re.compile(r"://.*@", re.DOTALL)  # to the last "@": a password may hold anything
+_USERINFO = re.compile(r"://.*@", re.DOTALL)  # to the last "@": a password may contain "@"
 _SECRET_PARAMETER = re.compile(r"([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
@@ -42,5 +42,5 @@ def setting_text(value: object) -> str:
 
 
 def _without_passwords(text: str) -> str:
-    """Return a setting with the name and password, and secret parameters, of a URL hidden."""
+    """Return a setting without the secrets of its URL: name, password and secret parameters."""
     return _SECRET_PARAMETER.sub(r"\1(hidden)", _USERINFO.sub("://(hidden)@", text))

@@ -1,1 +1,1 @@
-"""Owns the GitHub App: its registration, and where it is installed."""
+"""Owns the GitHub App: its registration and its installations."""

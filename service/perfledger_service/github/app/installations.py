@@ -1,4 +1,4 @@
-"""Reads the installations of a GitHub App: what they may do, and which events they send."""
+"""Reads the installations of a GitHub App: their permissions and the events that they send."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,7 +14,7 @@ from perfledger_service.github.documents import GitHubUser, decode_answer
 from perfledger_service.values.service_views.admin_views import AppInstallation
 
 NOT_FOUND = 404
-MAX_NAMES = 100  # of permissions and events, of which GitHub has fewer
+MAX_NAMES = 100  # of permissions and events; GitHub has fewer
 
 
 class _InstallationDocument(msgspec.Struct):
@@ -29,7 +29,7 @@ _INSTALLATION = msgspec.json.Decoder(_InstallationDocument)
 
 
 class AppInstallations(Protocol):
-    """Where the App is installed."""
+    """Source of the App's installations."""
 
     def installation(self, repository: str) -> AppInstallation | None:
         """Return the installation on a repository, None without one; raise GitHubError."""

@@ -18,7 +18,8 @@ from perfledger_service.github.sign_in import NoAuthentication, web_root
 from perfledger_service.values.service_views.registered_app import RegisteredApp
 
 MAX_NAME = 34  # characters of an App's name, which is unique on GitHub
-# Commands in comments, merges, and merge queues, whose event needs a permission to read them.
+# Commands in comments, merges, and merge queues; the event of merge queues needs a permission to
+# read them.
 EVENTS = ("issue_comment", "merge_group", "pull_request")
 EVENT_PERMISSIONS = {"merge_queues": "read"}
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
@@ -30,7 +31,7 @@ class AppSecrets:
     """The secrets of a new App, which GitHub sends once."""
 
     client_secret: SecretStr
-    webhook_secret: SecretStr | None  # GitHub's schema allows none
+    webhook_secret: SecretStr | None  # GitHub's schema does not allow null
     private_key: SecretStr
 
 
@@ -65,21 +66,21 @@ def app_manifest(*, name: str, public_url: str, redirect_url: str) -> dict[str, 
 
 
 def registration_url(api_url: str, *, organization: str, state: str) -> str:
-    """Return GitHub's page that takes a manifest; without an organization the person's own."""
+    """Return GitHub's page that takes a manifest; the person's own page without an organization."""
     owner = f"/organizations/{quote(organization, safe='')}" if organization else ""
     return f"{web_root(api_url)}{owner}/settings/apps/new?{urlencode({'state': state})}"
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text can be a code of GitHub's."""
+    """Return whether a text has the form of a code from GitHub."""
     return _CODE.fullmatch(text) is not None
 
 
 def exchange_code(api_url: str, code: str) -> tuple[RegisteredApp, AppSecrets]:
-    """Return the App that a code stands for; GitHub accepts it once, for an hour.
+    """Exchange a code for the new App; GitHub accepts a code once, within an hour.
 
-    Raises RefusedError for a code that GitHub does not accept, and GitHubError where GitHub does
-    not answer.
+    Raises RefusedError for a code that GitHub does not accept, and GitHubError if GitHub does not
+    answer.
     """
     api = GitHubApi(api_url, write_interval_s=0.0)
     try:
@@ -89,8 +90,8 @@ def exchange_code(api_url: str, code: str) -> tuple[RegisteredApp, AppSecrets]:
     except GitHubError as error:
         if error.github_status in {_NOT_FOUND, _INVALID}:
             msg = (
-                "GitHub did not accept the code of the new App, which works once and for an "
-                "hour: delete the App in GitHub's settings, and run the command again"
+                "GitHub did not accept the code of the new App, which works once and for an hour: "
+                "delete the App in GitHub's settings, and run the command again"
             )
             raise RefusedError(msg) from None
         raise
