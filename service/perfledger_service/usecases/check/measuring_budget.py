@@ -16,17 +16,17 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.device_price import (
+    MAX_USD_PER_HOUR,
+    MIN_USD_PER_HOUR,
+    is_device_price,
+)
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.cost.check_cost import (
-    MAX_USD_PER_HOUR,
-    MIN_USD_PER_HOUR,
-    is_device_price,
-)
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds

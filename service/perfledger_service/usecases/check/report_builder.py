@@ -37,7 +37,7 @@ from perfledger_service.usecases.cost.change import (
     registered_workloads,
     unmeasured_workloads,
 )
-from perfledger_service.usecases.cost.check_cost import check_cost
+from perfledger_service.usecases.cost.price_of_check import cost_of_check
 from perfledger_service.usecases.cost.projection import project_bundle
 from perfledger_service.usecases.cost.work_rates import throughput, work_rates
 from perfledger_service.usecases.inputs.price_books import current_sheet
@@ -126,7 +126,7 @@ def build_report(
         laid_over=bundle.laid_over,
         options=CheckOptions.of_bundle(bundle),
         held_s=bundle.held_s,
-        check_cost=check_cost(bundle, today=today),
+        check_cost=cost_of_check(bundle, today=today),
     )
     words = headline(report)
     is_by_policy = ending.title != measured.title

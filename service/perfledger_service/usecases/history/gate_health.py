@@ -25,7 +25,7 @@ from perfledger_service.store.gate_checks import (
     undecided_checks,
 )
 from perfledger_service.store.uploads import StoredUpload
-from perfledger_service.usecases.cost.check_cost import usd_per_device_hour
+from perfledger_service.usecases.cost.price_of_check import usd_per_device_hour
 from perfledger_service.usecases.inputs.stored_bundles import read_fields
 from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report

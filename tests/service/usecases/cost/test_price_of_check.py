@@ -8,7 +8,7 @@ import pytest
 
 from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.records import Device, Machine
-from perfledger_service.usecases.cost.check_cost import check_cost, usd_per_device_hour
+from perfledger_service.usecases.cost.price_of_check import cost_of_check, usd_per_device_hour
 from perfledger_service.values.report import CheckCost, CheckCostSource
 
 TODAY = date(2026, 11, 20)
@@ -25,7 +25,7 @@ def cost_of(make_bundle):
             FleetUse(workload="*", where=option, device_hours_per_year=1.0) for option in options
         )
         bundle = make_bundle(machine=machine, pricing=PricingConfig(fleet=fleet))
-        return check_cost(replace(bundle, held_s=held_s, settings=settings), today=TODAY)
+        return cost_of_check(replace(bundle, held_s=held_s, settings=settings), today=TODAY)
 
     return cost_of
 

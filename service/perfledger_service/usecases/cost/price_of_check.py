@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.device_price import is_device_price
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of
@@ -15,12 +16,10 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.report import CheckCost, CheckCostSource
 
 MAX_PRICE = 200  # characters of a setting
-# No device costs more or less: a price beyond these is a typing error, or the device is free.
-MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MOST_OPTIONS = 100  # of a fleet that are looked up
 
 
-def check_cost(bundle: Bundle, *, today: date) -> CheckCost | None:
+def cost_of_check(bundle: Bundle, *, today: date) -> CheckCost | None:
     """Return what a check's devices cost while it held them; None if the bundle has no such time.
 
     The price of a device-hour is the setting `device_price`; without one, it ranges from the
@@ -66,11 +65,6 @@ def usd_per_device_hour(
         rate = rate_of(current_sheet(today=today), device_price, today=today)
         return rate.usd_per_device_hour if rate.accelerator == accelerator else None
     return None
-
-
-def is_device_price(usd_per_hour: Decimal) -> bool:
-    """Return whether an amount of USD can be what a device costs an hour."""
-    return usd_per_hour.is_finite() and MIN_USD_PER_HOUR <= usd_per_hour <= MAX_USD_PER_HOUR
 
 
 def _accelerator(bundle: Bundle) -> str | None:
