@@ -32,7 +32,7 @@ class StoppingRule(Protocol):
         """
         ...
 
-    def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
+    def futile(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that so many pairs in all will hardly settle."""
         ...
 

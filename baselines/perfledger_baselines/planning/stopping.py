@@ -146,7 +146,7 @@ class GroupSequentialStopping:
             if verdict.is_regression or verdict.is_faster
         )
 
-    def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
+    def futile(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that this many pairs in total will hardly settle.
 
         That is, none of their undecided tests has MIN_CHANCE of being decided, or there will be too

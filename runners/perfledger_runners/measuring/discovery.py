@@ -60,8 +60,8 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
     if death is None:
         return discovery
     without_files = replace(request, suite=BenchmarkSuite.PERFLEDGER, paths=())
-    _, is_hopeless = _list(harness, without_files)
-    files = () if is_hopeless else _source_paths(request)
+    _, death_without_files = _list(harness, without_files)
+    files = () if death_without_files else _source_paths(request)
     if not files:
         return replace(discovery, broken=(*discovery.broken, death))
     workloads: dict[str, WorkloadSpec] = {}

@@ -36,7 +36,7 @@ SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
 # After one of these, the other side would take as long, meet the same hot device or have no time.
-FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
+BOTH_SIDES = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
 
 # Profiled windows of kernels, a side and pair. Beside two to four tasks per core, 5 % of operators
 # of 2 to 5 % of the step was found with three in all checks, and with two in two of three.
@@ -290,7 +290,7 @@ class _PairOfChildren:
         workloads; without it those that the other side's failure makes futile are left out.
         """
         if child is None:
-            workloads = tuple(each for each in workloads if not self._is_futile(each))
+            workloads = tuple(each for each in workloads if not self._fails_both_sides(each))
         if not workloads or self.fork_obstacle:
             return
         request, telemetry = self._request(workloads, place), self.measurement.telemetry
@@ -340,10 +340,10 @@ class _PairOfChildren:
             case _:
                 pass
 
-    def _is_futile(self, workload: str) -> bool:
+    def _fails_both_sides(self, workload: str) -> bool:
         """Return whether a workload failed so that the other side need not be tried."""
         failures = (self.failures.get((workload, side)) for side in SIDES)
-        return any(each is not None and each.why in FUTILE for each in failures)
+        return any(each is not None and each.why in BOTH_SIDES for each in failures)
 
     def _keep(self, message: RunMessage, place: _Place, process: int) -> None:
         measurement = self.measurement

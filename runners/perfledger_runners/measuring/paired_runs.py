@@ -30,7 +30,7 @@ from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_w
 # many times as long as the one before, and this much longer: a busy machine makes pairs uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
-# ends. No workload is given up for time that it may not need.
+# ends. No workload is called futile for time that it may not need.
 COST_SHARE = 0.5
 # A profile of both sides takes about as long as this many pairs: PROFILE_PAIRS of time are kept for
 # each regression and each faster step.
@@ -41,7 +41,7 @@ MOST_LOST_WINDOWS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenUp:
+class FutileWorkload:
     """A workload that the rest of the budget would probably not have settled."""
 
     pairs: int  # that it has
@@ -58,7 +58,7 @@ class PairedRuns:
     skipped: Mapping[str, str]  # workloads that skipped themselves on both sides → why
     logs: Mapping[str, str]  # a process's number → the end of its log
     order: tuple[Side, ...]
-    given_up: Mapping[str, GivenUp] = field(default_factory=dict[str, GivenUp])
+    futile: Mapping[str, FutileWorkload] = field(default_factory=dict[str, FutileWorkload])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])  # of a pair of each
     spent_s: float = 0.0  # of the budget
     windows: tuple[RunWindows, ...] = ()  # of kernels, in the first pairs
@@ -102,7 +102,7 @@ def measure_pairs(
     children, per framework where the workloads run in forks of them, else per workload. A workload
     that fails on one side, or of which `check_run` rejects a run, is not measured again and does
     not affect the others; one whose device throttled is, after a pause. One that the rest of the
-    budget will hardly settle is given up. The rest of the budget, too short for a pair of each,
+    budget will hardly settle is futile. The rest of the budget, too short for a pair of each,
     goes to the workloads that the rule learns most from. Of the budget `spent_s` are spent already;
     the harness ends children that exceed it. Pairs that `journal` has are not measured again, and
     new ones are saved there. The first `kernel_pairs` pairs have profiled windows of kernels.
@@ -158,7 +158,7 @@ class _Check:
     rounds: int = 0
     rounds_s: float = 0.0
     profiles_s: float = 0.0
-    given_up: dict[str, GivenUp] = field(default_factory=dict[str, GivenUp])
+    futile: dict[str, FutileWorkload] = field(default_factory=dict[str, FutileWorkload])
     alone: dict[str, str] = field(default_factory=dict[str, str])  # not in a fork → why
 
     def run(self) -> None:
@@ -196,7 +196,7 @@ class _Check:
             skipped=skipped,
             logs=self.logs,
             order=self.order[: max(self.done.values(), default=0)],
-            given_up=self.given_up,
+            futile=self.futile,
             seconds=self.seconds,
             spent_s=self.spent(),
             windows=tuple(self.windows),
@@ -316,7 +316,7 @@ class _Check:
 
     def _next_round(self) -> tuple[tuple[str, ...], ...]:
         """Return the groups of the next round, none if it would not fit or some are behind."""
-        open_workloads = self.waiting - self._hopeless(self.waiting)
+        open_workloads = self.waiting - self._futile_workloads(self.waiting)
         is_behind = any(self.done[each] < self.rounds for each in open_workloads)
         round_s = self.rounds_s / max(self.rounds, 1)
         if is_behind or self.rounds >= len(self.order) or round_s > self._seconds_left():
@@ -332,10 +332,10 @@ class _Check:
             for each in self.waiting & self.seconds.keys()
             if self.seconds[each] <= left_s and self.done[each] < len(self.order)
         }
-        hopeless = self._hopeless(affordable.keys())
-        return {each: cost for each, cost in affordable.items() if each not in hopeless}
+        futile = self._futile_workloads(affordable.keys())
+        return {each: cost for each, cost in affordable.items() if each not in futile}
 
-    def _hopeless(self, workloads: Collection[str]) -> frozenset[str]:
+    def _futile_workloads(self, workloads: Collection[str]) -> frozenset[str]:
         """Return the workloads that all of the remaining budget would hardly settle; note when."""
         left_s = self._seconds_left()
         most_pairs = {
@@ -346,14 +346,14 @@ class _Check:
             for each in workloads
             if self.seconds.get(each)
         }
-        hopeless = self.rule.hopeless(most_pairs)
-        for each in hopeless - self.given_up.keys() if left_s > 0 else ():
-            self.given_up[each] = GivenUp(
+        futile = self.rule.futile(most_pairs)
+        for each in futile - self.futile.keys() if left_s > 0 else ():
+            self.futile[each] = FutileWorkload(
                 pairs=self.done[each], seconds_left=left_s, seconds_per_pair=self.seconds[each]
             )
-        for each in frozenset(workloads) - hopeless:
-            self.given_up.pop(each, None)
-        return hopeless
+        for each in frozenset(workloads) - futile:
+            self.futile.pop(each, None)
+        return futile
 
     def _seconds_left(self) -> float:
         """Return the time that is left for pairs: profiles of changes will need some."""

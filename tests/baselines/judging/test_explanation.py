@@ -124,7 +124,7 @@ def test_the_pairs_needed_are_about_enough(build, explained):
     assert again.decided_by is DecidedBy.EQUIVALENCE
 
 
-def test_hopeless_noise_is_not_told_to_measure_for_days(explained):
+def test_too_much_noise_is_not_told_to_measure_for_days(explained):
     found = explained([(1.0, ratio) for ratio in (2.0, 0.5, 1.9, 0.53, 2.1, 0.475)])
 
     assert found.pairs_needed is None

@@ -65,7 +65,7 @@ def test_a_large_change_has_a_chance_where_its_absence_has_none():
 
 
 @pytest.mark.parametrize(("true_mean", "sd"), [(0.0, 0.15), (0.1, 0.2), (0.0, 0.3)])
-def test_few_of_those_that_are_given_up_would_have_been_settled(true_mean, sd):
+def test_few_of_the_futile_ones_would_have_been_settled(true_mean, sd):
     noise = np.random.default_rng(7).normal(true_mean, sd, (1000, 20))
     early, late = after(noise, 6), after(noise, 20)
 
@@ -73,11 +73,11 @@ def test_few_of_those_that_are_given_up_would_have_been_settled(true_mean, sd):
         [chance_to_settle(adjusted(one), pairs=20, rule=RULE, floor=RULE.floor) for one in early]
     )
 
-    given_up = chances < MIN_CHANCE
+    futile = chances < MIN_CHANCE
     settled = np.array([is_settled(one) for one in late])
-    assert given_up.mean() > 0.2  # or nothing is shown
-    assert settled[given_up].mean() < MIN_CHANCE
-    assert settled[~given_up].mean() > settled[given_up].mean()
+    assert futile.mean() > 0.2  # or nothing is shown
+    assert settled[futile].mean() < MIN_CHANCE
+    assert settled[~futile].mean() > settled[futile].mean()
 
 
 def after(noise, pairs):

@@ -261,26 +261,26 @@ def test_the_next_pair_goes_to_nobody_that_the_others_have_decided(build):
     assert rule.next_pair({"m:f": 1.0}) is None
 
 
-def test_what_the_pairs_cannot_settle_is_hopeless(build):
+def test_what_the_pairs_cannot_settle_is_futile(build):
     rule = started("m:quiet", "m:wild", looks=(4, 6, 8, 20), margin=0.05)
     for name, pairs in (("m:quiet", NEARLY), ("m:wild", WILD)):
         feed(build, rule, name, 5, step_time_p50=pairs)
 
-    assert rule.hopeless({"m:quiet": 20, "m:wild": 20}) == {"m:wild"}
-    assert rule.hopeless({"m:quiet": 20}) == frozenset()
+    assert rule.futile({"m:quiet": 20, "m:wild": 20}) == {"m:wild"}
+    assert rule.futile({"m:quiet": 20}) == frozenset()
 
 
 def test_one_test_with_a_chance_keeps_its_workload(build):
     rule = started("m:f", metrics=METRICS.values(), looks=(4, 6, 8, 20), margin=0.05)
     feed(build, rule, "m:f", 5, step_time_p50=NEARLY, peak_memory=WILD)
 
-    assert rule.hopeless({"m:f": 20}) == frozenset()
+    assert rule.futile({"m:f": 20}) == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("queued_share", "hopeless"), [(0.0, {"m:f"}), (0.019, {"m:f"}), (0.021, frozenset())]
+    ("queued_share", "futile"), [(0.0, {"m:f"}), (0.019, {"m:f"}), (0.021, frozenset())]
 )
-def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queued_share, hopeless):
+def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queued_share, futile):
     def waiting(run):
         elapsed_s = run.samples[STEP_TIME.name]
         queued_s = tuple(queued_share * each for each in elapsed_s)
@@ -291,19 +291,19 @@ def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queu
     for base, head in build.pairs("m:f", step_time_p50=WILD[:5], cpu_time=EQUAL[:5]):
         rule.add(waiting(base), waiting(head))
 
-    assert rule.hopeless({"m:f": 20}) == hopeless
+    assert rule.futile({"m:f": 20}) == futile
 
 
-def test_too_few_pairs_for_a_test_are_hopeless_unless_there_is_a_history(build):
+def test_too_few_pairs_for_a_test_are_futile_unless_there_is_a_history(build):
     prior = SpreadPrior(variance=1e-4, degrees=10, values=11, source=PriorSource.PAIRS)
     rule = started("m:f")
     known = started("m:f", looks=(2, 4), priors={("m:f", STEP_TIME.name): prior})
     for each in (rule, known):
         feed(build, each, "m:f", 1, step_time_p50=EQUAL)
 
-    assert rule.hopeless({"m:f": 3}) == {"m:f"}
-    assert rule.hopeless({"m:f": 4}) == frozenset()
-    assert known.hopeless({"m:f": 3}) == frozenset()
+    assert rule.futile({"m:f": 3}) == {"m:f"}
+    assert rule.futile({"m:f": 4}) == frozenset()
+    assert known.futile({"m:f": 3}) == frozenset()
 
 
 def test_a_regression_is_known_from_its_look_on(build):

@@ -23,7 +23,7 @@ from perfledger_cost_models.prices.device_price import (
 )
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
-from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
+from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.settings.check import CheckSettings
@@ -86,14 +86,12 @@ def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
     """Return what would settle the workloads that the budget left undecided."""
     verdicts = judge_bundle(bundle)
     fewest = _fewest_pairs(bundle, verdicts)
-    given_up = {
-        workload: facts
-        for workload, facts in paired_runs.given_up.items()
-        if workload not in fewest
+    futile = {
+        workload: facts for workload, facts in paired_runs.futile.items() if workload not in fewest
     }
     return (
         *_too_few_pairs_notes(fewest, verdicts, paired_runs),
-        *_given_up_notes(bundle, verdicts, given_up),
+        *_futility_notes(bundle, verdicts, futile),
     )
 
 
@@ -133,12 +131,12 @@ def _too_few_pairs_notes(
     return (note,)
 
 
-def _given_up_notes(
-    bundle: Bundle, verdicts: Sequence[Verdict], given_up: Mapping[str, GivenUp]
+def _futility_notes(
+    bundle: Bundle, verdicts: Sequence[Verdict], futile: Mapping[str, FutileWorkload]
 ) -> tuple[str, ...]:
     """Return what would settle each workload that was stopped for futility and stays undecided."""
     notes: list[str] = []
-    for workload, facts in given_up.items():
+    for workload, facts in futile.items():
         undecided = [
             each
             for each in verdicts
@@ -157,8 +155,9 @@ def _given_up_notes(
         else:
             advice = "no practical number of pairs would: raise `margin`, or use a quieter machine"
         notes.append(
-            f"{workload} was given up after {quantity(facts.pairs, 'pair')}: the remaining "
-            f"{facts.seconds_left:.0f} s of the budget were unlikely to settle it; {advice}"
+            f"measuring {workload} ended as futile after {quantity(facts.pairs, 'pair')}: the "
+            f"remaining {facts.seconds_left:.0f} s of the budget were unlikely to "
+            f"settle it; {advice}"
         )
     return tuple(notes)
 

@@ -83,7 +83,7 @@ class TwoPairs:
     def next_pair(self, _):
         return None
 
-    def hopeless(self, _):
+    def futile(self, _):
         return frozenset()
 
     def changes(self):

@@ -40,7 +40,7 @@ class OnePair:
     def next_pair(self, _):
         return None
 
-    def hopeless(self, _):
+    def futile(self, _):
         return frozenset()
 
     def changes(self):

@@ -175,9 +175,9 @@ def test_what_would_settle_a_result_and_its_time_are_said():
     assert advice(few) == ""  # the reason says how many are needed
     assert advice(few, pairs=3, seconds_per_pair=90.0) == "; 1 pair more takes 1.5 min"
     assert advice(few, pairs=2, seconds_per_pair=90.0) == "; 2 pairs more take 3 min"
-    hopeless = replace(needed, pairs_needed=None)
-    assert advice(hopeless) == "; 1,000 pairs like these would not settle it"
-    assert advice(hopeless, seconds_per_pair=36.0) == (
+    futile = replace(needed, pairs_needed=None)
+    assert advice(futile) == "; 1,000 pairs like these would not settle it"
+    assert advice(futile, seconds_per_pair=36.0) == (
         "; 1,000 pairs like these, in 10 h, would not settle it"
     )
     assert advice(replace(needed, decided_by=DecidedBy.EQUIVALENCE)) == ""

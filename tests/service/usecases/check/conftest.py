@@ -61,7 +61,7 @@ class OnePair:
     def next_pair(self, _):
         return None
 
-    def hopeless(self, _):
+    def futile(self, _):
         return frozenset()
 
     def changes(self):

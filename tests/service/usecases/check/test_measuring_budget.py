@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Side
-from perfledger_runners.measuring.paired_runs import GivenUp, PairedRuns
+from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
@@ -94,7 +94,7 @@ def paired(bundle, **values):
 NOISY = (1.3, 0.8, 1.25, 0.75, 1.2, 0.85)
 
 
-def test_what_was_given_up_says_what_would_settle_it(make_bundle):
+def test_a_futile_workload_says_what_would_settle_it(make_bundle):
     bundle = make_bundle()
     runs = tuple(
         replace(run, samples={STEP_TIME.name: (NOISY[run.pair] if run.side is Side.HEAD else 1.0,)})
@@ -102,12 +102,12 @@ def test_what_was_given_up_says_what_would_settle_it(make_bundle):
     )
     bundle = replace(bundle, runs=runs)
     (workload,) = {spec.id for spec in bundle.workloads}
-    facts = GivenUp(pairs=6, seconds_left=30.4, seconds_per_pair=2.0)
+    facts = FutileWorkload(pairs=6, seconds_left=30.4, seconds_per_pair=2.0)
 
-    (note,) = budget_notes(bundle, paired(bundle, given_up={workload: facts}))
+    (note,) = budget_notes(bundle, paired(bundle, futile={workload: facts}))
 
     assert note.startswith(
-        f"{workload} was given up after 6 pairs: the remaining 30 s of the budget "
+        f"measuring {workload} ended as futile after 6 pairs: the remaining 30 s of the budget "
     )
     assert "pairs would, in" in note or "no practical number of pairs would" in note
 
@@ -116,9 +116,9 @@ def test_what_was_settled_in_the_end_needs_no_note(make_bundle):
     bundle = make_bundle(ratio=1.5)
     (workload,) = {spec.id for spec in bundle.workloads}
 
-    facts = GivenUp(pairs=6, seconds_left=1, seconds_per_pair=1)
+    facts = FutileWorkload(pairs=6, seconds_left=1, seconds_per_pair=1)
 
-    assert budget_notes(bundle, paired(bundle, given_up={workload: facts})) == ()
+    assert budget_notes(bundle, paired(bundle, futile={workload: facts})) == ()
 
 
 def test_too_few_pairs_come_with_a_budget_that_would_do(make_bundle):
@@ -144,11 +144,11 @@ def test_a_longer_budget_is_in_minutes_and_counts_every_open_workload(make_bundl
 
 def test_what_is_too_short_for_a_test_is_not_said_twice(make_bundle):
     bundle = make_bundle(pairs=2)
-    facts = GivenUp(pairs=2, seconds_left=3.0, seconds_per_pair=6.0)
+    facts = FutileWorkload(pairs=2, seconds_left=3.0, seconds_per_pair=6.0)
 
     notes = budget_notes(
         bundle,
-        paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0, given_up={"gpt:step": facts}),
+        paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0, futile={"gpt:step": facts}),
     )
 
     assert [note.startswith("the budget ended") for note in notes] == [True]

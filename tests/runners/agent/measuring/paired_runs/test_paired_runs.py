@@ -33,7 +33,7 @@ class Rule:
         self.added = []
         self.started = []
         self.next_pair = lambda _: None
-        self.hopeless = lambda _: frozenset()
+        self.futile = lambda _: frozenset()
         self.changes = frozenset
 
     def start(self, workloads):

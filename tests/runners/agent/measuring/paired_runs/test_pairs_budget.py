@@ -9,7 +9,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.records import FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.children.harness import ChildLimits
-from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, GivenUp, measure_pairs
+from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, FutileWorkload, measure_pairs
 
 A, B = "benchmarks.w:a", "benchmarks.w:b"
 SPECS = tuple(WorkloadSpec(id=name, module="benchmarks.w", function=name[-1]) for name in (A, B))
@@ -33,7 +33,7 @@ class Undecided:
     def decision(self):
         return self.workloads
 
-    def hopeless(self, most_pairs):
+    def futile(self, most_pairs):
         self.most_pairs.append(dict(most_pairs))
         return self.without_hope & most_pairs.keys()
 
@@ -300,7 +300,7 @@ def test_each_pair_of_the_rest_is_told_when_it_is_done(answering, sides):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_what_the_rest_will_hardly_settle_is_given_up(answering, sides):
+def test_what_the_rest_will_hardly_settle_is_futile(answering, sides):
     rule = Undecided()
     rule.without_hope = frozenset({A})
     clock = Rounds(60.0)
@@ -318,7 +318,7 @@ def test_what_the_rest_will_hardly_settle_is_given_up(answering, sides):
     )
 
     assert Counter(run.workload for run in measured.runs) == {A: 2, B: 6}
-    assert {name: (each.pairs, each.seconds_left) for name, each in measured.given_up.items()} == {
+    assert {name: (each.pairs, each.seconds_left) for name, each in measured.futile.items()} == {
         A: (1, 940.0)
     }
     assert rule.most_pairs[0] == {}  # nothing is known before the first pair
@@ -335,8 +335,8 @@ def test_a_check_ends_where_nothing_that_is_open_can_be_settled(answering, sides
     )
 
     assert len(measured.order) == 1
-    assert measured.given_up.keys() == {A, B}
-    assert all(isinstance(each, GivenUp) for each in measured.given_up.values())
+    assert measured.futile.keys() == {A, B}
+    assert all(isinstance(each, FutileWorkload) for each in measured.futile.values())
 
 
 @pytest.mark.slow

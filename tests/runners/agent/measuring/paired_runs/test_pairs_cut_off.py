@@ -38,7 +38,7 @@ class More:
     def next_pair(self, _):
         return None
 
-    def hopeless(self, _):
+    def futile(self, _):
         return frozenset()
 
     def changes(self):

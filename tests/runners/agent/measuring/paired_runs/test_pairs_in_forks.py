@@ -54,7 +54,7 @@ class TwoPairs:
     def next_pair(self, _):
         return None
 
-    def hopeless(self, _):
+    def futile(self, _):
         return frozenset()
 
 
