@@ -38,9 +38,9 @@ def all_cores():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_check_queue(tmp_path_factory):
-    """Let the checks of one test process queue among themselves, not for those of another."""
-    folder = tmp_path_factory.mktemp("check-queue")
+def own_lock_folder(tmp_path_factory):
+    """Let the checks of one test process wait for one another, not for those of another."""
+    folder = tmp_path_factory.mktemp("device-locks")
     os.environ["PERFLEDGER_LOCK_FOLDER"] = str(folder)
     yield
     os.environ.pop("PERFLEDGER_LOCK_FOLDER", None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, count, read_text
+from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
 
 NO_QUOTA = "max"  # cgroup v2's word; v1 has -1
 # Of /proc/PID/mountinfo: proc_pid_mountinfo(5). Optional fields end with a dash.
@@ -40,7 +40,7 @@ class _Mount:
     point: Path
 
 
-def read_limits(files: KernelFiles = THIS_KERNEL) -> CgroupLimits:
+def read_limits(files: ProcFiles = THIS_SYSTEM) -> CgroupLimits:
     """Return the limits that apply to this process."""
     groups = _groups(read_text(files.proc / "self/cgroup"))
     quotas: list[tuple[float, float | None]] = []

@@ -12,7 +12,7 @@ from typing import Self
 
 from perfledger.records import Device, Machine
 from perfledger_runners.machine.host_load import HostLoad, read_load, usable_core_numbers
-from perfledger_runners.machine.kernel_files import cores_text, parse_cores
+from perfledger_runners.machine.proc_files import cores_text, parse_cores
 
 ALL, FREE = "all", "free"  # what a choice may say in place of a list of cores
 # Less use by others is ignored: somebody who looks at a machine now and then does not cost a core.

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger_runners.machine.kernel_files import (
-    THIS_KERNEL,
-    KernelFiles,
+from perfledger_runners.machine.proc_files import (
+    THIS_SYSTEM,
+    ProcFiles,
     read_cores,
     read_text,
 )
@@ -29,7 +29,7 @@ class CpuSettings:
     isolated: frozenset[int] | None = None  # that the scheduler keeps free, usable or not
 
 
-def read_cpu_settings(usable: Collection[int], files: KernelFiles = THIS_KERNEL) -> CpuSettings:
+def read_cpu_settings(usable: Collection[int], files: ProcFiles = THIS_SYSTEM) -> CpuSettings:
     """Return the settings of the cores that a check may use."""
     cores = frozenset(usable)
     folders = {core: files.cores / f"cpu{core}" for core in sorted(cores)}
@@ -46,7 +46,7 @@ def read_cpu_settings(usable: Collection[int], files: KernelFiles = THIS_KERNEL)
     )
 
 
-def _has_turbo(files: KernelFiles) -> bool | None:
+def _has_turbo(files: ProcFiles) -> bool | None:
     for path, off, on in TURBO_SWITCHES:
         value = read_text(files.cores / path)
         if value in (off, on):

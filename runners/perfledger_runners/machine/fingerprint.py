@@ -8,14 +8,14 @@ from perfledger.measuring.core_use import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
 from perfledger_runners.machine.host_identity import host_identity
-from perfledger_runners.machine.kernel_files import (
-    THIS_KERNEL,
-    KernelFiles,
+from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml, visible_uuids
+from perfledger_runners.machine.proc_files import (
+    THIS_SYSTEM,
+    ProcFiles,
     count,
     read_count,
     read_text,
 )
-from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml, visible_uuids
 
 CPU_FREQUENCY = "cpu0/cpufreq"
 # Device kinds of torch and JAX.
@@ -36,7 +36,7 @@ class HostFacts:
 
 
 def read_host(
-    files: KernelFiles = THIS_KERNEL, *, environment: Mapping[str, str] | None = None
+    files: ProcFiles = THIS_SYSTEM, *, environment: Mapping[str, str] | None = None
 ) -> HostFacts:
     """Return the host's facts; a system without /proc has fewer."""
     kilohertz = read_count(files.cores / CPU_FREQUENCY / "cpuinfo_max_freq")

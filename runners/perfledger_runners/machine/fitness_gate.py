@@ -11,9 +11,9 @@ from perfledger_runners.machine.cpu_settings import read_cpu_settings
 from perfledger_runners.machine.gpu_fitness import gpu_findings
 from perfledger_runners.machine.host_fitness import host_findings, other_programs, unknown
 from perfledger_runners.machine.host_load import read_load
-from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles
 from perfledger_runners.machine.memory_state import read_memory
 from perfledger_runners.machine.nvml import Gpu
+from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles
 
 AFTERWARDS = ", afterwards"  # ends the name of a finding that is read again
 
@@ -22,7 +22,7 @@ def read_fitness(
     device: Device,
     gpu: Gpu | None,
     *,
-    files: KernelFiles = THIS_KERNEL,
+    files: ProcFiles = THIS_SYSTEM,
     usable: Collection[int] | None = None,
     sleep: Callable[[float], None] = time.sleep,
     core_speed: Callable[[Collection[int]], CoreSpeed | None] = read_core_speed,
@@ -48,7 +48,7 @@ def read_fitness(
 
 def read_fitness_afterwards(
     *,
-    files: KernelFiles = THIS_KERNEL,
+    files: ProcFiles = THIS_SYSTEM,
     usable: Collection[int] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> HostFinding:

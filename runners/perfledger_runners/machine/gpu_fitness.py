@@ -4,13 +4,13 @@ from collections.abc import Collection
 
 from perfledger.records import FindingLevel, HostFinding
 from perfledger_runners.machine.host_fitness import finding, unknown
-from perfledger_runners.machine.kernel_files import (
-    THIS_KERNEL,
-    KernelFiles,
+from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS, GpuCondition
+from perfledger_runners.machine.proc_files import (
+    THIS_SYSTEM,
+    ProcFiles,
     cores_text,
     read_cores,
 )
-from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS, GpuCondition
 
 # Of the time before the check, when nothing of it runs on the GPU.
 BUSY_ACTIVE = 0.05
@@ -20,7 +20,7 @@ NO_GPU = "the driver cannot be read: pip install 'perfledger[gpu]'"
 
 
 def gpu_findings(
-    condition: GpuCondition | None, usable: Collection[int], files: KernelFiles = THIS_KERNEL
+    condition: GpuCondition | None, usable: Collection[int], files: ProcFiles = THIS_SYSTEM
 ) -> tuple[HostFinding, ...]:
     """Return the findings about a GPU before a check uses it, the most important first."""
     if condition is None:
@@ -127,7 +127,7 @@ def _ecc(condition: GpuCondition) -> HostFinding:
     return finding("ECC", FindingLevel.NOISY, detail, "restart the machine, then measure")
 
 
-def _locality(condition: GpuCondition, usable: frozenset[int], files: KernelFiles) -> HostFinding:
+def _locality(condition: GpuCondition, usable: frozenset[int], files: ProcFiles) -> HostFinding:
     near = read_cores(files.sys / "bus/pci/devices" / condition.bus_id / "local_cpulist")
     if not condition.bus_id or not near:
         return unknown("GPU's cores", "the kernel does not show which cores are near the GPU")

@@ -5,7 +5,7 @@ import platform
 import re
 from collections.abc import Mapping
 
-from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, read_text
+from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_text
 
 # Names the host of a container, which has no identity of its own: in a pod the node's name.
 HOST_VARIABLE = "PERFLEDGER_HOST"
@@ -21,7 +21,7 @@ _MACHINE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def host_identity(
-    environment: Mapping[str, str], *, files: KernelFiles = THIS_KERNEL, name: str | None = None
+    environment: Mapping[str, str], *, files: ProcFiles = THIS_SYSTEM, name: str | None = None
 ) -> str:
     """Return what no other host has, however this one's system is updated; "" if that is unknown.
 
@@ -38,7 +38,7 @@ def host_identity(
     return _digest(f"{machine_id} {platform.node() if name is None else name}")
 
 
-def _is_container(environment: Mapping[str, str], files: KernelFiles) -> bool:
+def _is_container(environment: Mapping[str, str], files: ProcFiles) -> bool:
     mounts = (line.split() for line in read_text(files.proc / "self/mounts").splitlines())
     kinds = [fields[2] for fields in mounts if fields[1:2] == ["/"] and len(fields) > 2]  # noqa: PLR2004
     is_image = bool(kinds) and kinds[-1] in IMAGE_FILE_SYSTEMS

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, count, read_text
+from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class MemoryState:
     stalled_share: float | None = None
 
 
-def read_memory(files: KernelFiles = THIS_KERNEL, *, group: Path | None = None) -> MemoryState:
+def read_memory(files: ProcFiles = THIS_SYSTEM, *, group: Path | None = None) -> MemoryState:
     """Return the state of memory; `group` is the pressure file of the process's own group."""
     table = {
         name: count(value.removesuffix("kB").strip())
@@ -34,7 +34,7 @@ def read_memory(files: KernelFiles = THIS_KERNEL, *, group: Path | None = None) 
     )
 
 
-def count_memory_kills(files: KernelFiles = THIS_KERNEL) -> int | None:
+def count_memory_kills(files: ProcFiles = THIS_SYSTEM) -> int | None:
     """Return how many programs the kernel has killed for lack of memory since the host started.
 
     None is unknown. A container sees those of its host (proc_vmstat(5), `oom_kill`).

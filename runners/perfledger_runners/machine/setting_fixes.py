@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from perfledger.records import Device
 from perfledger_runners.machine.cpu_settings import CpuSettings, read_cpu_settings
 from perfledger_runners.machine.host_load import usable_core_numbers
-from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, read_text
 from perfledger_runners.machine.nvml import CLOCKS_SET, Gpu, GpuCondition
+from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_text
 
 PERFORMANCE = "performance"
 # The driver's own switch if it has one; where neither file is, the CPU has no turbo to turn off.
@@ -27,7 +27,7 @@ def read_setting_fixes(
     device: Device,
     gpu: Gpu | None,
     *,
-    files: KernelFiles = THIS_KERNEL,
+    files: ProcFiles = THIS_SYSTEM,
     usable: Collection[int] | None = None,
 ) -> tuple[SettingFix, ...]:
     """Return the settings to change for measuring on a device: all its GPUs', then the host's.
@@ -42,7 +42,7 @@ def read_setting_fixes(
     )
 
 
-def cpu_fixes(settings: CpuSettings, files: KernelFiles = THIS_KERNEL) -> tuple[SettingFix, ...]:
+def cpu_fixes(settings: CpuSettings, files: ProcFiles = THIS_SYSTEM) -> tuple[SettingFix, ...]:
     """Return the settings to change on the cores' clocks."""
     fixes: list[SettingFix] = []
     governors = sorted(settings.governors)

@@ -32,7 +32,7 @@ from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
 from perfledger_runners.jobs.runner_job import MAX_EXCLUDED_DEVICES
 from perfledger_runners.machine.core_reservation import ALL, FREE
-from perfledger_runners.machine.kernel_files import parse_cores
+from perfledger_runners.machine.proc_files import parse_cores
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,
@@ -111,8 +111,8 @@ class CheckSettings(BaseSettings):
         "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
     )
     lock_folder: str = Field(
-        "/tmp",  # noqa: S108 - every user's checks meet there; see CheckQueue
-        description="folder where the checks of one machine queue; empty: they do not",
+        "/tmp",  # noqa: S108 - every user's checks meet there; see DeviceLocks
+        description="folder of the locks of checks on one machine; empty: no locks, no turns",
     )
     fail_on: Annotated[tuple[str, ...], Field(max_length=MAX_WORK_LIMITS)] = Field(
         (), description="limits on a step's counted work that fail a check before any timing"

@@ -19,7 +19,7 @@ from perfledger_runners.children.harness import (
     for_workloads,
 )
 from perfledger_runners.children.protocol_parser import FactsMessage
-from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import KINDS, read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry, Telemetry
@@ -111,7 +111,9 @@ def measure_canaries(
         root = root_of(folder).resolve()
         name, table = configured_table(root) or ("", None)
         settings, _ = check_settings(flags={"device": request.device}, table=table, table_name=name)
-        queue = stack.enter_context(CheckQueue(folder=settings.lock_folder, waiting=progress.stage))
+        locks = stack.enter_context(
+            DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
+        )
         harness = stack.enter_context(repository_harness(root, settings))
         child_request = _request(stack.enter_context(private_folder()), settings)
         progress.stage("finding canaries")
@@ -124,9 +126,9 @@ def measure_canaries(
             child_request = replace(child_request, params=sizes)
             discovery = discover(harness, child_request)
         chosen = _chosen_canaries(discovery, machine, request.pattern)
-        queue.measure_on(machine)
+        locks.measure_on(machine)
         progress.stage("looking at the machine")
-        findings = (*read_fitness(machine.device, gpu), queue.finding)
+        findings = (*read_fitness(machine.device, gpu), locks.finding)
         site = _CanarySite(
             harness=for_workloads(harness, chosen),
             request=child_request,

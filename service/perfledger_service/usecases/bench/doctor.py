@@ -30,7 +30,7 @@ from perfledger_runners.children.harness import (
     for_workloads,
 )
 from perfledger_runners.children.protocol_parser import FactsMessage
-from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
@@ -137,15 +137,15 @@ def examine_machine(
         name, table = configured_table(root) or ("", None)
         flags = {"device": request.device}
         settings, _ = check_settings(flags=flags, table=table, table_name=name)
-        queue = CheckQueue(folder=settings.lock_folder, waiting=progress.stage)
-        with queue, _site(root, settings, request, progress) as site:
+        locks = DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
+        with locks, _site(root, settings, request, progress) as site:
             machine, gpu = read_machine(
                 site.facts, requested=settings.device, environment=os.environ
             )
-            queue.measure_on(machine)
+            locks.measure_on(machine)
             progress.stage("looking at the machine")
             quarantine = () if service is None else (_quarantine_finding(service, machine),)
-            findings = (*quarantine, *read_fitness(machine.device, gpu), queue.finding)
+            findings = (*quarantine, *read_fitness(machine.device, gpu), locks.finding)
             noise = None
             if request.pairs:
                 device = Device.CPU if site.is_built_in else machine.device

@@ -23,7 +23,7 @@ from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_p
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import for_workloads
 from perfledger_runners.children.protocol_parser import MAX_BATCH
-from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import fingerprint, read_host, read_machine
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_runners.measuring.load_runs import (
@@ -58,7 +58,7 @@ class LoadRequest:
     device: str | None = None  # None: as configured
 
 
-class QueuedLoadProgress(LoadProgress, Protocol):
+class WaitingLoadProgress(LoadProgress, Protocol):
     """Progress listener of a load test that waits for its turn among the machine's checks."""
 
     def stage(self, name: str) -> None:
@@ -67,7 +67,7 @@ class QueuedLoadProgress(LoadProgress, Protocol):
 
 
 def measure_load(
-    folder: Path, request: LoadRequest, load: Load, *, progress: QueuedLoadProgress
+    folder: Path, request: LoadRequest, load: Load, *, progress: WaitingLoadProgress
 ) -> MeasuredLoad:
     """Load-test a workload of the working folder as it is now, and return its load curve.
 
@@ -82,7 +82,7 @@ def measure_load(
         settings, _ = check_settings(flags=flags, table=table, table_name=name)
         settings = _with_batches(settings, request)
         with (
-            CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
+            DeviceLocks(folder=settings.lock_folder, waiting=progress.stage) as locks,
             repository_harness(repository.root, settings, launch=settings.launch) as harness,
         ):
             child_request = request_for(repository.root, repository.root, settings)
@@ -92,7 +92,7 @@ def measure_load(
             machine, _ = read_machine(
                 discovery.facts, requested=settings.device, environment=os.environ
             )
-            queue.measure_on(machine)
+            locks.measure_on(machine)
             limited = for_workloads(harness, specs)
             load_runs = load_workloads(limited, child_request, names, load, progress=progress)
     return _curve(_name_without_batch(specs[0]), load_runs, discovery, load)

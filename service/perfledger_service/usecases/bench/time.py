@@ -18,7 +18,7 @@ from perfledger.statement import Statement
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_runners.children.harness import Harness
-from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry, Telemetry
@@ -77,7 +77,9 @@ def time_statement(
         root = root_of(folder).resolve()
         name, table = configured_table(root) or ("", None)
         settings, _ = check_settings(flags={"device": request.device}, table=table, table_name=name)
-        queue = stack.enter_context(CheckQueue(folder=settings.lock_folder, waiting=progress.stage))
+        locks = stack.enter_context(
+            DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
+        )
         harness = stack.enter_context(repository_harness(root, settings))
         statement = Statement(text=request.statement, set_up=request.set_up)
         child_request = replace(
@@ -89,8 +91,8 @@ def time_statement(
         machine, gpu = read_machine(
             discovery.facts, requested=settings.device, environment=os.environ
         )
-        queue.measure_on(machine)
-        findings = (*read_fitness(machine.device, gpu), queue.finding)
+        locks.measure_on(machine)
+        findings = (*read_fitness(machine.device, gpu), locks.finding)
         telemetry = NoTelemetry() if gpu is None else GpuTelemetry(gpu)
         progress.stage("finding how many calls make a reading")
         (first,) = _runs(harness, child_request, workload, processes=1, telemetry=telemetry)

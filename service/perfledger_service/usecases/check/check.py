@@ -11,8 +11,8 @@ from perfledger.protocol import BenchmarkSuite
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
-from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_service.usecases.check.announce import announcement_notes
 from perfledger_service.usecases.check.checkouts import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.journal import open_check_journal
@@ -64,9 +64,9 @@ def check(
             service, sides, configuration.settings, pull_request=request.pull_request
         )
         settings = configuration.settings
-        queue = CheckQueue(folder=settings.lock_folder, waiting=progress.stage)
+        locks = DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
         with (
-            queue,
+            locks,
             CoreReservation(
                 settings.core_choice(is_stored=may_be_stored(request, service, history, os.environ))
             ) as cores,
@@ -79,7 +79,7 @@ def check(
             ) as journal,
         ):
             bundle = measure_change(
-                site, request, progress, queue=queue, cores=cores, history=history, journal=journal
+                site, request, progress, locks=locks, cores=cores, history=history, journal=journal
             )
             bundle = replace(
                 bundle,

@@ -27,8 +27,8 @@ from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
 from perfledger_runners.machine.accelerators import may_have_accelerator
-from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
@@ -100,7 +100,7 @@ def measure_change(
     request: CheckRequest,
     progress: CheckProgress,
     *,
-    queue: CheckQueue,
+    locks: DeviceLocks,
     cores: CoreReservation,
     history: UploadTarget | Path | None,
     journal: CheckJournal | None = None,
@@ -123,7 +123,7 @@ def measure_change(
     machine, gpu = _usable_machine(head, workload_plan, settings)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     spent_s = site.harness.clock() - began
-    queue.measure_on(machine)
+    locks.measure_on(machine)
     machine = cores.take(
         machine,
         fewest=max((spec.devices for spec in workload_plan.to_measure), default=1),
@@ -138,7 +138,7 @@ def measure_change(
     if journal is not None:
         journal.check_machine(machine, workload_plan.to_measure)
     host_findings = (
-        (*read_fitness(machine.device, gpu), queue.finding) if workload_plan.to_measure else ()
+        (*read_fitness(machine.device, gpu), locks.finding) if workload_plan.to_measure else ()
     )
     rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(

@@ -28,8 +28,8 @@ from perfledger_baselines.significance.interim_looks import planned_looks
 from perfledger_runners.checkouts.commit_range import commit_range
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
-from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.checkouts import CheckProgress, open_checkouts
@@ -129,7 +129,7 @@ def bisect(
         configuration = _configuration(repository, ends, request, folder=folder, flags=flags)
         settings = configuration.settings
         with (
-            CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
+            DeviceLocks(folder=settings.lock_folder, waiting=progress.stage) as locks,
             CoreReservation(settings.core_choice(is_stored=False)) as cores,
             open_checkouts(repository, ends, configuration, progress) as checkouts,
             CommitMeasurements(
@@ -137,7 +137,7 @@ def bisect(
                 commits=commits,
                 workload=request.workload,
                 progress=progress,
-                queue=queue,
+                locks=locks,
                 cores=cores,
                 seed=secrets.randbits(32),
             ) as measurements,

@@ -12,8 +12,8 @@ from perfledger.bundle import Bundle
 from perfledger.records import Failure, FailureReason, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_runners.checkouts.git import git
-from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry
@@ -98,7 +98,7 @@ class CommitMeasurements:
     commits: Sequence[Revision]
     workload: str
     progress: CheckProgress
-    queue: CheckQueue
+    locks: DeviceLocks
     cores: CoreReservation
     seed: int
     checks: dict[int, ReportedCheck] = field(default_factory=dict[int, ReportedCheck])  # by commit
@@ -151,7 +151,7 @@ class CommitMeasurements:
             return site
         place = self._place(base)
         if not self._pairs:
-            self.queue.measure_on(place.machine)
+            self.locks.measure_on(place.machine)
             self.cores.take(place.machine, fewest=place.spec.devices)
         measurement = PairMeasurement(
             harness=site.harness,
@@ -189,7 +189,7 @@ class CommitMeasurements:
             replace(site, configuration=replace(configuration, settings=settings)),
             request,
             self.progress,
-            queue=self.queue,
+            locks=self.locks,
             cores=self.cores,
             history=None,
         )

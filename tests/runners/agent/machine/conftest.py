@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger_runners.machine.kernel_files import KernelFiles
+from perfledger_runners.machine.proc_files import ProcFiles
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def kernel(tmp_path):
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return KernelFiles(proc=tmp_path / "proc", sys=tmp_path / "sys")
+        return ProcFiles(proc=tmp_path / "proc", sys=tmp_path / "sys")
 
     return write
 

@@ -14,8 +14,8 @@ from perfledger_runners.machine.fingerprint import (
     read_host,
     read_machine,
 )
-from perfledger_runners.machine.kernel_files import KernelFiles
 from perfledger_runners.machine.nvml import Gpu
+from perfledger_runners.machine.proc_files import ProcFiles
 
 HOST = HostFacts(
     cpu_model="AMD EPYC 9654",
@@ -46,7 +46,7 @@ def test_this_computer_has_a_name_cores_and_memory():
 
 
 def test_a_system_without_proc_is_described_by_what_is_left(tmp_path):
-    host = read_host(KernelFiles(tmp_path, tmp_path))
+    host = read_host(ProcFiles(tmp_path, tmp_path))
 
     assert (host.memory_bytes, host.clock_mhz, host.governor) == (None, None, "")
     assert host.cpu_model in {platform.processor(), platform.machine()}
@@ -63,7 +63,7 @@ def test_the_kernels_tables_are_read(tmp_path):
     )
     (tmp_path / "meminfo").write_text("MemTotal:       1024 kB\n")
 
-    host = read_host(KernelFiles(tmp_path, tmp_path))
+    host = read_host(ProcFiles(tmp_path, tmp_path))
 
     assert (host.cpu_model, host.memory_bytes) == ("AMD EPYC 9654", 2**20)
     assert (host.clock_mhz, host.governor) == (3700.0, "powersave")

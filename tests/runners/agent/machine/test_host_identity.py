@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_runners.machine.host_identity import HOST_VARIABLE, host_identity
-from perfledger_runners.machine.kernel_files import KernelFiles
+from perfledger_runners.machine.proc_files import ProcFiles
 
 MACHINE_ID = "0123456789abcdef" * 2
 
@@ -19,7 +19,7 @@ def identity(tmp_path):
         for path, text in (texts | ({mark: ""} if mark else {})).items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
-        files = KernelFiles(proc=tmp_path / "proc", root=tmp_path)
+        files = ProcFiles(proc=tmp_path / "proc", root=tmp_path)
         return host_identity(given, files=files, name=name)
 
     return identity

@@ -15,7 +15,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_runners.machine.check_queue import HOST, lock_file
+from perfledger_runners.machine.device_locks import HOST, lock_file
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.bench.doctor import doctor_document

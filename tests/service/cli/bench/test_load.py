@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger.load import Load
-from perfledger_runners.machine.check_queue import HOST, lock_file
+from perfledger_runners.machine.device_locks import HOST, lock_file
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
 from perfledger_service.usecases.bench.load import LoadRequest, measure_load, read_arrivals

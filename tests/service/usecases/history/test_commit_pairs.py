@@ -7,8 +7,8 @@ import pytest
 
 from perfledger_runners.checkouts.commit_range import commit_range
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_runners.machine.core_reservation import CoreReservation
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.checkouts import open_checkouts
@@ -85,7 +85,7 @@ def test_commits_are_built_once_and_left_out_with_a_reason(measurements, stages)
             commits=commits,
             workload="w:step",
             progress=stages,
-            queue=CheckQueue(folder="", waiting=stages.stage),
+            locks=DeviceLocks(folder="", waiting=stages.stage),
             cores=CoreReservation(),
             seed=1,
         ) as measured,
@@ -116,7 +116,7 @@ def test_an_end_that_cannot_be_measured_is_a_wrong_use(measurements, stages):
             commits=commits,
             workload="w:step",
             progress=stages,
-            queue=CheckQueue(folder="", waiting=stages.stage),
+            locks=DeviceLocks(folder="", waiting=stages.stage),
             cores=CoreReservation(),
             seed=1,
         ) as measured,

@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_runners.machine.kernel_files import (
+from perfledger_runners.machine.proc_files import (
     MAX_BYTES,
-    KernelFiles,
+    ProcFiles,
     cores_text,
     count,
     parse_cores,
@@ -36,7 +36,7 @@ def test_text_that_is_not_utf8_is_still_text(tmp_path):
 
 
 def test_the_folders_are_below_the_roots(tmp_path):
-    files = KernelFiles(proc=tmp_path, sys=tmp_path / "sys")
+    files = ProcFiles(proc=tmp_path, sys=tmp_path / "sys")
 
     assert files.cores == tmp_path / "sys/devices/system/cpu"
     assert files.nodes == tmp_path / "sys/devices/system/node"

@@ -1,4 +1,4 @@
-"""Reads text files of the kernel and of the host's identity; what cannot be read is "" or None."""
+"""Reads files below /proc and /sys and the host's identity; what cannot be read is "" or None."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ MAX_DIGITS = 20  # of a number of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
-class KernelFiles:
-    """The roots of the kernel's files, and of those that identify the host."""
+class ProcFiles:
+    """The roots of /proc and /sys, and of the files that identify the host."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
@@ -31,7 +31,7 @@ class KernelFiles:
         return self.sys / "devices/system/node"
 
 
-THIS_KERNEL = KernelFiles()
+THIS_SYSTEM = ProcFiles()
 
 
 def read_text(path: Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from perfledger.records import Device, FindingLevel, Machine
-from perfledger_runners.machine.check_queue import HOST, MAX_WAIT_S, CheckQueue, lock_file
+from perfledger_runners.machine.device_locks import HOST, MAX_WAIT_S, DeviceLocks, lock_file
 
 CORES = Machine(device=Device.CPU, model="x")
 NAMELESS = Machine(device=Device.CUDA, model="x")
@@ -19,11 +19,11 @@ NAMELESS = Machine(device=Device.CUDA, model="x")
 HOLDER = """
 import json, sys
 from perfledger.records import Device, Machine
-from perfledger_runners.machine.check_queue import CheckQueue
-with CheckQueue(folder=sys.argv[1], waiting=print) as queue:
+from perfledger_runners.machine.device_locks import DeviceLocks
+with DeviceLocks(folder=sys.argv[1], waiting=print) as locks:
     facts = json.loads(sys.argv[2])
     if facts:
-        queue.measure_on(Machine(**facts | {"device": Device(facts["device"])}))
+        locks.measure_on(Machine(**facts | {"device": Device(facts["device"])}))
     print("holds", flush=True)
     sys.stdin.read()
 """
@@ -32,16 +32,16 @@ RIVAL = """
 import sys, time
 from pathlib import Path
 from perfledger.records import Device, Machine
-from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.device_locks import DeviceLocks
 folder, *uuids = sys.argv[1:]
 machine = Machine(
     device=Device.CUDA, model="x", count=len(uuids), uuid=uuids[0], more_uuids=tuple(uuids[1:])
 )
 pause = lambda _: time.sleep(0.005)
-queue = CheckQueue(folder=folder, waiting=print, sleep=pause, clock=lambda: 0.0)
+locks = DeviceLocks(folder=folder, waiting=print, sleep=pause, clock=lambda: 0.0)
 for _ in range(50):
-    with queue:
-        queue.measure_on(machine)
+    with locks:
+        locks.measure_on(machine)
         marks = [Path(folder, uuid) for uuid in uuids]
         for mark in marks:
             mark.touch(exist_ok=False)
@@ -62,13 +62,13 @@ def gpus(*uuids, slice_of=""):
 
 
 class Line:
-    """A queue whose sleep is what happens meanwhile."""
+    """Locks whose sleep is what happens meanwhile."""
 
     def __init__(self, folder, meanwhile=lambda: None):
         self.said = []
         self.now = 0.0
         self.meanwhile = meanwhile
-        self.queue = CheckQueue(
+        self.locks = DeviceLocks(
             folder=str(folder), waiting=self.said.append, clock=lambda: self.now, sleep=self.sleep
         )
 
@@ -102,9 +102,9 @@ def hold(tmp_path):
 
 
 def finding_of(line, machine=CORES):
-    with line.queue as queue:
-        queue.measure_on(machine)
-    return queue.finding
+    with line.locks as locks:
+        locks.measure_on(machine)
+    return locks.finding
 
 
 def test_a_machine_without_another_check_does_not_wait(tmp_path):
@@ -299,7 +299,7 @@ def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):
 )
 def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, text):
     with ExitStack() as first:
-        first.enter_context(Line(tmp_path).queue).measure_on(CORES)
+        first.enter_context(Line(tmp_path).locks).measure_on(CORES)
         lock_file(tmp_path, HOST).write_bytes(text)
         line = Line(tmp_path, meanwhile=first.close)
         finding_of(line)

@@ -21,12 +21,12 @@ from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger_runners.machine.host_fitness import finding, unknown
-from perfledger_runners.machine.kernel_files import read_text
+from perfledger_runners.machine.proc_files import read_text
 from perfledger_runners.safe_text import clean_text
 
 HOST = "host"  # the name of the lock on the cores
 POLL_S = 0.5
-# Several checks of ten minutes may queue; a lock held for longer is not a check's.
+# Several checks of ten minutes may wait; a lock held for longer is not a check's.
 MAX_WAIT_S = 3600.0
 MAX_BYTES = 1000  # of what a holder writes
 MAX_NAME = 100  # characters of a device's name, of which a UUID has 40
@@ -39,24 +39,24 @@ MAX_HOLDERS = 8  # named when several share a lock
 
 
 @dataclass(slots=True, kw_only=True)
-class CheckQueue:
-    """The place of one check in the line for this machine and its devices.
+class DeviceLocks:
+    """The locks of one check on this machine and its devices.
 
-    A context: its end leaves the line. Before measuring, checks share the cores. Measuring on a CPU
+    A context: its end frees them. Before measuring, checks share the cores. Measuring on a CPU
     needs all of them; measuring on other devices needs those devices, and only shares the cores.
     """
 
-    folder: str  # "": it does not queue
+    folder: str  # "": it takes no locks
     waiting: Callable[[str], None]  # told why it waits, each time that it begins to
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     finding: HostFinding = field(
-        default=HostFinding(name=NAME, level=FindingLevel.FINE, detail="none in this queue")
+        default=HostFinding(name=NAME, level=FindingLevel.FINE, detail="none holds these locks")
     )
     _locks: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        """Stand in line, next to others that do not measure on the cores."""
+        """Share the cores with other checks that do not measure on them."""
         self._lock(HOST, fcntl.LOCK_SH, self.clock() + MAX_WAIT_S)
         return self
 
@@ -66,7 +66,7 @@ class CheckQueue:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the line."""
+        """Free the locks."""
         self._locks.close()
 
     def measure_on(self, machine: Machine) -> None:
@@ -78,7 +78,7 @@ class CheckQueue:
 
     def _lock(self, name: str, kind: int, until: float) -> None:
         if not self.folder:
-            self.finding = unknown(NAME, "this check does not queue: lock_folder is empty")
+            self.finding = unknown(NAME, "this check takes no locks: lock_folder is empty")
             return
         try:
             self._wait_for(name, kind, until)
