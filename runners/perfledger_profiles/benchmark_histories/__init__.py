@@ -1,1 +1,1 @@
-"""Owns the readers of the histories that other benchmark tools keep, each to the same values."""
+"""Owns the readers of other benchmark tools' histories, which all return the same values."""

@@ -9,7 +9,7 @@ from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
-# As `biggerIsBetter` of its src/write.ts has it.
+# Copied from `biggerIsBetter` in the action's src/write.ts.
 _BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
 _SMALLER_IS_BETTER = frozenset(
     {
@@ -17,22 +17,23 @@ _SMALLER_IS_BETTER = frozenset(
         *("benchmarkdotnet", "customSmallerIsBetter"),
     }
 )
-_CUSTOM = frozenset({"customBiggerIsBetter", "customSmallerIsBetter"})  # the user's own word
+_CUSTOM = frozenset({"customBiggerIsBetter", "customSmallerIsBetter"})  # the user's choice
 
 
 def is_action_benchmark(file: HistoryText) -> bool:
     """Return whether this is a history of github-action-benchmark.
 
-    Its custom results, a list of names, units and values, may as well be any other table.
+    Its input, a list of names, units and values, is not recognised: any other table may look the
+    same.
     """
     return file.is_script or file.first_object().keys() >= {"lastUpdate", "entries"}
 
 
 def read_action_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the values of all suites; the order is that in which the action stored the runs.
+    """Yield the values of all suites, in the order in which the action stored the runs.
 
-    A file of custom results, as given to the action, has no commit, and no direction but its
-    unit's. A tool that the action does not know (an own version of it) has none either.
+    A file of custom results, as given to the action, names no commit, and its directions come from
+    the units alone. The same holds for a tool that is unknown to the action, such as a fork's.
     """
     for item in file.objects():
         if "entries" not in item.fields:
@@ -79,14 +80,14 @@ def _result(bench: JsonObject, *, tool: str) -> BenchmarkResult:
 
 
 def _direction(tool: str, unit: BaseUnit) -> WorseDirection | None:
-    """Return what is worse by the tool, or by the unit; None where they contradict each other."""
+    """Return the worse direction by the tool, else by the unit; None if they disagree."""
     if tool in _BIGGER_IS_BETTER:
         of_tool = WorseDirection.LOWER
     elif tool in _SMALLER_IS_BETTER:
         of_tool = WorseDirection.HIGHER
     else:
         return unit.worse
-    is_rate = unit.name.endswith("/s") and unit.worse is None  # such as Go's MB/s beside its ns/op
+    is_rate = unit.name.endswith("/s") and unit.worse is None  # such as Go's MB/s next to ns/op
     if unit.worse not in (None, of_tool) or (is_rate and tool not in _CUSTOM):
         return None
     return of_tool

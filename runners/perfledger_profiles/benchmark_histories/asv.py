@@ -1,4 +1,4 @@
-"""Reads the folder of results of asv (airspeed velocity)."""
+"""Reads asv's (airspeed velocity) results folder."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,15 +17,16 @@ from perfledger_profiles.benchmark_histories.results import (
 
 # The version of files and of benchmarks.json that asv 0.4 and newer write.
 _VERSION = 2
-# The types whose larger values asv's own regressions are; a tracked value has any direction.
+# The types for which asv itself treats a larger value as a regression; a tracked value may be
+# either.
 _WORSE_WHEN_LARGER = ("time", "timeraw", "memory", "peakmemory")
-# Combinations of parameters of one benchmark; asv measures each.
+# Parameter combinations of one benchmark; asv measures each of them.
 _MAX_COMBINATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """What benchmarks.json tells of a benchmark."""
+    """The entry of a benchmark in benchmarks.json."""
 
     unit: BaseUnit
     worse: WorseDirection | None
@@ -34,7 +35,7 @@ class _Definition:
 
 
 def is_asv(file: HistoryText) -> bool:
-    """Return whether this is a file of asv's results: of a run, a machine, or the benchmarks."""
+    """Return whether this is one of asv's files: a run, a machine, or benchmarks.json."""
     first = file.first_object()
     return _is_run(first) or _is_machine(first) or _is_definitions(first)
 
@@ -42,9 +43,9 @@ def is_asv(file: HistoryText) -> bool:
 def read_asv(files: Sequence[HistoryText]) -> Iterator[BenchmarkResult]:
     """Yield the results of all runs; commits have the dates that asv took from git.
 
-    The results of an older version of a benchmark are series of their own. A benchmark that is no
-    longer in benchmarks.json, which has the units, is left out, as asv does. Raises
-    HistoryFileError without that file.
+    Results of an older version of a benchmark form a separate series. A benchmark that is no longer
+    in benchmarks.json, which holds the units, is left out, as asv does. Raises HistoryFileError if
+    that file is missing.
     """
     objects = [item for file in files for item in file.objects()]
     definitions = next((one for one in objects if _is_definitions(one.fields)), None)
@@ -120,7 +121,7 @@ def _run_results(
 def _values(
     row: JsonObject, definition: _Definition, origin: BenchmarkResult
 ) -> Iterator[BenchmarkResult]:
-    """Yield a value for each combination of parameters, NaN for a failed one."""
+    """Yield a value for each parameter combination, NaN if it failed."""
     combinations = _combinations(row, definition)
     values: Sequence[float] = row.numbers("result") or (math.nan,) * len(combinations)
     if len(values) != len(combinations):
@@ -152,7 +153,7 @@ def _metric(definition: _Definition) -> str:
 
 
 def _combinations(row: JsonObject, definition: _Definition) -> list[str]:
-    """Return the parameters of each value in the order of asv; one empty text without any."""
+    """Return the parameters of each value in asv's order; a single "" without parameters."""
     params = row.fields.get("params")
     lists = cast("list[object]", params) if isinstance(params, list) else []
     choices = [list(map(str, cast("list[object]", one))) for one in lists if isinstance(one, list)]

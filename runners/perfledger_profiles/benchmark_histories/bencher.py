@@ -1,4 +1,4 @@
-"""Reads what Bencher exports: the JSON of `bencher perf`, and its metric format (BMF)."""
+"""Reads Bencher's exports: the JSON of `bencher perf`, and its metric format (BMF)."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _MEASURES = {
     "throughput": "ops/s",
     "file-size": "B",
 }
-# Of sizes, the file size is one whose direction its name tells.
+# Of all sizes, only the file size has a direction that its name implies.
 _WORSE_WHEN_LARGER = frozenset({"file-size"})
 
 
@@ -50,7 +50,7 @@ def _is_perf(fields: Mapping[str, object]) -> bool:
 
 
 def _is_bmf(fields: Mapping[str, object]) -> bool:
-    """Return whether every benchmark has measures, and each of them a value."""
+    """Return whether every benchmark has measures and each measure has a value."""
     if not fields:
         return False
     for measures in fields.values():

@@ -1,4 +1,4 @@
-"""Puts the results of a history in the order of their commits, and divides them into series."""
+"""Sorts a history's results by commit and divides them into series."""
 
 import math
 from bisect import bisect_left
@@ -14,14 +14,14 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFileError,
 )
 
-# Series times points of the history: 160 MB of values.
+# Series times points of a history: 160 MB of values.
 MAX_HISTORY_CELLS = 20_000_000
-# The fewest hexadecimal digits that git prints of a commit.
+# The fewest hexadecimal digits of a commit that git prints.
 MIN_SHA_DIGITS = 7
 
 
 class CommitOrder(StrEnum):
-    """The order that the commits of a history are in."""
+    """What the order of a history's commits is taken from."""
 
     CLONE = "of the clone's first parents"
     FILE = "of the file"
@@ -32,7 +32,7 @@ class CommitOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySeries:
-    """A series over the points of its history: NaN where it was not measured."""
+    """A series with a value for each point of its history, NaN if not measured."""
 
     benchmark: str
     metric: str
@@ -40,16 +40,16 @@ class HistorySeries:
     worse: WorseDirection | None
     machine: str
     values: tuple[float, ...]
-    times: tuple[float, ...]  # of measuring, in seconds since the epoch; NaN if unknown
+    times: tuple[float, ...]  # when measured, in seconds since the epoch; NaN if unknown
     samples: tuple[tuple[float, ...], ...]  # the raw readings of each point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedHistory:
-    """All series of a history, with one list of points; a commit measured twice is two points."""
+    """All series of a history over one list of points; a commit measured twice has two points."""
 
-    commits: tuple[str, ...]  # of each point; "" where the file names none
-    times: tuple[float, ...]  # the first of each point
+    commits: tuple[str, ...]  # of each point; "" if the file names none
+    times: tuple[float, ...]  # the earliest of each point
     series: tuple[HistorySeries, ...]
     order: CommitOrder
     notes: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class OrderedHistory:
 
 @dataclass
 class _Point:
-    """The results of a commit, or of a time where commits have no names."""
+    """The results of one commit, or of one time if the file names no commits."""
 
     order: float
     results: dict[tuple[str, str, str, str], list[BenchmarkResult]] = field(
@@ -66,23 +66,23 @@ class _Point:
 
     @cached_property
     def count(self) -> int:
-        """Return how often its most measured series was measured, once all results are in."""
+        """Return the number of values of its longest series, once all results are added."""
         return max(map(len, self.results.values()))
 
 
 class CommitLine:
-    """The commits of a branch, oldest first, found by their whole names or their first digits."""
+    """The commits of a branch, oldest first, looked up by full hash or by its first digits."""
 
     def __init__(self, commits: Sequence[str]) -> None:
         self._places = {commit: place for place, commit in enumerate(commits)}
         self._sorted = sorted(commits)
 
     def place_of(self, commit: str) -> int | None:
-        """Return the place of a commit, None if it is not on the line or ambiguous."""
+        """Return the place of a commit, or None if it is ambiguous or not on the line."""
         return self._places.get(self.full_name(commit))
 
     def full_name(self, commit: str) -> str:
-        """Return the whole hash of a commit of the line; the name itself of any other."""
+        """Return the full hash of a commit on the line; return any other name unchanged."""
         name = commit.lower()
         if name in self._places or len(name) < MIN_SHA_DIGITS:
             return name
@@ -94,12 +94,12 @@ class CommitLine:
 def order_history(
     results: Iterable[BenchmarkResult], *, line: CommitLine | None = None
 ) -> OrderedHistory:
-    """Return the history in the order of its commits; raise HistoryFileError.
+    """Return the history in commit order; raise HistoryFileError.
 
-    Of a clone's line if there is one, else by the order in the file, else by the commits' dates. By
-    the times of measuring only if no commit has a name: old commits may have been measured later.
-    Results of uncommitted changes are left out, and those of commits that are not on the line or
-    that share their date with another one.
+    The order is that of the clone's line if one is given, else that of the file, else that of the
+    commit dates. The times of measuring count only if no commit has a name, because old commits may
+    be measured later. Results of uncommitted changes are left out, and so are those of commits that
+    are not on the line or that share their date with another one.
     """
     notes: list[str] = []
     clean = _without(results, lambda result: result.is_dirty, "of uncommitted changes", notes)
@@ -124,7 +124,7 @@ def _without(
     reason: str,
     notes: list[str],
 ) -> list[BenchmarkResult]:
-    """Return the results that stay; note how many are left out."""
+    """Return the remaining results; add a note on how many were left out."""
     every = list(results)
     stay = [one for one in every if not is_out(one)]
     if not stay:
@@ -141,7 +141,7 @@ _RankKey = tuple[str, float]
 
 
 def _rank_key(result: BenchmarkResult) -> _RankKey:
-    """Return what is ordered: the commit, else the place or the time of the result."""
+    """Return the sort key of a result: its commit, else its place, else its time."""
     if result.commit:
         return (result.commit, 0.0)
     if result.place is not None:
@@ -152,7 +152,7 @@ def _rank_key(result: BenchmarkResult) -> _RankKey:
 def _ranks(
     results: Sequence[BenchmarkResult], line: CommitLine | None, notes: list[str]
 ) -> tuple[CommitOrder, Mapping[_RankKey, float]]:
-    """Return what orders the commits, and the rank of each; without those not on the line."""
+    """Return the source of the order and the rank of each commit that is on the line."""
     if line is not None:
         return CommitOrder.CLONE, _ranks_on_line(results, line, notes)
     places = [one.place for one in results if one.place is not None]
@@ -218,7 +218,7 @@ def _ranks_by_date(
 def _points(
     results: Sequence[BenchmarkResult], ranks: Mapping[_RankKey, float]
 ) -> list[tuple[str, _Point]]:
-    """Return the points in order: their commits, and their results by series."""
+    """Return the points in order: each commit and its results by series."""
     points: dict[_RankKey, _Point] = {}
     known_order = sorted(
         results, key=lambda one: (ranks[_rank_key(one)], _or_zero(one.place), _or_zero(one.time))
@@ -283,7 +283,7 @@ def _one_series(
 
 
 def _first_times(point: _Point) -> list[float]:
-    """Return the first time of measuring of each point of a commit, NaN where unknown."""
+    """Return the earliest time of measuring of each of a commit's points, NaN if unknown."""
     times: list[float] = []
     for index in range(point.count):
         moments = [

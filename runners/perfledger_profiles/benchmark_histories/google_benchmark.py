@@ -12,10 +12,10 @@ from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
-# Times are in each entry's own time_unit, rates in the base unit.
+# Times are in the entry's time_unit, rates in base units.
 _TIMES = ("real_time", "cpu_time")
 _RATES = {"items_per_second": "items/s", "bytes_per_second": "B/s"}
-# Every other number is a counter of the user's, whose unit and direction the file does not tell.
+# Every other number is a user's counter, whose unit and direction the file does not state.
 _NO_COUNTERS = frozenset(
     {
         *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
@@ -26,9 +26,9 @@ _NO_COUNTERS = frozenset(
         *_TIMES,
     }
 )
-# Before version 1.5.1 the date had this form, in local time.
+# The date format before version 1.5.1, in local time.
 _OLD_DATE = "%Y/%m/%d-%H:%M:%S"
-# Written when only aggregates are reported, in order of preference.
+# Written if only aggregates are reported; in order of preference.
 _AGGREGATES = ("median", "mean")
 
 
@@ -40,9 +40,9 @@ def is_google_benchmark(file: HistoryText) -> bool:
 
 
 def read_google_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the times, rates and counters of each benchmark: the median of its repetitions.
+    """Yield the times, rates and counters of each benchmark: the median over its repetitions.
 
-    The repetitions are the samples; of a file with aggregates only, their median or mean is read.
+    The repetitions are the samples. If a file has only aggregates, their median or mean is read.
     """
     for run in file.objects():
         context = run.child("context")
@@ -70,7 +70,7 @@ def _date(context: JsonObject) -> float:
 
 
 def _repetitions(entries: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the entries of single repetitions, else of the preferred aggregate."""
+    """Return the entries of the repetitions, else those of the preferred aggregate."""
     single = [one for one in entries if one.optional_text("run_type") != "aggregate"]
     for aggregate in _AGGREGATES:
         if single:
@@ -80,7 +80,7 @@ def _repetitions(entries: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _is_without_result(entry: JsonObject) -> bool:
-    """Return whether a benchmark failed or was skipped: its times are then 0."""
+    """Return whether a benchmark failed or was skipped; its times are then 0."""
     return entry.flag("error_occurred") or entry.flag("skipped")
 
 
@@ -122,7 +122,7 @@ def _result(
 
 
 def _counters(entries: Sequence[JsonObject]) -> list[str]:
-    """Return the names of the numbers that are neither times nor about the repetition."""
+    """Return the names of the counters: numbers other than times and the repetition's own."""
     names: dict[str, None] = {}
     for entry in entries:
         for key, value in entry.fields.items():

@@ -1,4 +1,4 @@
-"""Tells the formats of histories apart by their content, and reads them."""
+"""Detects a history's format by its content, and reads it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -36,12 +36,12 @@ from perfledger_profiles.benchmark_histories.results import (
 from perfledger_profiles.benchmark_histories.skia_perf import is_skia_perf, read_skia_perf
 from perfledger_profiles.benchmark_histories.vllm_history import is_vllm, read_vllm_history
 
-# Some years of a project's series.
+# Several years of a project's series.
 MAX_RESULTS = 4_000_000
 
 
 class _Reader(NamedTuple):
-    """What tells a format's files, and reads them."""
+    """How a format's files are recognised and read."""
 
     is_one: Callable[[HistoryText], bool]
     read: Callable[[Sequence[HistoryText]], Iterator[BenchmarkResult]]
@@ -50,7 +50,7 @@ class _Reader(NamedTuple):
 def _for_each(
     read: Callable[[HistoryText], Iterator[BenchmarkResult]],
 ) -> Callable[[Sequence[HistoryText]], Iterator[BenchmarkResult]]:
-    """Return a reader of several files from that of a single one."""
+    """Return a reader of several files, given the reader of one."""
 
     def read_all(files: Sequence[HistoryText]) -> Iterator[BenchmarkResult]:
         for file in files:
@@ -59,7 +59,7 @@ def _for_each(
     return read_all
 
 
-# In this order: Bencher's metric format, an object of objects, is tried after the others.
+# Tried in this order. Bencher's metric format comes last because it is just an object of objects.
 _READERS: Mapping[HistoryFormat, _Reader] = {
     HistoryFormat.MLPERF: _Reader(is_mlperf, _for_each(read_mlperf)),
     HistoryFormat.PERFHERDER: _Reader(is_perfherder, _for_each(read_perfherder)),
@@ -77,14 +77,15 @@ _READERS: Mapping[HistoryFormat, _Reader] = {
     HistoryFormat.OTAVA: _Reader(is_otava_csv, _for_each(read_otava_csv)),
 }
 
-# The formats whose files may be lists of objects.
+# Formats whose files may be lists of objects.
 _OF_LISTS = (HistoryFormat.PYTORCH,)
 
 
 def history_format(file: HistoryText) -> HistoryFormat | None:
-    """Return the format of a file by its content, None for an unknown one.
+    """Return a file's format by its content, or None if unknown.
 
-    A list of objects is a plain table, whatever its columns are called, but for nested records.
+    A list of objects is a plain table, whatever its columns are called, unless its records are
+    nested.
     """
     is_list = any(isinstance(document, list) for document in file.documents)
     formats = _OF_LISTS if is_list else _READERS
@@ -94,7 +95,7 @@ def history_format(file: HistoryText) -> HistoryFormat | None:
 def read_results(files: Sequence[HistoryText], format_: HistoryFormat) -> list[BenchmarkResult]:
     """Return the results in files of one format; raise HistoryFileError.
 
-    A file that lacks what the format is known by is read by force: it fails where it differs.
+    Files are read as this format even if they lack its signature; they fail where they deviate.
     """
     results: list[BenchmarkResult] = []
     for result in _READERS[format_].read(files):

@@ -1,4 +1,4 @@
-"""Parses the text of a history's file: JSON, JSON lines, a script with JSON, or plain text."""
+"""Parses the text of a history file: JSON, JSON lines, a script with JSON, or plain text."""
 
 import json
 import math
@@ -11,21 +11,21 @@ from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 
-# Some 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.
+# About 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.
 MAX_HISTORY_BYTES = 64 * 2**20
-# Each value of a list or an object takes up to a hundred bytes of memory.
+# Each value in a list or an object takes up to a hundred bytes of memory.
 MAX_HISTORY_VALUES = 4_000_000
 
-# The script that github-action-benchmark keeps its history in.
+# How the script that holds github-action-benchmark's history begins.
 SCRIPT = re.compile(r"\s*window\.BENCHMARK_DATA\s*=\s*")
-# Lines that tools print into logs, which may begin with a bracket as JSON does.
+# Lines that tools print to logs; they may begin with a bracket, as JSON does.
 LOG_MARKS = (":::MLLOG", "PERFHERDER_DATA:")
 _SPACE = re.compile(r"[\s,;]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryText:
-    """A file: its name for errors, its text, and the JSON values in it (none of a plain text)."""
+    """A file: its name for errors, its text, and its JSON values (none if it is plain text)."""
 
     source: str
     text: str
@@ -33,7 +33,7 @@ class HistoryText:
     is_script: bool = False
 
     def objects(self) -> Iterator[JsonObject]:
-        """Yield the objects of the file: those of lists, too."""
+        """Yield the file's objects, including those in lists."""
         for document in self.documents:
             items = cast("list[object]", document) if isinstance(document, list) else [document]
             for index, item in enumerate(items):
@@ -44,7 +44,7 @@ class HistoryText:
                 yield JsonObject(cast("Mapping[str, object]", item), place)
 
     def first_object(self) -> Mapping[str, object]:
-        """Return the first object of the file, an empty one if there is none."""
+        """Return the file's first object, or an empty one."""
         for document in self.documents:
             item = document
             if isinstance(document, list):
@@ -55,7 +55,7 @@ class HistoryText:
 
 
 def parse_history(data: bytes, source: str) -> HistoryText:
-    """Return the content of a file; raise HistoryFileError if it is too large or damaged."""
+    """Return a file's content; raise HistoryFileError if it is too large or damaged."""
     if len(data) > MAX_HISTORY_BYTES:
         limit = f"{MAX_HISTORY_BYTES // 2**20} MiB"
         msg = f"{source} has more than {limit}: export a shorter time, or fewer benchmarks"
@@ -76,7 +76,7 @@ def parse_history(data: bytes, source: str) -> HistoryText:
 
 
 def _documents(text: str, start: int, source: str) -> Iterator[object]:
-    """Yield the JSON values of a text, one after another."""
+    """Yield the JSON values of a text in order."""
     if text.count(",") + text.count("[") + text.count("{") > MAX_HISTORY_VALUES:
         msg = (
             f"{source} has more than {MAX_HISTORY_VALUES:,} values: export a shorter time, or "

@@ -1,4 +1,4 @@
-"""Gives the fields of an untrusted JSON object, or an error with their place."""
+"""Reads the fields of an untrusted JSON object; errors name the place."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,10 +8,10 @@ from typing import Never, cast
 
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
-# Names of benchmarks with all their parameters are some hundred characters long.
+# A benchmark's name with all its parameters has some hundred characters.
 MAX_TEXT = 2000
 _MAX_SHOWN = 40  # characters of an untrusted text that an error quotes
-# Seconds since 1970: the year 5138. Milliseconds of our days are larger.
+# Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
 LARGEST_TIME = 1e11
 
 ADVICE = "Export the file again, or remove this entry."
@@ -19,20 +19,20 @@ ADVICE = "Export the file again, or remove this entry."
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object of a file; `place` says where it is, for errors."""
+    """An object in a file; `place` is its location, for errors."""
 
     fields: Mapping[str, object]
     place: str
 
     def text(self, key: str) -> str:
-        """Return a text; reject any other value and an empty one."""
+        """Return a text; reject an empty one and any other value."""
         value = self.optional_text(key)
         if not value:
             self.reject(key, "is missing, but must be a text")
         return value
 
     def optional_text(self, key: str) -> str:
-        """Return a text, "" if it is missing or null."""
+        """Return a text, or "" if it is missing or null."""
         value = self.fields.get(key)
         if value is None:
             return ""
@@ -43,17 +43,17 @@ class JsonObject:
         return value
 
     def number(self, key: str) -> float:
-        """Return a number, NaN for null; reject a missing field, a text and infinity."""
+        """Return a number, or NaN for null; reject a missing field, a text and infinity."""
         if key not in self.fields:
             self.reject(key, "is missing, but must be a number")
         return self.optional_number(key)
 
     def optional_number(self, key: str) -> float:
-        """Return a number, NaN if it is missing or null; reject a text and infinity."""
+        """Return a number, or NaN if it is missing or null; reject a text and infinity."""
         return self._number(key, self.fields.get(key))
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """Return a list of numbers, NaN for null; empty if it is missing or null."""
+        """Return a list of numbers with NaN for null; empty if it is missing or null."""
         value = self.fields.get(key)
         if value is None:
             return ()
@@ -63,7 +63,7 @@ class JsonObject:
         return tuple(self._number(f"{key}[{index}]", item) for index, item in enumerate(items))
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Return true or false, the default if it is missing or null."""
+        """Return true or false, or the default if it is missing or null."""
         value = self.fields.get(key)
         if value is None:
             return default
@@ -72,7 +72,7 @@ class JsonObject:
         return value
 
     def child(self, key: str) -> "JsonObject":
-        """Return an object, an empty one if it is missing or null."""
+        """Return an object, empty if it is missing or null."""
         value = self.fields.get(key)
         if value is None:
             value = {}
@@ -94,9 +94,9 @@ class JsonObject:
             yield JsonObject(fields, f"{self.place}, {quote_name(key)}[{index}]")
 
     def time(self, key: str) -> float:
-        """Return a time in ISO 8601 as seconds since the epoch, NaN if it is missing or null.
+        """Return an ISO 8601 time as seconds since the epoch, or NaN if it is missing or null.
 
-        A time without a zone counts as UTC.
+        A time without a zone is taken as UTC.
         """
         text = self.optional_text(key)
         if not text:
@@ -108,7 +108,7 @@ class JsonObject:
             self.reject(key, "is not a time such as 2026-11-23T17:30:00Z")
 
     def milliseconds(self, key: str) -> float:
-        """Return milliseconds since the epoch as seconds, NaN if missing or null."""
+        """Return milliseconds since the epoch as seconds, or NaN if missing or null."""
         seconds = self.optional_number(key) / 1000
         if abs(seconds) > LARGEST_TIME:
             self.reject(key, "is not a time in milliseconds since 1970")

@@ -13,7 +13,7 @@ from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 _VERSION = "2"
-# Of the default test suite (NTS), as its documentation has them. Other metrics have no direction.
+# Metrics of the default test suite (NTS), from its documentation. Others have no direction.
 _METRICS = {
     "execution_time": ("s", WorseDirection.HIGHER),
     "compile_time": ("s", WorseDirection.HIGHER),
@@ -21,9 +21,9 @@ _METRICS = {
     "mem_bytes": ("B", WorseDirection.HIGHER),
     "code_size": ("B", WorseDirection.HIGHER),
 }
-# Texts, and states of which a number other than zero is a failure.
+# Texts, and states whose nonzero values mean a failure.
 _NO_METRICS = frozenset({"name", "hash", "profile"})
-_REVISION = re.compile(r"r?(\d{1,9})")  # a number of Subversion or of a count of commits
+_REVISION = re.compile(r"r?(\d{1,9})")  # a Subversion revision or a commit count
 
 
 def is_lnt(file: HistoryText) -> bool:
@@ -36,8 +36,8 @@ def is_lnt(file: HistoryText) -> bool:
 def read_lnt(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the metrics of each test: the median of its samples.
 
-    `llvm_project_revision` is the commit; a number orders the runs, as in LNT. Times without a zone
-    count as UTC.
+    `llvm_project_revision` is the commit; if it is a number, it orders the runs, as in LNT. Times
+    without a zone are taken as UTC.
     """
     for report in file.objects():
         if report.optional_text("format_version") != _VERSION:
@@ -68,7 +68,7 @@ def _results(test: JsonObject, origin: BenchmarkResult) -> Iterator[BenchmarkRes
             continue
         readings = test.numbers(metric) if isinstance(value, list) else (test.number(metric),)
         if _has_failed(test, metric):
-            readings = ()  # the time of a failure is 0
+            readings = ()  # a failed test has a time of 0
         measured = tuple(reading for reading in readings if not math.isnan(reading))
         unit, worse = _METRICS.get(metric, ("", None))
         yield replace(

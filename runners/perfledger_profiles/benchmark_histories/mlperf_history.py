@@ -1,4 +1,4 @@
-"""Reads the runs in logs of MLPerf's logging library (mllog)."""
+"""Reads runs from logs of MLPerf's logging library (mllog)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,15 @@ from perfledger_profiles.parsing.json_documents import document_of, figure_of
 
 
 def is_mlperf(file: HistoryText) -> bool:
-    """Return whether this is a log with lines of mllog."""
+    """Return whether this is a log with mllog lines."""
     return MARK in file.text
 
 
 def read_mlperf(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the time to train, the throughput and the accuracy of each run.
 
-    A run without success has no time to train. Larger `eval_accuracy` is not always better (some
-    benchmarks log a loss), so it has no direction. The log names no commit.
+    An unsuccessful run has no time to train. `eval_accuracy` has no direction, because some
+    benchmarks log a loss. The log names no commit.
     """
     events: list[MlperfEvent] = []
     for number, event in enumerate(events_of(file.text.splitlines()), start=1):

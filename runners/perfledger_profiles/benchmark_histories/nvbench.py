@@ -9,7 +9,7 @@ from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
-# The hints of summaries that are results; others are noise, counts and shares.
+# The hints of summaries that are results; the others are noise, counts and shares.
 _HINTS = {
     "duration": ("s", WorseDirection.HIGHER),
     "item_rate": ("items/s", WorseDirection.LOWER),
@@ -30,9 +30,9 @@ def is_nvbench(file: HistoryText) -> bool:
 
 
 def read_nvbench(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the times and rates that nvbench shows of each state; the file has no commit or time.
+    """Yield the times and rates that nvbench shows for each state; the file has no commit or time.
 
-    The readings of `--jsonbin` are in files of their own and are not read.
+    The samples that `--jsonbin` writes to separate files are not read.
     """
     for run in file.objects():
         devices = {one.optional_number("id"): one.text("name") for one in run.children("devices")}
@@ -68,7 +68,7 @@ def _results(state: JsonObject, name: str, device: str) -> Iterator[BenchmarkRes
 
 
 def _value(summary: JsonObject) -> float:
-    """Return the summary's value, which nvbench writes as a text."""
+    """Return a summary's value, which nvbench writes as text."""
     for datum in summary.children("data"):
         if datum.optional_text("name") != "value":
             continue

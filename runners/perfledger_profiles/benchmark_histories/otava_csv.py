@@ -13,7 +13,7 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFileError,
 )
 
-# Otava's `time_column` and the names that its documentation and examples give to commits.
+# Names for Otava's `time_column` and for commits in its documentation and examples.
 TIME_COLUMNS = ("time", "timestamp", "date")
 COMMIT_COLUMNS = ("commit", "git_commit", "sha", "revision", "hash")
 BRANCH_COLUMN = "branch"
@@ -21,7 +21,7 @@ _GAPS = frozenset({"", "nan", "null", "none"})
 
 
 def is_otava_csv(file: HistoryText) -> bool:
-    """Return whether this is a CSV with a time, and several columns of numbers beside it."""
+    """Return whether this is a CSV with a time column and several columns of numbers."""
     header, first = _head(file.text)
     named = {name.lower() for name in header}
     if file.documents or len(set(header)) < len(header) or not named & set(TIME_COLUMNS):
@@ -33,9 +33,9 @@ def is_otava_csv(file: HistoryText) -> bool:
 
 
 def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the values of all columns of numbers, in the order of the rows.
+    """Yield the values of all number columns, in the order of the rows.
 
-    Units and directions are in Otava's own configuration, not here. The time is the point's.
+    Units and directions are in Otava's own configuration and unknown here. The time is the point's.
     """
     header, first = _head(file.text)
     if file.text.count(",") > MAX_HISTORY_VALUES:
@@ -79,14 +79,14 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
 
 
 def _head(text: str) -> tuple[list[str], list[str]]:
-    """Return the header and the first row of a CSV; empty lists if there is none."""
+    """Return a CSV's header and first row; empty lists if there are none."""
     lines = text.lstrip().split("\n", 2)[:2]
     rows = [cells_of(line) for line in lines]
     return ([name.strip() for name in rows[0]], rows[1]) if len(rows) > 1 else ([], [])
 
 
 def cells_of(line: str, *, delimiter: str = ",") -> list[str]:
-    """Return the cells of one line; none of a line that csv cannot read, as it is too long."""
+    """Return the cells of one line; none if the line is too long for csv."""
     try:
         return next(csv.reader([line], delimiter=delimiter), list[str]())
     except csv.Error:
@@ -94,7 +94,7 @@ def cells_of(line: str, *, delimiter: str = ",") -> list[str]:
 
 
 def rows_of(file: HistoryText, *, delimiter: str = ",") -> Iterator[Sequence[str]]:
-    """Yield the rows after the header; raise HistoryFileError for quotes that are not closed."""
+    """Yield the rows after the header; raise HistoryFileError for an unclosed quote."""
     text = StringIO(file.text.lstrip(), newline="")
     reader = csv.reader(text, strict=True, delimiter=delimiter)
     try:
@@ -114,7 +114,7 @@ def is_number_cell(cell: str) -> bool:
 
 
 def number_in(cell: str, where: str) -> float:
-    """Return the number in a cell, NaN for a gap; raise HistoryFileError for anything else."""
+    """Return the number in a cell, or NaN for a gap; raise HistoryFileError for anything else."""
     if cell.strip().lower() in _GAPS:
         return math.nan
     if not is_number_cell(cell):
@@ -124,7 +124,7 @@ def number_in(cell: str, where: str) -> float:
 
 
 def _moment(text: str) -> datetime:
-    """Return a moment in ISO 8601 or in the form of Otava's examples; raise ValueError."""
+    """Parse a time in ISO 8601 or in the form of Otava's examples; raise ValueError."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -133,7 +133,7 @@ def _moment(text: str) -> datetime:
 
 
 def time_in(cell: str, where: str) -> float:
-    """Return a time in seconds since the epoch; raise HistoryFileError for none."""
+    """Return a cell's time in seconds since the epoch; raise HistoryFileError if it has none."""
     text = cell.strip()
     try:
         seconds = float(text) if is_number_cell(text) else _moment(text).timestamp()

@@ -1,4 +1,4 @@
-"""Reads what is sent to Perfherder: its line in a log, or the same as a JSON file."""
+"""Reads Perfherder's results: a line in a log, or the same as a JSON file."""
 
 import math
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ _MARK = "PERFHERDER_DATA:"
 
 
 def is_perfherder(file: HistoryText) -> bool:
-    """Return whether this has results for Perfherder."""
+    """Return whether this file has results for Perfherder."""
     return _MARK in file.text or file.first_object().keys() >= {"framework", "suites"}
 
 
 def read_perfherder(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the values of all suites and subtests; the replicates are samples.
+    """Yield the values of all suites and subtests; the replicates are the samples.
 
-    Lower is better unless stated otherwise, as Perfherder has it; where that default contradicts
-    the unit, the direction is unknown. There is no commit and no time.
+    Lower is better unless stated otherwise, as in Perfherder; if that default contradicts the unit,
+    the direction is unknown. The file has no commit and no time.
     """
     for item in _objects(file):
         framework = item.child("framework").text("name")
@@ -57,7 +57,7 @@ def _objects(file: HistoryText) -> Iterator[JsonObject]:
 
 
 def _options(suite: JsonObject) -> list[str]:
-    """Return the options that tell a suite from others of its name."""
+    """Return the options that distinguish a suite from others of its name."""
     options = suite.fields.get("extraOptions")
     return sorted(map(str, cast("list[object]", options))) if isinstance(options, list) else []
 

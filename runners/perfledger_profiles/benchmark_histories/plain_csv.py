@@ -1,4 +1,4 @@
-"""Reads a CSV with a row for each value: commit, time, metric, value, unit."""
+"""Reads a CSV with one row per value: commit, time, metric, value, unit."""
 
 import math
 from collections import defaultdict
@@ -38,9 +38,9 @@ def is_plain_csv(file: HistoryText) -> bool:
 def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the values in the order of the rows, in base units.
 
-    A commit may be named by several rows. Their order is that of the rows if all series of the file
-    agree on it, else unknown; so it is where each row is older than the one before, and the newest
-    commit may come first. The time is that of measuring.
+    Several rows may name one commit. The rows give the commits' order if all series of the file
+    agree on it; otherwise it is unknown. If each row is older than the one before, the newest
+    commit comes first. The time is when the value was measured.
     """
     columns, delimiter = _columns(file.text)
     missing = [name for name in (METRIC, VALUE) if name not in columns]
@@ -72,7 +72,7 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
 
 
 def _columns(text: str) -> tuple[Sequence[str], str]:
-    """Return the names of the columns in lower case, and what divides them; () if they repeat."""
+    """Return the column names in lower case and the delimiter; () if names repeat."""
     line = text.lstrip().partition("\n")[0].rstrip("\r")
     for delimiter in _DELIMITERS:
         header = cells_of(line, delimiter=delimiter)
@@ -92,7 +92,7 @@ def _result(cells: Mapping[str, str], where: str) -> BenchmarkResult:
     time = _first(cells, TIME_COLUMNS)
     return BenchmarkResult(
         benchmark=benchmark or metric,
-        metric=metric if benchmark else "value",  # a series of one name
+        metric=metric if benchmark else "value",  # else the metric is the name
         value=number_in(cells[VALUE], f"{where}, column {VALUE!r}") * unit.factor,
         unit=unit.name,
         worse=_worse(cells.get(WORSE, ""), where) or unit.worse,
@@ -117,7 +117,7 @@ def _worse(text: str, where: str) -> WorseDirection | None:
 
 
 def _go_back(results: Sequence[BenchmarkResult]) -> bool:
-    """Return whether the times of each series that has several only go back."""
+    """Return whether the times never increase in any series that has several."""
     times: defaultdict[tuple[str, str, str, str], list[float]] = defaultdict(list)
     for result in results:
         times[result.key].append(result.time)
@@ -128,10 +128,10 @@ def _go_back(results: Sequence[BenchmarkResult]) -> bool:
 
 
 def _places(results: Sequence[BenchmarkResult]) -> Mapping[str, float] | None:
-    """Return the place of each commit, None where a row names none or series contradict each other.
+    """Return each commit's place, or None if a row names no commit or series contradict each other.
 
-    A commit that was not named before is the newest one. It may only follow the one that was, in
-    the file or in its series: otherwise it may as well belong between two others.
+    A new commit is the newest one if it directly follows the newest so far, in the file or in its
+    series. Otherwise it might belong between two earlier ones, and the order is unknown.
     """
     places: dict[str, float] = {}
     reached: dict[tuple[str, str, str, str], float] = {}

@@ -1,4 +1,4 @@
-"""Reads the JSON of pytest-benchmark: `--benchmark-json`, and what it saves itself."""
+"""Reads pytest-benchmark's JSON: from `--benchmark-json`, or saved by the tool itself."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
-# What it writes outside of a repository, or where the version control fails.
+# What the tool writes outside a repository, or if version control fails.
 _NO_COMMIT = ("unversioned", "unknown", "error")
 
 
@@ -19,9 +19,9 @@ def is_pytest_benchmark(file: HistoryText) -> bool:
 
 
 def read_pytest_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield the median time of each benchmark with its rounds, and the numbers in `extra_info`.
+    """Yield each benchmark's median time with its rounds, and the numbers in `extra_info`.
 
-    The rounds are in files that were saved with `--benchmark-json` or `--benchmark-save-data`.
+    Only files saved with `--benchmark-json` or `--benchmark-save-data` contain the rounds.
     """
     for run in file.objects():
         commit = run.child("commit_info")
@@ -42,7 +42,7 @@ def read_pytest_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
 
 
 def _machine(info: JsonObject) -> str:
-    """Return the processor's name, else the host's: hosted runners have another one each time."""
+    """Return the processor's name, else the host's, which differs each time on hosted runners."""
     return info.child("cpu").optional_text("brand_raw") or info.optional_text("node")
 
 

@@ -8,12 +8,12 @@ from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME, JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
-# Longer texts in `extra_info` describe a benchmark instead of telling it from others.
+# Longer texts in `extra_info` describe a benchmark and do not identify it.
 _MAX_SETTING = 40
 
 
 def is_pytorch_benchmark(file: HistoryText) -> bool:
-    """Return whether this is a file of such records: a list, or one a line."""
+    """Return whether this is a file of such records: a list, or one per line."""
     first = file.first_object()
     metric = first.get("metric")
     return "benchmark" in first and isinstance(metric, dict) and "benchmark_values" in metric
@@ -22,7 +22,7 @@ def is_pytorch_benchmark(file: HistoryText) -> bool:
 def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield each record's value: the median of its values, which are the samples.
 
-    The record has no unit and no direction. Its commit and time are there if it was uploaded.
+    A record has no unit and no direction, and a commit and a time only if it was uploaded.
     """
     for record in file.objects():
         metric = record.child("metric")
@@ -48,7 +48,7 @@ def _timestamp(record: JsonObject) -> float:
 
 
 def _name(record: JsonObject) -> str:
-    """Return the benchmark, the model, and the settings that tell series apart."""
+    """Return a series' name: the benchmark, the model, and the settings that distinguish it."""
     benchmark, model = record.child("benchmark"), record.child("model")
     words = [benchmark.text("name"), model.optional_text("name")]
     settings = {

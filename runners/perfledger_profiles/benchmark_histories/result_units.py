@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perfledger.metrics import WorseDirection
 
-# A kB is 1000 bytes, as in the rest of perfledger; a small b would be bits.
+# A kB is 1000 bytes, as elsewhere in perfledger; a lower-case b would mean bits.
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), (1.0, "s")),
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), (1e-3, "s")),
@@ -21,9 +21,9 @@ _UNITS = {
     **dict.fromkeys(("MiB", "mebibyte", "mebibytes"), (2.0**20, "B")),
     **dict.fromkeys(("GiB", "gibibyte", "gibibytes"), (2.0**30, "B")),
 }
-# What a benchmark does once: a time or size "per iteration" is the time or size itself.
+# Words for one call: a time or size "per iteration" is the time or size itself.
 _ONCE = frozenset({"iter", "iters", "iteration", "op", "ops", "operation", "run", "call", "step"})
-# Counts of work whose rate is a throughput. Faults, misses or allocated bytes a second are not.
+# Counts of work whose rate is a throughput. The rate of faults, misses or allocated bytes is not.
 _WORK = frozenset(
     {
         *("op", "ops", "operation", "operations", "iter", "iters", "iteration", "iterations"),
@@ -32,21 +32,21 @@ _WORK = frozenset(
         *("step", "steps", "frame", "frames", "transaction", "transactions", "call", "calls"),
     }
 )
-# "nanoseconds (ns)": the symbol in brackets names the same unit.
+# "nanoseconds (ns)": the symbol in brackets repeats the unit.
 _SYMBOL = re.compile(r"[^()]{1,60}\(([^()]{1,20})\)")
-_MAX_UNIT = 60  # characters; a longer text is no unit, and is kept as it is
+_MAX_UNIT = 60  # characters; a longer text is not a unit and is kept as it is
 
 
 @dataclass(frozen=True, slots=True)
 class BaseUnit:
-    """The factor to a base unit, and its name; 1 and the text itself if the unit is unknown."""
+    """The factor to a base unit, and its name; 1 and the text itself for an unknown unit."""
 
     factor: float
     name: str
 
     @property
     def worse(self) -> WorseDirection | None:
-        """Return the worse direction: longer times, lower throughput; None for other units."""
+        """Return the worse direction: longer times and lower throughput; None for other units."""
         if self.name == "s":
             return WorseDirection.HIGHER
         counted = self.name.removesuffix("/s") if self.name.endswith("/s") else ""
@@ -54,7 +54,7 @@ class BaseUnit:
 
 
 def base_unit(text: str) -> BaseUnit:
-    """Return the base unit of a tool's text for a unit."""
+    """Return the base unit for a tool's unit text."""
     unit = text.strip()
     if len(unit) > _MAX_UNIT:
         return BaseUnit(1.0, unit)
@@ -88,6 +88,6 @@ def _unit_or_rate(unit: str) -> BaseUnit | None:
 
 
 def _single_unit(unit: str) -> BaseUnit | None:
-    """Return a unit without a slash; case matters for the symbols of bytes only."""
+    """Return a unit without a slash; only the symbols of bytes are case-sensitive."""
     scale = _UNITS.get(unit) or (_UNITS.get(unit.lower()) if unit.lower() != "b" else None)
     return BaseUnit(*scale) if scale else None

@@ -1,4 +1,4 @@
-"""Holds the results in a history of another tool, its formats, and the error of reading one."""
+"""Holds the results of another tool's history, its formats, and the error of reading one."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from perfledger.metrics import WorseDirection
 
 
 class HistoryFileError(ValueError):
-    """A file of a history that cannot be read: which one, why, and what to do."""
+    """A history file that cannot be read: which one, why, and what to do."""
 
 
 class HistoryFormat(StrEnum):
@@ -32,13 +32,13 @@ class HistoryFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkResult:
-    """One value of a series, with what its file states and nothing else.
+    """One value of a series; what the file does not state stays unknown.
 
-    `value` is in `unit`, and NaN where the benchmark failed or was skipped. `worse` is None where
-    neither the format nor the unit tells the direction. `commit_time` is the commit's own, `time`
-    that of measuring, both in seconds since the epoch and NaN if unknown. `place` orders commits
-    across the files of one history; None if the format has no such order. `samples` are the raw
-    readings behind the value.
+    `value` is in `unit`, and NaN if the benchmark failed or was skipped. `worse` is None if neither
+    the format nor the unit gives the direction. `commit_time` is when the commit was made and
+    `time` when it was measured, both in seconds since the epoch and NaN if unknown. `place` orders
+    commits across the files of one history; None if the format has no such order. `samples` are the
+    raw readings behind the value.
     """
 
     benchmark: str
@@ -56,5 +56,5 @@ class BenchmarkResult:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Return what identifies its series."""
+        """Return the key of its series."""
         return (self.benchmark, self.metric, self.machine, self.unit)

@@ -10,12 +10,12 @@ from perfledger_profiles.benchmark_histories.result_units import base_unit, is_k
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 _VERSION = 1
-# Keys that tell the unit or the direction; they are in no name.
+# Keys for the unit or the direction; they are not part of a name.
 _UNIT_KEYS = ("units", "unit")
 _DIRECTION_KEY = "improvement_direction"
 _DIRECTIONS = {"down": WorseDirection.HIGHER, "up": WorseDirection.LOWER}
 _POSITION = re.compile(r"CP:(\d{1,12})")  # a commit position of Chromium
-# Statistics that are no values of the measured quantity.
+# Statistics that are not values of the measured quantity.
 _NO_VALUES = frozenset({"count", "error", "std_dev", "stddev"})
 
 
@@ -27,8 +27,8 @@ def is_skia_perf(file: HistoryText) -> bool:
 def read_skia_perf(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the measurements of all traces.
 
-    The unit is the trace's `units`, else the name of its statistics if that is one ("ms"). The
-    direction is its `improvement_direction`, else the unit's. There is no time.
+    The unit is the trace's `units`, else the name of its statistic if that is a unit ("ms"). The
+    direction is its `improvement_direction`, else the unit's. The file has no time.
     """
     for item in file.objects():
         if item.optional_number("version") != _VERSION:
@@ -46,7 +46,7 @@ def _keys(item: JsonObject) -> dict[str, str]:
 
 def _results(result: JsonObject, keys: Mapping[str, str], commit: str) -> Iterator[BenchmarkResult]:
     measurements = result.child("measurements")
-    if not measurements.fields:  # a missing measurement is the zero that Go leaves out
+    if not measurements.fields:  # Go leaves out a zero, so a missing measurement is 0
         value = result.number("measurement") if "measurement" in result.fields else 0.0
         yield _result(keys, "value", "", value, commit)
     for group in measurements.fields:

@@ -1,4 +1,4 @@
-"""Reads the results that `vllm bench` saves: serve, latency and throughput."""
+"""Reads results saved by `vllm bench`: serve, latency and throughput."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 
 _LATENCY = re.compile(r"(?:mean|median|p\d{1,2}(?:\.\d+)?)_(?:ttft|tpot|itl|e2el)_ms")
-# Its throughputs with their units; versions before 0.6 wrote the goodput's key with a colon.
+# Throughputs and their units; versions before 0.6 wrote the goodput's key with a colon.
 _RATES = {
     "request_throughput": "requests/s",
     "request_goodput": "requests/s",
@@ -34,11 +34,11 @@ def is_vllm(file: HistoryText) -> bool:
 
 
 def read_vllm_history(file: HistoryText) -> Iterator[BenchmarkResult]:
-    """Yield throughputs and latencies of each result.
+    """Yield the throughputs and latencies of each result.
 
-    The series is of the model and the load. Where requests failed, the values are gaps: the rest
-    of the requests had the server for themselves. Saved with details, the latencies to the first
-    token are samples. The date, which has no zone, counts as UTC; the file names no commit.
+    A series is identified by the model and the load. If requests failed, the values are gaps: the
+    remaining requests had the server to themselves. If saved with details, the latencies to the
+    first token are the samples. The date has no zone and is taken as UTC; the file names no commit.
     """
     for run in file.objects():
         origin = BenchmarkResult(benchmark=_name(run), metric="", value=math.nan, time=_date(run))

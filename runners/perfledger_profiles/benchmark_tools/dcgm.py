@@ -37,7 +37,7 @@ MAX_SAMPLES = 1_000_000
 _SAMPLE = re.compile(
     r"([A-Za-z_:][\w:]*+)(?:\s*+\{(.*)\})?\s++(\S++)(?:\s++-?\d+)?(?:\s++#.*)?\s*+"
 )
-# Only at the begin of a name: trying each letter of a long one would take quadratic time.
+# Only at the start of a name: trying each letter of a long one would take quadratic time.
 _LABEL = re.compile(r'(?<![\w\-])([\w\-]++)\s*+=\s*+"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r'\\([\\"n])')
 
@@ -61,7 +61,7 @@ class PrometheusSamples:
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A device: the host by its order in the file, the device's index, its instance."""
+    """A device: its host's number in file order, its index, its instance."""
 
     host: int
     index: str
@@ -76,8 +76,8 @@ class _Device:
 def read_dcgm(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the readings of each device ("gpu 0") or instance ("gpu 0 1g.5gb #13").
 
-    Over several scrapes in one file gauges are averaged, and the last value of a counter counts.
-    Shares also have the mean over all full devices, without a subject. Raises ProfileError when the
+    If a file has several scrapes, gauges are averaged, and counters have their last value. For
+    shares, the mean over all full devices is added, without a subject. Raises ProfileError if the
     file has no DCGM field.
     """
     read = read_text(data)
@@ -107,7 +107,7 @@ _Series = Mapping[tuple[DcgmField, _Device], Sequence[float]]
 
 
 def read_prometheus_samples(lines: Sequence[str]) -> PrometheusSamples:
-    """Return the samples of a Prometheus scrape, without unreadable labels."""
+    """Return the samples of a Prometheus scrape, except those with unreadable labels."""
     samples: list[PrometheusSample] = []
     dropped = 0
     for line in lines:
@@ -137,7 +137,7 @@ def _unescape(match: re.Match[str]) -> str:
 def _series(
     field_samples: Sequence[tuple[DcgmField, PrometheusSample]],
 ) -> tuple[_Series, int, int]:
-    """Return the values by field and device, and the numbers of blank and broken ones."""
+    """Return the values by field and device, and the numbers of blank and unreadable ones."""
     hosts = _hosts(sample for _, sample in field_samples)
     series: dict[tuple[DcgmField, _Device], list[float]] = defaultdict(list)
     blank = broken = 0
@@ -163,7 +163,7 @@ def _is_blank(text: str) -> bool:
 
 
 def _value(text: str, field: DcgmField) -> float | None:
-    """Return the value in SI units, None where it is not a possible number of this field."""
+    """Return the value in SI units, or None if the field cannot have it."""
     try:
         value = float(text) * field.factor
     except ValueError:
@@ -174,7 +174,7 @@ def _value(text: str, field: DcgmField) -> float | None:
 
 
 def _hosts(samples: Iterable[PrometheusSample]) -> Mapping[str, int]:
-    """Return the hosts numbered by order, because their names are not shown."""
+    """Return the hosts, numbered in file order because their names are not shown."""
     names = dict.fromkeys(_host(sample.labels) for sample in samples)
     return {name: number for number, name in enumerate((n for n in names if n), start=1)}
 

@@ -1,4 +1,4 @@
-"""Lists the fields of NVIDIA's DCGM that are read, by id, with all their printed names.
+"""Lists the DCGM fields that are read, by id, with all their printed names.
 
 Sources of the names: dcgm_fields.h before and after commit 72fa3fe (DCGM 4.6), which renamed most
 fields and kept the ids, and dcgm-exporter's default-counters.csv and
@@ -30,14 +30,14 @@ class DcgmField:
 
     id: int
     name: str
-    aliases: tuple[str, ...]  # without DCGM_FI_, as long as they begin with it
+    aliases: tuple[str, ...]  # without the prefix DCGM_FI_, if they have it
     unit: str = "1"
     factor: float = 1.0
     kind: FieldKind = FieldKind.GAUGE
 
 
 def field_of(name: str) -> DcgmField | None:
-    """Return the field that a metric of this name shows, None if it is not read."""
+    """Return the field that a metric of this name shows, or None if it is not read."""
     return _by_alias().get(name.casefold())
 
 

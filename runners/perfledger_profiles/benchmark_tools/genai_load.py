@@ -1,11 +1,11 @@
-"""Reads the requested load from an export of GenAI-Perf or AIPerf."""
+"""Reads the requested load from a GenAI-Perf or AIPerf export."""
 
 from collections.abc import Iterator
 
 from perfledger.profile import ProfileReading
 from perfledger_profiles.parsing.json_documents import Document, document_of, figure_of, values_of
 
-# Right-sizing needs P99s at random arrivals: with even ones requests hardly overlap.
+# Right-sizing needs P99s at random arrivals: at even intervals requests hardly overlap.
 EVEN_ARRIVALS = (
     "requests were sent at even intervals, so the P99 is shorter than with random arrivals: "
     "measure with Poisson arrivals"
@@ -13,12 +13,12 @@ EVEN_ARRIVALS = (
 _LOAD_KEYS = ("concurrency", "request_rate", "rate")
 # AIPerf's word for random arrivals; GenAI-Perf has none.
 _POISSON = "poisson"
-# Requests that AIPerf cancelled itself (--request-cancellation-rate), which no server failed.
+# Requests that AIPerf itself cancelled (--request-cancellation-rate): the server did not fail.
 _CANCELLED = "RequestCancellationError"
 
 
 def requested_load(document: Document) -> Iterator[ProfileReading]:
-    """Yield the offered rate and the maximum concurrency, as far as an export has them."""
+    """Yield the offered rate and the maximum concurrency, if the export has them."""
     load = _load(document)
     rate = figure_of(load.get("request_rate")) or figure_of(load.get("rate"))
     if rate is not None and rate > 0:
@@ -29,7 +29,7 @@ def requested_load(document: Document) -> Iterator[ProfileReading]:
 
 
 def has_even_arrivals(document: Document) -> bool:
-    """Return whether an export's requests came at a rate with even intervals."""
+    """Return whether an export's requests were sent at even intervals."""
     load = _load(document)
     is_rate = any(reading.name == "offered_rate" for reading in requested_load(document))
     return is_rate and _POISSON not in (load.get("request_rate_mode"), load.get("type"))
@@ -48,8 +48,8 @@ def cancelled_requests(document: Document) -> float:
 def _load(document: Document) -> Document:
     """Return the settings of the load, wherever this version of the tool stores them.
 
-    GenAI-Perf's before and since it reads configuration files, then AIPerf's before and since 0.8,
-    which has phases. With several counted phases the metrics belong to none of them.
+    In order: GenAI-Perf's, before and since it reads configuration files, then AIPerf's, before and
+    since 0.8, which has phases. If several phases are counted, the metrics belong to none of them.
     """
     settings = document_of(document.get("input_config"))
     phases = [document_of(each) for each in values_of(settings.get("phases"))]

@@ -33,7 +33,7 @@ from perfledger_profiles.timeline.summarised_profile import summary_profile
 TOOL = "genai-perf"
 
 _NOT_ONE = "this file has no metric of GenAI-Perf: give its profile_export_genai_perf file"
-# Shorter names for some of GenAI-Perf's; others are kept.
+# Shorter names for some GenAI-Perf metrics; the others keep theirs.
 _NAMES = {
     "time_to_first_token": "ttft",
     "time_to_second_token": "ttst",
@@ -59,15 +59,15 @@ _OF_THE_RUN = (
     *("image_throughput", "total_token_throughput", "benchmark_duration", "error_request_count"),
 )
 _FAILED = _NAMES["error_request_count"]
-_HEADS = ("Metric", "Statistic")  # of the first column, exported and printed
-# In the table of a sweep (`genai-perf analyze`): the row's name, its load and its other settings.
+_HEADS = ("Metric", "Statistic")  # titles of the first column, exported and printed
+# Columns of a sweep (`genai-perf analyze`): the row's name, its load and its other settings.
 _SWEEP = "Config Name"
 _SETTINGS = ("ISL", "Num Dataset Entries", "Num Prompts")
 _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 _GPU = re.compile(r"gpu_?(\d{1,4})")
 
-# Names are shorter even in a wide terminal.
+# Names are shorter than this even in a wide terminal.
 _MAX_NAME = 200
 _BORDERS = ("\N{BOX DRAWINGS HEAVY VERTICAL}", "\N{BOX DRAWINGS LIGHT VERTICAL}")
 
@@ -83,9 +83,9 @@ class _Metric:
 
 
 def read_genai_perf(data: bytes, *, workload: str, side: Side) -> Profile:
-    """Return each metric's statistics, such as "ttft_p99"; telemetry has "gpu 0" as its subject.
+    """Return each metric's statistics, such as "ttft_p99"; telemetry has subjects such as "gpu 0".
 
-    Raises ProfileError when the file is not such an export.
+    Raises ProfileError if the file is not such an export.
     """
     read = read_text(data, max_bytes=MAX_JSON_BYTES)
     exports: Sequence[Document] = ()
@@ -112,9 +112,10 @@ def read_genai_perf(data: bytes, *, workload: str, side: Side) -> Profile:
 
 
 def printed_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the cells of each row of a table in box characters; empty without such a table.
+    """Return the cells of each row of a table in box characters; empty if there is no such table.
 
-    A row with text only in its first cell continues the row above: rich wraps long names this way.
+    A row with text only in its first cell continues the row above, because rich wraps long names
+    this way.
     """
     rows: list[list[str]] = []
     for line in lines:
@@ -207,7 +208,8 @@ def _table_metrics(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric],
 def _sweep_metrics(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric], int]:
     """Return the metrics of a sweep's loads, and the number of torn rows.
 
-    Where several rows have the same load, as when lengths are swept, the other settings name them.
+    If several rows have the same load, for example in a sweep of lengths, the other settings
+    distinguish them.
     """
     head: Sequence[str] = ()
     loads: list[tuple[str, Mapping[str, str]]] = []
@@ -264,7 +266,7 @@ def _row(row: Mapping[str, str], *, is_torn: bool) -> _Metric | None:
 
 
 def _readings(metric: _Metric) -> Iterator[ProfileReading]:
-    """Yield a metric's statistics in SI units, nothing for an unknown unit."""
+    """Yield a metric's statistics in SI units; nothing if the unit is unknown."""
     scale = scale_of(metric.unit)
     if scale is None:
         return

@@ -18,7 +18,7 @@ INVALID = "LoadGen rates this run INVALID: do not compare it with other runs"
 NO_VERDICT = "this file lacks LoadGen's verdict (VALID or INVALID)"
 
 _RATE, _TIME = "1/s", "s"
-# Keys of the summary (in lower case) or of the detail log, with reading and unit; results.cc.
+# Keys of the summary (in lower case) or the detail log, with reading and unit; from results.cc.
 _KEYS = {
     "samples per second": ("throughput_samples", _RATE),
     "result_samples_per_second": ("throughput_samples", _RATE),
@@ -44,7 +44,7 @@ _KEYS = {
     "ttft_latency (ns)": ("target_ttft", _TIME),
     "tpot_latency (ns)": ("target_tpot", _TIME),
 }
-# The completed rate exists since v4.0; before, only the scheduled one was printed.
+# The completed rate exists since v4.0; earlier versions print only the scheduled one.
 _SERVED_RATES = ("throughput_samples", "scheduled_samples")
 # "Mean latency (ns)", "99.00 percentile first token latency (ns)", "90th percentile latency (ns)".
 _LATENCY = re.compile(
@@ -60,7 +60,7 @@ _DETAIL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """A file's keys and values in order, and the number of torn lines."""
+    """The keys and values of a file in order, and the number of torn lines."""
 
     pairs: Sequence[tuple[str, str]]
     dropped: int = 0
@@ -69,8 +69,8 @@ class _Cells:
 def read_loadgen(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the rates and latencies of one run; `is_valid` is LoadGen's verdict, 1 or 0.
 
-    Only a valid run of the server scenario has `max_qps_under_slo`. Raises ProfileError when the
-    file is neither mlperf_log_summary.txt nor mlperf_log_detail.txt of a timed run.
+    Only a valid run of the server scenario has `max_qps_under_slo`. Raises ProfileError if the file
+    is neither mlperf_log_summary.txt nor mlperf_log_detail.txt of a timed run.
     """
     read = read_text(data)
     is_detail = any(MARK in line for line in read.lines)
@@ -120,7 +120,7 @@ def _validity(verdict: str) -> Iterator[ProfileReading]:
 
 
 def _served_rate(readings: Sequence[ProfileReading]) -> Iterator[ProfileReading]:
-    """Yield the rate that the server sustained within its latency limit, as in submissions."""
+    """Yield the rate that the server sustained within its latency limit, as MLPerf submits it."""
     by_name = {reading.name: reading for reading in reversed(readings)}
     for rate in (by_name[name] for name in _SERVED_RATES if name in by_name):
         yield ProfileReading(
@@ -146,7 +146,7 @@ def _readings(key: str, text: str) -> Iterator[ProfileReading]:
 
 
 def _latency(key: str) -> str:
-    """Return the reading of a latency key, such as "ttft_p99", "" for other keys."""
+    """Return the reading of a latency key, such as "ttft_p99", or "" for other keys."""
     if match := _LATENCY.fullmatch(key):
         statistic, kind = match[1], "first" if match[2] or match[3] else match[4]
     elif match := _DETAIL.fullmatch(key):

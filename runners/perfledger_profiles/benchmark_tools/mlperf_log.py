@@ -23,7 +23,7 @@ class MlperfEvent:
 
 
 def events_of(lines: Sequence[str]) -> Iterator[MlperfEvent | None]:
-    """Yield the events of a log, and None for a torn event line."""
+    """Yield the events of a log, with None for a torn event line."""
     for line in lines:
         _, mark, text = line.partition(MARK)
         if mark:
@@ -33,7 +33,7 @@ def events_of(lines: Sequence[str]) -> Iterator[MlperfEvent | None]:
 def _event(text: str) -> MlperfEvent | None:
     start = text.find("{")
     try:
-        # Launchers may print more after the object: it is ignored.
+        # Launchers may print more after the object, which is ignored.
         decoded = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
     except (ValueError, RecursionError):
         return None

@@ -19,7 +19,7 @@ NOT_ENDED = "a run has no run_stop: it is unfinished, or the log is cut off"
 
 _SUCCESS = "success"
 _RUN_START, _RUN_STOP = "run_start", "run_stop"
-# Values that a run states once.
+# Values that a run logs once.
 _STATED = ("global_batch_size", "gradient_accumulation_steps", "train_samples", "eval_samples")
 _INTERVALS = (("init_start", "init_stop", "init_time"), ("eval_start", "eval_stop", "eval_time"))
 # Metadata that gives the position in a run, in order of preference.
@@ -29,8 +29,8 @@ _PLACES = ("epoch_num", "samples_count", "step_num")
 def read_mlperf_training(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the readings of the run in a log; several runs have the subjects "run 1", "run 2".
 
-    `time_to_train` is from run_start to run_stop, as in MLPerf's rules. A run without success has
-    `run_time` instead. Raises ProfileError when the file has no event.
+    `time_to_train` is from run_start to run_stop, as in MLPerf's rules. An unsuccessful run has
+    `run_time` instead. Raises ProfileError if the file has no event.
     """
     read = read_text(data)
     lines = list(events_of(read.lines))
@@ -56,7 +56,7 @@ def read_mlperf_training(data: bytes, *, workload: str, side: Side) -> Profile:
 
 
 def _runs(events: Sequence[MlperfEvent]) -> Sequence[Sequence[MlperfEvent]]:
-    """Return the events of each run: the next one begins with an initialisation after a stop."""
+    """Return the events of each run; an initialisation after a stop begins the next run."""
     runs: list[list[MlperfEvent]] = [[]]
     has_stopped = False
     for event in events:
@@ -103,7 +103,7 @@ def _notes(run: Sequence[MlperfEvent]) -> Iterator[str]:
 
 
 def _interval_time(run: Sequence[MlperfEvent], begin: str, end: str) -> float | None:
-    """Return the total time of a kind of interval; if all ranks log, from the first to the last."""
+    """Return the total time of a kind of interval: from first to last rank if all ranks log."""
     total: float | None = None
     started: float | None = None
     for event in run:
@@ -116,7 +116,7 @@ def _interval_time(run: Sequence[MlperfEvent], begin: str, end: str) -> float | 
 
 
 def _throughput(run: Sequence[MlperfEvent], subject: str) -> Iterator[ProfileReading]:
-    """Yield the run's stated throughput, else the one computed from its sample counts."""
+    """Yield the run's logged throughput, else the one computed from its sample counts."""
     stated = [
         value
         for event in run
@@ -157,7 +157,7 @@ def _throughput(run: Sequence[MlperfEvent], subject: str) -> Iterator[ProfileRea
 
 
 def _quality(run: Sequence[MlperfEvent], subject: str) -> Iterator[ProfileReading]:
-    """Yield the last accuracy of a run, then each one with its position in the run."""
+    """Yield a run's last accuracy, then each one with its position in the run."""
     accuracies = [
         (event, value)
         for event in run

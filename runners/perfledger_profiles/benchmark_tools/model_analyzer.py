@@ -32,8 +32,8 @@ _MOST_BATCH = 1_000_000
 def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return throughput, latencies and memory by load ("resnet_i0 batch 4 concurrency 8").
 
-    Model Analyzer counts inferences; a request has as many as its batch size. Raises ProfileError
-    when the file has none of its tables.
+    Model Analyzer counts inferences; a request has one per item of its batch. Raises ProfileError
+    if the file has none of its tables.
     """
     read = read_text(data)
     readings: list[ProfileReading] = []

@@ -9,7 +9,7 @@ from perfledger_profiles.parsing.units import MICRO, number_of
 # A log has one row per power of two; with fixed steps and all types a few thousand.
 MAX_ROWS = 100_000
 
-# Prefixes of lines: "[1,0]<stdout>:" by mpirun --tag-output, "0: " by srun --label,
+# Prefixes of lines: "[1,0]<stdout>:" from mpirun --tag-output, "0: " by srun --label,
 # "[pod/worker-0/main] " and the time of day by kubectl logs, or two of them.
 _TAG = re.compile(
     r"^(?:\s*(?:\[[^\[\]]{1,80}\](?:<\w+>:)?|\d{1,6}:(?=\s)"
@@ -63,7 +63,7 @@ class _Columns:
 
 
 def read_rows(lines: Sequence[str]) -> NcclTable:
-    """Return the rows under the log's headers; lines of NCCL and MPI between them are skipped."""
+    """Return the rows below the log's headers; output of NCCL and MPI in between is skipped."""
     columns: _Columns | None = None
     named: set[str] = set()
     rows: list[NcclRow] = []
@@ -90,7 +90,7 @@ def read_rows(lines: Sequence[str]) -> NcclTable:
 
 
 def _head(words: Sequence[str]) -> _Columns | None:
-    """Return the columns if these words are a header, else None."""
+    """Return the columns if these words form a header, else None."""
     names = [word for word in words if word != "#"]
     if names[:_FIXED_COLUMNS] != ["size", "count", "type"] or "busbw" not in names:
         return None
@@ -108,7 +108,7 @@ def _row(words: Sequence[str], columns: _Columns) -> NcclRow | None:
     body = words[: len(words) - columns.stamp] if columns.stamp else words
     width = len(columns.half)
     lead_of_two_halves = len(body) - 2 * width
-    # Replayed traces have the second half only.
+    # Replayed traces have only the second half.
     lead = lead_of_two_halves if lead_of_two_halves >= _FIXED_COLUMNS else len(body) - width
     if size is None or not _FIXED_COLUMNS <= lead <= _FIXED_COLUMNS + len(_NAMED_COLUMNS):
         return None

@@ -21,12 +21,12 @@ from perfledger_profiles.timeline.bus_bandwidth import (
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "nccl-tests"
-# From this size on the printed columns have three digits; below, they are mostly 0.00.
+# From this size on, the printed columns have three digits; below, they are mostly 0.00.
 CHECKED_BYTES = 2**20
 # Times are printed with four digits and bandwidths with two decimals: a larger difference means
-# another formula (an unknown collective, several communicators).
+# that another formula was used (an unknown collective, several communicators).
 MAX_DIFFERENCE = 0.005
-# Up to this size a collective takes as long as an empty one (measured on 8 x A100).
+# Up to this size a collective takes as long as an empty one (measured on eight A100).
 LATENCY_BYTES = 64 * 2**10
 UNNAMED_COLLECTIVE = "the log does not name its collective: by its columns it is {}"
 ANY_FACTOR = "the bandwidths are the log's own: its collective or number of ranks is unknown"
@@ -46,7 +46,7 @@ RATIO_TOLERANCE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A collective and its number of ranks; unknown is None."""
+    """A collective and its number of ranks; None if unknown."""
 
     collective: CollectiveOperation | None
     ranks: int | None
@@ -55,8 +55,8 @@ class _Group:
 def read_nccl_tests(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the times and bus bandwidths of a log, with the message size in bytes as subject.
 
-    Bandwidths are computed from size, time and ranks. Where the result differs from the log's
-    columns, the columns are used, with a note. Raises ProfileError when the file is not such a log.
+    Bandwidths are computed from size, time and ranks. If the result differs from the log's columns,
+    the columns are used, with a note. Raises ProfileError if the file is not such a log.
     """
     read = read_text(data)
     table = read_rows(read.lines)
@@ -98,7 +98,7 @@ def _devices(lines: Sequence[str]) -> tuple[ProfiledDevice | None, int | None]:
 
 
 def _collective_in_log(lines: Sequence[str]) -> CollectiveOperation | None:
-    """Return the collective that the log names, in its header or in the command line before it."""
+    """Return the collective that the log names in its header, or in the command line before it."""
     names = set(CollectiveOperation)
     for line in lines:
         for match in _PROGRAM.finditer(line) if "_perf" in line else ():
@@ -108,7 +108,7 @@ def _collective_in_log(lines: Sequence[str]) -> CollectiveOperation | None:
 
 
 def _collective_by_columns(table: NcclTable, ranks: int | None) -> CollectiveOperation | None:
-    """Return the collective that fits the columns, None if none does."""
+    """Return the collective that fits the columns, or None if none does."""
     if ranks is None or ranks < _MIN_RANKS:
         return None
     ratios = [
@@ -129,7 +129,7 @@ def _collective_by_columns(table: NcclTable, ranks: int | None) -> CollectiveOpe
 def _candidates(table: NcclTable) -> tuple[CollectiveOperation, ...]:
     """Return the collectives that fit the operation and root columns.
 
-    All-gather and all-to-all look the same since 2.13 and have the same formula.
+    Since 2.13, all-gather and all-to-all look the same; they have the same formula.
     """
     words = {word for row in table.rows for word in row.words}
     has_operation = any(word in _OPERATIONS for word in words)
@@ -166,7 +166,7 @@ def _rows(table: NcclTable, group: _Group) -> Iterator[ProfileReading]:
 def _half(
     subject: str, suffix: str, size_bytes: int, halves: Sequence[NcclTiming], group: _Group
 ) -> Iterator[ProfileReading]:
-    """Yield the readings of one size, the median of repeated rows."""
+    """Yield the readings of one size: the median of repeated rows."""
     seconds = median(half.seconds for half in halves)
     column = median(half.bus_gb_per_second for half in halves) * GIGA
     yield ProfileReading(

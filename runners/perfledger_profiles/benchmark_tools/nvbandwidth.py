@@ -25,13 +25,13 @@ LATENCY = "copy_latency"
 _TEST = re.compile(r"Running (\w{1,100})\.")
 _DEVICE = re.compile(r"Device \d{1,4}: (.{1,200}?)(?: \([\w:.]{1,40}\))?$")
 _UNITS = {"(GB/s)": (BANDWIDTH, "B/s", 1e9), "(ns)": (LATENCY, "s", 1e-9)}
-# nvbandwidth prints it where a device would copy to itself.
+# Printed where a device would copy to itself.
 _NOT_MEASURED = "N/A"
 
 
 @dataclass(frozen=True, slots=True)
 class _Matrix:
-    """What a test measured between its rows and columns; both are numbers of devices or hosts."""
+    """The values that a test measured between its rows and columns: numbers of devices or hosts."""
 
     test: str
     description: str
@@ -39,9 +39,9 @@ class _Matrix:
 
 
 def read_nvbandwidth(data: bytes, *, workload: str, side: Side) -> Profile:
-    """Return the bandwidths and latencies of copies, with test, row and column as subject.
+    """Return the bandwidths and latencies of copies; the subject is test, row and column.
 
-    Raises ProfileError when the file has none.
+    Raises ProfileError if the file has none.
     """
     read = read_text(data)
     matrices = list(_of_json(read) if is_json(read) else _of_text(read.lines))

@@ -31,7 +31,7 @@ TOOL = "perf_analyzer"
 _NOT_ONE = "this file has no load of Perf Analyzer: write it with -f or --profile-export-file"
 _MAX_NS = 2**63
 LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
-# A request has as many inferences as its batch size (-b), which no report contains.
+# A request has one inference per item of its batch (-b), which no report contains.
 _RATES = {
     "Inferences/Second": "throughput_inferences",
     "Response Throughput": "throughput_responses",
@@ -51,7 +51,7 @@ _PARTS = {
 }
 _PERCENTILE = re.compile(r"p(\d{1,2}) latency")
 _QUANTILES = (50, 90, 95, 99)
-# With fewer samples a p95 or p99 is the maximum.
+# With fewer samples, a p95 or p99 is the maximum.
 _MIN_SAMPLES = {95: 20, 99: 100}
 # Right-sizing needs P99s at random arrivals; Triton's tools send at even intervals by default.
 MAYBE_EVEN_ARRIVALS = (
@@ -64,7 +64,7 @@ _LEAST_VARIATION = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Experiment:
-    """One load: its readings, its number of broken requests, and whether arrivals were even."""
+    """One load: its readings, its number of unreadable requests, and whether arrivals were even."""
 
     readings: tuple[ProfileReading, ...]
     broken: int
@@ -85,10 +85,10 @@ class _Request:
 
 
 def read_perf_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
-    """Return throughput and latencies with the load, such as "concurrency 4", as the subject.
+    """Return throughput and latencies; the subject is the load, such as "concurrency 4".
 
     Percentiles of the JSON export are computed from its requests (linear between ranks). Raises
-    ProfileError when the file is neither.
+    ProfileError if the file is neither a report nor an export.
     """
     read = read_text(data, max_bytes=MAX_JSON_BYTES)
     doubts: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ TOOL = "vllm"
 FAILED = "{:g} requests failed: the times exclude them"
 BURSTY = "requests were sent in bursts (burstiness below 1), so the P99 is longer than at random"
 
-_RANDOM = 1.0  # the shape at which gamma-distributed intervals are exponential
+_RANDOM = 1.0  # the shape parameter at which gamma-distributed intervals are exponential
 _HUNDRED = 100
 # "mean_ttft_ms", "p99_tpot_ms"; SGLang writes "e2e_latency" for vLLM's "e2el".
 _LATENCY = re.compile(r"(mean|median|std|p\d{1,2}(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
@@ -56,7 +56,7 @@ _FIGURES = (
 )
 # Keys that identify a result among other JSON.
 _RESULT_KEYS = ("request_throughput", "requests_per_second", "avg_latency", "mean_ttft_ms")
-# Settings that may distinguish the runs of one file; the first that does is shown.
+# Settings that may distinguish the runs of one file; the first that does is the subject.
 _SETTINGS = ("max_concurrency", "request_rate", "concurrency", "num_prompts")
 
 _BEGINS = "= Serving Benchmark Result ="
@@ -65,7 +65,7 @@ _LINE = re.compile(rf"\s*([A-Z][\w ./]*(?:\([^()]*\))?):\s+{_NUMBER}\s*")
 _LATENCY_LABEL = re.compile(
     r"(mean|median|std|p\d{1,2}(?:\.\d+)?) (ttft|tpot|itl|e2el|e2e latency) \(ms\)"
 )
-# Labels in lower case, because vLLM changed their case, and the keys of `--save-result`.
+# Labels in lower case, because vLLM changed their case, with the keys of `--save-result`.
 _KEYS = {
     "successful requests": "completed",
     "failed requests": "failed",
@@ -92,7 +92,7 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the times and rates of one run, or of several appended to one file.
 
     With several runs the subject is the setting that distinguishes them, else "run 1", "run 2".
-    Raises ProfileError when the file is not such a result.
+    Raises ProfileError if the file is not such a result.
     """
     text = read_text(data, max_bytes=MAX_JSON_BYTES)
     logged = logged_runs(text.lines)
@@ -122,7 +122,7 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
 
 
 def logged_runs(lines: Sequence[str]) -> tuple[Document, ...]:
-    """Return the printed results in a log, with the keys of their JSON; numbers are as printed."""
+    """Return the results printed in a log, under the keys of the JSON; numbers are as printed."""
     runs: list[dict[str, object]] = []
     for line in lines:
         if _BEGINS in line or _AVERAGE.fullmatch(line) or _THROUGHPUT.fullmatch(line):
