@@ -16,7 +16,7 @@ from perfledger_profiles.parsing.units import (
 )
 from perfledger_profiles.timeline.summarised_profile import MAX_VALUE
 
-# A details page with all sections has two hundred lines per launch.
+# A details page with all sections has about two hundred lines per launch.
 MAX_LAUNCHES = 50_000
 
 _METRIC = "Metric Name"
@@ -35,7 +35,7 @@ _CAPABILITY = re.compile(r"\d{1,2}\.\d")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledLaunch:
-    """One launch of a kernel, or several that ncu summarizes; metrics in SI units."""
+    """One launch of a kernel, or several that ncu summarizes; metrics are in SI units."""
 
     name: str
     grid: str
@@ -56,7 +56,7 @@ class ProfiledLaunches:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The header of the rows that follow; the units of a raw page are in its second line."""
+    """The header of the rows that follow; in a raw page, the second line has the units."""
 
     number: int
     head: Sequence[str]
@@ -88,9 +88,10 @@ _Drafts = dict[tuple[object, ...], _Draft]
 
 
 def read_launches(lines: Sequence[str]) -> ProfiledLaunches:
-    """Return the launches of the pages; output of the profiled program around them is skipped.
+    """Return the launches of the pages.
 
-    Rows of rules between those of metrics are skipped too.
+    Output of the profiled program around the pages is skipped, and so are rows of rules between
+    those of metrics.
     """
     drafts: _Drafts = {}
     page = _Page(0, ())
@@ -143,7 +144,7 @@ def _wide(row: Mapping[str, str], page: _Page) -> list[_Printed]:
 
 
 def _long(row: Mapping[str, str]) -> list[_Printed] | None:
-    """Return the metric of a details page's row, empty for a rule, None for a torn row."""
+    """Return the metric of a details page's row: empty for a rule, None for a torn row."""
     name = row.get(_METRIC)
     value = next((row[column] for column in _VALUES if column in row), None)
     if name is None or value is None:
@@ -153,7 +154,7 @@ def _long(row: Mapping[str, str]) -> list[_Printed] | None:
 
 
 def _launch(draft: _Draft, decimal: str) -> tuple[ProfiledLaunch, int]:
-    """Return the launch, and how many of its metrics are not numbers of a known unit."""
+    """Return the launch, and how many of its metrics are not numbers in a known unit."""
     metrics: dict[str, float] = {}
     device = ""
     unreadable = 0

@@ -43,9 +43,9 @@ _Groups = Mapping[str, Sequence[ProfiledLaunch]]
 def read_ncu(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the kernels of a details or raw page, and their metrics as readings.
 
-    A reading's subject is its kernel, with the launch shape where a kernel has several; its value
-    is the time-weighted mean over the launches. Shares of a device's peaks also have the mean over
-    all kernels, without a subject. Raises ProfileError when the file has no launch.
+    A reading's subject is its kernel, with the launch shape if a kernel has several; its value is
+    the time-weighted mean over the launches. For shares of a device's peaks, the mean over all
+    kernels is added, without a subject. Raises ProfileError if the file has no launch.
     """
     read = read_text(data)
     pages = read_launches(read.lines)
@@ -67,7 +67,7 @@ def read_ncu(data: bytes, *, workload: str, side: Side) -> Profile:
 
 
 def _groups(launches: Sequence[ProfiledLaunch]) -> _Groups:
-    """Return the launches by kernel and launch shape, the longest first."""
+    """Return the launches by kernel and launch shape, longest first."""
     by_shape: dict[tuple[str, str, str], list[ProfiledLaunch]] = defaultdict(list)
     for launch in launches:
         by_shape[launch.name, launch.grid, launch.block].append(launch)
@@ -80,7 +80,7 @@ def _groups(launches: Sequence[ProfiledLaunch]) -> _Groups:
 
 
 def _seconds(launches: Sequence[ProfiledLaunch]) -> float | None:
-    """Return the time of all launches, None if none has one."""
+    """Return the time of all launches, or None if none has one."""
     times = [one.metrics[DURATION] * one.count for one in launches if DURATION in one.metrics]
     return sum(times) if times else None
 
@@ -127,10 +127,10 @@ def _blocks_per_multiprocessor(launch: ProfiledLaunch) -> float | None:
 
 
 def _flops(launches: Sequence[ProfiledLaunch]) -> float | None:
-    """Return the float32 FLOPs, None unless each launch reports them and has no other types.
+    """Return the float32 FLOPs, or None unless each launch reports them and no other types.
 
-    An addition or a product is one FLOP, an FMA two (Nsight Compute's roofline chart). Tensor cores
-    count theirs elsewhere.
+    An addition or a multiplication is one FLOP, an FMA two (Nsight Compute's roofline chart).
+    Tensor cores have separate counters.
     """
     total = 0.0
     for one in launches:
@@ -145,7 +145,7 @@ def _flops(launches: Sequence[ProfiledLaunch]) -> float | None:
 
 
 def _dram_bytes(launches: Sequence[ProfiledLaunch]) -> float | None:
-    """Return the bytes to and from the device's memory, None unless each launch reports them."""
+    """Return the bytes to and from the device's memory, or None unless each launch reports them."""
     sizes = [(_launch_bytes(one), one.count) for one in launches]
     launch_bytes = [size * count for size, count in sizes if size is not None]
     return sum(launch_bytes) if len(launch_bytes) == len(launches) else None
@@ -179,7 +179,7 @@ def _readings(groups: _Groups) -> Iterator[ProfileReading]:
 
 
 def _mean(launches: Sequence[ProfiledLaunch], name: str) -> float | None:
-    """Return a metric's mean weighted by the launches' time, by their number if a time is missing.
+    """Return a metric's mean, weighted by the launches' time, or by number if a time is missing.
 
     The mean duration itself is weighted by number.
     """

@@ -1,7 +1,7 @@
-"""Lists the metrics of Nsight Compute that are read, by their names on its details and raw pages.
+"""Lists the Nsight Compute metrics that are read, by their names on the details and raw pages.
 
-Source of the names: the section files of Nsight Compute, which map each line of the details page
-to its counter; the names "SOL ..." are of 2019 to 2021.
+Source of the names: the section files of Nsight Compute, which map each line of the details page to
+its counter; names with "SOL ..." date from 2019 to 2021.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ DRAM_RATE = "dram_bw"
 # Executed thread instructions: additions, products and FMAs.
 ADDITIONS, PRODUCTS, FUSED = "float32_add", "float32_multiply", "float32_fma"
 OTHER_TYPES = tuple(f"{kind}_{op}" for kind in ("float16", "float64") for op in _OPERATIONS)
-# Shares that also get a time-weighted mean over all kernels of a file.
+# Shares for which the time-weighted mean over all kernels of a file is added.
 WHOLE_FILE = ("compute_sol", "memory_sol", "dram_bw_util", ACHIEVED_OCCUPANCY, TENSOR_ACTIVE)
 
 DEVICE_NAME = "device__attribute_display_name"
@@ -143,7 +143,7 @@ def is_read(printed: str) -> bool:
 
 
 def metric_of(printed: str, unit: str) -> NcuMetric | None:
-    """Return the metric of this printed name and SI unit, None if it is not read."""
+    """Return the metric of this printed name and SI unit, or None if it is not read."""
     return _by_printed().get((printed, unit))
 
 

@@ -18,12 +18,12 @@ from perfledger_profiles.timeline.trace import (
 )
 
 TOOL = "nsys"
-# A global id has the process in its bits 24 to 47, the thread below them and the machine above them
-# (NVIDIA's manual).
+# A global id has the process in bits 24 to 47, the thread in those below and the machine in those
+# above (NVIDIA's manual).
 _THREAD_BITS = 24
 _MASK = 2**_THREAD_BITS - 1
 _GRAPH = "(CUDA graph)"
-# What torch's emit_nvtx adds to an operator's name, different in each call.
+# What torch's emit_nvtx appends to an operator's name; it differs in each call.
 _CALL_NUMBERS = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
 _COLUMNS = (
     "kind", "start", "end", "name", "lane", "process", "correlation", "stream", "launch", "bytes",
@@ -75,7 +75,7 @@ class NsysColumns:
         )
 
     def add_graph(self, where: Sequence[Cell]) -> None:
-        """Add a CUDA graph that was recorded as one item."""
+        """Add a CUDA graph that was recorded as a single item."""
         self.has_graphs = True
         self.add_work(CallKind.KERNEL, where, _GRAPH)
 
@@ -89,7 +89,7 @@ class NsysColumns:
         *,
         correlation: Cell = None,
     ) -> None:
-        """Add a call of a host thread, which is given by its global id."""
+        """Add a call of a host thread, identified by its global id."""
         process = _process(thread)
         lane = (process, _number(thread) & _MASK, False, None)
         place = self._lanes.setdefault(lane, len(self._lanes))
@@ -166,7 +166,7 @@ def _launch(cells: Sequence[Cell]) -> LaunchConfiguration:
 def _links(kind: IntArray, process: IntArray, correlation: IntArray) -> IntArray:
     """Return unique correlation numbers, because each process counts its own.
 
-    If the device has a single process that is not among the host's, process numbers are ignored.
+    If the device has a single process, and it is not among the host's, process numbers are ignored.
     """
     is_work = kind <= LAST_DEVICE_WORK
     on_device, on_host = np.unique(process[is_work]), np.unique(process[~is_work])

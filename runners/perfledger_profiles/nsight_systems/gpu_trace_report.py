@@ -36,7 +36,7 @@ class GpuTimeline:
         return bool(self._numbers)
 
     def add(self, record: ReportRecord) -> bool:
-        """Add the work of a row; return False where it has no time or no name."""
+        """Add the work of a row; return False if it has no time or no name."""
         start, seconds = record.value("start", "s"), record.value("duration", "s")
         name = record.text("name")
         if start is None or seconds is None or max(start, seconds) > MAX_VALUE or not name:
@@ -46,7 +46,7 @@ class GpuTimeline:
         stream, correlation = (count_of(record.text(title)) for title in ("strm", "corrid"))
         where = (start_ns, start_ns + duration_ns, device, stream, correlation, None)
         if not is_driver_copy(name):
-            # Static and dynamic shared memory are rounded to a kilobyte: unknown.
+            # Static and dynamic shared memory are rounded to a kilobyte, so they count as unknown.
             launch: Sequence[Cell] = [*(count_of(record.text(side)) for side in _SIDES), None, None]
             self._columns.add_work(CallKind.KERNEL, where, name, launch=launch)
             return True
@@ -62,14 +62,14 @@ class GpuTimeline:
         names = [
             self._models.get(number, "") for number in range(max(self._models, default=-1) + 1)
         ]
-        if len(self._models) == 1:  # a single one needs no number
+        if len(self._models) == 1:  # a single device needs no number
             names = [*self._models.values()]
         devices = [ProfiledDevice(name=name) for name in names]
         trace = self._columns.trace(devices=devices, notes=notes)
         return replace(trace, dropped_events=trace.dropped_events + dropped)
 
     def _number(self, cell: str) -> int:
-        """Return a device's number: as printed, else its place in the order of the rows."""
+        """Return a device's number: as printed, else its place in row order."""
         if cell not in self._numbers:
             match = _DEVICE.fullmatch(cell)
             number = len(self._numbers) if match is None else int(match[2])

@@ -7,17 +7,17 @@ from itertools import pairwise
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
-# The line below a table's titles, also as a comment or quotation in a source or a mail:
-# " --------  ---------------" or "+----------+-----------------+".
+# The line below a table's titles, also inside a comment in source code or a quotation in a mail: "
+# -------- ---------------" or "+----------+-----------------+".
 _RULE = re.compile(r"[\s/#*>]*(\+?)-{3,}(?:[ +]+-{3,})+\+?\s*")
 _DASHES = re.compile(r"-{3,}")
 _GAP = frozenset(" |")
 
 
 def cells_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
-    """Yield the cells of each row, and None for a line that cannot be cut.
+    """Yield the cells of each row, with None for a line that cannot be split.
 
-    The dashes of a printed table say where its columns are; a blank line ends it.
+    The dashes of a printed table show where its columns are; a blank line ends the table.
     """
     begin = number = 0
     while number < len(lines):
@@ -25,7 +25,7 @@ def cells_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
         if rule is None:
             number += 1
             continue
-        is_open = not rule[1]  # without a frame; a frame's first rule is above the titles
+        is_open = not rule[1]  # no frame: a frame's first rule is above the titles
         before = number - is_open if number > begin else number
         yield from rows_of(lines[begin:before])
         columns = [slice(*dashes.span()) for dashes in _DASHES.finditer(rule[0])]
@@ -44,7 +44,7 @@ def _rule(line: str) -> re.Match[str] | None:
 
 
 def _cut(line: str, columns: Sequence[slice]) -> list[str] | None:
-    """Return the cells below the dashes, None if there is text between them."""
+    """Return the cells below the dashes, or None if there is text between them."""
     gaps = (line[left.stop : right.start] for left, right in pairwise(columns))
     if not all(map(_GAP.issuperset, gaps)):
         return None

@@ -26,7 +26,7 @@ class NsysReport(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportColumn:
-    """A column's index, and its conversion to SI (None for an unknown unit)."""
+    """A column's index, and its conversion to SI (None if the unit is unknown)."""
 
     index: int
     scale: UnitScale | None
@@ -49,14 +49,14 @@ class ReportRecord(NamedTuple):
     cells: Sequence[str]
 
     def text(self, column: str) -> str:
-        """Return a cell's text, "" without such a column."""
+        """Return a cell's text, or "" if there is no such column."""
         header = self.columns.get(column)
         return self.cells[header.index].strip() if header else ""
 
     def value(self, column: str, unit: str = "1") -> float | None:
-        """Return a cell in SI units, None unless it is a number of at least 0 in this unit.
+        """Return a cell in SI units, or None unless it is a number of at least 0 in this unit.
 
-        The unit is in the title, or in the cell where Nsight Systems' window exports a table.
+        The unit is in the title, or in the cell if Nsight Systems' window exported the table.
         """
         header = self.columns.get(column)
         if header is None:
@@ -71,7 +71,8 @@ class ReportRecord(NamedTuple):
         return None if number is None or number < 0 else number * scale.factor
 
 
-# The columns that identify a report, in the order in which they are tried: the last ones have few.
+# The columns that identify a report, in the order in which they are tried; those with few columns
+# come last.
 _REPORT_COLUMNS = (
     (NsysReport.GPU_TRACE, {"start", "duration", "corrid", "grdx", "name"}),
     (NsysReport.LAUNCHES, {"count", "kavg", "kernel name"}),
@@ -82,16 +83,16 @@ _REPORT_COLUMNS = (
     (NsysReport.API, {"total time", "num calls", "name"}),
     (NsysReport.KERNELS, {"total time", "instances", "name"}),
 )
-# Names of columns before 2021.4.
+# Names of the columns before 2021.4.
 _RENAMED = {"operations": "count"}
-# `osrt_sum` has the columns of `cuda_api_sum`: the line before it, else its functions, decide.
+# `osrt_sum` has the same columns as `cuda_api_sum`: the line before it decides, else its functions.
 _OS_RUNTIME = re.compile(r"osrt_?sum|OS Runtime Summary", re.IGNORECASE)
 _API = re.compile(r"cuda_?api_?sum|CUDA API Summary", re.IGNORECASE)
 _CUDA_FUNCTION = re.compile(r"cu(?:da)?[A-Z]\w*")
 
 
 def records_of(lines: Sequence[str]) -> Iterator[ReportRecord | None]:
-    """Yield the rows of all reports in the text, and None for a torn row.
+    """Yield the rows of all reports in the text, with None for a torn row.
 
     Other output around the reports is skipped.
     """
@@ -116,7 +117,7 @@ def records_of(lines: Sequence[str]) -> Iterator[ReportRecord | None]:
 
 
 def header_of(cells: Sequence[str]) -> ReportHeader | None:
-    """Return the header that these cells form, None if they are not one."""
+    """Return the header that these cells form, or None if they are none."""
     columns: dict[str, ReportColumn] = {}
     for index, cell in enumerate(cells):
         title = title_and_unit(cell.strip().removeprefix("\ufeff"))

@@ -1,7 +1,7 @@
 """Reads nsys SQLite exports (`nsys export --type sqlite`).
 
 The file is opened read-only in place, so it must be unpacked; the caller writes packed data to a
-file first. Tables and columns that a version of nsys lacks are unknown, not errors.
+file first. Tables and columns that are missing in a version of nsys are unknown, not errors.
 """
 
 import sqlite3
@@ -19,9 +19,9 @@ from perfledger_profiles.parsing.sqlite_file import open_database
 from perfledger_profiles.timeline.profile_builder import build_profile
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
-# Of one table: reading a row takes half a kilobyte.
+# For one table: reading a row takes half a kilobyte.
 MAX_ROWS = 2_000_000
-# Steps of SQLite's virtual machine; these queries take some ten per row.
+# Steps of SQLite's virtual machine; these queries take about ten per row.
 MAX_SQL_STEPS = 500_000_000
 HIDDEN_KERNELS = (
     "CUDA graphs were recorded without their kernels: "
@@ -58,7 +58,7 @@ def read_nsys_sqlite(
 ) -> Profile:
     """Return the mean step of an nsys export; its steps are NVTX ranges named like steps.
 
-    Raises ProfileError when the file is not such an export, is too large or has no CUDA work.
+    Raises ProfileError if the file is not such an export, is too large or has no CUDA work.
     """
     return build_profile(read_nsys_trace(path), workload=workload, side=side, choice=choice)
 
@@ -66,7 +66,7 @@ def read_nsys_sqlite(
 def read_nsys_trace(path: Path) -> Trace:
     """Return the kernels, copies, runtime calls and NVTX ranges of an nsys export.
 
-    Raises ProfileError when the file is not such an export or is too large.
+    Raises ProfileError if the file is not such an export or is too large.
     """
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
@@ -128,7 +128,7 @@ def _tables(connection: sqlite3.Connection) -> _Tables:
 def _rows(
     connection: sqlite3.Connection, tables: _Tables, table: str, columns: Sequence[str]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield a table's rows; a missing column is None, a missing table has no rows."""
+    """Yield a table's rows; a missing column gives None, a missing table no rows."""
     if table not in tables:
         return
     listed = ", ".join(f'"{name}"' if name in tables[table] else "NULL" for name in columns)
@@ -163,7 +163,7 @@ def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
 
 
 def _named(number: Cell, names: Sequence[str]) -> str:
-    """Return the name at a place, "" for another value."""
+    """Return the name at a place, or "" for another value."""
     return names[number] if isinstance(number, int) and 0 <= number < len(names) else ""
 
 

@@ -31,7 +31,7 @@ MAX_ROWS = 3_000_000
 TOO_MANY_ROWS = f"only the first {MAX_ROWS} rows are read"
 FIRST_RUN = "several runs are in one file, and only the first is read ({}): give one file per run"
 
-# The direction of a copy by its name, in reports since 2023 and before.
+# The direction of a copy by its name, in reports before 2023 and since.
 _COPIES = (
     ("h2d", re.compile(r"Host-to-Device|HtoD")),
     ("d2h", re.compile(r"Device-to-Host|DtoH")),
@@ -50,7 +50,7 @@ _Rows = Mapping[NsysReport, Sequence[ReportRecord]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reports:
-    """The rows of the reports of sums, and the timeline; torn rows are counted."""
+    """The rows of the summary reports, and the timeline; torn rows are counted."""
 
     rows: _Rows
     timeline: GpuTimeline
@@ -68,8 +68,8 @@ def read_nsys_stats(
     """Return the profile of one report or of several in a row.
 
     Kernels come from the most detailed report: `cuda_gpu_trace`, which is a timeline, else
-    `cuda_gpu_kern_sum`, else `cuda_kern_exec_sum`. Functions and ranges are readings with their
-    name as the subject. Raises ProfileError when the file has no report, or none of the choice.
+    `cuda_gpu_kern_sum`, else `cuda_kern_exec_sum`. Functions and ranges are readings; the subject
+    is their name. Raises ProfileError if the file has no report, or nothing of the choice.
     """
     reports = _reports(data)
     if reports.timeline:
@@ -229,9 +229,9 @@ def _named_readings(rows: _Rows) -> Iterator[ProfileReading]:
 
 
 def _delays(records: Sequence[ReportRecord]) -> Iterator[ProfileReading]:
-    """Yield how long kernels wait for their device after their launch.
+    """Yield how long kernels wait for their device after the launch.
 
-    A kernel that several threads or functions launch has several rows: means are weighted, and a
+    A kernel launched by several threads or functions has several rows: means are weighted, and a
     median of medians is not computed.
     """
     by_kernel: dict[str, list[ReportRecord]] = defaultdict(list)

@@ -1,1 +1,1 @@
-"""Owns the parsing of untrusted files that all readers share: limits, text, tables, JSON, names."""
+"""Owns the parsing of untrusted files for all readers: limits, text, tables, JSON, names."""

@@ -1,4 +1,4 @@
-"""Decodes the events of Chrome traces, each with only the fields of its kind that are used."""
+"""Decodes the events of Chrome traces, with only those fields of each kind that are used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ import msgspec
 
 Scalar = int | float | str | None
 EMPTY_JSON = msgspec.Raw(b"")
-# Everything that the parser raises for input it cannot read.
+# Everything that the parser raises for unreadable input.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 MEMORY = "[memory]"  # the name of an allocator's event
-# Categories of torch 1.8 to 2.13 by what their events have beside a name and a time: the inputs of
-# an operator, the launch of a kernel, else the number that links a launch with its work.
+# Categories of torch 1.8 to 2.13, by what their events have besides a name and a time: the inputs
+# of an operator, the launch of a kernel, or the number that links a launch with its work.
 OPERATORS = ("cpu_op", "Operator")
 KERNELS = ("kernel", "Kernel", "mtia_ccp_events", "hpu_op")
 LINKED = (
@@ -22,12 +22,12 @@ LINKED = (
     *("xpu_driver", "mtia_runtime", "glow_runtime", "privateuse1_runtime"),
     *("privateuse1_driver", "Memcpy", "Memset", "Runtime"),
 )
-# Arrows are a third of a trace, Python's frames can be another.
+# Arrows are a third of a trace; Python's frames can be another third.
 UNUSED = (
     *("ac2g", "async", "async_cpu_to_gpu", "async_gpu", "fwdbwd", "forward_backward"),
     *("python_function", "overhead", "Trace"),
 )
-# Of memory events; an old version gives them none.
+# Categories of memory events; an old version writes none.
 INSTANTS = ("cpu_instant_event", "")
 
 
@@ -39,7 +39,7 @@ class OperatorArgs(msgspec.Struct, gc=False):
 
 
 class LinkedArgs(msgspec.Struct, gc=False):
-    """The arguments of a launch, a copy or a wait that are used."""
+    """The used arguments of a launch, a copy or a wait."""
 
     stream: Scalar = -1
     correlation: Scalar = -1
@@ -47,7 +47,7 @@ class LinkedArgs(msgspec.Struct, gc=False):
 
 
 class KernelArgs(LinkedArgs, gc=False):
-    """The arguments of a kernel that are used; those of its launch stay JSON until needed."""
+    """The used arguments of a kernel; those of its launch stay JSON until needed."""
 
     registers: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="registers per thread")
     shared_memory: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="shared memory")
@@ -78,7 +78,7 @@ class InstantArgs(msgspec.Struct, gc=False):
 
 
 class TraceCall(msgspec.Struct, gc=False):
-    """A call, of any phase but an instant's; times are microseconds, -1 where it has none."""
+    """A call of any phase except an instant's; times are in microseconds, -1 if absent."""
 
     cat: str = ""
     name: str = ""
@@ -102,7 +102,7 @@ class TraceInstant(_Instant, tag_field="ph", tag="i"):
 
 
 class TraceHeader(msgspec.Struct, gc=False):
-    """The fields beside the events, as JSON."""
+    """The fields next to the events, as JSON."""
 
     devices: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="deviceProperties")
     distributed: msgspec.Raw = msgspec.field(default=EMPTY_JSON, name="distributedInfo")
@@ -114,7 +114,7 @@ class _Call(TraceCall, tag_field="ph", tag="X"):
 
 
 class _Arrow(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
-    """The begin of a flow, which is not decoded."""
+    """The start of a flow, which is not decoded."""
 
 
 class _ArrowStep(_Arrow, tag="t"):
@@ -136,7 +136,7 @@ _EventOfAnyPhase = TraceEvent | _Arrow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEventBatch:
-    """The readable events of a piece, the number of unreadable ones, and notes on the damage."""
+    """The readable events of a piece, the number of unreadable ones, and notes on damage."""
 
     events: Sequence[TraceEvent] = ()
     dropped: int = 0
@@ -145,7 +145,7 @@ class TraceEventBatch:
 
 
 class _EventOfCategory(msgspec.Struct, gc=False):
-    """An event that is not used; the category of each is its class's."""
+    """An event that is not used; each class stands for one category."""
 
     cat: ClassVar[str] = ""
 
@@ -171,7 +171,7 @@ class _Linked(_CallOfCategory, gc=False):
 
 
 def _classes(base: type[msgspec.Struct], categories: Sequence[str]) -> Sequence[type]:
-    """Return a class for each category: the parser chooses by it what it decodes."""
+    """Return a class per category, by which the parser chooses what it decodes."""
     return [
         msgspec.defstruct(
             base.__name__, [], bases=(base,), tag_field="cat", tag=cat, namespace={"cat": cat}
@@ -191,7 +191,7 @@ _CATEGORIES = (
     *_classes(_EventOfCategory, UNUSED),
     _MemoryEvent,
 )
-# The union of classes that are made here is nothing that a type checker can see.
+# A type checker cannot see a union of classes that are created here.
 _LIST: Any = list
 _UNION: Any = Union
 _BY_CATEGORY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_LIST[_UNION[_CATEGORIES]])
@@ -204,8 +204,8 @@ _ONE = msgspec.json.Decoder(TraceCall)
 def decode_events(array: bytes | bytearray) -> Sequence[TraceEvent]:
     """Decode a list of events; raise one of UNREADABLE.
 
-    An event without a category, or of one that is not known, is decoded by its phase; one of
-    another phase is taken for a call. What is never used has only a category or is left out.
+    An event with no category or an unknown one is decoded by its phase; with an unknown phase it is
+    taken as a call. An event that is never used has only a category or is left out.
     """
     try:
         events: Sequence[TraceEvent] = _BY_CATEGORY.decode(array)
@@ -223,7 +223,7 @@ def _decode_by_phase(array: bytes | bytearray) -> Sequence[TraceEvent]:
 
 
 def decode_event(data: str) -> Sequence[TraceEvent]:
-    """Decode one event, none if it is of no use; raise one of UNREADABLE."""
+    """Decode one event, nothing if it is of no use; raise one of UNREADABLE."""
     event = _decode_one(data)
     return [event] if _is_used(event) else []
 

@@ -1,7 +1,7 @@
 """Parses Chrome traces, packed or plain, complete or damaged, into batches of typed events.
 
-The file is unpacked and decoded piece by piece, so that all of it is never in memory. Keys that
-are not needed here, such as host and user names, are never decoded.
+The file is unpacked and decoded piece by piece and never held in memory as a whole. Keys that are
+not needed here, such as host and user names, are never decoded.
 """
 
 import re
@@ -31,11 +31,13 @@ from perfledger_profiles.parsing.gzip_input import (
     is_gzip,
 )
 
-# Without a limit of the process's memory; with one a trace may take a third of it, if that is more.
+# If the process's memory is unlimited; otherwise a trace may take a third of the limit, if that is
+# more.
 MAX_UNPACKED_BYTES = 512 * 2**20
-# A gigabyte of torch.profiler's events has 3.6 million, so the 1.3 GiB of a check have five.
+# A gigabyte of torch.profiler's events is 3.6 million events, so the 1.3 GiB of a check are five
+# million.
 MAX_EVENTS = 5_000_000
-# Decoded at once, some 3,000 events: less costs time per call, more leaves the caches.
+# Decoded at once, about 3,000 events: fewer cost time per call, more do not fit the caches.
 BATCH_BYTES = 2**20
 
 _PLAIN_BYTES = 2**18
@@ -48,7 +50,7 @@ _FIRST_KEY = re.compile(rb'\[\s*\{\s*"(\w{1,30})"')
 # The end of a piece's last event is searched from the piece's end, in ever larger steps.
 _TAILS = (2**12, 2**18, 2**40)
 
-# An event is a few hundred characters; repairing a longer one would take long.
+# An event has a few hundred characters; repairing a longer one would take long.
 _MAX_REPAIRED_CHARACTERS = 20_000
 _BORDER = re.compile(r"\}\s*,\s*\{")
 _END = re.compile(r"\}\s*(?:,\s*)?\]")
@@ -76,7 +78,7 @@ _FILE_TAIL = msgspec.json.Decoder(_FileTail)
 def read_batches(source: bytes | Path) -> Iterator[TraceEventBatch]:
     """Yield the events of a Chrome trace in file order, gzip-packed or plain.
 
-    Damage costs only the events it touches. Raises ProfileError when no event is readable or the
+    Damage loses only the events that it touches. Raises ProfileError if no event is readable or the
     file exceeds the limits.
     """
     events = 0
@@ -91,7 +93,7 @@ def read_batches(source: bytes | Path) -> Iterator[TraceEventBatch]:
 
 
 def max_unpacked_bytes() -> int:
-    """Return how large a trace may be, by the limit of this process's memory."""
+    """Return the largest size of a trace, by the limit of this process's memory."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return MAX_UNPACKED_BYTES
@@ -107,14 +109,14 @@ class _Cutter:
     """A splitter of a byte stream between events; an incomplete event waits in `buffer`."""
 
     buffer: bytearray = field(default_factory=bytearray)
-    waiting: list[bytes] = field(default_factory=list[bytes])  # pieces behind it
-    size: int = 0  # of both
-    opening: bytes = b""  # what precedes the event list; b"" until the list is found
+    waiting: list[bytes] = field(default_factory=list[bytes])  # number of pieces behind it
+    size: int = 0  # size of both
+    opening: bytes = b""  # what precedes the event list; b"" until the list begins
     border: re.Pattern[bytes] | None = None
     enough: int = field(default_factory=lambda: BATCH_BYTES)  # bytes to wait for before cutting
 
     def cut(self, pieces: Iterable[bytes | None]) -> Iterator[TraceEventBatch]:
-        """Yield the events that each piece completes; a piece of None ends the file early."""
+        """Yield the events completed by each piece; a piece of None ends the file early."""
         notes: tuple[str, ...] = ()
         for piece in pieces:
             if piece is None:
@@ -136,7 +138,7 @@ class _Cutter:
         self.waiting.clear()
 
     def _start(self) -> Iterator[TraceEventBatch]:
-        """Find the list of events and drop everything before its bracket."""
+        """Find the event list and drop everything before its bracket."""
         if self.opening:
             return
         match = _LIST.match(self.buffer)
@@ -156,11 +158,11 @@ class _Cutter:
     def _complete_events(self) -> Iterator[TraceEventBatch]:
         border = self._last_border()
         if border is None:
-            # Searching all of it again for every piece would take quadratic time.
+            # Searching everything again for each piece would take quadratic time.
             self.enough = 2 * len(self.buffer)
             return
         end, start = border.start() + 1, border.start() + border[0].index(b"{")
-        # The events refer to the bytes they were decoded from, so those are not modified again.
+        # The events refer to the bytes they were decoded from, so those are not modified any more.
         batch, self.buffer = self.buffer, bytearray(b"[") + self.buffer[start:]
         batch[end:] = b"]"
         self.enough = BATCH_BYTES
@@ -213,7 +215,7 @@ def _header(data: bytes) -> TraceHeader | None:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the unpacked bytes piece by piece, and None where they are damaged or end early."""
+    """Yield the unpacked bytes piece by piece, with None where they are damaged or end early."""
     packed = file.seek(0, SEEK_END)
     file.seek(0)
     if not is_gzip(file.read(2)):
@@ -240,7 +242,7 @@ def _check_size(size: int, *, packed: int) -> None:
 
 
 def _salvage(piece: bytes, *, notes: tuple[str, ...] = ()) -> TraceEventBatch:
-    """Read malformed events one by one, as far as possible; note a list without an end."""
+    """Read malformed events one by one as far as possible; note a list without an end."""
     chunks = list(_chunks(piece.decode("utf-8", errors="replace")))
     read = [_events_in(chunk) for chunk in chunks]
     events = [event for one in read if one is not None for event in one]
@@ -250,7 +252,7 @@ def _salvage(piece: bytes, *, notes: tuple[str, ...] = ()) -> TraceEventBatch:
 
 
 def _chunks(text: str) -> Iterator[str | None]:
-    """Yield the text inside each event's braces, None for an event that is cut off."""
+    """Yield the text inside each event's braces, with None for an event that is cut off."""
     start = text.find("{", text.find('"traceEvents"') + 1)
     if start < 0:
         return
@@ -261,7 +263,7 @@ def _chunks(text: str) -> Iterator[str | None]:
 
 
 def _events_in(chunk: str | None) -> Sequence[TraceEvent] | None:
-    """Return the event in a chunk, none of it if it is of no use; None if it is unreadable."""
+    """Return the event in a chunk, nothing if it is of no use; None if it is unreadable."""
     if chunk is None:
         return None
     try:

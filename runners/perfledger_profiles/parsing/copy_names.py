@@ -5,25 +5,25 @@ from functools import lru_cache
 
 from perfledger.profile import Bucket
 
-# torch.profiler, nsys, ROCm, XPU and XLA: "Memcpy DtoD (Device -> Device)", "MemcpyD2D",
+# Names by torch.profiler, nsys, ROCm, XPU and XLA: "Memcpy DtoD (Device -> Device)", "MemcpyD2D",
 # "[CUDA memcpy Device-to-Device]", "CopyDeviceToDevice". An array (A) is in the device's memory.
 _BETWEEN_DEVICES = re.compile(r"(?i)PtoP|P2P|Peer")
 _WITHIN_DEVICE = re.compile(r"(?i)[DA]to[DA](?![a-z])|D2D|Device(?:-?to-?| -> )Device")
 
-# Calls that return when the data are there: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
+# Calls that return when the data has arrived: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
 _BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w*")
 _COPY_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy\w*")
 _PAGEABLE = re.compile(r"(?i)pageable")
 
-# A trace has some dozen names of copies and of the calls that start them.
+# A trace has a few dozen names of copies and of the calls that start them.
 MAX_CACHED_NAMES = 1000
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def copy_bucket(name: str) -> Bucket:
-    """Return the bucket of a copy; one whose name does not say counts as host to device.
+    """Return the bucket of a copy; without a direction in its name, host to device is assumed.
 
-    A copy within a device only uses its memory, and one between two devices is communication.
+    A copy within a device is work of its memory; a copy between two devices is communication.
     """
     if _BETWEEN_DEVICES.search(name):
         return Bucket.PEER_COPY
@@ -41,7 +41,7 @@ def is_blocking_copy_call(name: str) -> bool:
 
 
 def is_pageable_copy(name: str) -> bool:
-    """Return whether a copy is from or to pageable memory, for which even cudaMemcpyAsync waits.
+    """Return whether a copy is from or to pageable memory, so that even cudaMemcpyAsync waits.
 
     CUDA stages such data through pinned memory (CUDA Runtime API, "API synchronization behavior").
     """

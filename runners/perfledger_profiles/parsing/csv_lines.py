@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
-# Quoted names and advice may contain line breaks; an unclosed quote must not swallow the file.
+# Quoted names and advice may contain line breaks, but an unclosed quote must not swallow the file.
 MAX_LINES_PER_ROW = 20
 # The widest page seen so far, `ncu --page raw` with all metrics, has four thousand columns.
 MAX_COLUMNS = 20_000
 
 
 def rows_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
-    """Yield the cells of each row, and None for a line that cannot be parsed.
+    """Yield the cells of each row, with None for a line that cannot be parsed.
 
     If a quote is not closed within a few lines, only the line that opens it is lost.
     """
@@ -27,7 +27,7 @@ def rows_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
 
 
 def _lines_of_row(lines: Sequence[str], first: int) -> int:
-    """Return how many lines the row spans that begins here, 0 where it does not end in time."""
+    """Return how many lines the row beginning here spans, 0 if it does not end in time."""
     quotes = 0
     for number in range(first, min(first + MAX_LINES_PER_ROW, len(lines))):
         if len(lines[number]) > MAX_LINE_CHARACTERS:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceChoice:
-    """A device by its number and a rank of the job; None is any."""
+    """A device by its number, and a rank of the job; None means any."""
 
     device: int | None = None
     rank: int | None = None

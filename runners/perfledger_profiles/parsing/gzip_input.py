@@ -10,14 +10,14 @@ from typing import BinaryIO
 
 from perfledger_profiles.parsing.errors import ProfileError
 
-# Real logs and traces pack 14 to 35 times; a bomb reaches a thousand.
+# Real logs and traces shrink by a factor of 14 to 35; a bomb reaches a thousand.
 MAX_RATIO = 256
-# Below this no ratio is suspicious: a short log of one repeated line packs very well.
+# Below this size no ratio is suspicious: a short log of one repeated line packs very well.
 RATIO_APPLIES_BYTES = 32 * 2**20
 
 _GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
-# Unpacks to 17 MB at most, which is lost where the data is damaged.
+_GZIP_WINDOW = 31  # zlib's value for "with a gzip header"
+# Unpacks to at most 17 MB, which is lost if the data is damaged.
 PIECE_BYTES = 16 * 2**10
 
 
@@ -37,7 +37,7 @@ def is_gzip(data: bytes) -> bool:
 def unpack_gzip(data: bytes, *, max_bytes: int) -> UnpackedFile:
     """Return the bytes of a file, unpacked if it is gzip-packed.
 
-    Raises ProfileError above `max_bytes`, or above the ratio that real files pack by.
+    Raises ProfileError above `max_bytes`, or above the packing ratio of real files.
     """
     if not is_gzip(data):
         _check_size(len(data), packed=len(data), max_bytes=max_bytes)
@@ -66,7 +66,7 @@ def unpack_gzip_head(data: bytes, *, max_bytes: int) -> bytes:
 
 
 def gunzip(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the members' bytes piece by piece, and None where they are damaged or end early."""
+    """Yield the members' bytes piece by piece, with None where they are damaged or end early."""
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     while packed := file.read(PIECE_BYTES):
         rest = packed
@@ -84,7 +84,7 @@ def gunzip(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def gunzip_ahead(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield what `gunzip` does, while another thread already unpacks the next piece.
+    """Yield what `gunzip` yields, while another thread already unpacks the next piece.
 
     For readers that spend long on a piece: zlib needs the interpreter's lock only between blocks.
     """

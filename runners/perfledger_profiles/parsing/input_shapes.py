@@ -11,9 +11,9 @@ MAX_SHAPES = 200
 
 
 def shapes_of(dims: bytes, types: bytes) -> str:
-    """Return the inputs that have a shape, in order; "" where none is recorded.
+    """Return the inputs that have a shape, in order, or "" if none is recorded.
 
-    Both arguments are JSON as the profiler writes it: a list of sizes and a list of names.
+    Both arguments are JSON as written by the profiler: a list of sizes and a list of names.
     """
     return " ".join(_tensors(dims, types))[:MAX_SHAPES]
 

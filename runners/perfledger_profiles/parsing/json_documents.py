@@ -11,9 +11,9 @@ from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.text_file import TextFile
 
 MAX_JSON_BYTES = 64 * 2**20
-# Each value of a list or an object takes up to a hundred bytes.
+# Each value in a list or an object takes up to a hundred bytes.
 MAX_VALUES = 10_000_000
-# Beyond this the file is not a supported one; each broken object costs another scan of the rest.
+# Beyond this the file is not a supported one; each broken object means another scan of the rest.
 MAX_BROKEN = 1000
 
 _SPACE = re.compile(r"[\s,\ufeff]*")
@@ -40,8 +40,8 @@ def is_json(read: TextFile) -> bool:
 def documents_in(read: TextFile) -> JsonDocuments:
     """Return the objects of a JSON file: one, a list of them, or one after another (JSON lines).
 
-    NaN and infinity, which Python's writer allows in JSON, are read as null. Raises
-    ProfileError when there is no object or there are too many values.
+    NaN and infinity, which Python writes in JSON, are read as null. Raises ProfileError if there is
+    no object or there are too many values.
     """
     text = "\n".join(read.lines)
     if text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
@@ -55,12 +55,12 @@ def documents_in(read: TextFile) -> JsonDocuments:
 
 
 def document_of(value: object) -> Document:
-    """Return the value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty object."""
     return cast("Document", value) if isinstance(value, dict) else {}
 
 
 def values_of(value: object) -> Sequence[object]:
-    """Return the value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 

@@ -1,8 +1,8 @@
 """Classifies kernels and operators by name into families of work.
 
-Names are the only thing that all profilers record. The first rule that fits decides, so specific
-rules come before general ones: a convolution by implicit GEMM is a convolution, and an optimizer's
-elementwise kernel belongs to the optimizer.
+Names are the only information that all profilers record. The first matching rule decides, so
+specific rules come before general ones: a convolution by implicit GEMM is a convolution, and an
+optimizer's elementwise kernel belongs to the optimizer.
 """
 
 import re
@@ -10,13 +10,14 @@ from functools import lru_cache
 
 from perfledger.profile import OperationFamily
 
-# Operations that compute an attention in one call, in torch, cuDNN, XLA and flash-attn.
+# Operations that compute attention in one call, in torch, cuDNN, XLA and flash-attn.
 FUSED_ATTENTION = re.compile(
     r"(?i)scaled_?dot_?product|flash|efficient_?attention|fmha|cudnn_?attention"
 )
 
-# Kernels of a step that makes one token per request: each row of the cache is read for one query.
-# Of a split attention the name alone does not say it, nor of one that serves prompts too.
+# Kernels of a step that generates one token per request: each row of the cache is read for one
+# query. The name of a split attention does not show it, nor does that of a kernel that also serves
+# prompts.
 DECODE_ATTENTION = re.compile(
     r"(?i)paged_attention|(batch|single)_?decode|decode_?(attention|attn|mha|mla)|flash_?mla"
     r"|(?<![a-z])mla_(a8|a16|decode)|(?<![a-z])pa_(a16|a8|bf16|fp16)|_fwd_(grouped_)?kernel_stage"
@@ -24,19 +25,19 @@ DECODE_ATTENTION = re.compile(
     r"|masked_multihead_attention|(?<![a-z])mmha"
 )
 SPLIT_ATTENTION = re.compile(r"(?i)split_?kv|unified_attention|paged_?kv")
-# A product of a matrix and a vector, which reads each number of the matrix once.
+# A matrix-vector product, which reads each number of the matrix once.
 MATRIX_VECTOR = re.compile(
     r"(?i)gemv|mul_mat_vec|(?<![a-z])dot_kernel|reduce_1Block|^aten::(mv|addmv|dot)$"
 )
 
-# Types and suffixes that say nothing about the work of the kernel that has them.
+# Types and suffixes that say nothing about a kernel's work.
 _NOISE = re.compile(r"cutlass::(bfloat16|half|tfloat32|float_e\dm\d)_t|( \[clone )?\.kd\]?$")
 # Inductor names its kernels after all the operators that it fused.
 _INDUCTOR_FUSION = re.compile(r"triton_(?!tem_)\w*_fused_|cpp_fused")
 
-# Template arguments run to thousands of characters; the first of them decide.
+# Template arguments may have thousands of characters; the first ones decide.
 _MAX_CHARACTERS = 1000
-# A large model's trace has some thousand names.
+# A large model's trace has a few thousand names.
 MAX_CACHED_NAMES = 20_000
 
 _RULES = {
@@ -142,7 +143,7 @@ _TENSOR = re.compile(
     r"|_MI\d+x\d+|mfma|flash_(fwd|bwd)|cutlass(F|B)_(f16|bf16)|cutlass3x_sm(9|1)\d"
     r"|sm(9|1)\d_xmma|(volta|turing|ampere)_(fp16|h|i8|bf16).*(884|1688|16816)"
 )
-# Plain fused multiply-adds, whatever else the name says.
+# Plain fused multiply-adds, whatever else the name contains.
 _NOT_TENSOR = re.compile(
     r"(?i)simt|ffma|(?<!t)gemv|(volta|maxwell|ampere|pascal|turing)_s(gemm|cudnn)|sgemm_\d+x\d+"
     r"|(volta|maxwell|ampere|turing)_(dgemm|cgemm|zgemm)|scudnn|winograd|convolve_sgemm"
@@ -160,7 +161,7 @@ _MULTIPLIES = (
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def family_of(name: str) -> OperationFamily:
-    """Return a kernel's or operator's family of work, OTHER where its name does not say."""
+    """Return a kernel's or operator's family of work, OTHER if its name does not show it."""
     text = _NOISE.sub("", name[:_MAX_CHARACTERS])
     if text.startswith("triton_tem_") and "convolution" in text:
         return OperationFamily.CONVOLUTION
@@ -173,10 +174,10 @@ def family_of(name: str) -> OperationFamily:
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def is_tensor_kernel(name: str) -> bool | None:
-    """Return whether a kernel runs on tensor or matrix cores, None where its name does not say.
+    """Return whether a kernel runs on tensor or matrix cores, None if its name does not show it.
 
     Libraries name the instruction (s1688, 16816, tensorop, wgmma, MI16x16) or its absence (simt,
-    ffma, sgemm). Kernels that do not multiply matrices do not use them.
+    ffma, sgemm). Kernels that do not multiply matrices do not use these cores.
     """
     text = name[:_MAX_CHARACTERS]
     if _NOT_TENSOR.search(text):

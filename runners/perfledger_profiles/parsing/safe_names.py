@@ -1,4 +1,4 @@
-"""Cleans names from profiler files so that they may be stored and shown."""
+"""Cleans names from profiler files so that they can be stored and shown safely."""
 
 import re
 import unicodedata

@@ -1,16 +1,16 @@
-"""Opens the SQLite databases of profilers, which are untrusted, read-only and in place."""
+"""Opens profilers' SQLite databases, which are untrusted, read-only and in place."""
 
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
 MAX_TEXT_BYTES = 2**20
-# Instructions of SQLite's machine between two checks of their number.
+# Instructions of SQLite's virtual machine between two checks of their number.
 STEPS_AT_ONCE = 1_000_000
 
 
 def open_database(path: Path, *, most_steps: int) -> sqlite3.Connection:
-    """Open a database whose queries may take so many steps of SQLite's virtual machine in all.
+    """Open a database; all its queries may take `most_steps` steps of SQLite's virtual machine.
 
     Text that is not UTF-8 is replaced. A query beyond a limit raises sqlite3.Error.
     """

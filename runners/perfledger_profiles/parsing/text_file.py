@@ -11,25 +11,25 @@ from perfledger_profiles.parsing.gzip_input import unpack_gzip
 MAX_TEXT_BYTES = 256 * 2**20
 # Longer than any row that a profiler writes.
 MAX_LINE_CHARACTERS = 2**20
-# Twice the largest device trace seen so far; each line costs three microseconds.
+# Twice the largest device trace seen so far; each line takes three microseconds.
 MAX_LINES = 5_000_000
 
 CUT_OFF = "the file is cut off: its end is missing"
 BAD_ENCODING = "the file is not UTF-8 throughout: broken characters were replaced"
 
-# Windows shells write UTF-16 when the output of a tool is redirected into a file.
+# Windows shells write UTF-16 if a tool's output is redirected to a file.
 _ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Databases and protocol buffers have zero bytes from the start.
+# Databases and protocol buffers contain zero bytes from the start.
 _BINARY_CHECK_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """The lines without their line ends, and notes on the damage."""
+    """The lines without line ends, and notes on damage."""
 
     lines: Sequence[str]
     notes: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class TextFile:
 def read_text(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
     """Return the lines of a text file, gzip-packed or plain, UTF-8 or UTF-16.
 
-    Raises ProfileError when it is larger than the limit, or binary.
+    Raises ProfileError if it is binary or larger than the limit.
     """
     unpacked = unpack_gzip(data, max_bytes=max_bytes)
     notes = (CUT_OFF,) if unpacked.is_cut_off else ()
@@ -54,5 +54,5 @@ def read_text(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
     if text.count("\n") > MAX_LINES:
         msg = f"the file has more than {MAX_LINES} lines: record less"
         raise ProfileError(msg)
-    # Not splitlines(): it also breaks at characters that names may contain.
+    # Not splitlines(), which also breaks at characters that names may contain.
     return TextFile([line.rstrip("\r") for line in text.split("\n")], notes)

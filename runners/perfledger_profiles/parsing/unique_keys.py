@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-_MAX_KEY = 80  # characters of a key in an error
+_MAX_KEY = 80  # characters of a key shown in an error
 
 
 def object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

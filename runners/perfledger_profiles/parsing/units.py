@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-# Factors by which formats count, to SI units.
+# Factors from the formats' units to SI units.
 NANO, MICRO, MILLI, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e-3, 1e6, 1e9, 1e12
 MEBI = 2.0**20
 NS_PER_S = 1e9
 PS_PER_NS = 1000
 
-# No tool prints a longer number; Python itself refuses integers above 4300 digits.
+# No tool prints a longer number; Python itself refuses integers of more than 4300 digits.
 MAX_NUMBER_CHARACTERS = 64
-# A grid has at most 2^31 - 1 blocks along a side.
+# A grid has at most 2^31 - 1 blocks per side.
 _MAX_SIDE_DIGITS = 10
 
 _SECONDS = {
@@ -35,18 +35,18 @@ _BYTES = {
     2.0**30: ("GiB",),
 }
 _HERTZ = {1.0: ("hz",), 1e3: ("khz",), 1e6: ("mhz",), 1e9: ("ghz",)}
-# Case matters: DCGM counts millijoules, GenAI-Perf prints megajoules.
+# Case matters: DCGM counts in millijoules, GenAI-Perf prints megajoules.
 _JOULES = {"J": 1.0, "mJ": 1e-3, "MJ": 1e6}
 # Units of counted things, whose value is a plain number.
 _COUNT_UNITS = (
     *("", "1", "count", "block", "blocks", "warp", "warps", "thread", "threads", "register", "sm"),
     *("inst", "cycle", "req", "request", "requests", "token", "tokens", "pages", "images", "infer"),
 )
-# Divisors ("per block") that leave the unit as it is.
+# Divisors ("per block") that do not change the unit.
 _PER_UNITS = ("block", "thread", "warp", "sm", "user", "request")
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
-# A comma followed by other than three digits, or two dots, is not an English number.
+# A comma not followed by three digits, or two dots, is not an English number.
 _DECIMAL_COMMA = re.compile(
     r"-?(?:\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+,\d+)"
 )
@@ -61,9 +61,9 @@ class UnitScale:
 
 
 def number_of(text: str, *, decimal: str = ".") -> float | None:
-    """Return the finite number in a cell, None for anything else ("n/a", "", NaN).
+    """Return the finite number in a cell, or None for anything else ("n/a", "", NaN).
 
-    Thousands may be separated by commas, or by points where `decimal` is a comma.
+    Thousands may be separated by commas, or by points if `decimal` is a comma.
     """
     if len(text) > MAX_NUMBER_CHARACTERS or "_" in text:
         return None
@@ -84,14 +84,14 @@ def number_of(text: str, *, decimal: str = ".") -> float | None:
 
 
 def launch_shape(cells: Iterable[str]) -> str:
-    """Return the sides of a grid or a block as "128,1,1", "" where they are not numbers."""
+    """Return the sides of a grid or a block as "128,1,1", or "" if they are not numbers."""
     sides = [cell.strip() for cell in cells]
     is_shape = all(side.isdecimal() and len(side) <= _MAX_SIDE_DIGITS for side in sides)
     return ",".join(sides) if is_shape else ""
 
 
 def count_of(text: str) -> int | None:
-    """Return the count in a cell, None for anything but a whole number of at least 0."""
+    """Return the count in a cell, or None unless it is a whole number of at least 0."""
     value = number_of(text)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
@@ -99,8 +99,8 @@ def count_of(text: str) -> int | None:
 def title_and_unit(cell: str) -> tuple[str, str] | None:
     """Return the title and the unit of a column such as "Total Time (ns)"; the unit may be "".
 
-    None where the brackets do not match this form. It uses no pattern, because searching the end
-    of a title takes quadratic time for a cell of spaces.
+    None if the brackets do not have this form. No regular expression is used, because searching for
+    the end of a title takes quadratic time in a cell of spaces.
     """
     title, bracket, rest = cell.strip().partition("(")
     unit = rest.removesuffix(")")
@@ -110,12 +110,12 @@ def title_and_unit(cell: str) -> tuple[str, str] | None:
 
 
 def decimal_mark(cells: Iterable[str]) -> str:
-    """Return the decimal mark of these cells: some tools follow the locale."""
+    """Return the decimal mark of these cells, because some tools follow the locale."""
     return "," if any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells) else "."
 
 
 def scale_of(unit: str) -> UnitScale | None:
-    """Return the conversion of a printed unit to SI, None for an unknown unit.
+    """Return the conversion of a printed unit to SI, or None for an unknown unit.
 
     Counted things have the unit "1" ("register/thread"); "tokens/sec" becomes "1/s".
     """
@@ -132,7 +132,7 @@ def scale_of(unit: str) -> UnitScale | None:
 
 
 def _scale(name: str) -> UnitScale | None:
-    """Return the scale of one name; case matters for byte symbols, not for words."""
+    """Return the scale of one name; only byte symbols are case-sensitive."""
     return _scales().get(name) or _scales().get(name.casefold())
 
 

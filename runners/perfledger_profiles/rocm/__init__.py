@@ -1,1 +1,1 @@
-"""Owns the readers of rocprof's files: tables and JSON of its versions 1 to 3, and rocpd."""
+"""Owns the readers of rocprof's files: tables and JSON of versions 1 to 3, and rocpd."""

@@ -1,4 +1,4 @@
-"""Turns the kernels, copies and calls that rocprof recorded into a Trace, whatever the format."""
+"""Turns kernels, copies and calls recorded by rocprof into a Trace, whatever the format."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from perfledger_profiles.rocm.timeline_calls import TimelineCall, trace_of_calls
 from perfledger_profiles.timeline.trace import UNKNOWN, CallKind, LaunchConfiguration, Trace
 
 TOOL = "rocprof"
-# Dispatches, copies and calls of a recording; each takes some hundred bytes while it is read.
+# Dispatches, copies and calls of a recording; each takes about a hundred bytes while it is read.
 MAX_CALLS = 2_000_000
 NO_COPIES = (
     "the file has no copies: if none were recorded (rocprofv3 --memory-copy-trace), their time "
@@ -18,7 +18,7 @@ NO_KERNELS = (
     "the file has no kernels, whose time counts as idle: give a file with both (rocprofv3 "
     "--sys-trace --output-format json)"
 )
-# More than any launch has.
+# More than in any launch.
 _MAX_SIDE = 2**31 - 1
 _SUFFIXES = (" [clone .kd]", ".kd")
 
@@ -56,7 +56,7 @@ def copy_call(
     correlation: int = UNKNOWN,
     moved_bytes: int = UNKNOWN,
 ) -> TimelineCall:
-    """Return a copy of a device, which its own engine makes beside the kernels."""
+    """Return a copy of a device; a separate engine runs it beside the kernels."""
     return TimelineCall(
         name=name,
         kind=CallKind.COPY,

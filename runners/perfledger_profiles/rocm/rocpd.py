@@ -17,7 +17,8 @@ from perfledger_profiles.rocm.timeline_calls import TimelineCall
 from perfledger_profiles.timeline.profile_builder import build_profile
 from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, Trace
 
-# A damaged or hostile file must not keep SQLite busy: a full scan of the limit takes less.
+# A damaged or hostile file must not keep SQLite busy; a full scan up to the limit takes fewer
+# steps.
 MAX_SQL_STEPS = 2_000_000_000
 _DISPATCHES = "rocpd_kernel_dispatch"
 _COPIES = "rocpd_memory_copy"
@@ -29,7 +30,7 @@ _ENDS = ("src_agent_id", "dst_agent_id")
 _GRID = ("grid_size_x", "grid_size_y", "grid_size_z")
 _GROUP = ("workgroup_size_x", "workgroup_size_y", "workgroup_size_z")
 
-# By the suffix of their tables, which names the process, and their id.
+# Keyed by the suffix of their tables, which names the process, and by their id.
 _Agents = Mapping[tuple[str, object], tuple[int, str]]
 
 
@@ -38,13 +39,13 @@ def read_rocpd(
 ) -> Profile:
     """Return the profile in a rocpd database.
 
-    Raises ProfileError when it is none, or has nothing of the choice.
+    Raises ProfileError if it is not one, or has nothing of the choice.
     """
     return build_profile(read_rocpd_trace(path), workload=workload, side=side, choice=choice)
 
 
 def read_rocpd_trace(path: Path) -> Trace:
-    """Return the kernels and copies of a rocpd database. Raises ProfileError when it is none."""
+    """Return the kernels and copies of a rocpd database. Raises ProfileError if it is not one."""
     try:
         with closing(open_database(path, most_steps=MAX_SQL_STEPS)) as connection:
             agents = dict(_agents(connection))
@@ -94,7 +95,7 @@ def _dispatches(
 
 
 def _copies(connection: sqlite3.Connection, agents: _Agents) -> Iterator[TimelineCall]:
-    """Yield the copies from or to a GPU, on the source unless that is the host."""
+    """Yield the copies from or to a GPU; they are on the source unless that is the host."""
     read = 0
     for table in _tables(connection, _COPIES):
         process = table.removeprefix(_COPIES)
@@ -120,19 +121,19 @@ def _copies(connection: sqlite3.Connection, agents: _Agents) -> Iterator[Timelin
 def _rows(
     connection: sqlite3.Connection, table: str, columns: Sequence[str]
 ) -> Iterator[tuple[object, ...]]:
-    """Yield a table's rows; a missing column is None."""
+    """Yield a table's rows; a missing column gives None."""
     present = {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(table)})")}
     listed = ", ".join(f'"{name}"' if name in present else "NULL" for name in columns)
     yield from connection.execute(f"SELECT {listed} FROM {_quote(table)}")  # noqa: S608 - the names are quoted or our own
 
 
 def _number(value: object) -> int:
-    """Return a number of a row, UNKNOWN for another value: as a time it is impossible."""
+    """Return a number in a row, or UNKNOWN for another value: as a time it is impossible."""
     return value if isinstance(value, int) and 0 <= value <= MAX_COUNT else UNKNOWN
 
 
 def _device(process: str, agent: object, agents: _Agents) -> int | str:
-    """Return the number of a GPU; one that the file does not list keeps its agent's."""
+    """Return a GPU's number; a GPU that the file does not list keeps its agent's number."""
     key = (process, agent)
     return agents[key][0] if key in agents else clean_name(f"agent {agent}")
 
@@ -152,9 +153,10 @@ def _names(connection: sqlite3.Connection, suffix: str) -> Iterator[tuple[object
 def _agents(
     connection: sqlite3.Connection,
 ) -> Iterator[tuple[tuple[str, object], tuple[int, str]]]:
-    """Yield the GPUs by process and id of their agents: the number of each, and its model.
+    """Yield the GPUs by process and agent id: the number of each, and its model.
 
-    Processes number the agents of their machine alike, so one id is one number.
+    All processes number their machine's agents in the same way, so an id always has the same
+    number.
     """
     places: dict[object, int] = {}
     for table in _tables(connection, _AGENTS):

@@ -37,7 +37,7 @@ _ENDS = ("endtimestamp", "stoptimestamp", "endns")
 _DEVICES = ("agentid", "gpuid")
 _QUEUES = ("queueid", "streamid")
 _AGENTS = ("sourceagentid", "destinationagentid")
-# A table joined from several processes' databases (rocpd convert), and rocprof 2.
+# A table joined from several processes' databases (rocpd convert), and one of rocprof 2.
 _PROCESSES = ("guid", "pid")
 _TOTAL = "totaldurationns"
 _COPY = "MEMORY_COPY_"
@@ -46,7 +46,7 @@ _DIRECTIONS = {
     "DEVICE_TO_HOST": "DtoH",
     "DEVICE_TO_DEVICE": "DtoD",
 }
-# Statistics of calls and of domains have the columns of those of kernels.
+# Statistics of calls and of domains have the same columns as those of kernels.
 _API = re.compile(r"((?:__)?hip[A-Z]|hsa_|roctx|rccl|nccl(?!.*Kernel)).*|[A-Z]+(_[A-Z]+)+")
 _AGENT = "Agent "
 _NO_CHOICE = (
@@ -75,7 +75,7 @@ def read_rocprof(
 ) -> Profile:
     """Return the profile in a rocprof file: a trace, statistics, or rocprofv3's JSON.
 
-    Raises ProfileError when the file is too large, has no kernels or has none of the choice.
+    Raises ProfileError if the file is too large, or has no kernels or none of the choice.
     """
     content = _content(data)
     if isinstance(content, Trace):
@@ -93,7 +93,7 @@ def read_rocprof(
 
 
 def read_rocprof_trace(data: bytes) -> Trace:
-    """Return the trace in a rocprof file. Raises ProfileError for statistics, too."""
+    """Return the trace in a rocprof file. Raises ProfileError for statistics as well."""
     content = _content(data)
     if isinstance(content, Trace):
         return content
@@ -120,7 +120,7 @@ def _content(data: bytes) -> Trace | _Statistics:
 
 
 def _rows(lines: Sequence[str]) -> tuple[list[_Row], int]:
-    """Return the rows of the first table by column, and how many lines were unreadable."""
+    """Return the rows of the first table by column, and the number of unreadable lines."""
     header: list[str] = []
     rows: list[_Row] = []
     dropped = 0
@@ -169,7 +169,7 @@ def _call(row: _Row) -> TimelineCall | None:
 
 
 def _copy(row: _Row, direction: str, times_ns: tuple[int, int]) -> TimelineCall:
-    """Return a copy on the device that it is of: the source, unless that is the host."""
+    """Return a copy on the device that it belongs to: the source, unless that is the host."""
     source, target = (row.get(column, "") for column in _AGENTS)
     if direction == "DtoD" and source != target:
         direction = "PtoP"
@@ -182,7 +182,7 @@ def _text(row: _Row, columns: Sequence[str]) -> str:
 
 
 def _agent(text: str) -> int | str:
-    """Return the number of an agent or a queue; its text if that is no number, 0 without one."""
+    """Return the number of an agent or a queue; its text if it is not a number, 0 if missing."""
     cell = text.strip().removeprefix(_AGENT)
     number = _number(cell)
     return number if number is not None else clean_name(cell) or 0
@@ -215,7 +215,7 @@ def _number(text: str) -> int | None:
 
 
 def _size(row: _Row, *names: str) -> Size | None:
-    """Return three sides, or the total as the first where only that is stated."""
+    """Return three sides; the total as the first one if only that is given."""
     for name in names:
         x, y, z = (_number(row.get(f"{name}{axis}", "")) for axis in "xyz")
         if x is not None and y is not None and z is not None:

@@ -29,7 +29,7 @@ NO_RECORDS = (
     "with rocprofv3 --kernel-trace"
 )
 
-_GPU = 2  # rocprofiler's type of an agent
+_GPU = 2  # an agent's type in rocprofiler
 _UNKNOWN_CALL = "(HIP call)"
 
 
@@ -67,7 +67,7 @@ class _Record(msgspec.Struct, gc=False):
 
     @property
     def correlation(self) -> int:
-        """Return the number that links a call with its work, UNKNOWN if it cannot be one."""
+        """Return the number that links a call with its work, or UNKNOWN if it cannot be one."""
         number = self.correlation_id.internal
         return number if 0 < number < MAX_COUNT else UNKNOWN
 
@@ -132,7 +132,7 @@ class _Document(msgspec.Struct):
 
 
 def read_rocprof_json(data: bytes) -> Trace:
-    """Return the trace in rocprofv3's JSON. Raises ProfileError when it is not that."""
+    """Return the trace in rocprofv3's JSON. Raises ProfileError if the data is something else."""
     try:
         document = msgspec.json.decode(data, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -166,7 +166,7 @@ def _devices(document: _Document) -> Mapping[int, int]:
 
 
 def _facts(document: _Document, places: Mapping[int, int]) -> Iterator[ProfiledDevice]:
-    """Yield what the file says of each GPU, in the order of their numbers."""
+    """Yield the file's facts about each GPU, in the order of their numbers."""
     agents = {agent.id.handle: agent for one in document.processes for agent in one.agents}
     for handle in places:
         agent = agents[handle]
@@ -179,7 +179,8 @@ def _facts(document: _Document, places: Mapping[int, int]) -> Iterator[ProfiledD
 def _calls_of_several(document: _Document, places: Mapping[int, int]) -> Iterator[TimelineCall]:
     """Yield the calls of several processes, which may drive devices of the same number.
 
-    Each counts its calls from 1: the numbers link nothing. In containers all may have one number.
+    Each process counts its calls from 1, so the numbers do not link calls. In containers, all
+    processes may have the same number.
     """
     for place, process in enumerate(document.processes):
         for call in _calls(process, places):
@@ -225,7 +226,7 @@ def _calls(process: _Process, places: Mapping[int, int]) -> Iterator[TimelineCal
 
 
 def _copy(copy: _Copy, places: Mapping[int, int]) -> TimelineCall:
-    """Return a copy on the GPU that it is of: the source, unless that is the host."""
+    """Return a copy on the GPU that it belongs to: the source, unless that is the host."""
     source, target = copy.src_agent_id, copy.dst_agent_id
     is_from, is_to = source.handle in places, target.handle in places
     direction = f"{'D' if is_from else 'H'}to{'D' if is_to else 'H'}"
@@ -247,7 +248,7 @@ def _operation(strings: _Strings, call: _HipCall) -> str:
 
 
 def _number(agent: _Handle, places: Mapping[int, int]) -> int | str:
-    """Return the number of a GPU; one that the file does not list keeps its handle."""
+    """Return a GPU's number; a GPU that the file does not list keeps its handle."""
     return places.get(agent.handle, f"agent {agent.handle}")
 
 

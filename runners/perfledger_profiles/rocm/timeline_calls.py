@@ -26,8 +26,8 @@ class TimelineCall:
     """One call on a device or on the host; times are nanoseconds on any clock.
 
     `process` and `thread` are as in TraceLane: a device and its stream, or a process and its
-    thread. `correlation` is positive where it links a call of the host with its work. `owner` is
-    the process that a device's work is of, if the file says it.
+    thread. `correlation` is positive if it links a host call with its work. `owner` is the process
+    to which a device's work belongs, if recorded.
     """
 
     name: str
@@ -43,7 +43,7 @@ class TimelineCall:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether the times can be of a clock."""
+        """Return whether the times are possible times of a clock."""
         return 0 <= self.start_ns <= self.end_ns <= MAX_COUNT
 
     @property
@@ -66,7 +66,7 @@ def trace_of_calls(
     dropped: int = 0,
     notes: Sequence[str] = (),
 ) -> Trace:
-    """Return the trace of all calls with possible times; the others count as dropped."""
+    """Return the trace of all calls with possible times; the others are counted as dropped."""
     sound = [call for call in calls if call.is_sound]
     begin_ns = min((call.start_ns for call in sound), default=0)
     names, name = _number_distinct([call.name for call in sound])

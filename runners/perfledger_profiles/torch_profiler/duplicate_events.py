@@ -1,4 +1,4 @@
-"""Drops the events that a trace holds twice, as joined or appended files do."""
+"""Drops events that a trace holds twice, as joined or appended files do."""
 
 from dataclasses import replace
 
@@ -11,10 +11,10 @@ DUPLICATES = "{} events are in the file more than once: they count once"
 
 
 def without_duplicates(trace: Trace) -> Trace:
-    """Return the trace with each event once, and a note on the others.
+    """Return the trace with each event once, and a note on the duplicates.
 
-    A stream runs one kernel at a time, so two of one name and time are one. Only where there are
-    such is the host searched too: its short calls may be alike.
+    A stream runs one kernel at a time, so two with the same name and times are the same. The host
+    is searched only if there are such kernels, because its short calls may be identical by chance.
     """
     if not _are_copies(trace, np.flatnonzero(trace.is_device_work)).size:
         return trace
@@ -26,7 +26,7 @@ def without_duplicates(trace: Trace) -> Trace:
 
 
 def _are_copies(trace: Trace, calls: IntArray) -> IntArray:
-    """Return those of the calls that are another one again; none without a length is."""
+    """Return the calls that duplicate another one; calls without a length never do."""
     calls = calls[trace.end_ns[calls] > trace.start_ns[calls]]
     links = (trace.correlation, trace.stream, trace.launch, trace.name, trace.kind)
     columns = (*links, trace.end_ns, trace.start_ns, trace.lane)

@@ -17,12 +17,12 @@ from perfledger_profiles.timeline.trace import MAX_COUNT, STACKS_RECORDED, Trace
 from perfledger_profiles.torch_profiler.duplicate_events import without_duplicates
 from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
 
-# JAX and TensorFlow write a Chrome trace for viewers beside their own file.
+# JAX and TensorFlow write a Chrome trace for viewers next to their own file.
 _NO_CALLS = (
     "this Chrome trace has no call of torch.profiler: for jax.profiler give the .xplane.pb next "
     "to its trace.json.gz"
 )
-# AMD's wavefronts are 64 wide, and its "capability" is not an NVIDIA generation.
+# AMD's wavefronts are 64 wide, and AMD's "capability" is not an NVIDIA generation.
 _NVIDIA_WARP = 32
 
 
@@ -45,7 +45,7 @@ def read_kineto(
 ) -> Profile:
     """Return the mean step of a torch.profiler trace, gzip-packed or plain.
 
-    Unusable events are counted in `dropped_events`. Raises ProfileError when the file is not such a
+    Unusable events are counted in `dropped_events`. Raises ProfileError if the file is not such a
     trace, is too large or has no step with a length.
     """
     trace = read_kineto_trace(source)
@@ -57,7 +57,7 @@ def read_kineto(
 def read_kineto_trace(source: bytes | Path) -> Trace:
     """Return the calls of a torch.profiler trace, gzip-packed or plain.
 
-    Raises ProfileError when the file is not such a trace or is too large.
+    Raises ProfileError if the file is not such a trace or is too large.
     """
     columns = KinetoColumns()
     header = TraceHeader()
@@ -82,7 +82,7 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
 
 
 def _join_headers(header: TraceHeader, more: TraceHeader) -> TraceHeader:
-    """Return both headers as one: keys may stand before and after the events."""
+    """Return both headers as one, because keys may precede and follow the events."""
     return TraceHeader(
         devices=more.devices or header.devices,
         distributed=more.distributed or header.distributed,

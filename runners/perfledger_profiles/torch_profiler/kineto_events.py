@@ -44,10 +44,10 @@ _LAUNCH = attrgetter(
     *("collective", "elements", "element_type", "ranks"),
 )
 _SEAM = b"\0"
-# c10::DeviceType; others are shown by number.
+# c10::DeviceType; other types are shown by number.
 _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 
-# Microseconds: the year 2096, and eleven days. An event beyond them is broken.
+# Microseconds: the year 2096, and eleven days. Events beyond them are broken.
 _MAX_TS_US = 4e15
 _MAX_DURATION_US = 1e12
 _NS_PER_US = 1000
@@ -56,7 +56,7 @@ _NO_ARGS = CallArgs()
 _NO_INSTANT_ARGS = InstantArgs()
 _Side = Annotated[int, msgspec.Meta(gt=0, lt=MAX_COUNT)]
 _COUNT = msgspec.json.Decoder(Annotated[int, msgspec.Meta(ge=0, lt=MAX_COUNT)])
-# 0 is unknown: it also stands for a failed estimate.
+# 0 means unknown, because it also stands for a failed estimate.
 _PERCENTAGE = msgspec.json.Decoder(Annotated[float, msgspec.Meta(gt=0, le=_PERCENT)])
 _TEXT = msgspec.json.Decoder(str)
 _SHAPE = msgspec.json.Decoder(tuple[_Side, _Side, _Side])
@@ -66,7 +66,7 @@ Value = TypeVar("Value")
 FloatArray = npt.NDArray[np.float64]
 
 # Categories of torch 1.13 to 2.13 on CUDA, ROCm, XPU, MTIA and HPU, then those of 1.8 to 1.12.
-# Others take no time of their own: flow arrows, Python frames, the profiler's overhead.
+# Other categories take no time of their own: flow arrows, Python frames, the profiler's overhead.
 KINDS = {
     "kernel": CallKind.KERNEL,
     "gpu_memcpy": CallKind.COPY,
@@ -93,7 +93,7 @@ KINDS = {
     "Operator": CallKind.OPERATOR,
     "Runtime": CallKind.RUNTIME,
 }
-# MTIA's control processors record their waits beside their work.
+# MTIA's control processors record their waits along with their work.
 DEVICE_WAITS = frozenset({"event_wait"})
 UNUSED = len(CallKind)
 INSTANT = UNUSED + 1
@@ -130,7 +130,7 @@ class KinetoColumns:
         calls = compress(events, (code < UNUSED).tolist())
         self._add_calls(cast("list[TraceCall]", list(calls)), code[code < UNUSED])
         instants = compress(events, (code == INSTANT).tolist())
-        # By its category an instant may be a call of another name, whose arguments are others.
+        # By its category, an instant may be a call of another name, which has other arguments.
         memory = [one for one in instants if one.name == MEMORY and not isinstance(one, TraceCall)]
         if memory:
             self._add_memory(memory)
@@ -180,7 +180,7 @@ class KinetoColumns:
         )
 
     def _kinds(self, name: IntArray) -> IntArray:
-        """Return the calls' kinds; what waits on a device is recorded as a kernel there."""
+        """Return the calls' kinds; device waits are recorded as kernels."""
         kind = self._integer_column("kind")
         waits = [place for text, place in self._names.items() if text in DEVICE_WAITS]
         is_wait = (kind == CallKind.KERNEL) & np.isin(name, waits)
@@ -211,7 +211,7 @@ class KinetoColumns:
         args = [event.args or _NO_ARGS for event in events]
         is_operator, is_kernel = kind == CallKind.OPERATOR, kind == CallKind.KERNEL
         is_moving = (kind == CallKind.COPY) | (kind == CallKind.MEMSET)
-        # An operator, half of a trace, is linked with nothing by a number.
+        # Operators, half of a trace, are not linked with anything by a number.
         operators, linked, kernels, moving = (
             list(compress(args, chosen.tolist()))
             for chosen in (is_operator, ~is_operator, is_kernel, is_moving)
@@ -231,7 +231,7 @@ class KinetoColumns:
             self._integers[column].append(values)
 
     def _lane_places(self, events: Sequence[TraceCall], on_device: BoolArray) -> IntArray:
-        """Return each call's lane; neighbours in the file mostly share one."""
+        """Return each call's lane; neighbours in the file usually share one."""
         processes, threads = [event.pid for event in events], [event.tid for event in events]
         try:
             process, thread = _integers(processes), _integers(threads)
@@ -294,7 +294,7 @@ def _floats(values: Sequence[float]) -> FloatArray:
 
 
 def _numbers(values: Sequence[Scalar]) -> IntArray:
-    """Return the values as integers, UNKNOWN for those that are not."""
+    """Return the values as integers, UNKNOWN for those that are none."""
     try:
         return _integers(values)
     except struct.error:
@@ -314,7 +314,7 @@ def _integer(value: Scalar) -> int:
 
 
 def _at(chosen: BoolArray, values: IntArray, *, missing: int = UNKNOWN) -> IntArray:
-    """Return a column with the values at the chosen places."""
+    """Return a column with the values at the chosen places, and `missing` elsewhere."""
     column = np.full(chosen.shape, missing, dtype=np.int64)
     column[chosen] = values
     return column
@@ -325,9 +325,9 @@ def _nanoseconds(micros: FloatArray) -> IntArray:
 
 
 def _nanoseconds_since(begin_us: float, micros: FloatArray) -> IntArray:
-    """Return the time since a begin, without the error of a difference of large floats.
+    """Return the time since the begin, without the error of subtracting large floats.
 
-    That error is up to a nanosecond, after which an end no longer falls on a whole microsecond.
+    That error is up to a nanosecond, which would move an end off its whole microsecond.
     """
     whole_us, whole_begin_us = np.floor(micros), np.floor(begin_us)
     begin_ns = np.rint((begin_us - whole_begin_us) * _NS_PER_US)

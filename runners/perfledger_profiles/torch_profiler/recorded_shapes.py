@@ -1,4 +1,4 @@
-"""Takes the shapes of operations from a window that recorded them over to one that did not.
+"""Transfers the shapes of operations from a window that recorded them to one that did not.
 
 Recording shapes distorts a window's times, so the times come from windows without shapes.
 """
@@ -16,8 +16,9 @@ _Place = tuple[str, Bucket, str]  # an operation's name, bucket and path
 def with_shapes(timed: Profile, shaped: Profile) -> Profile:
     """Return the timed profile with the shaped one's shapes, and the readings that need them.
 
-    The seconds and calls of an operation at one place are divided among its shapes as in the shaped
-    window, by calls where that has no time. An operation that the shaped window lacks has none.
+    The seconds and calls of an operation at one place are divided among its shapes in the
+    proportions of the shaped window; seconds by calls if that window has no time for it. An
+    operation that the shaped window lacks has no shapes.
     """
     shapes: defaultdict[_Place, list[Operation]] = defaultdict(list)
     for operation in shaped.operations:

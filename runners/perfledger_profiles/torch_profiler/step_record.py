@@ -1,7 +1,7 @@
 """Adds to a profile the lines of the user's code that call its operations and hold its memory.
 
-They were recorded in a step of their own: calls by operator and sizes of its tensors, memory by
-what made the tensors that are held at its peak.
+They were recorded in a separate step: calls by operator and sizes of its tensors, memory by what
+made the tensors that are held at its peak.
 """
 
 import re
@@ -72,10 +72,10 @@ class _File(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step: what calls its operators, what its peak memory holds, and what compilers say.
+    """One step: the callers of its operators, the tensors at its memory peak, and its compilations.
 
-    `lines` are by operator and the sizes of all its tensors, one after the other: "[8,3][3]". With
-    "" are an operator's lines whatever the sizes.
+    `lines` are keyed by operator and the sizes of all its tensors, one after the other: "[8,3][3]".
+    The key "" has an operator's lines for all sizes.
     """
 
     lines: LinesByOperator
@@ -103,7 +103,7 @@ def read_step_record(path: Path) -> StepRecord:
 
 
 def with_step_record(profile: Profile, record: StepRecord) -> Profile:
-    """Return the profile with the lines of each operation, those of its sizes if they are known."""
+    """Return the profile with each operation's lines: those for its sizes if they are known."""
     return replace(
         profile,
         operations=tuple(
@@ -156,7 +156,7 @@ def _compilations(rows: Sequence[_CompilationRow]) -> tuple[Compilation, ...]:
 def _line(
     path: str, line: int, *, calls: int, is_backward: bool = False
 ) -> tuple[CallingLine, ...]:
-    """Return the line, none if it is not the repository's."""
+    """Return the line, or nothing if it is not in the repository."""
     if not (path and line):
         return ()
     return (CallingLine(path=path, line=line, calls=float(calls), is_backward=is_backward),)

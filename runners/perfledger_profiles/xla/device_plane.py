@@ -15,7 +15,7 @@ from perfledger_profiles.xla.hlo import bucket_of, instruction_label
 from perfledger_profiles.xla.host_events import BUCKET_ORDER, bucket_layers
 from perfledger_profiles.xla.planes import Stat, Stats, XEvent, XLine, XPlane
 
-# Excludes SparseCore planes, whose time is part of their TensorCore's.
+# Excludes SparseCore planes, whose time is contained in their TensorCore's.
 DEVICE = re.compile(r"/device:(?P<name>(TPU|GPU):\d+)")
 STREAM = "Stream #"
 OPERATIONS = "XLA Ops"
@@ -38,11 +38,11 @@ class DeviceCall:
     start_ns: int
     end_ns: int
     lane: str  # the stream, or the core's line of operations
-    text: str  # the event's raw name: a TPU's full instruction; not to be shown
-    picoseconds: int  # exclusive of the operations inside it
+    text: str  # raw event name (TPU: full instruction); not shown
+    picoseconds: int  # without the operations inside it
     stats: Stats
     facts: Stats
-    is_leaf: bool = True  # no operation ran inside it
+    is_leaf: bool = True  # whether no operation ran inside it
     is_counted: bool = True
 
 
@@ -53,13 +53,13 @@ class DeviceWork:
     name: str  # "TPU:0"
     calls: tuple[DeviceCall, ...]
     modules: tuple[XEvent, ...]  # runs of whole programs (TPU)
-    asynchronous: tuple[DeviceCall, ...]  # from start to done, beside `calls` (TPU)
-    steps: tuple[tuple[int, int], ...]  # as the device marks them
+    asynchronous: tuple[DeviceCall, ...]  # from start to done, overlapping `calls` (TPU)
+    steps: tuple[tuple[int, int], ...]  # as marked by the device
     layers: tuple[TimeSegments, ...]
 
     @property
     def has_streams(self) -> bool:
-        """Return whether it is a GPU, whose streams run beside each other."""
+        """Return whether it is a GPU, whose streams run concurrently."""
         return any(call.lane.startswith(STREAM) for call in self.calls)
 
 
@@ -88,9 +88,9 @@ def device_work(plane: XPlane) -> DeviceWork:
 
 
 def profiled_device(planes: Sequence[XPlane]) -> ProfiledDevice | None:
-    """Return the device that the planes' stats describe, None if they describe none.
+    """Return the device that the planes' stats describe, or None if they describe none.
 
-    A plane is one device as JAX counts them: a chip, or a core of chips that have two.
+    A plane is one device as JAX counts them: a chip, or one core of a two-core chip.
     """
     stats: Stats = planes[0].stats if planes else {}
     names = (stats.get(key) for key in ("gpu_device_name", "device_type_string"))
@@ -106,10 +106,10 @@ def profiled_device(planes: Sequence[XPlane]) -> ProfiledDevice | None:
     return ProfiledDevice(
         name=clean_name(name) if name else (_AMD if is_amd else ""),
         memory_bytes=None if memory is None else int(memory),
-        compute_capability="" if is_amd else _capability(stats),  # gfx942's would be 9.4
+        compute_capability="" if is_amd else _capability(stats),  # gfx942 would be 9.4
         multiprocessors=None if multiprocessors is None else int(multiprocessors),
         peak_flops=None if flops is None else flops * TERA,
-        # Of AMD's, XLA states half: 2.66 of an MI300X's 5.3 TB/s.
+        # XLA states half of AMD's: 2.66 of an MI300X's 5.3 TB/s.
         peak_bytes_per_second=(None if is_amd else own_rate) if rate is None else rate * GIGA,
         count=len(planes),
     )
@@ -167,7 +167,7 @@ def _operations(
 ) -> tuple[tuple[DeviceCall, ...], tuple[TimeSegments, ...]]:
     """Return a core's operations, and the owner of each instant by bucket.
 
-    Loops and calls enclose the operations that they run: each instant belongs to the innermost.
+    Loops and calls enclose the operations that they run; each instant belongs to the innermost one.
     """
     events = _events(plane, OPERATIONS)
     nesting = nest_calls(events, range(len(events)))
@@ -194,7 +194,7 @@ def _label_calls(
     inside: Sequence[int] = (),
     parents: Iterable[int] = (),
 ) -> tuple[DeviceCall, ...]:
-    """Return the operations with their labels; `inside` is the time of each one's parts."""
+    """Return the operations with their labels; `inside` is the time of the parts of each."""
     around = nest_calls(modules, range(len(modules))).segments
     starts = np.array([event.start_ns for event in events], dtype=np.int64)
     names = [clean_name(_RUN_ID.sub("", module.name)) for module in modules]

@@ -12,7 +12,7 @@ _INSTRUCTION = re.compile(r"%([^ =]+) = (.+?) ([a-z][a-z0-9-]*)\(")
 _COLLECTIVE = re.compile(r"(?i)(all-|reduce-scatter|collective|ragged-all|send|recv|nccl|rccl)")
 # XLA's own names, and ROCm's "CopyDeviceToDevice".
 _COPY = re.compile(r"(?i)(copy|memcpy|outfeed)([-.]|d2|h2|p2|(device|host|peer)to|$)")
-# One instruction copies within a device; a copy from start to done may be from or to the host.
+# A single instruction copies within a device; a copy from start to done may be from or to the host.
 _LOCAL_COPY = re.compile(r"copy(\.\d+)?")
 _ASYNCHRONOUS = ("-start", "-done")
 _HOST_TRANSFER = "is_host_transfer=true"
@@ -44,7 +44,7 @@ def bucket_of(opcode: str) -> Bucket:
 
 
 def instruction_label(text: str, *, module: str) -> CallLabel:
-    """Return the label of an instruction: TPU events have its full text, others its name."""
+    """Return an instruction's label: TPU events have its full text, other events its name."""
     match = _INSTRUCTION.match(text)
     if match is None:
         name = clean_name(text.removeprefix("%"))
@@ -55,7 +55,7 @@ def instruction_label(text: str, *, module: str) -> CallLabel:
 
 
 def direction_of(text: str) -> CopyDirection | None:
-    """Return the direction of an asynchronous copy, None if it stays on the device.
+    """Return the direction of an asynchronous copy, or None if it stays on the device.
 
     `copy-start` returns its target, its source and a flag, each with its layout.
     """
@@ -72,8 +72,8 @@ def direction_of(text: str) -> CopyDirection | None:
 def _bucket(opcode: str, text: str) -> Bucket:
     """Return the bucket of an instruction by its text, which says more than its opcode.
 
-    Any transfer to the host is a copy between host and device. Waiting for data from device memory
-    into core memory is part of compute: the program is bound by that memory.
+    Any transfer to or from the host is a copy between host and device. Waiting for data from device
+    memory into core memory is part of compute: the program is bound by that memory.
     """
     bucket = bucket_of(opcode)
     if _HOST_TRANSFER in text:

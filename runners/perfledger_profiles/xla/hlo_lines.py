@@ -1,4 +1,4 @@
-"""Finds the lines of the user's code that the instructions of XLA programs are from."""
+"""Finds the lines of the user's code from which XLA programs' instructions come."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from perfledger_profiles.xla.hlo_programs import Instruction, Program
 MAX_LINES = 5  # of an instruction
 
 _FUSION = "fusion"
-# What computes nothing has the line of what it hands on.
+# An instruction that computes nothing has the line of what it passes on.
 _NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
 
 InstructionKey = tuple[str, str]  # a module's name and an instruction's
@@ -20,7 +20,7 @@ InstructionLines = Mapping[InstructionKey, tuple[CallingLine, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComputationLines:
-    """How many parts of a computation each line has, and the lines that have most."""
+    """The number of a computation's parts from each line, and the lines with most parts."""
 
     counts: Counter[CallingLine]
     most: Sequence[tuple[CallingLine, int]]
@@ -29,8 +29,8 @@ class _ComputationLines:
 def instruction_lines(programs: Iterable[Program]) -> InstructionLines:
     """Return the lines of each instruction of the programs.
 
-    A fused instruction has the lines of all that was fused, those of most parts first. If several
-    programs of one name have the instruction, it has lines only where they agree.
+    A fused instruction has the lines of everything that was fused, those with most parts first. If
+    several programs of the same name have the instruction, it has lines only if they agree.
     """
     lines_by_key: dict[InstructionKey, tuple[CallingLine, ...]] = {}
     for program in programs:
@@ -43,14 +43,14 @@ def instruction_lines(programs: Iterable[Program]) -> InstructionLines:
 
 
 class ProgramLines:
-    """The lines of a program's instructions; a fused computation is read once, whoever calls it."""
+    """The lines of a program's instructions; a fused computation is read only once."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._computations: dict[int, _ComputationLines] = {}
 
     def of(self, instruction: Instruction) -> tuple[CallingLine, ...]:
-        """Return an instruction's line, or those of all that was fused into it."""
+        """Return an instruction's line, or the lines of everything that was fused into it."""
         if instruction.opcode != _FUSION:
             return instruction.lines
         fused = [self._lines_in(number) for number in instruction.called]
@@ -73,7 +73,7 @@ class ProgramLines:
 
 
 def with_instruction_lines(profile: Profile, lines: InstructionLines) -> Profile:
-    """Return the profile with the lines of each operation that is an instruction of a program."""
+    """Return the profile with the lines of each operation that is a program's instruction."""
     return replace(
         profile,
         operations=tuple(

@@ -21,7 +21,7 @@ from perfledger_profiles.xla.protocol_buffer import (
 )
 
 PROGRAMS = "/host:metadata"
-# Of all programs of a file: Python reads some ten thousand a second.
+# For all programs of a file: Python reads about ten thousand a second.
 MAX_INSTRUCTIONS = 200_000
 MAX_FRAMES = 100  # of a stack
 
@@ -39,7 +39,7 @@ _FILE_NAMES, _LOCATIONS, _FRAMES = 1, 3, 4  # of a module's frames
 _LOCATION_FILE, _LOCATION_LINE = 1, 3
 _FRAME_LOCATION, _FRAME_PARENT = 1, 2
 
-# jax.grad names what it makes of a forward operation "transpose(jvp(...))".
+# jax.grad names the derivative of a forward operation "transpose(jvp(...))".
 _BACKWARD = "transpose("
 
 _Place = tuple[str, int]  # a path below the root, and a line
@@ -48,7 +48,7 @@ _Frames = Mapping[int, tuple[str, int, int]]  # a frame's file, line and parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """An instruction of a program, and the line of the user's code that it is from, if any."""
+    """An instruction of a program, and the line of the user's code that it comes from, if any."""
 
     number: int  # in its program
     name: str  # "multiply_add_fusion.3"
@@ -61,7 +61,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program: its instructions by computation, and a BufferAssignmentProto, empty if unknown."""
+    """A program: its instructions by computation, and a BufferAssignmentProto or nothing."""
 
     name: str
     computations: Mapping[int, Sequence[Instruction]]
@@ -79,7 +79,7 @@ _UNKNOWN = Program(name="", computations={}, buffers=memoryview(b""))
 def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
     """Return the programs in an xplane file, with the lines below `root`.
 
-    Decoding stops at bytes that are no program, and at MAX_INSTRUCTIONS; what is behind them is an
+    Decoding stops at bytes that are not a program, and at MAX_INSTRUCTIONS; the rest counts as an
     unknown program. The reader of the events decides whether that is an error.
     """
     programs: list[Program] = []
@@ -93,7 +93,7 @@ def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
                 if left < 0:
                     return (*programs, _UNKNOWN)
                 programs.append(program)
-    except (ValueError, IndexError):  # what came before is sound
+    except (ValueError, IndexError):  # what came before is intact
         return (*programs, _UNKNOWN)
     return tuple(programs)
 
@@ -159,7 +159,7 @@ def _instruction(data: memoryview, frames: _Frames, root: str) -> Instruction:
 def _own_lines(
     metadata: memoryview, operation: str, frames: _Frames, root: str
 ) -> tuple[CallingLine, ...]:
-    """Return the innermost line below the root, and whether it is of a backward pass."""
+    """Return the innermost line below the root, and whether it belongs to a backward pass."""
     place = _place_of_frame(last_number(metadata, _FRAME), frames, root) or _place(
         last_text(metadata, _SOURCE_FILE), last_number(metadata, _SOURCE_LINE), root
     )
@@ -185,7 +185,7 @@ def _place(file: str, line: int, root: str) -> _Place | None:
 
 
 def _frames(module: memoryview) -> _Frames:
-    """Return a module's stack frames by number; all numbers in it count from 1."""
+    """Return a module's stack frames by number; all numbers in a module count from 1."""
     frames: dict[int, tuple[str, int, int]] = {}
     for index in parts(module, _MODULE_FRAMES):
         files = {

@@ -24,17 +24,17 @@ _COMPILE = re.compile(r"backend_compile|XlaCompile|::Compile|CompileAndLoad|(Cpu
 _TRACE = re.compile(r"trace_to_jaxpr|lower_sharding_computation|lower_jaxpr")
 _WAIT = re.compile(r"(?i)await|wait for|blockhostuntilready|block_until_ready")
 _EXECUTOR = "ThunkExecutor::Execute"
-# XLA's runtime copies a host array into pinned memory, in the device's layout, before its transfer.
+# Before its transfer, XLA's runtime copies a host array into pinned memory, in the device's layout.
 STAGED_COPY = "H2D Dispatch"
 # XLA's own thread allocates a program's buffers before it launches the first kernel.
 ALLOCATION = "Build buffer allocations"
 _END = "end: "
-# Python frames may be most of a file. Of the device they say only when the program waits for it:
-# "$api.py:3154 block_until_ready".
+# Python frames may make up most of a file. They say something about the device only if the program
+# waits for it: "$api.py:3154 block_until_ready".
 PYTHON_FRAME = "$"
 BLOCK_UNTIL_READY = "block_until_ready"
 _WAITING_FRAME = re.compile(rf"\$\S+:\d+ {BLOCK_UNTIL_READY}")
-# Stats of steps, of operations, and the link between a kernel and its launch.
+# Stats of steps and of operations, and the link between a kernel and its launch.
 STEP, OPERATION, CORRELATION = "step_num", "hlo_op", "correlation_id"
 # TensorFlow's executor names operations "model/dense/MatMul:MatMul" (tf_op_utils.cc).
 _TENSORFLOW = re.compile(r"(?P<name>[\w.][\w.\\/>-]*):(?P<kind>[A-Z_]\w*)")
@@ -59,11 +59,11 @@ class XlaCall:
     start_ns: int
     end_ns: int
     is_counted: bool = True
-    lane: str = HOST_LANE  # the thread, where it is drawn
+    lane: str = HOST_LANE  # the thread, if it is drawn
 
 
 def thread_rank(events: Iterable[tuple[str, Stats]]) -> tuple[int, int]:
-    """Return a thread's rank by its steps, then its function calls: the highest takes the steps.
+    """Return a thread's rank by its steps, then its function calls; the highest runs the steps.
 
     `events` are names and stats.
     """
@@ -155,9 +155,9 @@ def executor_calls(lines: Iterable[XLine]) -> list[XlaCall]:
 
 
 def thread_calls(line: XLine) -> list[XlaCall]:
-    """Return the calls of the thread that takes the steps.
+    """Return the calls of the thread that runs the steps.
 
-    A jitted function's call includes all calls inside it, unless it compiles: then the compiler's
+    A jitted function's call includes all calls inside it, unless it compiles. Then the compiler's
     time is "(compiling) f" and the rest of the call "(tracing) f".
     """
     events = [event for event in line.events if _is_own(event)]
@@ -175,7 +175,7 @@ def thread_calls(line: XLine) -> list[XlaCall]:
 
 
 def _is_own(event: XEvent) -> bool:
-    """Return whether an event is neither a step, nor an operation, nor Python at work."""
+    """Return whether an event is neither a step, nor an operation, nor a working Python frame."""
     is_marker = STEP in event.stats or OPERATION in event.stats
     return not is_marker and not event.name.startswith(_END) and not is_python_at_work(event.name)
 

@@ -19,7 +19,7 @@ from perfledger_profiles.xla.step_windows import XlaSteps
 
 _Begun = TypeVar("_Begun", bound=TimeSpan)
 
-# The longest 200 are most of every step seen so far.
+# The longest 200 take most of every step seen so far.
 MAX_KERNELS = 200
 # XLA's counts of an instruction's work; model FLOPs exclude rematerialisation.
 FLOPS, MODEL_FLOPS, BYTES = "flops", "model_flops", "bytes_accessed"
@@ -28,7 +28,7 @@ _PICO = 1e-12
 _MAX_DIGITS = 10
 _MAX_DETAILS = 300
 
-# The source operation of an instruction in jax and TensorFlow, which is the last part of
+# The source operation of an instruction in jax and TensorFlow: the last part of
 # "jit(f)/jit(main)/dot_general:".
 _SOURCES = {
     "dot_general": OperationFamily.GEMM,
@@ -41,7 +41,7 @@ _SOURCES = {
     "sort": OperationFamily.SORTING,
     "top_k": OperationFamily.SORTING,
 }
-# What the compiler adds to the names of fused or wrapped operations: "wrapped_add.2",
+# Additions of the compiler to the names of fused or wrapped operations: "wrapped_add.2",
 # "input_reduce_fusion_1".
 _WRAPPING = re.compile(r"^wrapped_|(?<=.)_fusion(?=[._\d]*$)")
 _MATRIX_FAMILIES = (OperationFamily.GEMM, OperationFamily.CONVOLUTION)
@@ -52,8 +52,8 @@ _OPAQUE = "custom-call"
 def kernels_of(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> tuple[Kernel, ...]:
     """Return the longest kernels per step and device; `steps` are each device's.
 
-    An operation that runs others, such as a loop, has only its exclusive time. Operations of one
-    name in two programs get the program's name as a prefix.
+    An operation that runs others, such as a loop, has only its exclusive time. Operations of the
+    same name in two programs get the program's name as a prefix.
     """
     number = sum(each.windows.owner.size for each in steps)
     rows: dict[tuple[str, str, str], _Row] = {}
@@ -71,7 +71,7 @@ def kernels_of(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> tuple[
 
 
 def calls_in_steps(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> Iterator[DeviceCall]:
-    """Yield the calls of their device's kept steps: by their launch where the host runs ahead."""
+    """Yield the calls in the kept steps of their device: by launch if the host runs ahead."""
     for work, each in zip(works, steps, strict=True):
         yield from each.calls_in_steps(work.calls)
 
@@ -85,7 +85,7 @@ def began_in(calls: Sequence[_Begun], windows: TimeSegments) -> Iterator[_Begun]
 
 
 def first_count(facts: Stats, *names: str) -> float | None:
-    """Return the first of these facts that is a count, None if none is."""
+    """Return the first of these facts that is a count, or None."""
     for name in names:
         value = facts.get(name)
         if isinstance(value, int | float) and value >= 0 and isfinite(value):
@@ -111,14 +111,14 @@ class _Row:
     leaves: dict[int, _Leaves] = field(default_factory=dict[int, _Leaves])
 
     def add(self, call: DeviceCall) -> None:
-        """Add one call; FLOPs and bytes count for leaf calls only."""
+        """Add one call; FLOPs and bytes count only for leaf calls."""
         self.picoseconds += call.picoseconds
         self.count += 1
         if call.is_leaf:
             self.leaves.setdefault(id(call.facts), _Leaves(call.facts)).count += 1
 
     def total(self, fact: str) -> float | None:
-        """Return the sum of a fact over the calls, None if a call lacks it."""
+        """Return the sum of a fact over the calls, or None if a call lacks it."""
         values = [(first_count(each.facts, fact), each.count) for each in self.leaves.values()]
         products = [value * count for value, count in values if value is not None]
         return sum(products, 0.0) if len(products) == len(values) else None
@@ -174,7 +174,7 @@ def instruction_family(name: str, bucket: Bucket, facts: Stats) -> OperationFami
 
 
 def runs_on_matrix_unit(family: OperationFamily, facts: Stats) -> bool | None:
-    """Return whether a TPU computes the operation on its matrix unit; None where XLA cannot say."""
+    """Return whether a TPU computes the operation on its matrix unit; None if XLA cannot know."""
     category = str(facts.get("hlo_category", ""))
     if not category or _OPAQUE in category:
         return None
@@ -186,7 +186,7 @@ def _rest(texts: tuple[str, ...]) -> OperationFamily:
 
 
 def _kind(call: DeviceCall) -> tuple[str, str]:
-    """Return what distinguishes kernels of one name: the program on a TPU, the launch on a GPU."""
+    """Return what distinguishes kernels of the same name: the program (TPU) or the launch (GPU)."""
     details = call.stats.get(KERNEL_DETAILS)
     if isinstance(details, str):
         return "", details

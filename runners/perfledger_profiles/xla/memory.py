@@ -14,7 +14,7 @@ from perfledger_profiles.xla.planes import XEvent, XLine
 EVENTS = frozenset({"MemoryAllocation", "MemoryDeallocation"})
 _ALLOCATOR = "allocator_name"
 _NUMBERS = ("index_on_host", "device_ordinal")
-# Memory of the program (such as its stack) and of its buffers: their sum is in use.
+# Memory of the program (such as its stack) and of its buffers; their sum is in use.
 _IN_USE = ("bytes_reserved", "bytes_allocated")
 STATS = frozenset({_ALLOCATOR, *_NUMBERS, *_IN_USE})
 
@@ -25,7 +25,7 @@ _ON_HOST = re.compile(r"(?i)host|cpu")
 def recorded_memory(lines: Sequence[XLine], devices: Sequence[str]) -> MemoryInstants:
     """Return the memory in use after each allocation and release, by allocator.
 
-    `devices` are the devices' names by their numbers on the host. An allocator's events are spread
+    `devices` maps the devices' numbers on the host to their names. An allocator's events are spread
     over several threads, so the record is sorted by time.
     """
     events = sorted(

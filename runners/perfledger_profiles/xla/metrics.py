@@ -64,7 +64,7 @@ def _duty(
 ) -> Iterator[ProfileReading]:
     """Yield the duty cycle as xprof computes it: without infeed, outfeed, send and receive.
 
-    Without steps the denominator is the time from the first program's begin to the last one's end.
+    Without steps, the denominator is the time from the first program's begin to the last one's end.
     """
     active_ns = whole_ns = 0
     for work, device_windows in zip(works, windows, strict=True):
@@ -116,7 +116,7 @@ def _host_copies(
                 for call in (work.calls if work.has_streams else work.asynchronous)
                 if _direction(call) is direction
             ]
-            # A TPU records asynchronous copies for some of its cores only.
+            # A TPU records asynchronous copies only for some of its cores.
             steps += device_windows.owner.size if copies else 0
             busy_ns += intersection(union_of(copies), device_windows).length_ns()
             moved_bytes += [_copied_bytes(call) for call in began_in(copies, device_windows)]
@@ -203,6 +203,6 @@ def _copied_bytes(call: DeviceCall) -> float | None:
 
 
 def _sum_of(values: Sequence[float | None]) -> float | None:
-    """Return the sum, None if a value is unknown or there is none."""
+    """Return the sum, or None if a value is unknown or there are no values."""
     known_values = [value for value in values if value is not None]
     return sum(known_values) if known_values and len(known_values) == len(values) else None

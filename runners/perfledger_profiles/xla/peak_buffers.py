@@ -1,7 +1,7 @@
 """Finds what an XLA program holds at the peak of its memory, by XLA's own assignment of buffers.
 
-A program's arguments and results have memory of their own while it runs. Its temporaries share one
-allocation, in the order of XLA's heap simulation, which says what is alive at its peak. Field
+A program's arguments and results have separate memory while it runs. Its temporaries share one
+allocation, in the order of XLA's heap simulation, which shows what is alive at the peak. Field
 numbers are from xla/service/hlo.proto.
 """
 
@@ -28,8 +28,8 @@ CONSTANT = "(constant of the largest program)"
 UNNAMED = "(temporaries that XLA does not name)"
 
 _BUFFERS, _ALLOCATIONS, _TRACES = 1, 3, 4
-_ID, _SIZE, _DEFINED_AT = 1, 2, 3  # of a buffer; an allocation's size has the same number
-_SHAPE_INDEX, _INSTRUCTION = 3, 4  # of where it is defined
+_ID, _SIZE, _DEFINED_AT = 1, 2, 3  # of a buffer; the same number as an allocation's size
+_SHAPE_INDEX, _INSTRUCTION = 3, 4  # of the place of definition
 _THREAD_LOCAL, _PARAMETER, _LIVE_OUT, _MEMORY, _ASSIGNED, _CONSTANT = 3, 5, 7, 8, 9, 12
 _ASSIGNED_BUFFER = 1
 _EVENTS = 1
@@ -71,7 +71,7 @@ class _EventKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
-    """The memory of one instruction's result, or of one part of it."""
+    """The memory of one instruction's result, or of a part of it."""
 
     size_bytes: int
     instruction: int
@@ -80,7 +80,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Allocation:
-    """Memory that a program has while it runs, and the buffers that are ever in it."""
+    """Memory that a program holds while it runs, and all buffers that are ever in it."""
 
     size_bytes: int
     is_parameter: bool
@@ -107,7 +107,7 @@ class _Assignment:
     program: Program
     buffers: Mapping[int, _Buffer]
     allocations: tuple[_Allocation, ...]
-    at_peak: Mapping[int, tuple[int, ...]]  # by the first buffer of a simulation
+    at_peak: Mapping[int, tuple[int, ...]]  # keyed by the first buffer of a simulation
 
     @property
     def size_bytes(self) -> int:
@@ -117,19 +117,19 @@ class _Assignment:
 def with_peak_buffers(profile: Profile, programs: Sequence[Program]) -> Profile:
     """Return the profile with what its largest program holds at its peak.
 
-    Unchanged if XLA recorded no buffers of a program: that one may be the largest.
+    Unchanged if XLA recorded no buffers for one of the programs, because that may be the largest.
     """
     if not programs or not all(program.buffers for program in programs):
         return profile
     try:
         largest = max(map(_assignment, programs), key=lambda one: one.size_bytes)
         return replace(profile, peak_tensors=_held_tensors(largest))
-    except (ValueError, IndexError):  # bytes that are no assignment, or no shape
+    except (ValueError, IndexError):  # bytes that are not an assignment or a shape
         return profile
 
 
 def _held_tensors(assignment: _Assignment) -> tuple[HeldTensors, ...]:
-    """Return what is held, most bytes first."""
+    """Return the held tensors, most bytes first."""
     instructions = {one.number: one for one in assignment.program.instructions}
     sizes: Counter[HeldTensors] = Counter()
     counts: Counter[HeldTensors] = Counter()
@@ -146,7 +146,7 @@ def _held_tensors(assignment: _Assignment) -> tuple[HeldTensors, ...]:
 def _held_buffers(
     assignment: _Assignment, instructions: Mapping[int, Instruction]
 ) -> Iterator[tuple[int, HeldTensors]]:
-    """Yield the bytes and the kind of each buffer; the allocations' bytes are their sum."""
+    """Yield each buffer's bytes and kind; the bytes sum to those of the allocations."""
     program_lines = ProgramLines(assignment.program)
     for allocation in assignment.allocations:
         numbers = [one for one in allocation.buffers if one in assignment.buffers]
@@ -186,10 +186,10 @@ def _kind(
 
 
 def _alive_at_peak(assignment: _Assignment, numbers: Sequence[int]) -> Sequence[int]:
-    """Return the buffers of an allocation that hold its memory when most of it is used.
+    """Return the buffers that hold an allocation's memory at the time of its largest use.
 
-    Of buffers that share memory the latest is named. Without a simulation only a lone buffer is
-    known to be one of them.
+    If buffers share memory, the latest is named. Without a simulation, only a single buffer is
+    known to be among them.
     """
     if len(numbers) == 1:
         return numbers
@@ -197,7 +197,7 @@ def _alive_at_peak(assignment: _Assignment, numbers: Sequence[int]) -> Sequence[
 
 
 def _at_peak(trace: Sequence[_HeapEvent], buffers: Mapping[int, _Buffer]) -> tuple[int, ...]:
-    """Return the buffers that use memory in a simulation when most is used."""
+    """Return the buffers in use at the time of a simulation's largest use."""
     sizes, _ = _replay(trace, buffers)
     if not sizes:
         return ()
@@ -210,11 +210,11 @@ def _replay(
 ) -> tuple[list[int], dict[int, int]]:
     """Return the bytes in use after each event, and the latest user of each memory at the end.
 
-    Buffers that share memory use it until the last of them is freed. A memory is known by the
+    Buffers that share memory use it until the last of them is freed. The key of a memory is the
     buffer that it was allocated for.
     """
     memory_of: dict[int, int] = {}
-    count: Counter[int] = Counter()  # of the users of a memory
+    count: Counter[int] = Counter()  # number of users of a memory
     users: dict[int, int] = {}
     size_bytes = 0
     sizes: list[int] = []
@@ -261,7 +261,7 @@ def _assignment(program: Program) -> _Assignment:
 
 
 def _is_counted(allocation: memoryview) -> bool:
-    """Return whether memory is the device's: not of a thread, of the host or of a core."""
+    """Return whether memory is the device's, not that of a thread, of the host or of a core."""
     return not (last_number(allocation, _THREAD_LOCAL) or last_number(allocation, _MEMORY))
 
 
@@ -289,7 +289,7 @@ def _size(data: memoryview) -> int:
 
 
 def _tensor(shape: memoryview, index: Sequence[int]) -> str:
-    """Return the type and sizes of a part of a result: "f32[64,128]"; "" if it has none."""
+    """Return the type and sizes of a part of a result: "f32[64,128]", or "" if it has none."""
     for place in index:
         inner = list(parts(shape, _PARTS))
         if place >= len(inner):

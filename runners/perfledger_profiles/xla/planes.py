@@ -29,7 +29,7 @@ class XLine:
 class XPlane:
     """The host or one device.
 
-    `stats` describe the device; `facts` are the stats that all events of one name share.
+    `stats` describe the device; `facts` are the stats shared by all events of one name.
     """
 
     name: str  # "/host:CPU", "/device:TPU:0"

@@ -1,8 +1,8 @@
 """Builds a Profile from the planes of an XLA profile (CPU, GPU or TPU).
 
 Every instant of a step belongs to one operation: work on the device (compute, communication, copy,
-memset, input), else a call of the thread that takes the steps (compiling, dispatching), else XLA's
-own threads, else a wait, else "(outside operations)". With several devices the profile is their
+memset, input), else a call of the thread that runs the steps (compiling, dispatching), else XLA's
+own threads, else a wait, else "(outside operations)". With several devices, the profile is their
 mean.
 """
 
@@ -57,7 +57,7 @@ from perfledger_profiles.xla.step_windows import XlaSteps, device_steps_of
 TOOL = "jax.profiler"
 
 HOST = "/host:CPU"
-# Driver calls of CUDA and ROCm, where they are not among the host's threads.
+# Driver calls of CUDA and ROCm, if they are not among the host's threads.
 DRIVERS = ("/host:CUPTI", "/host:ROCTRACER")
 
 
@@ -70,7 +70,7 @@ class _Host:
     waiting: Sequence[XlaCall]
     steps: tuple[tuple[int, int], ...]
     launches: Mapping[int, int]  # a kernel's correlation id → the time of its launch
-    own_launches: Mapping[int, int]  # those by the thread that takes the steps, or by no thread
+    own_launches: Mapping[int, int]  # by the thread that runs the steps, or by no thread
 
 
 def profile_of_planes(
@@ -83,7 +83,7 @@ def profile_of_planes(
 ) -> Profile:
     """Return the mean step over the host's step annotations, else over each device's steps.
 
-    Raises ProfileError when nothing takes time, and if there is no chosen device.
+    Raises ProfileError if nothing takes time, or if the chosen device was not recorded.
     """
     devices = _chosen_planes([plane for plane in planes if is_device(plane)], choice)
     works = [device_work(plane) for plane in devices]
@@ -132,7 +132,7 @@ def profile_of_planes(
 
 
 def _chosen_planes(devices: Sequence[XPlane], choice: DeviceChoice) -> list[XPlane]:
-    """Return the planes of the chosen device; a recording is of one process, and so one rank."""
+    """Return the planes of the chosen device; a recording has one process, and so one rank."""
     chosen = [
         plane
         for plane in devices
@@ -151,7 +151,7 @@ def _device_steps(
     steps: Sequence[XlaSteps],
     profiles: Sequence[Profile],
 ) -> tuple[DeviceStep, ...]:
-    """Return the step of each device with steps by the profiles of each alone, if several."""
+    """Return the step of each device that has steps, from its own profile, if there are several."""
     if not profiles:
         return ()
     stepped = [
@@ -175,7 +175,7 @@ def idle_streams(
 ) -> tuple[StreamIdle, ...]:
     """Return the idle time per step of all streams, the busiest first.
 
-    `launches` are the times of the host's launches by correlation id.
+    `launches` maps correlation ids to the times of the host's launches.
     """
     streams: list[StreamIdle] = []
     for work, device_windows in zip(works, windows, strict=True):
@@ -293,7 +293,7 @@ def _timeline(work: DeviceWork | None, host: _Host, *, steps: XlaSteps) -> CallT
     )
     if steps.work is None:
         return timeline
-    # One more call stands for all waits.
+    # One additional call stands for all waits.
     waits = kernel_waits(steps.work, owner=len(calls))
     return replace(
         timeline,
@@ -308,7 +308,7 @@ def _timeline(work: DeviceWork | None, host: _Host, *, steps: XlaSteps) -> CallT
 def _lanes(
     works: Sequence[DeviceWork], host: _Host, windows: Sequence[TimeSegments]
 ) -> Iterator[tuple[tuple[int, int], Mapping[str, Sequence[LabelledSpan]]]]:
-    """Yield the windows and lanes of the median step: the host, then each device."""
+    """Yield the windows and lanes of the median step: the host's, then each device's."""
     on_thread = [call for call in host.thread if call.is_counted]
     threads: dict[str, list[LabelledSpan]] = {HOST_LANE: [*on_thread]}
     for operation in host.operations:

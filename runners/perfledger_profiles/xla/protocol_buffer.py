@@ -1,13 +1,13 @@
 """Decodes the fields of a protocol buffer's messages.
 
-The encoding is that of protobuf.dev/programming-guides/encoding. Each function raises ValueError or
-IndexError at bytes that are no message.
+The encoding is described at protobuf.dev/programming-guides/encoding. Each function raises
+ValueError or IndexError for bytes that are not a message.
 """
 
 from collections.abc import Iterator
 
 _VARINT, _I64, _SIZED, _I32 = 0, 1, 2, 5  # wire types
-_WIRE_TYPE = 7  # the bits of a field's key that hold the wire type
+_WIRE_TYPE = 7  # bits of a field's key that hold the wire type
 MAX_VARINT_BITS = 63
 
 Field = int | memoryview
@@ -42,7 +42,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, Field]]:
 def intact_prefix(data: bytes) -> bytes:
     """Return a message up to the end of its last complete part.
 
-    Of an xplane that is cut off this is every plane but the last.
+    If an xplane is cut off, this is every plane but the last.
     """
     view = memoryview(data)
     at = end_of_last_part = 0
@@ -55,7 +55,7 @@ def intact_prefix(data: bytes) -> bytes:
                 break
             end_of_last_part = at
     except (ValueError, IndexError):
-        pass  # in the middle of a number
+        pass  # cut off in the middle of a number
     return data[:end_of_last_part]
 
 
@@ -75,7 +75,7 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def read_varints(value: Field) -> Iterator[int]:
-    """Yield the numbers of a repeated field, which is packed or has one number."""
+    """Yield the numbers of a repeated field, packed or single."""
     if isinstance(value, int):
         yield value
         return
@@ -112,19 +112,19 @@ def parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def last_text(data: memoryview, number: int) -> str:
-    """Return the text of a field, "" without it."""
+    """Return the text of a field, or "" if it is missing."""
     value = _last(data, number)
     return "" if value is None else text(value)
 
 
 def last_number(data: memoryview, number: int) -> int:
-    """Return the number of a field, 0 without it."""
+    """Return the number of a field, or 0 if it is missing."""
     value = _last(data, number)
     return 0 if value is None else integer(value)
 
 
 def _last(data: memoryview, number: int) -> Field | None:
-    """Return the value of a field, of several the last one, which counts."""
+    """Return the value of a field; of several, the last counts."""
     value = None
     for each, content in fields(data):
         if each == number:

@@ -1,4 +1,4 @@
-"""Selects the calls that the picture of the median step shows."""
+"""Selects the calls shown in the picture of the median step."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +15,7 @@ MAX_SLICES = 2_000
 
 
 def median_window(windows: TimeSegments) -> tuple[int, int] | None:
-    """Return the begin and the end of the step nearest to the median, None without a step."""
+    """Return the begin and the end of the step nearest to the median, or None without a step."""
     if windows.owner.size == 0:
         return None
     length = windows.end_ns - windows.start_ns
@@ -28,7 +28,7 @@ def slices_of(
 ) -> tuple[StepSlice, ...]:
     """Return the longest calls of the windows, lane by lane, by start.
 
-    Each entry is a window of `median_window` and its lanes. Calls are clipped to the window.
+    Each entry is a window from `median_window` and its lanes. Calls are clipped to the window.
     """
     slices = [
         each

@@ -1,7 +1,7 @@
-"""Finds the steps of an XLA device: the host's markers or, where it ends their work later, its own.
+"""Finds an XLA device's steps: the host's markers, or its own if it ends their work later.
 
-A jitted function returns before its work is done. A program that does not wait in each step ends
-its markers long before the device ends their work.
+A jitted function returns before its work is done. If a program does not wait in each step, its
+markers end long before the device ends their work.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,8 +33,8 @@ OWN_STEPS = (
     "the device works on after the host's step annotations: its steps are those that it marks "
     "itself"
 )
-# Without links between launches and work two clocks are compared, which may differ by a part of a
-# step. A host that runs ahead of the last steps leaves more work than one of its markers is long.
+# Without links between launches and work, two clocks are compared, which may differ by part of a
+# step. If the host runs ahead, the work left after the last marker takes longer than a marker.
 MIN_UNLINKED_STEPS = 1.0
 
 Spans = Sequence[tuple[int, int]]
@@ -52,10 +52,10 @@ class StreamSpan(TimeSpan, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XlaSteps:
-    """The steps of a device, or of the host without one; `windows` are the kept ones.
+    """The steps of a device, or of the host if there is none; `windows` are the kept ones.
 
-    `markers` are the host's of the same owners. `work` is what the device did, in the order of its
-    calls, if it was timed by its launches.
+    `markers` are the host's, with the same owners. `work` is the device's work in the order of its
+    calls, if its launches time the steps.
     """
 
     windows: TimeSegments
@@ -77,10 +77,10 @@ class XlaSteps:
         return self.work is None or not waits_for_others(self.work, self.windows)
 
     def call_windows(self, start_ns: IntArray) -> IntArray:
-        """Return the kept step of each call: the device's, which come first, by its launch.
+        """Return the kept step of each call: for the device's calls, which come first, by launch.
 
-        Work without a launch is of the step in which it starts, a call of the host of its marker's.
-        Steps that the launches do not time have the calls that start in them.
+        Work without a launch belongs to the step in which it starts, a host call to its marker's
+        step. If the steps are not timed by launches, a call belongs to the step in which it starts.
         """
         if self.work is None:
             return self.windows.at(start_ns)
@@ -91,7 +91,7 @@ class XlaSteps:
         return np.where(np.isin(marker, self.windows.owner), marker, NO_CALL)
 
     def calls_in_steps(self, calls: Sequence[_Call]) -> Iterator[_Call]:
-        """Yield those of the device's calls, of which all are given, that are of the kept steps."""
+        """Yield the device's calls in the kept steps; `calls` must be all of its calls."""
         start_ns = np.array([call.start_ns for call in calls], dtype=np.int64)
         return compress(calls, (self.call_windows(start_ns) != NO_CALL).tolist())
 
@@ -104,11 +104,11 @@ def device_steps_of(
     device: Spans,
     recorded: Sequence[TimeSpan],
 ) -> XlaSteps:
-    """Return the steps of a device's calls by the host's spans, else by those that it marks itself.
+    """Return the steps of a device's calls by the host's spans, else by the device's own marks.
 
-    `launch_ns` has an entry per call: when the thread that takes the steps launched it, NO_CALL
-    where unknown. Another thread may launch work long after its step. Without spans all that was
-    recorded is one step.
+    `launch_ns` has an entry per call: when the thread that runs the steps launched it, NO_CALL if
+    unknown. (Another thread may launch work long after its step.) Without spans, the whole
+    recording is one step.
     """
     markers = windows_of(host or device)
     if not markers.owner.size:

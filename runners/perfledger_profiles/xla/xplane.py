@@ -1,6 +1,6 @@
 """Reads the xplane.pb files of jax.profiler.
 
-It is the only module here that needs jax, and imports it only when called.
+It is the only module here that needs jax, which it imports only when called.
 """
 
 import warnings
@@ -42,7 +42,7 @@ from perfledger_profiles.xla.planes_to_profile import DRIVERS, HOST, profile_of_
 from perfledger_profiles.xla.protocol_buffer import intact_prefix
 from perfledger_profiles.xla.xplane_wire import event_stats
 
-# A few steps take a few MB; a protocol buffer is at most 2 GiB.
+# A few steps are a few MB; a protocol buffer is at most 2 GiB.
 MAX_FILE_BYTES = 512 * 2**20
 
 _OFFSET, _DURATION = "device_offset_ps", DEVICE_DURATION
@@ -64,8 +64,8 @@ _STATS = frozenset(
 )
 _FACTS = frozenset({FLOPS, MODEL_FLOPS, BYTES, "hlo_category", "tf_op"})
 _DEVICE_LINES = frozenset({OPERATIONS, ASYNCHRONOUS, MODULES, STEPS})
-# jaxlib makes these two types when the first stats are read. From Python 3.12 on that warns, and a
-# warning that is an error (python -W error) aborts the process inside jaxlib.
+# jaxlib creates these two types when the first stats are read. From Python 3.12 on, that gives a
+# warning, and if warnings are errors (python -W error) it aborts the process inside jaxlib.
 _JAXLIB_WARNING = r"builtin type (plane|event)_stats has no __module__ attribute"
 CUT_OFF = "the file is cut off: other devices or the host may be missing"
 _MAX_NS = 2**60
@@ -103,7 +103,7 @@ class XSpace:
 
     planes: tuple[XPlane, ...]
     events: int  # on all lines of the file
-    dropped_events: int  # without a usable time, plus one where the file ends early
+    dropped_events: int  # without a usable time, plus one if the file ends early
     is_cut_off: bool
 
 
@@ -112,7 +112,7 @@ def read_xplane(
 ) -> Profile:
     """Return the mean step of an XLA profile of the CPU, a GPU or a TPU.
 
-    A file that is cut off gives its complete planes. Raises ProfileError as `read_planes` does.
+    If the file is cut off, its complete planes are read. Raises ProfileError as `read_planes` does.
     """
     space = read_planes(path)
     profile = profile_of_planes(
@@ -130,7 +130,7 @@ def read_xplane(
 def read_planes(path: Path) -> XSpace:
     """Return the planes of an XLA profile, only the complete ones if it is cut off.
 
-    Raises ProfileError when jax is not installed, or the file is missing, too large or not an XLA
+    Raises ProfileError if jax is not installed, or if the file is missing, too large or not an XLA
     profile.
     """
     try:
@@ -161,7 +161,7 @@ def read_planes(path: Path) -> XSpace:
 
 
 def _read_space(space: _Space, data: bytes) -> tuple[list[tuple[XPlane, int]], int]:
-    """Return each plane of use with its broken events, and how many events all planes have."""
+    """Return each useful plane with its broken events, and the number of events of all planes."""
     planes = [(number, plane) for number, plane in enumerate(space.planes)]
     chosen = [(number, plane) for number, plane in planes if _is_read(plane.name)]
     names = frozenset(plane.name for _, plane in chosen if DEVICE.fullmatch(plane.name))
@@ -200,7 +200,7 @@ def _plane(plane: _Plane, facts: Mapping[str, Stats]) -> tuple[XPlane, int]:
 
 
 def _device_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
-    """Return a device's lines, on the device's clock shifted to the host's where it is recorded."""
+    """Return a device's lines, on the device's clock, shifted to the host's if it is recorded."""
     lines = [
         (line.name, list(_raw(line)))
         for line in plane.lines
@@ -211,7 +211,7 @@ def _device_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
 
 
 def _host_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
-    """Return the host's threads: all events of the one that takes the steps, useful ones of others.
+    """Return the host's threads: all events of the one that runs the steps, useful ones of others.
 
     XLA's own threads have tens of thousands of events that belong to no step.
     """
@@ -243,10 +243,10 @@ def _raw(line: _Line) -> Iterator[_Raw]:
 
 
 def _event(raw: _Raw, *, shift_ns: int = 0) -> XEvent:
-    """Return the event, by the device's clock where it is recorded.
+    """Return the event, by the device's clock if it is recorded.
 
-    The profiler's conversion to the host's clock distorts single events by up to their length.
-    Begin and end are both rounded, so that consecutive events do not overlap.
+    The profiler's conversion to the host's clock distorts single events by up to their own length.
+    Begin and end are both rounded, so consecutive events do not overlap.
     """
     name, start, duration, stats = raw
     if _OFFSET in stats:
@@ -260,7 +260,7 @@ def _event(raw: _Raw, *, shift_ns: int = 0) -> XEvent:
 
 
 def _shift_ns(events: Sequence[_Raw]) -> int:
-    """Return the median difference of the host's clock and the device's."""
+    """Return the median difference between the host's clock and the device's."""
     apart = [
         start - _nanoseconds(offset_ps)
         for _, start, _, stats in events

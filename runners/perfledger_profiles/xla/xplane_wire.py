@@ -1,6 +1,6 @@
 """Decodes the event facts in an xplane.pb file that jax leaves out.
 
-The profiler writes stats that all events of one name share (FLOPs, bytes, the kind of operation)
+The profiler writes stats shared by all events of one name (FLOPs, bytes, the kind of operation)
 once, with the name; jax.profiler.ProfileData returns only the stats of each event. Field numbers
 are from tsl/profiler/protobuf/xplane.proto.
 """
@@ -17,7 +17,7 @@ from perfledger_profiles.xla.protocol_buffer import (
     text,
 )
 
-# Names per plane: the largest programs have some ten thousand instructions. Python reads about
+# Names per plane: the largest programs have tens of thousands of instructions. Python reads about
 # fifty thousand names per second.
 MAX_NAMES = 100_000
 
@@ -33,9 +33,9 @@ def event_stats(
 ) -> tuple[Mapping[str, Stats], ...]:
     """Return the chosen stats of each plane's event names, plane by plane in file order.
 
-    Only `planes` are decoded: the others have none. A stat that two events of one name do not share
-    is left out. Decoding stops at bytes that are not an xplane; the reader of the events decides
-    whether that is an error.
+    Only `planes` are decoded; other planes have no stats. A stat in which two events of one name
+    differ is left out. Decoding stops at bytes that are not an xplane; the reader of the events
+    decides whether that is an error.
     """
     facts: list[Mapping[str, Stats]] = []
     try:
@@ -43,7 +43,7 @@ def event_stats(
             if number == _SPACE_PLANES:
                 facts.append(_plane_facts(message(plane), planes, stat_names))
     except (ValueError, IndexError, struct.error):
-        pass  # what came before is sound
+        pass  # what came before is intact
     return tuple(facts)
 
 
