@@ -1,15 +1,15 @@
 """Prints the profiles in files as a JSON list: READER WORKLOAD SIDE FILE [FILE ...].
 
 READER is a format, or "auto" to detect it from the file's content and name. The files are windows
-of the same code: of those after the first only the operations are printed. --shapes names the file
-of a window that recorded shapes, if the others did not, and --lines that of the lines which call
-operations and hold memory. An XLA profile has such lines itself: --root is the folder of the
-user's code, below which they are looked for. With --each-step only operations are printed, with the
-times of their calls. With --speedscope the whole recording is written for that viewer, after a line
-that lists what is left out.
+of the same code; for files after the first, only the operations are printed. --shapes names the
+file of a window with recorded shapes, if the others have none; --lines names the file with the
+lines that call operations and hold memory. An XLA profile contains such lines: --root is the folder
+of the user's code, and only lines below it count. --each-step prints only operations, with the
+times of their calls. --speedscope writes the whole recording for that viewer, after a line that
+lists what is left out.
 
-The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
-line on standard error and exit status 1.
+The files are untrusted, so the caller limits memory and time. If a file cannot be read, one line is
+printed to standard error and the exit status is 1.
 """
 
 import argparse

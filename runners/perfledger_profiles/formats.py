@@ -38,7 +38,7 @@ from perfledger_profiles.rocm.rocprof import read_rocprof, read_rocprof_trace
 from perfledger_profiles.torch_profiler.kineto import read_kineto, read_kineto_trace
 from perfledger_profiles.xla.xplane import read_planes, read_xplane
 
-# Covers the first report after a program's own output, and the head of any trace.
+# Covers a program's own output up to the first report, and the head of any trace.
 HEAD_BYTES = 2**20
 
 ReaderResult = TypeVar("ReaderResult")
@@ -115,20 +115,20 @@ READERS: Mapping[ProfileFormat, ProfileReader] = {
     ProfileFormat.MLPERF_LOADGEN: read_loadgen,
 }
 
-# The libraries that read databases and protocol buffers need a path.
+# Readers of databases and protocol buffers need a path.
 PATH_READERS: Mapping[ProfileFormat, DeviceReader] = {
     ProfileFormat.XPLANE: read_xplane,
     ProfileFormat.NSYS_SQLITE: read_nsys_sqlite,
     ProfileFormat.ROCPD: read_rocpd,
 }
 
-# In this order: what a program prints into another tool's log is tried last.
+# Tried in this order: output that a program may print into another tool's log comes last.
 _SIGNATURES = tuple(
     _Signature(format_, re.compile(pattern, re.MULTILINE))
     for format_, pattern in (
         (ProfileFormat.ROCPD, rb"\ASQLite format 3\x00[\s\S]*?rocpd_kernel_dispatch"),
         (ProfileFormat.NSYS_SQLITE, rb"\ASQLite format 3\x00"),
-        # First, because the patterns that search all of the head take a fifth of the reading time.
+        # First, because the patterns that search the whole head take a fifth of the reading time.
         (ProfileFormat.KINETO, rb'\A\s*\{\s*"(?:schemaVersion"\s*:\s*1\b|traceEvents")'),
         (
             ProfileFormat.ROCPROF,
@@ -189,7 +189,7 @@ _SIGNATURES = tuple(
         (ProfileFormat.XPLANE, rb"\A\x0a[\s\S]{2,4096}?(?:/host:|/device:|Task Environment)"),
     )
 )
-# Used where the content does not decide, as in a damaged file.
+# Used if the content does not decide, as for a damaged file.
 _NAMES = (
     (ProfileFormat.XPLANE, re.compile(r"\.xplane\.pb$")),
     (ProfileFormat.KINETO, re.compile(r"\.(?:pt\.)?trace\.json(?:\.gz)?$|kineto")),
@@ -209,7 +209,7 @@ _NAMES = (
 def detect_format(head: bytes, name: str) -> ProfileFormat:
     """Return a file's format by its first bytes (packed or plain), else by its name.
 
-    Raises ProfileError, which lists the supported formats, when neither decides.
+    Raises ProfileError, which lists the supported formats, if neither decides.
     """
     text = unpack_gzip_head(head, max_bytes=HEAD_BYTES)
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -234,8 +234,8 @@ def read_profile(
 ) -> Profile:
     """Return the profile in a file, of the given format or the detected one.
 
-    Raises ProfileError when the file is missing, too large or of another format, or has no work of
-    the choice.
+    Raises ProfileError if the file is missing, too large or of another format, or if the choice has
+    no work in it.
     """
     format_, is_plain = _format_of(path, format)
     read = _reader(format_, path, choice)
@@ -273,7 +273,7 @@ def _format_of(path: Path, requested: ProfileFormat | None) -> tuple[ProfileForm
         msg = f"{path.name} cannot be read: {error.strerror}"
         raise ProfileError(msg) from error
     format_, is_plain = requested or detect_format(head, path.name), not is_gzip(head)
-    is_own = format_ in PATH_READERS and is_plain  # such a reader has its own limits
+    is_own = format_ in PATH_READERS and is_plain  # such a reader has limits of its own
     most = max_unpacked_bytes() if format_ is ProfileFormat.KINETO else MAX_UNPACKED_BYTES
     if size > most and not is_own:
         msg = f"{path.name} is larger than {most} bytes: profile fewer steps"

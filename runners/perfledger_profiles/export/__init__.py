@@ -1,1 +1,1 @@
-"""Owns the export of recordings to other viewers' formats."""
+"""Owns the export of recordings to other viewers' file formats."""

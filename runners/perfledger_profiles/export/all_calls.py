@@ -12,7 +12,7 @@ from perfledger_profiles.timeline.trace import Trace, TraceLane
 from perfledger_profiles.xla.device_plane import is_device
 from perfledger_profiles.xla.planes import XPlane
 
-# Most events of XLA's threads belong to no step, and Python frames are most of a file.
+# Most events of XLA's threads belong to no step, and Python frames make up most of a file.
 XLA_UNREAD = "Python frames and XLA's internal events are left out"
 
 
@@ -20,7 +20,7 @@ XLA_UNREAD = "Python frames and XLA's internal events are left out"
 class LaneCalls:
     """The calls of one thread or stream, on the file's clock; the columns have shape (n,).
 
-    Names are the file's.
+    Names are as in the file.
     """
 
     lane: str
@@ -37,7 +37,7 @@ class RecordedCalls:
     names: tuple[str, ...]
     lanes: tuple[LaneCalls, ...]
     dropped_events: int = 0
-    unread: str = ""  # a note on what the reader skips
+    unread: str = ""  # a note on what the reader leaves out
 
     @property
     def count(self) -> int:
@@ -110,5 +110,5 @@ def _lane(lane: TraceLane, stream: str, *, is_alone: bool) -> str:
 
 
 def _host_first(lanes: Sequence[LaneCalls]) -> tuple[LaneCalls, ...]:
-    """Return the host's lanes, then the device's, each with the most calls first."""
+    """Return the host's lanes, then the device's, each group sorted by number of calls."""
     return tuple(sorted(lanes, key=lambda lane: (lane.is_device, -lane.name.size)))

@@ -1,7 +1,7 @@
-"""Nests the operations of two steps in each other, with the time of each on both sides.
+"""Nests the operations of two steps, with the time of each on both sides.
 
-A bundle holds no stacks of Python frames. It holds each operation's exclusive wall time and the
-operations around it, on the host and on the device: a kernel lies in the operator that launched it.
+A bundle holds no stacks of Python frames. It holds each operation's exclusive wall time and its
+enclosing operations, on host and device: a kernel lies in the operator that launched it.
 """
 
 from collections import defaultdict
@@ -15,8 +15,8 @@ from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.diff.stable_names import normal_name, normal_path
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 
-# Of nested operations: a picture of more rows is illegible, and a frame there counts as the time of
-# the one around it.
+# Of nested operations. A picture with more rows is illegible; a deeper frame counts as time of the
+# one around it.
 MAX_DEPTH = 16
 # Relative to the step: sums of floating-point numbers differ by less.
 ROUNDING = 1e-9
@@ -24,12 +24,12 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One operation in the ones around it: wall time per step, with that of the frames in it."""
+    """One operation within its enclosing ones: wall time per step, including the frames in it."""
 
     name: str
     base_seconds: float
     head_seconds: float
-    frames: tuple["Frame", ...] = ()  # the longest of head first
+    frames: tuple["Frame", ...] = ()  # head's longest first
 
     @property
     def delta_seconds(self) -> float:
@@ -39,7 +39,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The names of nested operations, the outermost first, and the seconds of the innermost."""
+    """The names of nested operations, outermost first, and the seconds of the innermost."""
 
     names: tuple[str, ...]
     seconds: float
@@ -54,9 +54,9 @@ class _SideStack:
 
 
 def stacks_of(profile: Profile) -> tuple[Stack, ...]:
-    """Return the stacks of a step, the longest first; their seconds sum to the step's.
+    """Return the stacks of a step, longest first; their seconds sum to the step's.
 
-    Time of the step that no operation accounts for is a stack of its own.
+    Time of the step that belongs to no operation is a separate stack.
     """
     operations = operations_of(profile)
     stacks = [Stack(_names(one), max(one.seconds, 0.0)) for one in operations]
@@ -69,9 +69,9 @@ def stacks_of(profile: Profile) -> tuple[Stack, ...]:
 def frame_tree(base: Profile, head: Profile) -> Frame:
     """Return the step as a frame with all operations of both sides.
 
-    Frames of both sides are one if their names agree without what depends on the build, the tuning
-    and the numbering of instances. The seconds of the frames in a frame sum to at most its own; the
-    rest is its own work.
+    Frames of both sides are merged if their names agree apart from what depends on the build, the
+    tuning and the numbering of instances. The seconds of the frames in a frame sum to at most its
+    own; the rest is its own work.
     """
     sides = ((Side.HEAD, head), (Side.BASE, base))
     stacks = [_SideStack(side, stack) for side, profile in sides for stack in stacks_of(profile)]
@@ -79,7 +79,7 @@ def frame_tree(base: Profile, head: Profile) -> Frame:
 
 
 def frames_below(frame: Frame, *, depth: int = 0) -> Iterator[tuple[int, Frame]]:
-    """Yield the frames in a frame with their depth, each before those in it."""
+    """Yield the frames in a frame with their depth, each before its own children."""
     for one in frame.frames:
         yield depth, one
         yield from frames_below(one, depth=depth + 1)
@@ -109,7 +109,7 @@ def _key(name: str) -> str:
 
 
 def _label(stacks: Sequence[_SideStack], depth: int) -> str:
-    """Return the name on head if it is there, and the number of other names on that side."""
+    """Return the name on head if there is one, and the number of other names on that side."""
     names = [one.stack.names[depth] for one in stacks if one.side is stacks[0].side]
     more = len(set(names)) - 1
     return f"{names[0]} (+{more})" if more else names[0]

@@ -1,6 +1,6 @@
 """Writes the stacks of two steps as two profiles of one speedscope file.
 
-The format is https://www.speedscope.app/file-format-schema.json: a sample is a list of frames, the
+The format is https://www.speedscope.app/file-format-schema.json: a sample is a list of frames,
 outermost first, with a weight.
 """
 
@@ -28,7 +28,7 @@ def speedscope_stacks(base: Profile, head: Profile, *, name: str) -> str:
 
 
 def _sampled(title: str, profile: Profile, frames: dict[str, int]) -> dict[str, object]:
-    """Return a step's profile; add the names of its frames to `frames`, with their places."""
+    """Return a step's profile; add the names of its frames and their places to `frames`."""
     samples: list[list[int]] = []
     weights: list[float] = []
     for stack in stacks_of(profile):

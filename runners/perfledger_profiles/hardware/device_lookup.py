@@ -1,7 +1,7 @@
-"""Looks up a device in the packaged table by what it reports of itself.
+"""Looks up a device in the packaged table by the properties that it reports.
 
-Slices of a board (MIG) are scaled where their size is known. A board whose power limit keeps it
-below the table's clock is scaled to the clock it reached; without that clock it has no peak.
+Slices of a board (MIG) are scaled if their size is known. A board whose power limit keeps it below
+the table's clock is scaled to the clock it reached; if that is unknown, it has no peak.
 """
 
 import re
@@ -13,9 +13,9 @@ from perfledger_profiles.hardware.device_peaks import HardwareSpec, find_specs, 
 from perfledger_profiles.hardware.device_state import device_state
 from perfledger_profiles.parsing.units import GIGA
 
-# Boards whose power limit is too low for the clock behind their data sheet's peak.
+# Boards whose power limit is too low for the clock behind the data sheet's peak.
 POWER_CAPPED = ("a100-pcie-40gb", "t4")
-# Multiprocessors of an instance by its compute slices, as `nvidia-smi mig -lgip` lists them. From
+# Multiprocessors of an instance by its compute slices, as listed by `nvidia-smi mig -lgip`. From
 # 9.0 on they also depend on the instance's memory, so the slice itself must report them.
 MIG_MULTIPROCESSORS: Mapping[str, Mapping[int, int]] = {
     "8.0": {1: 14, 2: 28, 3: 42, 4: 56, 7: 98},
@@ -26,7 +26,7 @@ MIG_COMPUTE_SLICES = 7
 # Memory is split into eight slices, each with its share of the bandwidth (NVIDIA MIG User Guide,
 # "Supported MIG Profiles").
 MIG_MEMORY_SLICES = 8
-# A profile's name rounds its memory: 71 GB is half of 141.
+# A profile's name rounds its memory: 71 GB is half of 141 GB.
 MIG_MEMORY_TOLERANCE = 0.06
 
 _MIG = re.compile(r"(?i)(.*?)\s*\bMIG (.+)")
@@ -36,10 +36,10 @@ _VGPU = re.compile(r"(?i)^GRID |-\d{1,3}(?:-\d+)?[ABCQ](?:ME)?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardwareMatch:
-    """The facts about a device with their caveats, or the reason why they are unknown."""
+    """The facts about a device with caveats, or the reason why they are unknown."""
 
     hardware: HardwareSpec | None
-    reason: str = ""  # why it is unknown, "" where it is known
+    reason: str = ""  # why it is unknown; "" if it is known
     caveats: tuple[str, ...] = ()
     is_power_capped: bool = False  # does not reach the clock behind its peaks
 
@@ -56,7 +56,7 @@ def match_hardware(
 ) -> HardwareMatch:
     """Return the facts about a device by its full name, memory and compute capability.
 
-    `mig` is a profile ("3g.20gb") that the name lacks, or whether MIG is on; `memory_bytes` and
+    `mig` is a profile ("3g.20gb") if the name has none, or whether MIG is on; `memory_bytes` and
     `multiprocessors` are as reported by the device or slice. `clock_hz` is the clock it reached
     while computing, which scales the peaks of a power-capped board.
     """
@@ -81,7 +81,7 @@ def match_hardware(
 
 
 def hardware_of(profile: Profile) -> HardwareMatch:
-    """Return the facts about a profile's device, at the clock that the profile states."""
+    """Return the facts about a profile's device, at the clock stated in the profile."""
     device, state = profile.device, device_state(profile)
     if device is None or not device.name:
         return _unknown_device("the profile does not name its device")
@@ -95,7 +95,7 @@ def hardware_of(profile: Profile) -> HardwareMatch:
 
 
 def _board_and_profile(model: str, mig: str) -> tuple[str, str]:
-    """Return the board's name, and the profile of its slice ("" for a whole board)."""
+    """Return the board's name, and its slice's profile ("" for a whole board)."""
     match = _MIG.fullmatch(model.strip())
     if match:
         return match[1], match[2]
@@ -174,13 +174,13 @@ def _match_slice(
 
 
 def _memory_slices(row: HardwareSpec, gigabytes: int) -> int | None:
-    """Return how many of the board's memory slices a profile of this size has, None if none fits.
+    """Return the number of the board's memory slices in a profile of this size, None if none fits.
 
     Instances have one, two, four or all of them.
     """
     for slices in (1, 2, 4, MIG_MEMORY_SLICES):
         nominal = row.memory_bytes / GIGA * slices / MIG_MEMORY_SLICES
-        # Names drop the fraction of a gigabyte, which is a large part of a small slice.
+        # Names drop the fraction of a gigabyte, which is much of a small slice.
         if abs(gigabytes - nominal) <= max(1.0, MIG_MEMORY_TOLERANCE * nominal):
             return slices
     return None
@@ -189,14 +189,14 @@ def _memory_slices(row: HardwareSpec, gigabytes: int) -> int | None:
 def _slice_multiprocessors(
     row: HardwareSpec, compute_slices: int, reported: int | None
 ) -> int | None:
-    """Return the multiprocessors of an instance: by the table, else as the instance reports."""
+    """Return the multiprocessors of an instance: from the table, else as it reports."""
     table = MIG_MULTIPROCESSORS.get(row.compute_capability)
     if table is None or row.multiprocessors is None:
         return None
     if table:
         count = table.get(compute_slices)
         return count if reported in (None, count) else None
-    # A partial instance that reports the board's count does not report its own.
+    # A partial instance that reports the board's count does not report its own count.
     most = row.multiprocessors - (compute_slices < MIG_COMPUTE_SLICES)
     return reported if reported is not None and 1 <= reported <= most else None
 
@@ -204,7 +204,7 @@ def _slice_multiprocessors(
 def _slice_of(
     row: HardwareSpec, profile: str, *, multiprocessors: int, memory_slices: int
 ) -> HardwareSpec:
-    """Return the facts about a slice; `tdp_w` stays the board's."""
+    """Return the facts about a slice; `tdp_w` remains the board's."""
     share = multiprocessors / row.multiprocessors if row.multiprocessors else 0.0
     return replace(
         row,
@@ -219,7 +219,7 @@ def _slice_of(
 def _apply_power_limit(
     match: HardwareMatch, *, power_limit_watts: float | None, clock_hz: float | None
 ) -> HardwareMatch:
-    """Scale a power-limited board to the clock that it reached, if known."""
+    """Scale a power-limited board to the clock it reached, if known."""
     hardware = match.hardware
     if hardware is None or not _is_capped(hardware, power_limit_watts):
         return match

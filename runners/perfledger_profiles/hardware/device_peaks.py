@@ -8,22 +8,22 @@ from importlib.resources import files
 
 from perfledger_profiles.parsing.units import GIGA, MEGA, TERA
 
-# Devices report a little less than their nominal size, or the same number in binary units.
+# Devices report slightly less than their nominal size, or the same number in binary units.
 MIN_MEMORY_RATIO = 0.85
 MAX_MEMORY_RATIO = 1.10
 
-# The share of the dense matrix peak that the best known program reaches, where the table has no
+# The share of the dense matrix peak that the best known program reaches, if the table has no
 # measurement of the device: the best bfloat16 (A100) and float8 product of ml-engineering's
-# "Maximum Achievable Matmul FLOPS" (0.73 to 0.87, 0.71 to 0.78). The best one, because a label "at
-# the roof" must mean that nothing is left to gain.
+# "Maximum Achievable Matmul FLOPS" (0.73 to 0.87, 0.71 to 0.78). The best one is used because the
+# label "at the roof" must mean that nothing is left to gain.
 ACHIEVABLE_MATRIX_FRACTION = 0.87
 ACHIEVABLE_FLOAT8_FRACTION = 0.78
-# STREAM add on a GB200, of the device's stated bandwidth (superbenchmark's log).
+# STREAM add on a GB200, as a share of the stated bandwidth (superbenchmark's log).
 ACHIEVABLE_BANDWIDTH_FRACTION = 0.904
 # nccl-tests' all_reduce on eight A100: 235 of 300 GB/s one way, at 8 GiB.
 ACHIEVABLE_INTERCONNECT_FRACTION = 0.78
 
-# Columns in order of preference: tensor cores first where they take the type unchanged.
+# Columns in order of preference: tensor cores first if they take the type unchanged.
 _PEAKS = {
     "float64": ("fp64_tc", "fp64"),
     "float32": ("fp32",),
@@ -45,11 +45,11 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardwareSpec:
-    """The peaks of a device, from its vendor; unknown is None, "" or absent.
+    """The peaks of a device as published by its vendor; unknown is None, "" or absent.
 
     `peak_flops` maps a type to dense operations per second, without structured sparsity, at
     `clock_hz`. `achievable` maps a type to the share of its peak that was measured on the device.
-    `unreachable_reason` is set where the device misses its peaks by an unknown amount.
+    `unreachable_reason` is set if the device misses its peaks by an unknown amount.
     """
 
     key: str
@@ -67,15 +67,15 @@ class HardwareSpec:
     multiprocessors: int | None = None
     clock_hz: float | None = None
     achievable: Mapping[str, float] = field(default_factory=dict[str, float])
-    interconnect_bytes_per_second: float | None = None  # one way, over all of its links
+    interconnect_bytes_per_second: float | None = None  # one way, over all links
     unreachable_reason: str = ""
 
 
 def peak_flops(hardware: HardwareSpec, dtype: str) -> float | None:
     """Return the dense peak in operations per second of a type, named as in torch, jax or NumPy.
 
-    float32 is the peak without TF32. None where the vendor publishes none, and for a device that
-    cannot reach its peak, because a share of it would mean nothing.
+    float32 is the peak without TF32. None if the vendor publishes none, and for a device that
+    cannot reach its peak, because a share of it would be meaningless.
     """
     return None if hardware.unreachable_reason else hardware.peak_flops.get(_canonical_dtype(dtype))
 
@@ -89,7 +89,7 @@ def achievable_fraction(hardware: HardwareSpec, dtype: str) -> float:
 
 
 def find_specs(model: str) -> tuple[HardwareSpec, ...]:
-    """Return the rows with a device's full name; boards of several memory sizes may share it."""
+    """Return the rows with a device's full name; boards of different memory sizes may share it."""
     folded = _fold(model)
     return tuple(row for row in known_hardware() if folded in {_fold(name) for name in row.names})
 

@@ -17,24 +17,24 @@ SM_CLOCK = "sm_clock"
 
 # nvbench discards measurements below this share of the default clock.
 MIN_CLOCK_SHARE = 0.75
-# A board that draws nearly its limit is limited by it; power readings are accurate to some 3 %.
+# A board that draws nearly its power limit is limited by it; readings are accurate to about 3 %.
 AT_POWER_LIMIT = 0.97
 # An idle device lowers its clock; one that is busy half of the time is not idle.
 BUSY_SHARE = 0.5
-# torch_tb_profiler warns when the peak is above 90 % of the device's memory.
+# torch_tb_profiler warns if the peak is above 90 % of the device's memory.
 NEARLY_FULL = 0.9
 
 _POWER = "power"
 _LIMITS = ("power_limit", "power_cap")
 _BUSY = ("gr_engine_active", "gpu_busy")
-# Counters that are zero on a healthy device, and the meaning of any other value.
+# Counters that are zero on a healthy device, and what any other value means.
 _FAULTS = {
     "ecc_double_volatile": "its memory had errors that could not be corrected",
     "row_remap_failed": "a broken row of its memory could not be replaced",
 }
 
-# Bits of NVML's clock event reasons that slow a device whatever it runs, and their meaning
-# (nvml.h; an idle clock, application clocks, a power cap and sync boost are not faults).
+# NVML clock event reasons (bits) that slow a device whatever it runs, and their meaning (nvml.h; an
+# idle clock, application clocks, a power cap and sync boost are not faults).
 _EVENTS = {
     0x08: "its hardware lowers its clock: too hot, or too much power",
     0x20: "its driver lowers its clock: too hot",
@@ -47,20 +47,20 @@ _Readings = Mapping[tuple[str, str], float]  # a reading's name and its subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """The clock that a device computed at, and the reasons why it was slowed."""
+    """A device's clock while computing, and the reasons why it was slowed."""
 
     clock_hertz: float
     slowed_by: tuple[str, ...] = ()
 
 
 def device_state(profile: Profile) -> DeviceState | None:
-    """Return a profile's clock, the median of several; None if it has none."""
+    """Return a profile's clock, the median of several, or None if it has none."""
     clocks = [reading.value for reading in profile.readings if reading.name == SM_CLOCK]
     return DeviceState(clock_hertz=median(clocks)) if clocks and median(clocks) > 0 else None
 
 
 def used_memory_share(profile: Profile) -> float | None:
-    """Return the highest used share of the device's memory (0 to 1), None if unknown."""
+    """Return the highest used share of the device's memory (0 to 1), or None if unknown."""
     values = _readings(profile)
     shares = [one.value for one in profile.readings if one.name == "memory_used_share"]
     for one in profile.readings:
@@ -75,9 +75,10 @@ def used_memory_share(profile: Profile) -> float | None:
 
 
 def memory_notes(profile: Profile) -> tuple[str, ...]:
-    """Return that the device's memory is nearly full, and how much of it is not allocated.
+    """Return a note if the device's memory is nearly full, with how much of it is unallocated.
 
-    No advice: a server fills the memory on purpose, and a training step may need all of it.
+    No advice is given: a server fills the memory on purpose, and a training step may need all of
+    it.
     """
     share = used_memory_share(profile)
     if share is None or share <= NEARLY_FULL:
@@ -92,7 +93,7 @@ def memory_notes(profile: Profile) -> tuple[str, ...]:
 
 
 def disturbances(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, ...]:
-    """Return what makes a profile's devices unfit to measure on; empty if nothing does."""
+    """Return what makes a profile's devices unfit for measuring; empty if nothing does."""
     values = _readings(profile)
     return tuple(
         f"{subject or 'the device'}: {wrong}"

@@ -2,12 +2,13 @@
 
 from math import isfinite
 
-# Over less time, the granularity of the device's energy counter is a notable part of the value.
+# Over a shorter time, the granularity of the device's energy counter is a notable part of the
+# value.
 MIN_ENERGY_SECONDS = 2.0
 
 
 class MetricError(ValueError):
-    """An input that a metric cannot be computed from: which one, and what it has to be."""
+    """An input that a metric cannot be computed from: which one, and what it must be."""
 
 
 def transformer_flops_per_token(
@@ -22,8 +23,8 @@ def transformer_flops_per_token(
     """Return a transformer's model FLOPs per token: 6N + 12LHQT, forward only 2N + 4LHQT.
 
     N parameters (without embeddings), L layers, H heads of size Q, T tokens of context. Attention
-    is counted without a causal mask, recomputation is not counted (PaLM, arXiv 2204.02311,
-    appendix B). Raises MetricError.
+    is counted without a causal mask; recomputation is not counted (PaLM, arXiv 2204.02311, appendix
+    B). Raises MetricError.
     """
     _check_positive(parameters=parameters)
     _check_not_negative(
@@ -106,10 +107,10 @@ def roofline_attained(
     peak_flops_per_second: float,
     peak_bytes_per_second: float,
 ) -> float:
-    """Return the reached share of min(P, AI x BW), the roof at this intensity.
+    """Return the attained share of min(P, AI x BW), the roof at this intensity.
 
-    Above 1 an input is wrong: the peak's type, or bytes that caches served (Williams, Waterman
-    and Patterson 2009, "Roofline"). Raises MetricError.
+    Above 1, an input is wrong: the peak's type, or bytes that caches served (Williams, Waterman and
+    Patterson 2009, "Roofline"). Raises MetricError.
     """
     _check_not_negative(flops_per_second=flops_per_second)
     _check_positive(
@@ -126,9 +127,9 @@ def energy_per_step_joules(
 ) -> float:
     """Return the energy of one step from a device's energy counter before and after `steps`.
 
-    The readings may lie within steps, so `steps` may be fractional.
-    NVML's nvmlDeviceGetTotalEnergyConsumption counts millijoules since the driver was loaded.
-    Raises MetricError, also for less than MIN_ENERGY_SECONDS.
+    The readings may lie within steps, so `steps` may be fractional. NVML's
+    nvmlDeviceGetTotalEnergyConsumption counts millijoules since the driver was loaded. Raises
+    MetricError, also if they span less than MIN_ENERGY_SECONDS.
     """
     _check_not_negative(begin_joules=begin_joules, end_joules=end_joules)
     _check_positive(steps=steps, seconds=seconds)

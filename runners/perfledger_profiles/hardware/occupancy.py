@@ -15,17 +15,17 @@ EFFICIENCY = "est_sm_efficiency"
 
 KIB = 1024
 THREADS_PER_WARP = 32
-# The same on every device in the table (CUDA C++ Programming Guide, technical specifications).
+# The same for every device in the table (CUDA C++ Programming Guide, technical specifications).
 MAX_THREADS_PER_BLOCK = 1024
 MAX_REGISTERS_PER_THREAD = 255
 REGISTERS_PER_MULTIPROCESSOR = 65_536
-# Registers are allocated to a warp in pieces of this size, and warps to four schedulers in turn
+# Registers are allocated to a warp in units of this size, and warps to four schedulers in turn
 # (cuda_occupancy.h).
 REGISTER_UNIT = 256
 SCHEDULERS = 4
 TORCH_PROFILER = "torch.profiler"
 # Above the default limit of a block's shared memory, torch.profiler calls the calculator with that
-# limit, which answers that no block fits.
+# limit, and it answers that no block fits.
 MISREAD_SHARED_MEMORY_BYTES = 48 * KIB
 MISREAD_NOTE = (
     "torch.profiler states an occupancy of 0 % for kernels with more than 48 KiB of shared memory "
@@ -59,7 +59,7 @@ class MultiprocessorLimits:
 
     @property
     def shared_memory_bytes_per_block(self) -> int:
-        """Return the shared memory of a block that opts in: all but the reserve."""
+        """Return the shared memory of a block that opts in: all but the driver's reserve."""
         return self.shared_memory_bytes - self.reserved_bytes_per_block
 
 
@@ -77,7 +77,7 @@ _LIMITS: Mapping[str, MultiprocessorLimits] = {
     "11.0": MultiprocessorLimits(48, 24, 228 * KIB),
     "12.0": MultiprocessorLimits(48, 24, 100 * KIB),
 }
-# By the same source these have the limits of another capability: B300 those of B200.
+# By the same source, these have the limits of another capability: B300 those of B200.
 _SAME_AS = {"8.8": "8.6", "10.3": "10.0", "12.1": "12.0"}
 LIMITS = {**_LIMITS, **{new: _LIMITS[twin] for new, twin in _SAME_AS.items()}}
 
@@ -91,14 +91,14 @@ class Occupancy:
     """
 
     theoretical: float
-    achieved: float  # estimated from the launch; lower where there are too few blocks
-    limits: Mapping[OccupancyLimiter, int]  # blocks of a multiprocessor by each
+    achieved: float  # estimated from the launch; lower if there are too few blocks
+    limits: Mapping[OccupancyLimiter, int]  # a multiprocessor's blocks by each limit
     blocks_per_multiprocessor: float  # of the launch
-    waves: float  # rounds of active blocks that the launch takes
+    waves: float  # rounds of active blocks in the launch
 
     @property
     def idle_wave_share(self) -> float:
-        """Return the share of block slots that the launch's last wave leaves empty."""
+        """Return the share of block slots that the last wave of the launch leaves empty."""
         return 1 - self.waves / ceil(self.waves)
 
 
@@ -111,7 +111,7 @@ def occupancy_of(
     compute_capability: str,
     multiprocessors: int,
 ) -> Occupancy | None:
-    """Return the occupancy of a launch, None for an unknown device or an impossible launch.
+    """Return the occupancy of a launch, or None for an unknown device or an impossible launch.
 
     `grid` is in blocks, `block` in threads, `registers` per thread, `shared_memory_bytes` static
     and dynamic per block, without the driver's reserve. Source: NVIDIA's cuda_occupancy.h;
@@ -146,7 +146,7 @@ def occupancy_of(
 
 
 def kernel_occupancy(kernel: Kernel, device: ProfiledDevice | None) -> Occupancy | None:
-    """Return the occupancy of a profile's kernel, None where its launch or device is unknown."""
+    """Return the occupancy of a profile's kernel, or None if its launch or device is unknown."""
     if device is None or device.multiprocessors is None:
         return None
     if kernel.registers is None or kernel.shared_memory_bytes is None:
@@ -185,12 +185,12 @@ def dimensions(text: str) -> tuple[int, ...]:
 def with_occupancy(profile: Profile) -> Profile:
     """Return the profile with its kernels' occupancy recomputed, and two readings of the step.
 
-    Measured occupancies are kept; those that torch.profiler estimates are replaced.
+    Measured occupancies are kept; torch.profiler's estimates are replaced.
 
-    est_occupancy is the mean over the kernels' time. est_sm_efficiency is the sum of duration x
-    min(blocks / multiprocessors, 1) over the step (torch_tb_profiler); overlapping kernels count
-    separately there, up to 1. A profile without launches or with an unknown device is returned
-    unchanged.
+    est_occupancy is the mean over the kernels, weighted by time. est_sm_efficiency is the sum of
+    duration x min(blocks / multiprocessors, 1) over the step (torch_tb_profiler); overlapping
+    kernels are counted separately there, up to 1. A profile without launches or with an unknown
+    device is returned unchanged.
     """
     occupancies = [(kernel, kernel_occupancy(kernel, profile.device)) for kernel in profile.kernels]
     known_occupancies = [

@@ -19,7 +19,7 @@ STEP = "step"
 
 @dataclass(frozen=True, slots=True)
 class RooflineCeilings:
-    """The two roofs of a device: its dense peak for a type, and its memory bandwidth."""
+    """The two roofs of a device: its dense peak for a type and its memory bandwidth."""
 
     peak_flops_per_second: float
     peak_bytes_per_second: float
@@ -32,7 +32,7 @@ class RooflineCeilings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RooflinePoint:
-    """One kernel, or the step: its intensity, its rate, and the share of the roof it reaches."""
+    """A kernel or the step: its intensity, its rate, and the attained share of the roof."""
 
     name: str
     seconds: float  # per step
@@ -47,7 +47,7 @@ class Roofline:
     """A device's roofs and the points below them, longest kernel first.
 
     `step` is the work of all points over the whole step; `covered_share` is the share of the
-    kernels' time that has points. The rest is missing from both.
+    kernels' time that has points. Other kernels are missing from both.
     """
 
     device: str
@@ -61,7 +61,7 @@ class Roofline:
 def roofline_of(profile: Profile, hardware: HardwareSpec | None, *, dtype: str) -> Roofline | None:
     """Return the roofline of one device for a type's dense peak.
 
-    None where the peak is unknown, or no kernel has both FLOPs and bytes.
+    None if the peak is unknown, or if no kernel has both FLOPs and bytes.
     """
     ceilings = ceilings_of(profile, hardware, dtype=dtype)
     if ceilings is None:
@@ -84,7 +84,7 @@ def roofline_of(profile: Profile, hardware: HardwareSpec | None, *, dtype: str) 
 def ceilings_of(
     profile: Profile, hardware: HardwareSpec | None, *, dtype: str
 ) -> RooflineCeilings | None:
-    """Return the roofs for a type: the profile's own, else those of the hardware table.
+    """Return the roofs for a type: the profile's, else those of the hardware table.
 
     XLA states a TPU's bfloat16 peak with more digits than its data sheet.
     """
@@ -100,7 +100,7 @@ def ceilings_of(
 
 
 def kernel_point(kernel: Kernel, ceilings: RooflineCeilings) -> RooflinePoint | None:
-    """Return a kernel's point, None where its FLOPs, bytes or time are unknown."""
+    """Return a kernel's point, or None if its FLOPs, bytes or time are unknown."""
     return _point(
         kernel.name,
         flops=kernel.flops,
@@ -147,7 +147,7 @@ def _point(
     rate = achieved_flops_per_second(flops=flops, seconds=seconds)
     intensity = arithmetic_intensity(flops=flops, bytes_moved=bytes_moved)
     if not (_is_positive(rate) and _is_positive(intensity)):
-        return None  # values that no device reaches: the file is broken
+        return None  # no device reaches such values: the file is broken
     return RooflinePoint(
         name=name,
         seconds=seconds,

@@ -1,4 +1,4 @@
-"""Computes the metrics of a step from its time, work and energy, each with its formula."""
+"""Computes a step's metrics from its time, work and energy, each with its formula."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class StepFacts:
     recomputed_flops: float = 0.0
     joules: float | None = None
     alone_seconds: float | None = None  # the step on one device
-    is_work_split: bool = False  # the devices share one device's work: strong scaling
+    is_work_split: bool = False  # strong scaling: the devices share one device's work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMetric:
-    """One metric of a step, and its formula with the source."""
+    """One metric of a step, and its formula with its source."""
 
     name: str
     value: float
@@ -71,7 +71,7 @@ def step_metrics(
 ) -> tuple[StepMetric, ...]:
     """Return every metric that the facts allow. Raises MetricError.
 
-    The peak is one device's, dense, of the type that the model computes in.
+    The peak is one device's, dense, for the type that the model computes in.
     """
     return (
         *_speed_metrics(facts),

@@ -27,14 +27,14 @@ from perfledger_profiles.timeline.intervals import (
     union,
 )
 
-# The longest 200 are most of every step seen so far; the rest is folded per bucket.
+# The longest 200 make up most of every step seen so far; the rest is summed per bucket.
 MAX_OPERATIONS = 200
-# With two steps neither can be left out.
+# With two steps, neither can be left out.
 MIN_STEPS_TO_CHOOSE = 3
 MAX_OVER_MEDIAN = 1.5
-# Each step is kept, and this many are ten megabytes when printed.
+# Each step is kept; printed, this many are ten megabytes.
 MAX_STEPS = 50_000
-# Seconds of single calls: a window of a check has some ten thousand. More are not kept.
+# Seconds of single calls: a window of a check has about ten thousand. More are not kept.
 MAX_CALL_TIMES = 1_000_000
 # The buckets of a device's own work, in order of priority.
 DEVICE_ORDER = (
@@ -53,7 +53,7 @@ _BUCKETS = {bucket: place for place, bucket in enumerate(Bucket)}
 
 @dataclass(frozen=True, slots=True)
 class CallLabel:
-    """What calls of one operation have in common."""
+    """What the calls of one operation have in common."""
 
     name: str
     bucket: Bucket
@@ -66,10 +66,11 @@ class CallTimeline:
     """The calls of one device (of the host if there is none), and the owner of each instant.
 
     `layers` refer to calls by number, the layer with the highest priority first; `windows` are the
-    kept steps. Where calls of a layer run at once, its place in `shared` has their spans, and they
-    share its time evenly; else None. `is_counted` marks the calls that add to an operation's count.
-    `label` is each call's place in `labels`; without it there is one label per call. `call_window`
-    is the window in which each call counts; without it, the one in which it starts.
+    kept steps. If calls of a layer run at once, the layer's entry in `shared` holds their spans,
+    and they share its time evenly; otherwise the entry is None. `is_counted` marks the calls that
+    add to an operation's count. `label` is each call's place in `labels`; without it there is one
+    label per call. `call_window` is the window in which each call counts; without it, the one in
+    which the call starts.
     """
 
     labels: Sequence[CallLabel]
@@ -82,7 +83,7 @@ class CallTimeline:
     shared: Sequence[TimeSegments | None] = ()
 
 
-# Where steps are timed on the device: its time from one kernel to the next one in its queue.
+# If steps are timed on the device: its time between a kernel and the next in its queue.
 BETWEEN_KERNELS = CallLabel("(between kernels)", Bucket.COMPUTE)
 
 
@@ -101,7 +102,7 @@ class TimeSpan(Protocol):
 
 
 def nest_calls(calls: Sequence[TimeSpan], numbers: Sequence[int]) -> SpanNesting:
-    """Nest the numbered calls, which share a line of time."""
+    """Nest the numbered calls, which share a timeline."""
     return nest(
         np.array([calls[number].start_ns for number in numbers], dtype=np.int64),
         np.array([calls[number].end_ns for number in numbers], dtype=np.int64),
@@ -155,7 +156,7 @@ def representative_steps(windows: TimeSegments) -> TimeSegments:
 
 
 def note_on_steps(windows: TimeSegments, representative: TimeSegments) -> tuple[str, ...]:
-    """Return a note on how many slow steps were left out; empty if none was."""
+    """Return a note on how many slow steps were left out, empty if none."""
     slow = (
         windows.owner.size - representative.owner.size - (windows.owner.size >= MIN_STEPS_TO_CHOOSE)
     )
@@ -175,8 +176,8 @@ def breakdown(
 ) -> Profile:
     """Return the mean step over all windows of all timelines.
 
-    A step of `each_step` is the mean over the timelines that have a window of its number.
-    Raises ProfileError when there is no window with a length.
+    A step of `each_step` is the mean over the timelines that have a window of its number. Raises
+    ProfileError if no window has a length.
     """
     windows = sum(timeline.windows.owner.size for timeline in timelines)
     if windows == 0:
@@ -214,7 +215,7 @@ def breakdown(
 def longest_operations(
     operations: Sequence[Operation], *, most: int = MAX_OPERATIONS
 ) -> tuple[Operation, ...]:
-    """Return the longest operations and the sum of the rest per bucket, longest first."""
+    """Return the longest operations, longest first, and the sum of the others per bucket."""
     ranked = sorted(operations, key=_rank)
     rest = {bucket: [one for one in ranked[most:] if one.bucket is bucket] for bucket in Bucket}
     sums = [
@@ -261,10 +262,10 @@ def _call_times(
 ) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Return the seconds of each operation's calls in each window, in the order of their starts.
 
-    A call that only others fill took 0. None are returned if they would be very many.
+    A call whose time belongs entirely to others took 0. Empty if there would be too many values.
     """
     windows, calls = timeline.windows.owner, timeline.start_ns.size
-    size = calls + 1  # the last one for time that no call accounts for
+    size = calls + 1  # the last one is for time without a call
     if size * windows.size > MAX_CALL_TIMES:
         return ()
     rows = {_label_of(one): row for row, one in enumerate(operations)}
@@ -297,9 +298,9 @@ def _call_times(
 def _evened(
     timeline: CallTimeline, pieces: OwnedSegments, windows: TimeSegments
 ) -> FloatArray | None:
-    """Return what each call's even share of the windows exceeds its pieces by; None without any.
+    """Return the excess of each call's even share of the windows over its pieces, None without any.
 
-    A layer's pieces are all of one of the calls that run at once.
+    Of calls that run at once, one owns all of the layer's pieces.
     """
     calls = timeline.start_ns.size
     if not any(spans is not None for spans in timeline.shared):
@@ -337,7 +338,7 @@ def _evened_by_window(timeline: CallTimeline, pieces: OwnedSegments, size: int) 
 
 
 def _label_numbers(timeline: CallTimeline) -> IntArray:
-    """Return the place of each call's label; time that no call accounts for has the last one."""
+    """Return the place of each call's label; time without a call has the last one."""
     label = timeline.label
     if label is None:
         label = np.arange(len(timeline.labels), dtype=np.int64)

@@ -22,9 +22,9 @@ def bus_bandwidth(
 ) -> float:
     """Return the bytes per second that each link carries, comparable across numbers of ranks.
 
-    `size_bytes` is the whole message: for an all-gather, a reduce-scatter and an all-to-all the
-    sum over the ranks. Source: nccl-tests, doc/PERFORMANCE.md (size / time x `bus_factor`). Raises
-    ValueError for a time that is not positive and for a negative size.
+    `size_bytes` is the size of the whole message: for an all-gather, a reduce-scatter and an
+    all-to-all, the sum over the ranks. Source: nccl-tests, doc/PERFORMANCE.md (size / time x
+    `bus_factor`). Raises ValueError for a time that is not positive and for a negative size.
     """
     if seconds <= 0 or size_bytes < 0:
         msg = f"a collective of {size_bytes} bytes cannot take {seconds} s: give a positive time"
@@ -33,9 +33,9 @@ def bus_bandwidth(
 
 
 def bus_factor(collective: CollectiveOperation, ranks: int) -> float:
-    """Return how often each link carries the message, 2(n-1)/n times for an all-reduce.
+    """Return how many times each link carries the message: 2(n-1)/n for an all-reduce.
 
-    Raises ValueError below one rank.
+    Raises ValueError if there is no rank.
     """
     if ranks < 1:
         msg = f"a collective has {ranks} ranks: give at least one"

@@ -30,16 +30,16 @@ from perfledger_profiles.timeline.intervals import (
 )
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
-# Paths distinguish operations; deeper ones add nothing.
+# Paths distinguish operations; deeper paths add nothing.
 MAX_PATH_DEPTH = 12
 MAX_PATH_CHARACTERS = 500
-# The largest job has some hundred threads and streams per process; each costs a nesting.
+# The largest job has hundreds of threads and streams per process; each costs a nesting.
 MAX_LANES = 10_000
-# A runtime call may come from another one (cudaLaunchKernel from cuLaunchKernel), no deeper.
+# A runtime call may come from another one (cudaLaunchKernel from cuLaunchKernel), but no deeper.
 MAX_RUNTIME_LEVELS = 4
 
-# A launch takes 5 to 500 us; a longer one loads the kernel's code or is interrupted, and is listed
-# apart: a few of them would make the mean of all launches look slow.
+# A launch takes 5 to 500 us. A longer one loads the kernel's code or is interrupted, and is listed
+# separately: a few of them would make the mean launch look slow.
 LONG_LAUNCH_NS = 1_000_000
 LONG_LAUNCH = " (over 1 ms)"
 KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
@@ -52,20 +52,20 @@ _BY_KIND = {
     CallKind.DEVICE_ANNOTATION: Bucket.OTHER,
 }
 _INPUT_CALL = re.compile(r"enumerate\((?:DataLoader|DataPipe)\)#")
-_OPTIMIZER = re.compile(r"Optimizer\.")  # an annotation that old versions record as an operator
-# Collectives on the host: their annotation is the work itself, on its own thread.
+_OPTIMIZER = re.compile(r"Optimizer\.")  # an annotation, recorded as an operator by old versions
+# Collectives on the host: the annotation is the work itself, on its own thread.
 _HOST_COLLECTIVE = re.compile(r"(?:gloo|mpi):")
 # The suffix of torch.compile's own timers.
 _COMPILER_TIMER = "(dynamo_timed)"
 _SYNC = re.compile(r"(?i)synchronize")
-_DMA = re.compile(r"dma")  # MTIA's copies are recorded as kernels
+_DMA = re.compile(r"dma")  # MTIA records copies as kernels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadNesting:
     """The nesting of the host's calls, thread by thread.
 
-    `parents` has shape (n,): the call around each call, NO_CALL for those at the top.
+    `parents` has shape (n,): the call around each call, NO_CALL at the top.
     """
 
     by_lane: dict[int, SpanNesting]
@@ -114,7 +114,7 @@ def nest_threads(trace: Trace, is_work: BoolArray) -> ThreadNesting:
 def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> CallLabels:
     """Label host calls by their enclosing calls, then device work by its launch.
 
-    `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
+    `launched_by` has shape (n,): the host call that started each call, NO_CALL if unknown.
     """
     own_bucket, is_annotation = own_buckets(trace)
     own_bucket[_waits_for_staging(trace, launched_by)] = _PLACE[Bucket.SYNC]
@@ -171,7 +171,7 @@ def _distinct(first_key: IntArray, second_key: IntArray) -> tuple[IntArray, IntA
 
 
 def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
-    """Return each call's bucket (its place) by name, and which calls are annotations; (n,)."""
+    """Return each call's bucket by name, as a place, and which calls are annotations; both (n,)."""
     has_device = bool(trace.is_device_work.any()) or trace.lacks_device_work
     keys, place = np.unique(trace.name * len(CallKind) + trace.kind, return_inverse=True)
     pairs = [
@@ -186,7 +186,7 @@ def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
 
 
 def _waits_for_staging(trace: Trace, launched_by: IntArray) -> IntArray:
-    """Return the calls that start a copy from or to pageable memory, and so wait for it."""
+    """Return the calls that start a copy from or to pageable memory and therefore wait for it."""
     is_pageable = trace.find_by_name([is_pageable_copy(name) for name in trace.names])
     is_call = trace.find_by_name([is_copy_call(name) for name in trace.names])
     calls = launched_by[is_pageable & (trace.kind == CallKind.COPY) & (launched_by != NO_CALL)]
@@ -195,7 +195,7 @@ def _waits_for_staging(trace: Trace, launched_by: IntArray) -> IntArray:
 
 
 def _compiles(trace: Trace, threads: ThreadNesting) -> BoolArray:
-    """Return the calls of torch.compile's compiler; its fake tensors compute nothing."""
+    """Return the calls of torch.compile's compiler, whose fake tensors compute nothing."""
     timers = trace.find_by_name([name.endswith(_COMPILER_TIMER) for name in trace.names])
     if not timers.any():
         return timers
@@ -228,7 +228,7 @@ def _kernel_bucket(name: str) -> Bucket:
 
 
 def _host_bucket(name: str, *, computes: bool) -> Bucket:
-    """Return an operator's bucket; without a device the operators themselves compute."""
+    """Return an operator's bucket; without a device, the operators themselves compute."""
     if _INPUT_CALL.match(name):
         return Bucket.INPUT
     if _HOST_COLLECTIVE.match(name):
@@ -242,9 +242,9 @@ def _host_bucket(name: str, *, computes: bool) -> Bucket:
 def _paths(
     names: Sequence[str], name: IntArray, threads: ThreadNesting
 ) -> tuple[tuple[str, ...], IntArray]:
-    """Return the distinct paths, and each host call's place among them; the first is "".
+    """Return the distinct paths, and each host call's place among them; the first path is "".
 
-    A call's path is the path and the name of the call around it, so it works level by level.
+    A call's path is the enclosing call's path and name, so paths are built level by level.
     """
     table = [""]
     numbers: dict[tuple[int, int], int] = {}

@@ -22,18 +22,18 @@ from perfledger_profiles.timeline.trace import UNKNOWN, LaunchConfiguration, Tra
 
 # A reading of the step: the size at the median of the collectives' time.
 MESSAGE_BYTES = "comm_message_bytes"
-# With a smaller share of the collectives' time known, the median does not represent all of them.
+# If a smaller share of the collectives' time is known, the median does not represent them all.
 MIN_KNOWN_SHARE = 0.5
-# A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
+# A sharded model gathers and scatters each of its layers: a few thousand calls in five steps.
 MAX_COLLECTIVE_CALLS = 10_000
-# These end when two ranks are done, not all: their length does not show which rank waits.
+# These end when two ranks are done, not all, so their length does not show which rank waits.
 _BETWEEN_TWO = frozenset({"send", "recv"})
 _COMMUNICATION = tuple(Bucket).index(Bucket.COMMUNICATION)
-# One rank alone sends nothing.
+# A single rank sends nothing.
 _MIN_RANKS = 2
 
-# Names in torch's process groups ("_allgather_base", "all_to_allv") without underscores; the first
-# that is part of the name decides.
+# Parts of names in torch's process groups ("_allgather_base", "all_to_allv"), without underscores;
+# the first that occurs in the name decides.
 _NAMES = (
     ("allreduce", CollectiveOperation.ALL_REDUCE),
     ("allgather", CollectiveOperation.ALL_GATHER),
@@ -46,7 +46,7 @@ _NAMES = (
     ("send", CollectiveOperation.SEND_RECEIVE),
     ("recv", CollectiveOperation.SEND_RECEIVE),
 )
-# c10::ScalarType, by the names that the profiler writes.
+# c10::ScalarType, under the names that the profiler writes.
 _BYTES = {
     **dict.fromkeys(("Byte", "Char", "Bool"), 1),
     **dict.fromkeys(("Float8_e4m3fn", "Float8_e5m2", "Float8_e4m3fnuz", "Float8_e5m2fnuz"), 1),
@@ -71,7 +71,8 @@ def collectives_of(
 ) -> tuple[CollectiveTimes, ...]:
     """Return the device's collectives in the kept steps, in order of their start.
 
-    `bucket` is each call's place in Bucket. Above MAX_COLLECTIVE_CALLS the first ones are kept.
+    `bucket` is each call's place in Bucket. If there are more than MAX_COLLECTIVE_CALLS, the first
+    ones are kept.
     """
     window = steps.call_windows
     is_collective = trace.is_device_work & (bucket == _COMMUNICATION) & (window != NO_CALL)
@@ -93,8 +94,8 @@ def collectives_of(
 def message_readings(trace: Trace, chosen: BoolArray) -> Iterator[ProfileReading]:
     """Yield the message size and bandwidths of the chosen calls, which are the collectives.
 
-    Nothing where the profiler recorded none or too few of them. A kernel also waits for the other
-    ranks, so a bandwidth is a lower bound of what the links carried.
+    Nothing if the profiler recorded no sizes, or too few. A kernel also waits for the other ranks,
+    so a bandwidth is a lower bound of what the links carried.
     """
     calls = np.flatnonzero(chosen & (trace.launch != UNKNOWN))
     messages = [_message(launch) for launch in trace.launches]

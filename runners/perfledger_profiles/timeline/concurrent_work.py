@@ -1,4 +1,4 @@
-"""Work that runs on a device at once, on several streams: how it shares the time, and hides."""
+"""Computes how work that runs concurrently on a device's streams shares and hides time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,9 +22,9 @@ from perfledger_profiles.timeline.intervals import (
 )
 from perfledger_profiles.timeline.trace import Trace
 
-# The time in which nothing else runs on the device: all that an operation's end can save.
+# The time in which nothing else runs on the device: the most that removing an operation can save.
 ALONE_TIME = "alone_time"
-# Of the step: less time beside other work is not worth a reading.
+# Share of the step: less time beside other work is not worth a reading.
 MIN_CONCURRENT_SHARE = 0.01
 
 _PLACES = {bucket: place for place, bucket in enumerate(Bucket)}
@@ -33,10 +33,10 @@ _PLACES = {bucket: place for place, bucket in enumerate(Bucket)}
 def device_layers(
     trace: Trace, bucket: IntArray
 ) -> tuple[list[TimeSegments], list[TimeSegments | None]]:
-    """Return the layers of a device's work, and the spans of those whose calls run at once.
+    """Return the layers of a device's work, and the spans of layers whose calls run at once.
 
-    `bucket` has shape (n,): the place of each call's bucket. Where calls run at once, each segment
-    of the layer is of the call that begins it.
+    `bucket` has shape (n,): the place of each call's bucket. If calls run at once, each segment of
+    the layer belongs to the call that begins it.
     """
     layers: list[TimeSegments] = []
     shared: list[TimeSegments | None] = []
@@ -56,7 +56,7 @@ def device_layers(
 def alone_readings(
     trace: Trace, work: BoolArray, windows: TimeSegments
 ) -> Iterator[ProfileReading]:
-    """Yield how long each operation runs with nothing beside it, if that is notably shorter.
+    """Yield the time in which each operation runs alone, if that is notably shorter.
 
     `work` has shape (n,): the device's work in the windows.
     """
@@ -80,9 +80,9 @@ def alone_readings(
 
 
 def _spans(trace: Trace, chosen: BoolArray) -> TimeSegments:
-    """Return the time of the chosen calls by start; calls of several streams may run at once.
+    """Return the spans of the chosen calls by start; calls of several streams may run at once.
 
-    On one stream the call that began last owns the time, as with calls that nest.
+    Within a stream, the call that began last owns the time, as for nested calls.
     """
     calls = np.flatnonzero(chosen)
     calls = calls[np.argsort(trace.lane[calls], kind="stable")]

@@ -1,4 +1,4 @@
-"""Separates the devices of a recording, and the processes that drive them."""
+"""Separates the devices of a recording and the processes that drive them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,23 @@ from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, to_list, union
 from perfledger_profiles.timeline.trace import CallKind, Trace
 
-# A rank that opens another rank's device leaves some hundred bytes there: that is no step.
+# A rank that opens another rank's device leaves a few hundred bytes there: that is no step.
 MIN_WORK_SHARE = 0.01
-# Devices of one file, each with a column of its own: a joined file of a large job has some hundred.
+# Devices of one file, each with its own column: a joined file of a large job has about a hundred.
 MAX_DEVICES = 1024
 LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
 
 SHARED = (
-    "the file joins processes that drive a device of the same number, and does not say whose its "
-    "work is: give one file per process"
+    "the file joins processes that drive a device of the same number, and does not show which "
+    "process its work belongs to: give one file per process"
 )
 SOME_UNLINKED = (
-    "{} of {} calls on devices that several processes drive are left out: no launch says whose "
-    "they are"
+    "{} of {} calls on devices that several processes drive are left out: no launch shows "
+    "which process they belong to"
 )
-# Links of a joined file that are wrong by chance, and a rank's few bytes on another one's device.
+# Links of a joined file that are wrong by chance, and a rank's few bytes on another's device.
 MIN_SHARED = 0.01
-# More work whose process is unknown would be missing in the steps.
+# With more work of unknown process, the steps would lack too much.
 MAX_UNLINKED = 0.02
 
 _GRAPH = "GraphLaunch"
@@ -40,15 +40,15 @@ _Key = tuple[Number, Number | None]
 class DeviceScope:
     """One device's work for one process, and that process's calls on the host.
 
-    `device` and `process` are as recorded, None where there is none or it is unknown. `rank` is
-    the recorded one, else the process's place in the order of the devices. `calls` has shape (n,).
+    `device` and `process` are as recorded, None if absent or unknown. `rank` is the recorded one,
+    else the process's place in the order of the devices. `calls` has shape (n,).
     """
 
     device: Number | None
     process: Number | None
     rank: int
     calls: BoolArray
-    work_ns: int = 0  # in which the device is busy with it
+    work_ns: int = 0  # time in which the device is busy with it
 
     @property
     def name(self) -> str:
@@ -56,16 +56,16 @@ class DeviceScope:
         return "the host" if self.device is None else f"device {self.device}"
 
     def limit(self, trace: Trace) -> Trace:
-        """Return the trace with all other calls left out, but kept at their places."""
+        """Return the trace with all other calls marked as left out, at their places."""
         return replace(trace, kind=np.where(self.calls, trace.kind, CallKind.LEFT_OUT))
 
 
 def with_owners(trace: Trace, launched_by: IntArray) -> Trace:
-    """Return the trace with a stream per process where several drive a device of one number.
+    """Return the trace with one stream per process if several drive a device of the same number.
 
     A joined file of torch.profiler has the work of each rank's "device 0" on the same streams, but
-    the processes of their launches differ. `launched_by` has shape (n,), see `launches_of`.
-    Raises ProfileError where that does not say whose work it is.
+    the processes of their launches differ. `launched_by` has shape (n,), see `launches_of`. Raises
+    ProfileError if the launches do not show which process the work belongs to.
     """
     hosts = _host_processes(trace)
     if len(hosts) <= 1 or any(lane.owner is not None for lane in trace.lanes):
@@ -81,7 +81,7 @@ def with_owners(trace: Trace, launched_by: IntArray) -> Trace:
     if not is_shared.any():
         return trace
     mine = trace.is_device_work & is_shared[trace.lane]
-    # Each shared stream is repeated for every process; calls without one keep the first lane.
+    # Each shared stream is repeated for every process; unlaunched calls keep the first lane.
     calls = np.flatnonzero(mine & (launcher != NO_CALL))
     keys, number = np.unique(trace.lane[calls] * len(hosts) + launcher[calls], return_inverse=True)
     lane = trace.lane.copy()
@@ -105,11 +105,11 @@ def with_owners(trace: Trace, launched_by: IntArray) -> Trace:
 
 
 def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
-    """Return a scope per device and process, in their order; one of all calls without a device.
+    """Return a scope per device and process, in their order; without a device, one of all calls.
 
     Raises ProfileError above MAX_DEVICES.
 
-    `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
+    `launched_by` has shape (n,): the host call that started each call, NO_CALL if unknown.
     """
     work = trace.is_device_work
     lanes = to_list(np.unique(trace.lane[work]))
@@ -136,7 +136,7 @@ def scopes_of(trace: Trace, launched_by: IntArray) -> tuple[DeviceScope, ...]:
 def without_little_work(
     scopes: Sequence[DeviceScope],
 ) -> tuple[tuple[DeviceScope, ...], tuple[str, ...]]:
-    """Return the scopes that work at least MIN_WORK_SHARE of the busiest, and notes on the rest."""
+    """Return the scopes that work at least MIN_WORK_SHARE of the busiest, and notes on others."""
     least_ns = MIN_WORK_SHARE * max(scope.work_ns for scope in scopes)
     busy = tuple(scope for scope in scopes if scope.work_ns >= least_ns)
     idle = dict.fromkeys(scope.name for scope in scopes if scope.work_ns < least_ns)
@@ -187,9 +187,9 @@ def _host_processes(trace: Trace) -> tuple[Number, ...]:
 
 
 def _shared_lanes(trace: Trace, launcher: IntArray, hosts: Sequence[Number]) -> BoolArray:
-    """Return the streams of devices that several processes launch on, each a notable share.
+    """Return the streams of devices on which several processes launch a notable share each.
 
-    A device that has a process's number is that process's own.
+    A device with the number of a process belongs to that process.
     """
     places: dict[Number, int] = {}
     device_of_lane = np.array(
@@ -212,10 +212,11 @@ def _shared_lanes(trace: Trace, launcher: IntArray, hosts: Sequence[Number]) -> 
 def _check_links(
     trace: Trace, launched_by: IntArray, host_of_lane: IntArray, is_shared: BoolArray
 ) -> None:
-    """Raise ProfileError if the launches do not say whose too much work is.
+    """Raise ProfileError if for too much work the launches do not show the process.
 
-    Processes number their launches alike: where two have launched by one number, work of that
-    number may be of either. On a device of one process only a graph has several kernels of one.
+    Each process numbers its launches from the start: if two have used the same number, work of that
+    number may belong to either. On a device of a single process, only a graph launches several
+    kernels under one number.
     """
     launches = np.flatnonzero(trace.is_on_host & (trace.correlation > 0))
     pairs = np.stack([trace.correlation[launches], host_of_lane[trace.lane[launches]]])

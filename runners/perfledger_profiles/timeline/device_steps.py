@@ -1,17 +1,17 @@
-"""Compares the devices of one recording, and averages their metrics."""
+"""Compares the devices of one recording and averages their metrics."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, CollectiveTimes, DeviceStep, Profile, ProfileReading
 
-# Beyond it the mean describes none of the devices.
+# Beyond this difference the mean describes none of the devices.
 MAX_SPREAD = 0.1
 
 _DIFFERENT = "the devices differ: {} is {:.0f} % of the step of {} and {:.0f} % of that of {}"
-# Times of a step: a device without such work spent none.
+# Times per step: a device without such work spent 0.
 _TIMES = ("comm_time", "h2d_time", "d2h_time")
-# Ratios are weighted by the time that they are about.
+# Ratios are weighted by the time that they refer to.
 _WEIGHTS = {"comm_overlap": "comm_time", "h2d_bw": "h2d_time", "d2h_bw": "d2h_time"}
 _LARGEST = ("queue_len_max",)
 
@@ -24,7 +24,7 @@ def device_step(
     rank: int | None,
     collectives: Sequence[CollectiveTimes] = (),
 ) -> DeviceStep:
-    """Return the step of one device, which a profile of it alone describes."""
+    """Return the step of one device, from a profile of that device alone."""
     return DeviceStep(
         name=name,
         model=model,
@@ -39,7 +39,7 @@ def device_step(
 
 
 def note_on_devices(devices: Sequence[DeviceStep]) -> tuple[str, ...]:
-    """Return a note on the bucket whose share differs most among the devices, if it does much."""
+    """Return a note on the bucket whose share differs most between devices, if it differs much."""
     if len(devices) <= 1 or not all(device.step_seconds > 0 for device in devices):
         return ()
     spread, bucket = max((_spread(devices, bucket), bucket) for bucket in Bucket)
@@ -64,7 +64,7 @@ def mean_readings(
     """Return the mean of each metric over the devices that have it, in order of first appearance.
 
     A device without collectives or copies spent no time on them. Ratios are weighted by the time
-    that they are about, so that they are those of all devices together.
+    that they refer to, which gives the ratio over all devices.
     """
     tables = [{(one.name, one.subject): one for one in each} for each in readings]
     if len(tables) == 1:

@@ -1,8 +1,8 @@
-"""Times steps on a device that ends their work after the host has ended their markers.
+"""Times steps on a device that finishes their work after the host has ended their markers.
 
 The host launches work and goes on. Unless it waits in each step, it runs ahead of the device, by
-some kernels or by several steps, and its markers say little of how long a step takes. A step then
-lasts until both are done with it, and begins when the previous one ended (as torch_tb_profiler
+some kernels or by several steps, and its markers do not show how long a step takes. A step then
+lasts until both are done with it, and begins when the previous one ended (torch_tb_profiler also
 extends a step to the end of its kernels).
 """
 
@@ -40,27 +40,27 @@ ANNOTATED = (
 LOST = "{} of {} steps left out: the recording lacks some of their work on the device"
 UNKNOWN_STEPS = (
     "step time unknown: the device works on after the host's step markers, and the recording does "
-    "not show which step this work is of; the time from the device's first work to its last counts "
-    "as one step"
+    "not show which step this work belongs to; the time from the device's first work to its last "
+    "counts as one step"
 )
 UNKNOWN_DEVICES = "{} of {} devices left out: their steps are unknown"
 
-# A kernel that ends this much of a step after its marker moves the step less than its noise.
+# A kernel that ends later than its marker by this share of a step moves the step less than noise.
 MIN_LATE_SHARE = 0.01
-# Work without a launch, between two steps, may be of either: more of it would move their ends.
+# Unlaunched work between two steps may belong to either; more of it would move their ends.
 MAX_AMBIGUOUS_SHARE = 0.02
-# Markers with less work than this in them were over before it began.
+# If the markers contain less work than this, they were over before it began.
 MIN_HELD_SHARE = 0.01
-# A call may fail to launch, or be of a graph's recording; a cut recording lacks more.
+# A call may fail to launch, or belong to the recording of a graph; a cut-off recording lacks more.
 MAX_LOST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTiming:
-    """The steps as a device ends them; none where they are unknown, and `notes` say why.
+    """The steps as a device ends them; none if they are unknown, and then `notes` say why.
 
-    The owner of a window is its marker's place, as is `step`: (n,), of each call that the device
-    worked on, NO_CALL where it is of none or unknown.
+    The owner of a window is its marker's place. `step` has shape (n,): for each call on the device
+    the place of its marker, NO_CALL if it has none or if it is unknown.
     """
 
     windows: TimeSegments
@@ -70,23 +70,23 @@ class DeviceTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Queue:
-    """The work that decides, in order; `step` is a marker's place, NO_CALL for none."""
+    """The deciding work in order; `step` is a marker's place, NO_CALL for none."""
 
     start_ns: IntArray
-    end_ns: IntArray  # of it and of all before it
+    end_ns: IntArray  # the latest end so far
     step: IntArray
-    ambiguous_share: float  # of the time of its work from the first step on
+    ambiguous_share: float  # share of the work's time from the first step on
 
 
 def time_on_device(
     trace: Trace, launched_by: IntArray, markers: TimeSegments, marker_names: IntArray
 ) -> DeviceTiming | None:
-    """Return the steps by the work that their markers launched; None if the markers hold it.
+    """Return the steps by the work that their markers launched; None if the markers contain it.
 
-    `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
+    `launched_by` has shape (n,): the host call that started each call, NO_CALL if unknown.
     `marker_names` are the markers' places in the trace's names. The busiest stream decides, because
-    its work ends in the order of its launches: on another one, a batch may be copied long before
-    its step, or a checkpoint written long after.
+    its work ends in launch order. On another stream, a batch may be copied long before its step, or
+    a checkpoint written long after.
     """
     work = launched_work(trace, launched_by)
     if work.start_ns.size == 0 or markers.owner.size == 0:
@@ -107,9 +107,9 @@ def time_on_device(
 
 
 def with_known_steps(has_steps: Sequence[bool]) -> tuple[list[int], tuple[str, ...]]:
-    """Return the places of the devices with steps, all if none has; and a note on those left out.
+    """Return the places of devices with steps (all if none has any), and a note on the others.
 
-    A whole recording, which stands for unknown steps, is not to be averaged with steps.
+    If steps are unknown, a whole recording stands for them; it must not be averaged with steps.
     """
     places = [place for place, is_known in enumerate(has_steps) if is_known]
     if not places or len(places) == len(has_steps):
@@ -118,7 +118,7 @@ def with_known_steps(has_steps: Sequence[bool]) -> tuple[list[int], tuple[str, .
 
 
 def windows_by_launches(work: LaunchedWork, markers: TimeSegments) -> TimeSegments | None:
-    """Return the windows of the markers by the work that they launched; None if that is unknown."""
+    """Return the markers' windows by the work that they launched, or None if it is unknown."""
     queue = _deciding_work(work, markers.at(work.launch_ns))
     if not (queue.step != NO_CALL).any() or queue.ambiguous_share > MAX_AMBIGUOUS_SHARE:
         return None
@@ -126,9 +126,9 @@ def windows_by_launches(work: LaunchedWork, markers: TimeSegments) -> TimeSegmen
 
 
 def _deciding_work(launched: LaunchedWork, step: IntArray) -> _Queue:
-    """Return the busiest stream's work, all streams' if a step has none there.
+    """Return the busiest stream's work, or all streams' if a step has no work on it.
 
-    Work without a launch is of the step of the work before it.
+    Work without a launch belongs to the step of the work before it.
     """
     is_deciding = _is_on_busiest(launched)
     if not np.isin(step, np.append(step[is_deciding], NO_CALL)).all():
@@ -141,7 +141,7 @@ def _deciding_work(launched: LaunchedWork, step: IntArray) -> _Queue:
     is_linked = work.launch_ns != NO_CALL
     before = np.maximum.accumulate(np.where(is_linked, places, NO_CALL))
     after = np.minimum.accumulate(np.where(is_linked, places, chosen.size)[::-1])[::-1]
-    steps = np.append(step[chosen], NO_CALL)  # the last one is after the last linked work
+    steps = np.append(step[chosen], NO_CALL)  # the last entry: after the last linked work
     of_step = np.where(before == NO_CALL, NO_CALL, steps[before])
     has_begun = before != NO_CALL
     ambiguous_ns = int(length_ns[has_begun & (of_step != steps[after])].sum())
@@ -155,18 +155,18 @@ def _deciding_work(launched: LaunchedWork, step: IntArray) -> _Queue:
 
 
 def _is_on_busiest(work: LaunchedWork) -> BoolArray:
-    """Return which work is on the stream with most of it."""
+    """Return which work is on the stream with the most work."""
     spent = sum_by_index(work.lane, work.end_ns - work.start_ns, size=int(work.lane.max()) + 1)
     is_busiest: BoolArray = work.lane == np.argmax(spent)
     return is_busiest
 
 
 def _windows(queue: _Queue, markers: TimeSegments) -> TimeSegments:
-    """Return [the previous step's end, the end of its own work], for each marker with a length.
+    """Return each marker's window: from the previous step's end to the end of its own work.
 
-    Both ends are not before the marker's. The previous end is that of all work before the step's
-    first one, launched by a marker or not. A step that launched nothing has no part of its own
-    where the device is behind.
+    Neither end is before the marker's, and empty windows are dropped. The previous end is the end
+    of all work before the step's first, whether launched by a marker or not. If the device is
+    behind, a step that launched nothing has no window.
     """
     count = markers.owner.size
     first, last = _first_and_last(queue, count)
@@ -184,13 +184,13 @@ def _windows(queue: _Queue, markers: TimeSegments) -> TimeSegments:
 
 
 def _is_busy_at(queue: _Queue, time_ns: int) -> bool:
-    """Return whether the device works at a time; then the queue may hold work launched before."""
+    """Return whether the device works at a time; the queue may hold work launched before it."""
     work = int(np.searchsorted(queue.end_ns, time_ns, side="right"))
     return work < queue.start_ns.size and int(queue.start_ns[work]) <= time_ns + KERNEL_WAIT_NS
 
 
 def _first_and_last(queue: _Queue, count: int) -> tuple[IntArray, IntArray]:
-    """Return the places of each step's first and last work; `first` is the size where none is."""
+    """Return the places of each step's first and last work; without work, `first` is the size."""
     mine = np.flatnonzero(queue.step != NO_CALL)
     first = np.full(count, queue.start_ns.size, dtype=np.int64)
     last = np.zeros(count, dtype=np.int64)
@@ -200,7 +200,7 @@ def _first_and_last(queue: _Queue, count: int) -> tuple[IntArray, IntArray]:
 
 
 def is_late(windows: TimeSegments, markers: TimeSegments) -> bool:
-    """Return whether a step is notably moved from its marker."""
+    """Return whether a step is notably later than its marker."""
     delay_ns = np.maximum(
         windows.start_ns - markers.start_ns[windows.owner],
         windows.end_ns - markers.end_ns[windows.owner],
@@ -209,9 +209,10 @@ def is_late(windows: TimeSegments, markers: TimeSegments) -> bool:
 
 
 def _is_whole(trace: Trace, markers: TimeSegments) -> BoolArray:
-    """Return the markers of whose launches the work was recorded, on whatever device.
+    """Return the markers whose launched work was recorded, on any device.
 
-    A recording may begin or end while work is queued. Calls count whose name launched any work.
+    A recording may begin or end while work is queued. Calls are considered if a call of their name
+    launched any work.
     """
     is_lane = np.array([lane.is_device for lane in trace.lanes], dtype=np.bool_)
     is_work = is_lane[trace.lane] & ((trace.kind == CallKind.LEFT_OUT) | trace.is_device_work)
@@ -229,7 +230,7 @@ def _is_whole(trace: Trace, markers: TimeSegments) -> BoolArray:
 
 
 def lead_note(windows: TimeSegments, markers: TimeSegments) -> str:
-    """Return a note on how many markers the host has begun when the device begins a step."""
+    """Return a note on how many markers the host is ahead when the device begins a step."""
     latest = np.searchsorted(markers.start_ns, windows.start_ns, side="right") - 1
     lead = int((latest - windows.owner).max())
     return AHEAD.format(lead, "" if lead == 1 else "s") if lead > 0 else LATE
@@ -244,13 +245,13 @@ def _notes(windows: TimeSegments, markers: TimeSegments, *, lost: int) -> Iterat
 def _time_by_annotations(
     trace: Trace, work: LaunchedWork, markers: TimeSegments, marker_names: IntArray
 ) -> DeviceTiming | None:
-    """Return the steps from one of the device's annotations to the next; None if none is late.
+    """Return the steps from one device annotation to the next, or None if none is late.
 
-    torch.profiler repeats a marker over the kernels that it launched, often not over all of them:
-    where the last one ends is unknown.
+    torch.profiler repeats a marker over the kernels that it launched, but often not over all of
+    them, so the end of the last step is unknown.
     """
     on_busiest = work.where(_is_on_busiest(work))
-    if on_busiest.lane.size == 0:  # nothing took any time
+    if on_busiest.lane.size == 0:  # no work took any time
         return None
     begins = _annotation_begins(trace, int(on_busiest.lane[0]), marker_names)
     places = np.flatnonzero(begins != NO_CALL)
@@ -265,11 +266,11 @@ def _time_by_annotations(
 
 
 def _annotation_begins(trace: Trace, lane: int, marker_names: IntArray) -> IntArray:
-    """Return when each marker begins on a stream, NO_CALL where no annotation has its name."""
+    """Return when each marker begins on a stream, NO_CALL if no annotation has its name."""
     begins = np.full(marker_names.shape, NO_CALL, dtype=np.int64)
     places = {name: place for place, name in enumerate(to_list(marker_names))}
     if len(places) < marker_names.size:
-        return begins  # several markers of one name: it does not say which
+        return begins  # several markers have one name, so it is ambiguous
     is_annotation = trace.kind == CallKind.DEVICE_ANNOTATION
     calls = np.flatnonzero(is_annotation & (trace.lane == lane))
     calls = calls[np.argsort(-trace.start_ns[calls], kind="stable")]  # the first one counts
@@ -282,9 +283,9 @@ def _annotation_begins(trace: Trace, lane: int, marker_names: IntArray) -> IntAr
 def works_on(
     launched: LaunchedWork, markers: TimeSegments, *, least: float = MIN_LATE_SHARE
 ) -> bool:
-    """Return whether a device works on after the last marker, for at least so much of one.
+    """Return whether a device works on after the last marker, for at least this share of a marker.
 
-    Work after a pause is of something else, unless the markers hold none.
+    Work after a pause belongs to something else, unless the markers contain no work.
     """
     work = launched.where(launched.end_ns > launched.start_ns).by_start()
     over_ns = int(markers.end_ns[-1])

@@ -33,7 +33,7 @@ KERNEL_WAIT_NS = 30_000
 class StreamCalls:
     """The calls of one stream in order of their start; the columns have shape (n,), n > 0.
 
-    `launch_ns` is when the host began to launch each call, NO_CALL where unknown.
+    `launch_ns` is when the host began to launch each call, NO_CALL if unknown.
     """
 
     stream: str
@@ -44,15 +44,16 @@ class StreamCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceGaps:
-    """The gaps between the work of a device in order, owned by place; the columns have shape (n,).
+    """The gaps between a device's work in order, owned by place; the columns have shape (n,).
 
-    The next work was launched in a late gap: the device waited for the host until `launched_ns`. If
-    the rest is short, the device only started its next kernel; else something held that up.
+    In a late gap, the next work was launched only during the gap: the device waited for the host
+    until `launched_ns`. If the rest of the gap is short, the device was only starting its next
+    kernel; otherwise something else held that up.
     """
 
     spans: TimeSegments
     launched_ns: IntArray  # the start of the gap, unless it is late
-    is_linked: BoolArray  # with the launch of the next work
+    is_linked: BoolArray  # the launch of the next work is known
     is_late: BoolArray
     is_kernel_wait: BoolArray
 
@@ -63,7 +64,7 @@ class DeviceGaps:
 
     @property
     def held_spans(self) -> TimeSegments:
-        """Return the parts in which launched work waited for something else, for long."""
+        """Return the parts in which launched work waited long for something else."""
         rest = replace(self.spans, start_ns=self.launched_ns)
         is_short = rest.end_ns - rest.start_ns < KERNEL_WAIT_NS
         return rest.where(~is_short | ~(self.is_late | self.is_kernel_wait))
@@ -77,9 +78,10 @@ def stream_calls(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> tupl
 def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
     """Return a stream's gaps within the windows by reason.
 
-    A launch after the end of the previous work is a host wait. Else a gap below 30 us is a kernel
-    wait, and a longer one has another reason, as in HolisticTraceAnalysis. Only the part of a gap
-    inside a window counts. Overlapping calls make no gap.
+    A gap is a host wait if the launch came after the end of the previous work. Otherwise it is a
+    kernel wait if it is below 30 us, and has another reason if it is longer, as in
+    HolisticTraceAnalysis. Only the part of a gap inside a window counts. Overlapping calls have no
+    gap.
     """
     ended = np.maximum.accumulate(calls.end_ns)[:-1]
     following = np.maximum(calls.start_ns[1:], ended)
@@ -98,7 +100,7 @@ def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
 
 
 def device_gaps(launched: LaunchedWork) -> DeviceGaps:
-    """Return the gaps between a device's work, whatever the stream; see `idle_per_step`."""
+    """Return the gaps between a device's work on any stream; see `idle_per_step`."""
     work = launched.by_start()
     ended, starts = np.maximum.accumulate(work.end_ns)[:-1], work.start_ns[1:]
     is_gap = starts > ended
@@ -125,13 +127,13 @@ def waits_for_others(launched: LaunchedWork, windows: TimeSegments) -> bool:
 def note_on_held_work(
     devices: Sequence[tuple[LaunchedWork, TimeSegments]],
 ) -> tuple[str, ...]:
-    """Return a note if a device waits most, in its windows, for what the file does not show."""
+    """Return a note if a device mostly waits, in its windows, for something not recorded."""
     longest_ns = max((_longest_held_ns(*device) for device in devices), default=0)
     return (HELD_UP.format(longest_ns / _MS),) if longest_ns >= KERNEL_WAIT_NS else ()
 
 
 def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:
-    """Return the longest time for which a launch was held up, 0 unless that is most of the idle."""
+    """Return the longest time that launched work was held up, 0 unless that is most of the idle."""
     if launched.lane.size == 0 or not waits_for_others(launched, windows):
         return 0
     gaps = device_gaps(launched)
@@ -140,7 +142,7 @@ def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:
 
 
 def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:
-    """Return the gaps in which a device only starts its next kernel, all owned by one call."""
+    """Return the gaps in which a device only starts its next kernel, all owned by `owner`."""
     gaps = device_gaps(launched)
     waits = gaps.spans.where(gaps.is_kernel_wait)
     return replace(waits, owner=np.full(waits.owner.shape, owner, dtype=np.int64))

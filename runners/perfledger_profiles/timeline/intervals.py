@@ -35,7 +35,7 @@ class TimeSegments:
         )
 
     def at(self, times_ns: IntArray) -> IntArray:
-        """Return the owner of each instant, NO_CALL where there is none."""
+        """Return the owner of each instant, NO_CALL if there is none."""
         if self.start_ns.size == 0:
             return np.full(times_ns.shape, NO_CALL, dtype=np.int64)
         index = np.searchsorted(self.start_ns, times_ns, side="right") - 1
@@ -49,10 +49,10 @@ class TimeSegments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTime:
-    """Time of which each instant is split evenly among the spans that run at it.
+    """Time in which each instant is divided evenly among the spans that run at it.
 
-    `alone_ns` and `shared_ns` have the shape of `edges`: the time before each edge at which one
-    span runs, and that at which several run, divided by their number.
+    `alone_ns` and `shared_ns` have the shape of `edges`: the total time before each edge in which
+    one span runs, and in which several run, divided by their number.
     """
 
     edges_ns: IntArray
@@ -65,7 +65,7 @@ class SharedTime:
         return self.alone_ns[end] - self.alone_ns[begin]
 
     def between(self, start_ns: IntArray, end_ns: IntArray) -> FloatArray:
-        """Return the part of a span from start to end; both are edges."""
+        """Return a span's share of the time from start to end; both are edges."""
         begin, end = (np.searchsorted(self.edges_ns, times) for times in (start_ns, end_ns))
         alone = self.alone_ns[end] - self.alone_ns[begin]
         return alone + (self.shared_ns[end] - self.shared_ns[begin])
@@ -73,9 +73,9 @@ class SharedTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanNesting:
-    """The nesting of the calls on one line of time.
+    """The nesting of the calls on one timeline.
 
-    `ranked` is the calls' numbers by start, the enclosing one first; `parents[i]` is the number of
+    `ranked` is the calls' numbers by start, the enclosing call first; `parents[i]` is the number of
     the call around `ranked[i]`, or NO_CALL.
     """
 
@@ -104,11 +104,11 @@ class OwnedSegments:
 
 
 def nest(start_ns: IntArray, end_ns: IntArray, numbers: IntArray) -> SpanNesting:
-    """Assign each instant to the call that began last and still runs: the deepest, if they nest.
+    """Assign each instant to the call that began last and still runs: the deepest, if calls nest.
 
     Spans that overlap without nesting (clock rounding, concurrent streams) follow the same rule,
-    by a slower algorithm. A call without length owns nothing and contains nothing.
-    All three arrays have shape (n,), in any order.
+    with a slower algorithm. A call without length owns nothing and contains nothing. All three
+    arrays have shape (n,), in any order.
     """
     order = np.lexsort((numbers, -end_ns, start_ns))
     starts, ends = start_ns[order], end_ns[order]
@@ -132,8 +132,8 @@ def nested_parents(starts: IntArray, ends: IntArray) -> IntArray | None:
     """Return the place of each span's parent, NO_CALL at the top; None unless all spans nest.
 
     The spans have a length and are sorted by start, the longer one first. The depth at a start is
-    the number of spans begun before it minus the number ended; the parent of a span is then the
-    last span before it that is one level up.
+    the number of spans begun before it minus the number ended; a span's parent is the last span
+    before it that is one level up.
     """
     place = np.arange(starts.size, dtype=np.int64)
     depth = place - np.searchsorted(np.sort(ends), starts, side="right")
@@ -173,7 +173,7 @@ def crossing_parents(starts: IntArray, ends: IntArray) -> tuple[IntArray, TimeSe
 
 
 def depths(parents: IntArray) -> IntArray:
-    """Return the number of calls around each call; `parents` is the next outer call, or NO_CALL.
+    """Return the number of calls around each call; `parents` is the enclosing call, or NO_CALL.
 
     Each round looks twice as far up as the previous one (pointer doubling).
     """
@@ -186,7 +186,7 @@ def depths(parents: IntArray) -> IntArray:
 
 
 def is_inside(chosen: BoolArray, parents: IntArray) -> BoolArray:
-    """Return which calls are chosen or lie inside a chosen one."""
+    """Return which calls are chosen or inside a chosen one."""
     places = np.arange(parents.size, dtype=np.int64)
     up = np.where(parents == NO_CALL, places, parents)
     inside = chosen
@@ -214,7 +214,7 @@ def union(start_ns: IntArray, end_ns: IntArray) -> TimeSegments:
 
 def intersection(first: TimeSegments, second: TimeSegments) -> TimeSegments:
     """Return the segments in which both run."""
-    # Not numpy.unique: it imports numpy.ma, which takes longer than all the rest.
+    # Not numpy.unique, which imports numpy.ma: that takes longer than all the rest.
     edges = np.sort(np.concatenate([first.start_ns, first.end_ns, second.start_ns, second.end_ns]))
     left, right = edges[:-1], edges[1:]
     is_overlap = (left < right) & (first.at(left) != NO_CALL) & (second.at(left) != NO_CALL)
@@ -256,7 +256,7 @@ def run_at_once(start_ns: IntArray, end_ns: IntArray) -> bool:
 def share_evenly(
     spans: TimeSegments, windows: TimeSegments, *, hidden_by: Sequence[TimeSegments] = ()
 ) -> SharedTime:
-    """Return the spans' time in the windows where none of the other layers runs.
+    """Return the spans' time in the windows while none of the other layers runs.
 
     The spans may overlap, unlike segments.
     """
@@ -278,7 +278,7 @@ def share_evenly(
 
 
 def to_list(array: IntArray) -> list[int]:
-    """Return the numbers as Python integers, which index tuples."""
+    """Return the numbers as Python integers, which can index tuples."""
     numbers: list[int] = array.tolist()
     return numbers
 
@@ -291,7 +291,7 @@ def sum_by_index(place: IntArray, value: IntArray, *, size: int) -> IntArray:
 
 
 def _nested_cuts(starts: IntArray, ends: IntArray, parents: IntArray) -> TimeSegments:
-    """Return the owner of each instant: the span from its start, its parent from its end."""
+    """Return the owner of each instant: a span from its start, its parent from its end."""
     place = np.arange(starts.size, dtype=np.int64)
     times = np.concatenate([starts, ends])
     owner = np.concatenate([place, parents])

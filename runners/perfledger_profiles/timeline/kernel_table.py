@@ -19,17 +19,18 @@ from perfledger_profiles.timeline.trace import (
     Trace,
 )
 
-# The longest 200 kernels are over 99 % of the device's time in every trace seen so far.
+# The longest 200 kernels take over 99 % of the device's time in every trace seen so far.
 MAX_KERNELS = 200
 
-# With a smaller known share, the tensor-core share says more about names than about kernels.
+# If a smaller share is known, the tensor-core share says more about names than about kernels.
 MIN_KNOWN_SHARE = 0.8
-# Below it, most kernels' operators were not recorded, and nothing is known of what they could use.
+# Below this share, most kernels' operators were not recorded, so what they could use is unknown.
 MIN_LINKED_SHARE = 0.5
 
 _NO_LAUNCH = LaunchConfiguration()
 _NO_COMPUTE = (OperationFamily.COMMUNICATION, OperationFamily.COPY, OperationFamily.MEMSET)
-# Operators that autocast runs in half precision, and the names of their backward up to 1.10.
+# Operators that autocast runs in half precision, and the names of their backward functions up to
+# 1.10.
 _AUTOCAST = re.compile(
     r"aten::(?:_?convolution|convolution_backward|miopen_convolution|conv[123]d|conv_tbc"
     r"|conv_transpose[123]d|prelu|addmm_?|addmv|addr"
@@ -43,8 +44,8 @@ _AUTOCAST = re.compile(
 def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel, ...]:
     """Return the chosen calls' kernels, copies and memsets per step, the longest first.
 
-    Rows differ in name, grid or block. Registers and shared memory are those of the row's longest
-    part. At most MAX_KERNELS rows are kept.
+    Rows differ in name, grid or block. Registers and shared memory are those of the launches with
+    most of the row's time. At most MAX_KERNELS rows are kept.
     """
     work = np.flatnonzero(chosen & trace.is_device_work)
     key = trace.name[work] * (len(trace.launches) + 1) + trace.launch[work] + 1
@@ -69,10 +70,10 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
 
 
 def tensor_share(kernels: Sequence[Kernel]) -> float | None:
-    """Return the tensor cores' share of the kernels' time; None if most names do not say.
+    """Return the tensor cores' share of the kernels' time, or None if most names do not show it.
 
-    The denominator is the time of all kernels that compute (the TensorBoard plugin's "Kernel Time
-    using Tensor Cores").
+    The denominator is the time of all compute kernels (the TensorBoard plugin's "Kernel Time using
+    Tensor Cores").
     """
     computing = [k for k in kernels if k.family not in _NO_COMPUTE]
     total = sum(kernel.seconds for kernel in computing)
@@ -88,10 +89,10 @@ def eligible_readings(
     """Yield the share of the launched kernels' time that could use tensor cores.
 
     An operator is eligible if autocast runs it in half precision, or if it launched a kernel that
-    uses them; of nested eligible operators the innermost counts. Only torch.profiler records such
-    operators; without those of most kernels the share is unknown. `parents` is the host's call
-    around each call, `launched_by` its launch and `operator` the innermost operator around that;
-    all of shape (n,), NO_CALL where there is none.
+    uses tensor cores; of nested eligible operators the innermost counts. Only torch.profiler
+    records such operators; if those of most kernels are missing, the share is unknown. `parents` is
+    the host's call around each call, `launched_by` its launch and `operator` the innermost operator
+    around that; all have shape (n,), with NO_CALL for none.
     """
     if trace.tool != TORCH_PROFILER:
         return

@@ -10,7 +10,7 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchQueues:
-    """The queue length of a stream at each launch and each start on the device."""
+    """The queue lengths of streams at each launch and at each start on the device."""
 
     time_ns: IntArray
     length: IntArray
@@ -18,9 +18,9 @@ class LaunchQueues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchedWork:
-    """A device's work and when the host launched it, NO_CALL where unknown; all of shape (n,).
+    """A device's work and when the host launched it, NO_CALL if unknown; all have shape (n,).
 
-    `lane` tells streams apart. `launched_ns` is the launch's end, at most the start of the work.
+    `lane` distinguishes streams. `launched_ns` is the launch's end, at most the start of the work.
     """
 
     lane: IntArray
@@ -30,7 +30,7 @@ class LaunchedWork:
     launched_ns: IntArray
 
     def where(self, chosen: BoolArray | IntArray) -> "LaunchedWork":
-        """Return the chosen work, by mask or by places in any order."""
+        """Return the chosen work, selected by a mask or by places in any order."""
         return LaunchedWork(
             lane=self.lane[chosen],
             start_ns=self.start_ns[chosen],
@@ -40,7 +40,7 @@ class LaunchedWork:
         )
 
     def by_start(self) -> "LaunchedWork":
-        """Return it in order of its start."""
+        """Return the work in order of its start."""
         return self.where(np.argsort(self.start_ns, kind="stable"))
 
 
@@ -60,10 +60,10 @@ def launched_work(trace: Trace, launched_by: IntArray) -> LaunchedWork:
 
 
 def launches_of(trace: Trace) -> IntArray:
-    """Return the host call that started each device call, NO_CALL where unknown.
+    """Return the host call that started each device call, NO_CALL if unknown.
 
-    The result has shape (n,). Of several calls with one correlation number the innermost counts,
-    which is the one that began last.
+    The result has shape (n,). Of several calls with one correlation number the innermost counts:
+    the one that began last.
     """
     launches = np.full(trace.name.shape, NO_CALL, dtype=np.int64)
     hosts = np.flatnonzero(trace.is_on_host & (trace.correlation > 0))
@@ -79,10 +79,10 @@ def launches_of(trace: Trace) -> IntArray:
 
 
 def operators_of(trace: Trace, parents: IntArray, launched_by: IntArray) -> IntArray:
-    """Return the innermost operator around the launch of each call, NO_CALL where there is none.
+    """Return the innermost operator around the launch of each call, NO_CALL if there is none.
 
-    `parents`, `launched_by` and the result have shape (n,). Each round looks twice as far up as
-    the previous one; the last place stands for NO_CALL.
+    `parents`, `launched_by` and the result have shape (n,). Each round looks twice as far up as the
+    previous one; the last place stands for NO_CALL.
     """
     places = np.arange(parents.size, dtype=np.int64)
     up = np.append(np.where(trace.kind == CallKind.OPERATOR, places, parents), NO_CALL)
@@ -105,8 +105,8 @@ def queues(trace: Trace, launched_by: IntArray) -> LaunchQueues:
     """Return the length of each stream's queue at each change.
 
     A launch adds one, a start on the device removes one; only linked calls count
-    (HolisticTraceAnalysis's queue length). Where clocks disagree a call may start before its
-    launch: it was never queued.
+    (HolisticTraceAnalysis's queue length). If clocks disagree, a call may start before its launch:
+    it was never queued.
     """
     work = np.flatnonzero(launched_by != NO_CALL)
     lane = np.tile(trace.lane[work], 2)
@@ -117,5 +117,5 @@ def queues(trace: Trace, launched_by: IntArray) -> LaunchQueues:
     lane, time, change = lane[order], time[order], change[order]
     total = np.cumsum(change)
     # The running sum is each stream's own length, because the streams before it sum to zero: every
-    # launch has its start.
+    # launch has a start.
     return LaunchQueues(time_ns=time, length=total)

@@ -1,6 +1,6 @@
-"""Estimates the FLOP rate, intensity and roofline share of matrix products from their shapes.
+"""Estimates FLOP rate, intensity and roofline share of matrix products from their shapes.
 
-A timeline counts neither FLOPs nor bytes. Those of a product follow from its operator's inputs: two
+A timeline counts neither FLOPs nor bytes. For a product they follow from its operator's inputs: two
 FLOPs for each multiply-add, and each matrix moved once. Tiling moves more, so the intensity is an
 upper bound and the share of the roof a lower bound. All three are estimates.
 """
@@ -34,23 +34,24 @@ from perfledger_profiles.timeline.intervals import (
 )
 from perfledger_profiles.timeline.trace import Trace
 
-# The longest ten are most of the products' time in every step seen so far.
+# The longest ten take most of the products' time in every step seen so far.
 MAX_PRODUCTS = 10
 # Larger than any tensor's side.
 MAX_SIZE = 2**40
 
 SOURCE = "2 FLOPs for each multiplication and addition of the operator's shapes"
-# The index of the first factor among an operator's inputs; an input before it is added.
+# The index of the first factor among an operator's inputs; an earlier input is added to the
+# product.
 _FIRST = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2}
 _DTYPES = {"double": "float64", "c10::Half": "float16", "c10::BFloat16": "bfloat16"}
 _MATRIX = (2, 3)  # dimensions, with a batch or not
-_ADDS_UP = "splitKreduce"  # a kernel that sums the partial products of others
+_ADDS_UP = "splitKreduce"  # a kernel that sums other kernels' partial products
 
 
 @dataclass(frozen=True, slots=True)
 class Matmul:
-    """The FLOPs of one product, and the least bytes that it moves."""
+    """The FLOPs of one product, and the fewest bytes that it moves."""
 
     flops: float
     bytes: float
@@ -58,7 +59,7 @@ class Matmul:
 
 
 def matmul_of(name: str, dims: bytes, types: bytes) -> Matmul | None:
-    """Return an operator's product by its recorded inputs, None where they do not say."""
+    """Return an operator's product by its recorded inputs, or None if they do not show it."""
     first = _FIRST.get(name)
     try:
         sizes = msgspec.json.decode(dims, type=list[msgspec.Raw])
@@ -82,11 +83,11 @@ def matmul_of(name: str, dims: bytes, types: bytes) -> Matmul | None:
 def matmul_readings(
     trace: Trace, work: BoolArray, operator: IntArray, hardware: HardwareSpec | None
 ) -> Iterator[ProfileReading]:
-    """Yield the rates that the longest products reach, by operator and shapes.
+    """Yield the rates of the longest products, by operator and shapes.
 
-    `work` and `operator` have shape (n,): which calls count, and the operator that launched each.
-    A product takes as long as all kernels of its operator: a split-K product has another kernel
-    that adds up the parts.
+    `work` and `operator` have shape (n,): which calls count, and the operator that launched each. A
+    product takes the time of all its operator's kernels: a split-K product has a second kernel that
+    adds up the parts.
     """
     multiplies = trace.find_by_name(
         [family_of(name) is OperationFamily.GEMM for name in trace.names]

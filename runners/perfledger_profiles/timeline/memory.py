@@ -1,4 +1,4 @@
-"""Reduces the allocator's record to a memory timeline that is short enough to draw."""
+"""Reduces the allocator's record to a memory timeline short enough to draw."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,9 +22,9 @@ MAX_POINTS = 500
 def memory_points(memory: MemoryInstants, windows: TimeSegments) -> tuple[MemoryPoint, ...]:
     """Return the memory in use in the kept steps by device, at most MAX_POINTS in total.
 
-    Each stretch of time keeps its highest point and its highest reserved memory, so that no peak of
+    Each stretch of time keeps its highest point and its highest reserved memory, so no peak of
     either is lost. The memory in use when the steps begin is the last value before them. Unrecorded
-    values give no point; of more devices than points those that use most are kept.
+    values give no point; if there are more devices than points, those that use most are kept.
     """
     is_known = memory.allocated_bytes >= 0
     is_in_step = (windows.at(memory.time_ns) != NO_CALL) & is_known
@@ -67,7 +67,7 @@ def totals_from_changes(memory: MemoryInstants, changed_bytes: IntArray) -> Memo
 
 
 def memory_readings(points: Sequence[MemoryPoint]) -> Iterator[ProfileReading]:
-    """Yield the most that each device's allocator allocated and reserved in the kept steps."""
+    """Yield the most memory that each device's allocator allocated and reserved in kept steps."""
     for device in dict.fromkeys(point.device for point in points):
         mine = [point for point in points if point.device == device]
         peak = max(mine, key=lambda point: point.allocated_bytes)

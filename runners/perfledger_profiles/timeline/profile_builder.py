@@ -1,7 +1,7 @@
 """Builds a Profile from a Trace: the mean step and every metric of the timeline.
 
 Every instant of a step belongs to one operation. In order of priority: work on the device (compute,
-communication, copy, memset), the deepest call on the thread that takes the steps, the deepest call
+communication, copy, memset), the deepest call on the thread that runs the steps, the deepest call
 on another thread of its process (autograd's, while the first one waits), a collective that runs on
 the host, a wait for the device, an annotation in the user's code, and "(outside operations)".
 """
@@ -83,7 +83,7 @@ _BUCKETS = tuple(Bucket)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DevicePart:
-    """One device's steps, in a trace in which other devices' and processes' calls are left out."""
+    """One device's steps, and the trace without other devices' and processes' calls."""
 
     scope: DeviceScope
     trace: Trace
@@ -92,7 +92,7 @@ class _DevicePart:
 
     @property
     def begun(self) -> BoolArray:
-        """Return which device work is of the kept steps."""
+        """Return which device work belongs to the kept steps."""
         begun: BoolArray = self.steps.call_windows != NO_CALL
         return self.trace.is_device_work & begun
 
@@ -100,9 +100,9 @@ class _DevicePart:
 def build_profile(
     trace: Trace, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
 ) -> Profile:
-    """Return the profile of the kept steps: of the chosen devices, their mean if several worked.
+    """Return the profile of the kept steps: of the chosen device, or the mean if several worked.
 
-    Raises ProfileError when there is no step with a length, and if nothing is of the choice.
+    Raises ProfileError if no step has a length, or if nothing was recorded of the choice.
     """
     launched_by = launches_of(trace)
     trace = with_owners(trace, launched_by)
@@ -146,7 +146,7 @@ def build_profile(
 def _parts(
     trace: Trace, launched_by: IntArray, choice: DeviceChoice
 ) -> tuple[tuple[_DevicePart, ...], tuple[str, ...]]:
-    """Return the parts of the chosen devices, and notes on the steps and on those left out."""
+    """Return the parts of the chosen devices, and notes on the steps and on left-out devices."""
     scopes = chosen_scopes(scopes_of(trace, launched_by), choice)
     scopes, notes = without_little_work(scopes)
     marked = steps_of(trace, launched_by)
@@ -178,8 +178,8 @@ def _with_details(
     threads: ThreadNesting,
     readings: Sequence[ProfileReading],
 ) -> Profile:
-    """Return the profile with what it has beside operations."""
-    # The part whose steps the profile has, and whose host is drawn.
+    """Return the profile with all details except operations."""
+    # The part with the steps that the profile keeps, and with the host that is drawn.
     main = max(parts, key=lambda part: part.steps.windows.owner.size)
     visible = replace(trace, kind=_visible_kinds(trace, parts))
     begun = np.logical_or.reduce([part.begun for part in parts])
@@ -214,7 +214,7 @@ def _with_details(
 
 
 def _visible_kinds(trace: Trace, parts: Sequence[_DevicePart]) -> IntArray:
-    """Return the kinds of the calls of any part; the others are left out."""
+    """Return the calls' kinds; calls of no part are left out."""
     calls = np.logical_or.reduce([part.scope.calls for part in parts])
     return np.where(calls, trace.kind, CallKind.LEFT_OUT)
 
@@ -222,7 +222,7 @@ def _visible_kinds(trace: Trace, parts: Sequence[_DevicePart]) -> IntArray:
 def _device_steps(
     trace: Trace, parts: Sequence[_DevicePart], profiles: Sequence[Profile], labels: CallLabels
 ) -> tuple[DeviceStep, ...]:
-    """Return the step of each device by the profiles of each alone, if there are several."""
+    """Return each device's step from its own profile, if there are several devices."""
     names = Counter(part.scope.name for part in parts)
     scopes = [part.scope for part in parts]
     return tuple(
@@ -254,7 +254,7 @@ def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> 
     )
     if not steps.is_device_timed:
         return timeline
-    # One more call stands for all waits.
+    # One additional call stands for all waits.
     waits = kernel_waits(launched_work(trace, part.launched_by), owner=trace.name.size)
     return replace(
         timeline,
@@ -268,7 +268,7 @@ def _timeline(part: _DevicePart, threads: ThreadNesting, labels: CallLabels) -> 
 
 
 def _is_of_process(trace: Trace, main: int) -> BoolArray:
-    """Return which calls belong to the process that takes the steps."""
+    """Return which calls belong to the process that runs the steps."""
     if main == NO_CALL:
         return np.zeros(trace.name.shape, dtype=np.bool_)
     process = trace.lanes[main].process
@@ -303,7 +303,7 @@ def _host_layers(
 
 
 def _merge(many: Sequence[TimeSegments]) -> TimeSegments:
-    """Merge the segments of several threads into one layer, in which the latest start wins."""
+    """Merge the segments of several threads into one layer; the latest start wins."""
     empty = np.empty(0, dtype=np.int64)
     start_ns = np.concatenate([empty, *(segments.start_ns for segments in many)])
     end_ns = np.concatenate([empty, *(segments.end_ns for segments in many)])
@@ -317,7 +317,7 @@ def _renumber(steps: Sequence[ProfiledStep], numbers: Sequence[int]) -> tuple[Pr
 
 
 def _device(trace: Trace, parts: Sequence[_DevicePart]) -> ProfiledDevice | None:
-    """Return the device that works most, and how many of its model worked."""
+    """Return the device that works most, and how many devices of its model worked."""
     ranked = sorted(parts, key=lambda part: -part.scope.work_ns)
     recorded = {part.scope.device: trace.device_of(part.scope.device) for part in ranked}
     devices = [device for device in recorded.values() if device is not None]
@@ -359,8 +359,8 @@ def _host_collectives(
 ) -> Iterator[ProfileReading]:
     """Yield the time of a device-less job's collectives, and the share that other work overlaps.
 
-    Calls nest on the host, so an operator around a collective does not hide it. Other processes
-    of a joined file do not count.
+    Calls nest on the host, so an operator around a collective does not hide it. Other processes of
+    a joined file do not count.
     """
     talks = trace.is_on_host & (labels.bucket == _BUCKETS.index(Bucket.COMMUNICATION))
     talks &= _is_of_process(trace, steps.main)
@@ -376,12 +376,12 @@ def _host_collectives(
 
 
 def _marker_readings(steps: TraceSteps) -> Iterator[ProfileReading]:
-    """Yield the median of all step markers where the profile keeps fewer steps.
+    """Yield the median of all step markers if the profile keeps fewer steps.
 
-    It is the host's time: where the host runs ahead, a step takes longer than its marker.
+    It is the host's time: if the host runs ahead, a step takes longer than its marker.
     """
     if steps.has_markers and steps.segments.owner.size > steps.windows.owner.size:
-        spans = steps.markers.spans  # a lender's, where the process has none
+        spans = steps.markers.spans  # another process's if this one has none
         yield ProfileReading(
             name="marked_step_p50",
             value=float(np.median(spans.end_ns - spans.start_ns)) / NS_PER_S,

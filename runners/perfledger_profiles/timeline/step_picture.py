@@ -1,4 +1,4 @@
-"""Selects the calls that the picture of the median step shows."""
+"""Selects the calls shown in the picture of the median step."""
 
 import numpy as np
 
@@ -21,8 +21,8 @@ def step_slices(
 ) -> tuple[StepSlice, ...]:
     """Return the longest calls of the step nearest to the median, in order of their start.
 
-    They are the calls of the device and of the process that takes the steps, whose thread is the
-    lane "host".
+    They are the calls of the device and of the process that runs the steps; the lane "host" is its
+    main thread.
     """
     length = windows.end_ns - windows.start_ns
     nearest = int(np.argmin(np.abs(length - np.median(length))))

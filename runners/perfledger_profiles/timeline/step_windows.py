@@ -1,4 +1,4 @@
-"""Finds a trace's steps by their markers, on the device where it ends them later, and the kept."""
+"""Finds a trace's steps by markers, or on the device if it ends them later, and the kept ones."""
 
 import re
 from collections.abc import Sequence
@@ -47,39 +47,40 @@ STUB = (
     "the last step marker is left out: it holds next to no calls, like the one that prof.step() "
     "opens after the last step"
 )
-LENT_STEPS = "processes without step markers have the steps of the one with most"
+LENT_STEPS = "processes without step markers have the steps of the one with the most markers"
 STEPS_OVERLAP = (
     "steps overlap on one thread, so the clock went back, or the file joins processes of the same "
     "number: give one file per process"
 )
 
-# Of the calls in a typical step: the profiler's end cuts a marker off before its step began.
+# Share of a typical step's calls: the profiler's end cuts off a marker whose step has not begun.
 MAX_STUB_CALLS = 0.1
-# Of the shorter of two steps: rounding makes neighbours overlap by a microsecond.
+# Share of the shorter of two steps: rounding makes neighbours overlap by a microsecond.
 MAX_OVERLAP = 0.1
-# With less of the steps covered, the host's calls say nothing of most of them.
+# If they cover less of the steps, the host's calls say nothing about most of them.
 MIN_COVERED_SHARE = 0.5
-# A call is never begun before its launch, but clocks are read with an error.
+# No call begins before its launch, but clocks are read with an error.
 MAX_EARLY_SHARE = 0.5
 
-# Two may be chance.
+# Two may be a coincidence.
 MIN_REPEATS = 3
-# One kernel repeated says nothing of a step: it may be an element of a loop.
+# A single repeated kernel says nothing about steps: it may be an element of a loop.
 MIN_KERNELS = 2
 
 _MS = 1e6
 # torch.profiler's own marker, and common names of ranges: "step 3", "Iteration_12", "batch".
 _MARKER = re.compile(r"ProfilerStep#(\d+)")
-# The profiler's end waits for the device, in whatever marker is open.
+# When the profiler ends, it waits for the device, in whatever marker is open.
 _WAIT = re.compile(r"(?i)synchronize")
 _RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|batch)[ _:#]*(\d*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMarkers:
-    """The markers of steps on the thread that takes them; `spans` are disjoint, owned by place.
+    """The step markers on the thread that runs the steps; `spans` are disjoint, owned by place.
 
-    `names` are their places in the trace's names. `numbers` are those in their names, else places.
+    `names` are the places of their names in the trace. `numbers` are those in the names, else
+    places.
     """
 
     spans: TimeSegments
@@ -98,12 +99,12 @@ class StepMarkers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSteps:
-    """The steps of a trace; without markers the device's own window is one step.
+    """The steps of a trace; without markers, the device's own window is one step.
 
-    `segments` are all steps, `windows` the kept ones and `numbers` their numbers by the markers;
-    the owner of each is its marker's place. `call_steps` has shape (n,): the step that each call
-    is of, NO_CALL for none. `main` is the lane of the thread that takes the steps; `is_marker`
-    marks the step markers. `is_device_timed` says that steps differ from their markers.
+    `segments` are all steps, `windows` the kept ones and `numbers` their numbers from the markers;
+    the owner of each is its marker's place. `call_steps` has shape (n,): the step of each call,
+    NO_CALL for none. `main` is the lane of the thread that runs the steps; `is_marker` marks the
+    step markers. `is_device_timed` is true if the steps differ from their markers.
     """
 
     segments: TimeSegments
@@ -126,14 +127,14 @@ class TraceSteps:
 
     @property
     def call_windows(self) -> IntArray:
-        """Return the kept step that each call is of, NO_CALL for none."""
+        """Return the kept step of each call, NO_CALL for none."""
         is_kept = np.isin(self.call_steps, self.windows.owner)
         return np.where(is_kept, self.call_steps, NO_CALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelIterations:
-    """The complete repeats of a sequence of kernels; `mean_ns` is from one's begin to the next's.
+    """The complete repeats of a sequence of kernels; `mean_ns` is the mean from start to start.
 
     Each may be a step, or one layer of a longer step.
     """
@@ -146,9 +147,9 @@ class KernelIterations:
 def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = None) -> TraceSteps:
     """Return the steps of a trace; see `time_on_device` and `representative_steps`.
 
-    Without markers they are the steps of another process, if `lent`; else one step from the
-    device's first work to its last. What the host does before is not of the step: a server or a
-    loader may have done it. Without a device the whole trace is one step.
+    Without markers, they are the steps of another process if `lent` is given; otherwise one step
+    from the device's first work to its last. The host's work before that is not part of the step,
+    because it may be a server's or a loader's. Without a device, the whole trace is one step.
     """
     is_marker = step_markers(trace)
     main = _main_lane(trace, is_marker)
@@ -184,10 +185,10 @@ def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = N
 def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> bool:
     """Return whether the host's calls show what a device waits for in its steps.
 
-    They do not where they cover too little of the steps, and where kernels begin before their
-    launches: then the two clocks differ. They show it only for gaps whose next work was launched
-    late, until its launch. Nor do they if the file lacks the work that they launch, or an end, or
-    has a few calls of the runtime and nothing else.
+    They do not if they cover too little of the steps, or if kernels begin before their launches,
+    because then the two clocks differ. They explain only gaps whose next work was launched late,
+    and only until its launch. They also explain nothing if the file lacks the work that they
+    launch, is cut off, or has only a few runtime calls.
     """
     if trace.is_cut_off or trace.lacks_device_work:
         return False
@@ -208,7 +209,7 @@ def is_host_known(trace: Trace, launched_by: IntArray, steps: TraceSteps) -> boo
 
 
 def notes_on_missing_work(trace: Trace) -> tuple[str, ...]:
-    """Return a note if the file has no work of the devices that it launches on, or too little."""
+    """Return a note if the work of the devices is missing, or only their collectives are there."""
     if trace.lacks_device_work:
         return (NO_DEVICE_WORK,)
     if trace.name.size and _is_only_collectives(trace):
@@ -218,7 +219,7 @@ def notes_on_missing_work(trace: Trace) -> tuple[str, ...]:
 
 
 def _is_only_collectives(trace: Trace) -> bool:
-    """Return whether all calls are collectives on a device, as in a file that a tool cut down."""
+    """Return whether all calls are collectives on a device, as in a file reduced by a tool."""
     is_collective = trace.find_by_name(
         [family_of(name) is OperationFamily.COMMUNICATION for name in trace.names]
     )
@@ -227,7 +228,7 @@ def _is_only_collectives(trace: Trace) -> bool:
 
 
 def iterations_of(trace: Trace) -> KernelIterations | None:
-    """Return the repeats on the busiest stream; None if not all of its kernels are of such.
+    """Return the repeats on the busiest stream, or None unless all its kernels are part of one.
 
     The recording may begin and end within a repeat.
     """
@@ -248,10 +249,10 @@ def iterations_of(trace: Trace) -> KernelIterations | None:
 
 
 def period_of(names: IntArray) -> int:
-    """Return the length of the shortest sequence of which all names are repeats.
+    """Return the length of the shortest sequence that, repeated, gives all names.
 
-    The last repeat may be cut off; without repeats it is the number of names. It is that number
-    less the longest border (Knuth, Morris & Pratt 1977).
+    The last repeat may be cut off; without repeats it is the number of names. It is the number of
+    names less the longest border (Knuth, Morris & Pratt 1977).
     """
     sequence = to_list(names)
     border = [0] * len(sequence)
@@ -276,7 +277,7 @@ def step_markers(trace: Trace) -> BoolArray:
 
 
 def _main_lane(trace: Trace, is_marker: BoolArray) -> int:
-    """Return the host thread with the most steps or, without steps, the most time in calls."""
+    """Return the host thread with the most steps or, without steps, with the most time in calls."""
     chosen = is_marker if is_marker.any() else trace.is_on_host
     if not chosen.any():
         return NO_CALL
@@ -287,7 +288,7 @@ def _main_lane(trace: Trace, is_marker: BoolArray) -> int:
 
 
 def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
-    """Return the markers with a length; of those that overlap, the part after the one before."""
+    """Return the markers with a length; overlapping ones begin where the one before ends."""
     starts, ends = to_list(trace.start_ns[marks]), to_list(trace.end_ns[marks])
     spans = windows_of(list(zip(starts, ends, strict=True)))
     by_end = dict(zip(ends, to_list(trace.name[marks]), strict=True))
@@ -299,9 +300,9 @@ def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
 
 
 def _ends_with_stub(trace: Trace, spans: TimeSegments, main: int, is_marker: BoolArray) -> bool:
-    """Return whether the last marker holds next to none of the calls that the others hold.
+    """Return whether the last marker holds almost none of the calls that the others hold.
 
-    Waits do not count. Where the others hold no calls either, nobody knows.
+    Waits do not count. If the others hold no calls either, it is unknown, and the answer is no.
     """
     if spans.owner.size <= 1:
         return False
@@ -313,7 +314,7 @@ def _ends_with_stub(trace: Trace, spans: TimeSegments, main: int, is_marker: Boo
 
 
 def _check_order(starts: Sequence[int], ends: Sequence[int]) -> None:
-    """Raise ProfileError if a thread takes two of torch.profiler's steps at the same time."""
+    """Raise ProfileError if two of torch.profiler's steps overlap on a thread."""
     spans = sorted(zip(starts, ends, strict=True))
     for (start, end), (next_start, next_end) in pairwise(spans):
         shorter = min(end - start, next_end - next_start)
@@ -329,10 +330,10 @@ def _number(name: str, place: int) -> int:
 def _call_steps(
     trace: Trace, segments: TimeSegments, markers: TimeSegments, timing: DeviceTiming | None
 ) -> IntArray:
-    """Return the step of each call: by its start or, where the host runs ahead, by its launch.
+    """Return the step of each call: by its start or, if the host runs ahead, by its launch.
 
-    A call of the host is then of its marker's step, and work without a launch of the one in which
-    it began.
+    In the second case a host call belongs to its marker's step, and work without a launch to the
+    step in which it began.
     """
     by_start = segments.at(trace.start_ns)
     if timing is None or not timing.windows.owner.size:

@@ -20,15 +20,15 @@ from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import longest_operations
 
-# Shorter kernels are folded into one row per family.
+# Shorter kernels are summed into one row per family.
 MAX_KERNELS = 500
-# A reader may answer with 16 MiB, and a reading takes 200 bytes.
+# A reader may answer with 16 MiB; a reading takes 200 bytes.
 MAX_READINGS = 20_000
 OTHER_KERNELS = "(other kernels)"
 # No metric of a device or a server is larger; larger values come from broken files.
 MAX_VALUE = 1e30
 
-# "[CUDA memcpy HtoD]", "Memcpy HtoD" and, of rocprof, "CopyHostToDevice".
+# "[CUDA memcpy HtoD]", "Memcpy HtoD" and, from rocprof, "CopyHostToDevice".
 _DRIVER_COPY = re.compile(
     r"\[?(?:CUDA )?mem(?:cpy|set)\b|Copy(?:Host|Device)To(?:Host|Device)$", re.IGNORECASE
 )
@@ -45,10 +45,10 @@ def summary_profile(
     dropped: int = 0,
     notes: Sequence[str] = (),
 ) -> Profile:
-    """Return a profile whose one step is the whole file: `step_seconds` is its kernels' time.
+    """Return a profile whose single step is the whole file; `step_seconds` is its kernels' time.
 
-    Of readings with the same name and subject the first counts. Raises ProfileError when nothing
-    is usable.
+    Of readings with the same name and subject, the first counts. Raises ProfileError if nothing is
+    usable.
     """
     rows = sorted((_drop_impossible_values(k) for k in kernels if _is_sound(k)), key=kernel_rank)
     figures = {(r.name, r.subject): r for r in reversed([*readings]) if abs(r.value) <= MAX_VALUE}
@@ -88,7 +88,7 @@ def _is_sound(kernel: Kernel) -> bool:
 
 
 def _drop_impossible_values(kernel: Kernel) -> Kernel:
-    """Return the kernel with None for impossible values such as NaN and infinity."""
+    """Return the kernel with None in place of impossible values such as NaN and infinity."""
     occupancy = kernel.occupancy
     return replace(
         kernel,
@@ -109,7 +109,7 @@ def kernel_rank(kernel: Kernel) -> tuple[float, str, str, str]:
 
 
 def _fold(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
-    """Return the longest kernels, and one row per family for the rest."""
+    """Return the longest kernels, and one row per family for the others."""
     rest: dict[str, Kernel] = {}
     for kernel in kernels[MAX_KERNELS:]:
         before = rest.get(kernel.family)
@@ -123,7 +123,7 @@ def _fold(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
 
 
 def _operations(kernels: Sequence[Kernel]) -> tuple[Operation, ...]:
-    """Return the kernels' time by name, longest first; the rest by bucket."""
+    """Return the kernels' time by name, longest first, and that of the others by bucket."""
     seconds: dict[tuple[str, Bucket], float] = defaultdict(float)
     counts: dict[tuple[str, Bucket], float] = defaultdict(float)
     for kernel in kernels:

@@ -1,4 +1,4 @@
-"""Holds a profiler's timeline as columns, the input of every timeline analysis.
+"""Holds a profiler's timeline as columns: the input of every timeline analysis.
 
 All columns of calls have shape (n,), in file order. Names are the file's: `clean_name` cleans them
 before they are shown.
@@ -16,12 +16,12 @@ from perfledger_profiles.timeline.intervals import BoolArray, IntArray
 
 # The tool of a torch.profiler trace.
 TORCH_PROFILER = "torch.profiler"
-# A note on a trace with every call of Python, which takes the host up to twice as long.
+# A note on a trace with every Python call, which makes the host up to twice as slow.
 STACKS_RECORDED = (
     "every Python call was recorded (with_stack), which slows the host: time without work on the "
     "device is shorter without it"
 )
-# Not recorded, in every column.
+# "Not recorded" in every column.
 UNKNOWN = -1
 # Larger counts come from broken files; sums of two still fit a column.
 MAX_COUNT = 2**62
@@ -35,9 +35,9 @@ class CallKind(IntEnum):
     KERNEL = 0
     COPY = 1
     MEMSET = 2
-    DEVICE_WAIT = 3  # a stream waits for an event: an activity record, not work
-    DEVICE_ANNOTATION = 4  # the host's annotation, repeated over the kernels that it launched
-    LEFT_OUT = 5  # of another device or process than the one that is looked at
+    DEVICE_WAIT = 3  # a stream waits for an event: recorded, but not work
+    DEVICE_ANNOTATION = 4  # the host's annotation, repeated over its kernels
+    LEFT_OUT = 5  # of a device or process that is not analysed
     OPERATOR = 6
     ANNOTATION = 7
     RUNTIME = 8
@@ -55,18 +55,18 @@ class TraceLane:
     process: int | str
     thread: int | str
     is_device: bool
-    owner: int | str | None = None  # the process that a stream works for, where the file says it
+    owner: int | str | None = None  # the process that a stream works for, if recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchConfiguration:
-    """The recorded launch of a kernel; unknown is None or ""."""
+    """The recorded launch of a kernel; unknown values are None or ""."""
 
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
     registers: int | None = None  # per thread
     shared_memory_bytes: int | None = None  # per block, static and dynamic
-    occupancy: float | None = None  # 0 to 1, as the profiler states it
+    occupancy: float | None = None  # 0 to 1, as the profiler reports it
     collective: str = ""  # "allreduce"
     elements: int | None = None  # of the collective's input
     element_type: str = ""
@@ -105,7 +105,7 @@ class Trace:
     names: tuple[str, ...]
     lanes: tuple[TraceLane, ...]
     launches: tuple[LaunchConfiguration, ...]
-    inputs: tuple[tuple[bytes, bytes], ...]  # dimensions and types as JSON; the first is none
+    inputs: tuple[tuple[bytes, bytes], ...]  # dimensions and types, JSON; the first is none
 
     name: IntArray  # its place in `names`
     kind: IntArray  # a CallKind
@@ -113,7 +113,7 @@ class Trace:
     start_ns: IntArray
     end_ns: IntArray
     correlation: IntArray
-    stream: IntArray  # as recorded: a host call has none, with rare exceptions
+    stream: IntArray  # as recorded; rare for a host call
     launch: IntArray  # its place in `launches`, UNKNOWN except for kernels
     input: IntArray  # its place in `inputs`
     bytes: IntArray  # moved by a copy or memset
@@ -124,7 +124,7 @@ class Trace:
     rank: int | None = None
     backend: str = ""  # of torch.distributed: "nccl"
     dropped_events: int = 0
-    is_cut_off: bool = False  # events are missing, and nobody knows of what
+    is_cut_off: bool = False  # events of unknown kind are missing
     notes: tuple[str, ...] = ()
 
     @property
@@ -134,7 +134,7 @@ class Trace:
 
     @property
     def lacks_device_work(self) -> bool:
-        """Return whether the host launches kernels of which the file has none, or no time."""
+        """Return whether the host launches kernels that the file lacks or gives no time."""
         if bool((self.is_device_work & (self.end_ns > self.start_ns)).any()):
             return False
         launches = self.find_by_name([_LAUNCH.search(name) is not None for name in self.names])
@@ -146,9 +146,9 @@ class Trace:
         return self.kind >= FIRST_ON_HOST
 
     def device_of(self, number: int | str | None) -> ProfiledDevice | None:
-        """Return the facts of a device by its number, None where the file has none.
+        """Return the facts about a device by its number, or None if the file has none.
 
-        ROCm numbers kernels by the node's devices and may list only the one in use.
+        ROCm numbers kernels by the node's devices, but may list only the one in use.
         """
         if len(self.devices) == 1 and number is not None:
             return self.devices[0]

@@ -35,7 +35,7 @@ def trace_readings(
     launched_by: IntArray,
     windows: TimeSegments,
 ) -> tuple[ProfileReading, ...]:
-    """Return the readings of one device's kept steps; unknown metrics have none.
+    """Return the readings of one device's kept steps; unknown metrics have no reading.
 
     `work` marks the device's work of the kept steps. `bucket` (a place in Bucket) and `launched_by`
     have shape (n,).
@@ -54,7 +54,7 @@ def trace_readings(
 def _busy(trace: Trace, windows: TimeSegments) -> Iterator[ProfileReading]:
     """Yield the share of the steps in which the device is active.
 
-    It judges nothing: a kernel of one thread makes it 100 %.
+    It says nothing about efficiency: a kernel with one thread makes it 100 %.
     """
     work = trace.is_device_work
     busy = union(trace.start_ns[work], trace.end_ns[work])
@@ -77,7 +77,7 @@ def _communication(
         source="union of collectives per step",
     )
     if not computes.any():
-        return  # nothing could run beside them
+        return  # nothing could overlap them
     yield ProfileReading(
         name="comm_overlap",
         value=intersection_ns(talking, computing) / talking.length_ns(),

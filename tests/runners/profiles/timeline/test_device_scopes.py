@@ -99,7 +99,7 @@ def test_work_of_a_shared_device_number_without_a_launch_is_left_out_and_said_so
 def test_work_that_may_be_of_either_process_is_refused(trace, more):
     columns = with_same_device(trace, **more).columns()
 
-    with pytest.raises(ProfileError, match="does not say whose its work is: give one file per"):
+    with pytest.raises(ProfileError, match="which process its work belongs to: give one file per"):
         with_owners(columns, launches_of(columns))
 
 
