@@ -1,4 +1,4 @@
-"""Holds the context in which rules look for advice, and formats their triggers."""
+"""Holds the context that advice rules examine, and formats their triggers."""
 
 import re
 from collections import defaultdict
@@ -16,11 +16,11 @@ from perfledger_profiles.bottleneck.step_shares import (
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.timeline.concurrent_work import ALONE_TIME
 
-# The least share of a step that is worth advice.
+# The smallest share of a step that is worth advice.
 MIN_SHARE = 0.01
 
-MAX_NAMES_SHOWN = 2  # of operations, in what triggers an advice
-# Enough of a generated name (Tensile's has 300 characters) to recognise it.
+MAX_NAMES_SHOWN = 2  # of operations, in a trigger's text
+# Enough to recognise a generated name (Tensile's have 300 characters).
 _MAX_NAME = 60
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")  # of clang, of nvcc
 _ARGUMENTS = re.compile(r"[<(]")
@@ -32,33 +32,33 @@ class Advice:
 
     text: str
     assumption: str
-    saved: float = 1.0  # of the share that it is about, 0 to 1, by the assumption
-    is_beside_compute: bool = False  # saves at most as much time as the device computes
+    saved: float = 1.0  # of its share of the step, 0 to 1, under the assumption
+    is_beside_compute: bool = False  # saves at most the device's compute time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceContext:
-    """A profile and its classification, in which rules look for triggers."""
+    """A profile and its classification, in which rules look for their triggers."""
 
     profile: Profile
     classification: Classification
     hardware: HardwareSpec | None = None
-    timed_seconds: float | None = None  # the step time without a profiler
+    timed_seconds: float | None = None  # step time without a profiler
 
     @property
     def is_jax(self) -> bool:
-        """Return whether the operations are XLA's, which decides what is fused."""
+        """Return whether the operations are XLA's; this decides what is fused."""
         return self.profile.tool == "jax.profiler"
 
     @property
     def typical_step(self) -> str:
-        """Return what shares of the classification are of: the median of several steps."""
+        """Return the name of the step that the classification's shares refer to."""
         return "the median step" if len(self.profile.each_step) > 1 else "the step"
 
     def select(self, is_chosen: Callable[[Operation], bool]) -> tuple[Operation, ...]:
-        """Return the operations that match, longest first.
+        """Return the matching operations, the longest first.
 
-        None of the host's, if its calls do not show what the device waits for.
+        The host's are left out if its calls do not show what the device waits for.
         """
         return tuple(
             operation
@@ -82,9 +82,9 @@ class AdviceContext:
         return min(spent / self.profile.step_seconds, 1.0)
 
     def alone_share(self, operations: Iterable[Operation]) -> float:
-        """Return the operations' share of the step in which nothing else runs on the device.
+        """Return the share of the step in which only these operations run on the device.
 
-        Where other work runs, too, the step is as long without them.
+        Where other work runs as well, the step takes just as long without them.
         """
         if not self.profile.step_seconds > 0:
             return 0.0
@@ -105,7 +105,7 @@ class AdviceContext:
         return self.profile.is_host_known or not is_hosts
 
     def overhead(self, bottleneck: Bottleneck) -> float:
-        """Return a bottleneck's share of the step by the classification."""
+        """Return the classification's share of the step for a bottleneck."""
         shares = (s.share for s in self.classification.shares if s.bottleneck is bottleneck)
         return next(shares, 0.0)
 
@@ -117,16 +117,16 @@ class AdviceContext:
         *,
         least: float = MIN_SHARE,
     ) -> Recommendation | None:
-        """Return the advice if the operations have at least this share of the step.
+        """Return the advice if the operations take at least this share of the step.
 
-        The trigger is their share, `what` of the step they are, and their names.
+        The trigger is their share, `what` they are, and their names.
         """
         share, alone_share = self.share(operations), self.alone_share(operations)
         if min(share, alone_share) < least:
             return None
         trigger = f"{100 * share:.1f} % of the step {what} ({name_operations(operations)})"
         if share - alone_share >= MIN_SHARE:
-            beside = f"; in all but {100 * alone_share:.1f} % of the step other kernels run, too"
+            beside = f"; other kernels run as well in all but {100 * alone_share:.1f} % of the step"
             trigger = f"{trigger[:-1]}{beside})"
         return self.recommendation(
             advice, trigger=trigger, share=share, saved_share=alone_share * advice.saved
@@ -135,7 +135,7 @@ class AdviceContext:
     def recommendation(
         self, advice: Advice, *, trigger: str, share: float, saved_share: float | None = None
     ) -> Recommendation:
-        """Return the advice with what it saves: by its assumption, or the given share."""
+        """Return the advice with its saving: the assumption's, or the given share."""
         saved = share * advice.saved if saved_share is None else saved_share
         if advice.is_beside_compute:
             saved = min(saved, median_shares(self.profile).get(ON_DEVICE, 0.0))
@@ -149,14 +149,14 @@ class AdviceContext:
         )
 
 
-# A rule returns None without its trigger.
+# A rule returns None if its trigger is absent.
 Rule = Callable[[AdviceContext], Recommendation | None]
 
 
 def name_operations(operations: Sequence[Operation]) -> str:
-    """Return the names of the longest operations and their number of calls, for a trigger."""
+    """Return the longest operations' names and their number of calls, for a trigger."""
     calls = sum(operation.count for operation in operations)
-    number = f"{calls:,.0f}" if calls >= 1 else f"{calls:.2g}"  # below 1 in the mean of devices
+    number = f"{calls:,.0f}" if calls >= 1 else f"{calls:.2g}"  # the devices' mean may be below 1
     return f"{first_names(operations)}; {number} call{'' if calls == 1 else 's'}"
 
 

@@ -1,10 +1,10 @@
-"""Holds advice on the host for recordings of programs in any language, C++ as much as Python."""
+"""Holds host advice for recordings of programs in any language, C++ as well as Python."""
 
 from perfledger_profiles.bottleneck.advice import Advice
 
 BESIDE_COMPUTE = "if it overlaps with all of the compute"
 HOST_CODE = Advice(
-    "see which code of the host runs between its calls (NVTX or ROCTx ranges, or a sampling "
+    "find out which host code runs between its calls (NVTX or ROCTx ranges, or a sampling "
     "profiler), then take it out of the step or overlap it with work on the device",
     "if none of it stays in the step",
 )

@@ -7,27 +7,27 @@ from enum import StrEnum
 class Bottleneck(StrEnum):
     """What limits a step's speed."""
 
-    ENVIRONMENT = "environment"  # throttled, shared or different machines: says nothing on the code
+    ENVIRONMENT = "environment"  # a throttled, shared or different machine, not the code
     INPUT = "input"
     COMMUNICATION = "communication"
-    TRANSFER = "transfer"  # copies between host and device that nothing overlaps
+    TRANSFER = "transfer"  # copies between host and device without overlap
     HOST = "host"
-    DEVICE = "device"  # its own work, where nothing measured says what limits it
+    DEVICE = "device"  # its own work, limited by something not measured
     COMPUTE = "compute"
     MEMORY = "memory"  # the device's memory bandwidth
-    LATENCY = "latency"  # neither: too little parallel work for each kernel
+    LATENCY = "latency"  # neither: too little parallel work in each kernel
     UNKNOWN = "unknown"
 
 
-# What a device's own work is bound by; together they are its share of the step.
+# The bounds of a device's own work; together they are its share of the step.
 OF_THE_DEVICE = (Bottleneck.COMPUTE, Bottleneck.MEMORY, Bottleneck.LATENCY, Bottleneck.DEVICE)
 
 
 class BottleneckDetail(StrEnum):
-    """The kind of bottleneck; NONE where the profile does not say."""
+    """The kind of bottleneck; NONE if the profile does not show it."""
 
     NONE = ""
-    START_UP = "start-up"  # first calls: contexts are created, the code of kernels is loaded
+    START_UP = "start-up"  # first calls, which create contexts and load kernels' code
     LAUNCH = "launch"
     SYNC = "sync"
     BLOCKING_COPY = "blocking copies"  # the host waits inside the call that copies
@@ -55,7 +55,7 @@ class BottleneckConfidence(StrEnum):
 class BottleneckShare:
     """A candidate's exclusive share of the step, and the speed-up without it.
 
-    The device's share is split by what its kernels are bound by; DEVICE is the rest of it.
+    The device's share is divided by what its kernels are bound by; DEVICE is the remainder.
     """
 
     bottleneck: Bottleneck
@@ -63,11 +63,11 @@ class BottleneckShare:
     is_high: bool
     is_moderate: bool
     is_estimate: bool = False  # by kernel names, without counters or counts
-    is_of_step: bool = True  # else nobody knows what a step would take without it
+    is_of_step: bool = True  # otherwise the step time without it is unknown
 
     @property
     def ceiling(self) -> float:
-        """Return Amdahl's bound: 1 / (1 - share), at most infinity, which is also unknown."""
+        """Return Amdahl's bound, 1 / (1 - share); infinity if unbounded or unknown."""
         return 1 / (1 - self.share) if self.is_of_step and self.share < 1 else float("inf")
 
 
@@ -80,29 +80,29 @@ class Classification:
     confidence: BottleneckConfidence
     detail: BottleneckDetail = BottleneckDetail.NONE
     secondary: tuple[Bottleneck, ...] = ()
-    reasons: tuple[str, ...] = ()  # the evidence, and the doubts that lower the confidence
+    reasons: tuple[str, ...] = ()  # the evidence, and reasons for less confidence
     is_estimate: bool = False  # by kernel names, without counters or counts
 
     @property
     def primary_share(self) -> float | None:
-        """Return the bottleneck's share of the step: all of the device's own work for DEVICE."""
+        """Return the bottleneck's share of the step; for DEVICE, all of the device's own work."""
         names = OF_THE_DEVICE if self.primary is Bottleneck.DEVICE else (self.primary,)
         shares = [one.share for one in self.shares if one.bottleneck in names]
         return sum(shares) if shares else None
 
     @property
     def device_share(self) -> float:
-        """Return the share of all of the device's own work."""
+        """Return the share of the device's own work as a whole."""
         return sum(one.share for one in self.shares if one.bottleneck in OF_THE_DEVICE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """Advice with its trigger and the step time that it would lead to."""
+    """Advice, its trigger, and the step time that it would lead to."""
 
     text: str
     trigger: str  # "33 % of the step waits for input"
-    share: float  # exclusive share of the step that it is about
-    saved_share: float  # of the step, an estimate that rests on the assumption
+    share: float  # the exclusive share of the step that it addresses
+    saved_share: float  # of the step, estimated under the assumption
     step_seconds: float  # the step time without the saved share
     assumption: str  # "if batches load while the step computes"

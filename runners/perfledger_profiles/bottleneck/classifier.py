@@ -29,16 +29,16 @@ from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
 
-# Above this ratio of the profiled to the unprofiled step the profiler itself dominates.
+# Above this ratio of the profiled to the unprofiled step, the profiler itself dominates.
 MAX_PERTURBATION = 1.1
-# A median of two is their mean.
+# With two steps, the median is their mean.
 MIN_STEPS = 3
-# Two shares closer than this may swap order from one profile to the next.
+# Two shares closer than this may change places from one profile to the next.
 MIN_LEAD = 0.05
-# A share that leaves a fifth to all others is the largest in other steps too.
+# A share that leaves a fifth to all the others is the largest in other steps too.
 DOMINANT_SHARE = 0.8
 
-# Parts that sum to all of the kernels' time leave no rest but rounding.
+# Parts that sum to all of the kernels' time leave only rounding.
 ROUNDING_SHARE = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
@@ -48,12 +48,10 @@ _HOST_UNKNOWN = (
     "work was held up"
 )
 _NO_HOST = (
-    "{:.2f} % of the step has no work on the device, and no call of the host was recorded in that "
-    "time, which would show why: record both in one file"
+    "{:.2f} % of the step has no work on the device, and no host call was recorded in that time "
+    "to show why: record both in one file"
 )
-_DEVICE_UNKNOWN = (
-    "the file has no work of the device, so neither its time nor what it waits for is known"
-)
+_DEVICE_UNKNOWN = "the file has no device work, so neither its time nor what it waits for is known"
 _NO_STEPS = "the file marks no steps: the time shown here counts as one"
 _NO_TIMELINE = (
     "the kernels' times are added up: shares are of this sum, which shows neither idle time nor "
@@ -71,10 +69,11 @@ def classify(
     """Return the bottleneck of a step: a high overhead, else the device itself.
 
     The largest overhead by exclusive share (median over the steps) is the label if it reaches its
-    high threshold. Taking the first overhead that does is wrong: with 64 % host and 15 %
-    communication it labelled communication. `perturbation` is the profiled over the unprofiled
-    step. `environment` lists what was wrong with the machine (throttled, shared), and then says
-    nothing about the code. Without `hardware` the device is looked up by the profile.
+    high threshold. (Taking the first overhead that reaches it was wrong: with 64 % host and 15 %
+    communication the label was communication.) `perturbation` is the profiled step over the
+    unprofiled one. `environment` lists what was wrong with the machine (throttled, shared); if it
+    is not empty, the label says nothing about the code. Without `hardware` the device is looked up
+    from the profile.
     """
     shares = median_shares(profile)
     vote = _vote(profile, hardware or hardware_of(profile).hardware)
@@ -98,7 +97,7 @@ def classify(
 def _no_classification(
     shares: Mapping[Bottleneck, float], vote: DeviceVote, environment: Sequence[str]
 ) -> Classification:
-    """Return a classification that says nothing about the code: a disturbed machine, or no time."""
+    """Return a classification without a statement about the code: disturbed machine, or no time."""
     if environment:
         primary, confidence = Bottleneck.ENVIRONMENT, BottleneckConfidence.HIGH
     else:
@@ -131,7 +130,7 @@ def _primary(shares: Mapping[Bottleneck, float], vote: DeviceVote, profile: Prof
         return vote.bottleneck
     is_known = _overhead(largest, is_host_known=profile.is_host_known) is not Bottleneck.UNKNOWN
     if not is_known and shares.get(ON_DEVICE, 0.0) > share:
-        return vote.bottleneck  # the larger part, of which more is known
+        return vote.bottleneck  # the larger part, and the better known one
     return _overhead(largest, is_host_known=profile.is_host_known)
 
 
@@ -147,14 +146,14 @@ def _secondary(
 
 
 def _overhead(name: Bottleneck, *, is_host_known: bool) -> Bottleneck:
-    """Return what an overhead is called: time of an unrecorded host has an unknown reason."""
+    """Return the name of an overhead; unrecorded host time has an unknown reason."""
     return Bottleneck.UNKNOWN if name is Bottleneck.HOST and not is_host_known else name
 
 
 def _bottleneck_shares(
     shares: Mapping[Bottleneck, float], vote: DeviceVote, *, is_host_known: bool = True
 ) -> tuple[BottleneckShare, ...]:
-    """Return the shares, largest first; the device's is split by what its kernels are bound by."""
+    """Return the shares, largest first; the device's is divided by its kernels' bounds."""
     listed = [
         BottleneckShare(
             bottleneck=_overhead(name, is_host_known=is_host_known),
@@ -170,7 +169,7 @@ def _bottleneck_shares(
 
 
 def _known_rows(rows: Sequence[BottleneckShare], profile: Profile) -> Iterator[BottleneckShare]:
-    """Yield the shares that the file shows: a part that it does not record has none, not zero."""
+    """Yield the shares that the file shows; a part that is not recorded has none rather than 0."""
     is_partial = is_sum_of_kernels(profile) or not _has_device_time(profile)
     for row in rows:
         is_bound = not is_partial and row.bottleneck is not Bottleneck.UNKNOWN
@@ -179,14 +178,14 @@ def _known_rows(rows: Sequence[BottleneckShare], profile: Profile) -> Iterator[B
 
 
 def _has_device_time(profile: Profile) -> bool:
-    """Return whether the file has the work of the device on which the host launches."""
+    """Return whether the file contains the work of the device that the host launches on."""
     if profile.is_host_known or any(kernel.seconds > 0 for kernel in profile.kernels):
         return True
     return any(BOTTLENECKS[operation.bucket] is ON_DEVICE for operation in profile.operations)
 
 
 def _has_host_calls(profile: Profile) -> bool:
-    """Return whether any call of the host owns time of the step."""
+    """Return whether any host call owns part of the step's time."""
     return any(
         BOTTLENECKS[operation.bucket] is Bottleneck.HOST and operation.name != OUTSIDE_OPERATIONS
         for operation in profile.operations
@@ -194,7 +193,7 @@ def _has_host_calls(profile: Profile) -> bool:
 
 
 def _device_shares(share: float, vote: DeviceVote) -> Iterator[BottleneckShare]:
-    """Yield the parts of the device's share of the step, the rest as DEVICE."""
+    """Yield the parts of the device's share of the step, with the remainder as DEVICE."""
     part_of = partial(BottleneckShare, is_high=False, is_moderate=False)
     for part in vote.parts:
         is_estimate = part.basis.is_estimate
@@ -229,7 +228,7 @@ def _evidence(
         more = () if primary is Bottleneck.UNKNOWN else (vote.reason,)
         return (reason.format(100 * share), *more)
     high = 100 * OVERHEAD_THRESHOLDS[largest].high
-    mark = f"has {100 * share:.2f} % of the step (high from {high:.0f} % on)"
+    mark = f"takes {100 * share:.2f} % of the step (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
         return (f"{largest} {mark}",)
     return (f"no overhead is high: the largest, {name}, {mark}", vote.reason)
@@ -242,7 +241,7 @@ def _doubts(
     profile: Profile,
     perturbation: float | None,
 ) -> tuple[str, ...]:
-    """Return the reasons why the label may be wrong, whatever the number of steps."""
+    """Return the reasons why the label may be wrong, regardless of the number of steps."""
     doubts: list[str] = []
     if perturbation is not None and perturbation > MAX_PERTURBATION:
         doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
@@ -287,7 +286,7 @@ def _confidence(
     doubts: Sequence[str],
     step_doubts: Sequence[str],
 ) -> BottleneckConfidence:
-    """Return the confidence; without enough steps, medium needs a share that dwarfs the others."""
+    """Return the confidence; with too few steps, medium requires a share that dwarfs the others."""
     share = shares.get(primary, shares.get(ON_DEVICE, 0.0))
     is_unclear = bool(step_doubts) and (share < DOMINANT_SHARE or not profile.each_step)
     largest, overhead = overhead_shares(shares)[0]

@@ -4,14 +4,14 @@ from perfledger.profile import Bucket, Profile
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
 from perfledger_profiles.timeline.collective_sizes import MESSAGE_BYTES
 
-# Readings, of the step.
-SKEW = "comm_start_skew"  # how far apart the ranks start, over the collective's time
+# Readings of the step.
+SKEW = "comm_start_skew"  # spread of the ranks' starts over the collective's time
 CURVE_SHARE = "bus_bw_of_curve"  # bus bandwidth over the reference for that size
 OVERLAP = "comm_overlap"
 
 # A collective ends when its last rank arrives: the others' wait is not a transfer.
 MAX_SKEW = 0.1
-# Below it the time hardly depends on the size: it is flat at 35 us up to 64 KiB on 8 x A100.
+# Below this size the time is nearly constant: 35 us up to 64 KiB on 8 x A100.
 SMALL_MESSAGE_BYTES = 2**20
 # The share of the reference bandwidth above which the links count as full.
 AT_BANDWIDTH = 0.7
@@ -20,9 +20,9 @@ MIN_OVERLAP = 0.3
 
 
 def communication_detail(profile: Profile) -> BottleneckDetail:
-    """Return why collectives limit the step, NONE where the profile does not say.
+    """Return why collectives limit the step, or NONE if the profile does not show it.
 
-    In this order: late ranks, messages too small for the links, full links, little overlap.
+    Checked in this order: late ranks, messages too small for the links, full links, little overlap.
     """
     skew, message = profile.reading(SKEW), profile.reading(MESSAGE_BYTES)
     reached, overlap = profile.reading(CURVE_SHARE), profile.reading(OVERLAP)

@@ -55,11 +55,11 @@ MORE_BLOCKS = Advice(
     "if the idle multiprocessors worked as fast as the others",
 )
 
-# Fusing half of a tenth of a step is worth the trouble.
+# Fusing half of a tenth of a step is worth the effort.
 FUSIBLE_SHARE = 0.1
 # Kernels with a smaller share of the step are not worth working on first.
 NOTABLE_SHARE = 0.05
-# A larger part of the multiprocessors is all that a persistent kernel asks for.
+# A persistent kernel asks for no more than this share of the multiprocessors.
 MOST_MULTIPROCESSORS = 0.8
 TENSOR_MULTIPLE = 8
 # NVIDIA's CUDA C++ Programming Guide, "Compute Capabilities": tensor cores exist since Volta, with
@@ -74,7 +74,7 @@ _SOFTMAX = re.compile(r"aten::_softmax")
 _PRODUCT = re.compile(r"aten::(baddbmm|bmm)\b")
 _CONTIGUOUS = re.compile(r"aten::(contiguous|clone)\b")
 FLOAT64_SHAPES = re.compile(r"\b(double|float64|f64)\[")
-# CUTLASS names the elements of its vectorized reads: 8 of 16 bits are the widest.
+# CUTLASS names the number of elements per vectorized read: 8 of 16 bits are the widest.
 _ALIGNED_KERNEL = re.compile(r"_align(8|16)\b")
 _DIMENSIONS = 2
 _HALF_PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm)\b")
@@ -120,12 +120,12 @@ def _tensor_cores(case: AdviceContext) -> Recommendation | None:
 
 
 def _reads_once(name: str) -> bool:
-    """Return whether memory limits a kernel's products, whatever unit multiplies."""
+    """Return whether memory limits a kernel's products, whichever unit multiplies."""
     return bool(MATRIX_VECTOR.search(name) or DECODE_ATTENTION.search(name))
 
 
 def _nvidia_capability(case: AdviceContext) -> float | None:
-    """Return a device's compute capability, None if it is unknown or no NVIDIA GPU's."""
+    """Return a device's compute capability, or None if it is unknown or the GPU is not NVIDIA's."""
     device = case.profile.device
     profile_version = device.compute_capability if device is not None else ""
     table_version = case.hardware.compute_capability if case.hardware is not None else ""
@@ -134,7 +134,7 @@ def _nvidia_capability(case: AdviceContext) -> float | None:
 
 
 def _float64(case: AdviceContext) -> Recommendation | None:
-    """Return advice on computing in float64; on the host, its launches cost the same."""
+    """Return advice on float64; on the host, the type does not change the cost of launches."""
     computing = case.select(lambda operation: operation.bucket is Bucket.COMPUTE)
     operations = [op for op in computing if FLOAT64_SHAPES.search(op.shapes)]
     return case.advise(FLOAT64, operations, "is in float64")
@@ -155,8 +155,8 @@ def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
 def _is_unaligned(operation: Operation) -> bool:
     """Return whether K or N of a product is not a multiple of a tensor core's size.
 
-    The rows of all three matrices have a length of K or N; M is only their number. A kernel whose
-    name says that it reads aligned rows got them.
+    The rows of all three matrices have K or N elements; M is only the number of rows. If the
+    kernel's name says that it reads aligned rows, the rows were aligned.
     """
     if _ALIGNED_KERNEL.search(operation.name):
         return False
@@ -172,8 +172,8 @@ def _last_two(shape: str) -> list[int]:
 def _few_blocks(case: AdviceContext) -> Recommendation | None:
     """Return advice on launches that leave multiprocessors idle.
 
-    A name may have launches of other shapes too, so each launch has its part of the name's time. A
-    grid of almost all multiprocessors is a persistent kernel's, which walks over the rest.
+    A kernel may have launches of several shapes, so its time is divided among them. A grid as large
+    as almost all multiprocessors belongs to a persistent kernel, which loops over the rest.
     """
     share = saved_share = calls = 0.0
     for kernel in case.profile.kernels:

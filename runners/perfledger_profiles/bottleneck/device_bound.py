@@ -1,4 +1,4 @@
-"""Decides what a device's own time is bound by, with kernels weighted by their time."""
+"""Decides what a device's own time is bound by; kernels are weighted by their time."""
 
 import re
 from collections import defaultdict
@@ -36,20 +36,20 @@ DRAM_UTILIZATION = "dram_bw_util"
 COMPUTE_SOL = "compute_sol"
 MEMORY_SOL = "memory_sol"
 
-# xprof: bound by one counter when it is above the first value and the other below the second.
+# xprof: bound by one counter if it is above the first value and the other below the second.
 BUSY_COUNTER, IDLE_COUNTER = 0.7, 0.5
 # Nsight Compute's rule "SOLBottleneck": with both below it the kernel is latency-bound.
 LATENCY_SOL = 0.6
-# A share of what real programs achieve, not of the data sheet's peak, which none reaches.
+# A share of what real programs achieve, not of the data sheet's peak, which no program reaches.
 AT_ROOF_SHARE = 0.9
-# A label for the device needs at least half of its time.
+# A label for the device must cover at least half of its time.
 MIN_COVERED_SHARE = 0.5
 # A wave that leaves a fifth of the slots empty costs more than occupancy usually gains.
 TAIL_SHARE = 0.2
-# With fewer of the possible warps, latencies may not be hidden.
+# Below this share of the possible warps, latencies may not be hidden.
 LOW_OCCUPANCY = 0.5
 
-# Smaller rests are left out of a sentence.
+# A smaller remainder is left out of the sentence.
 _LEAST_SHOWN = 0.005
 # The driver's copies, which some tools list among the kernels.
 _DRIVER_COPY = re.compile(r"(?i)\[?((CUDA|HIP) )?memcpy")
@@ -59,12 +59,12 @@ SHAPES_UNKNOWN = (
     "whether compute or memory limits matrix products and attention with few rows, as in a decode "
     "step, is not known without their shapes; record_shapes=True of torch.profiler or ncu shows it"
 )
-# A counter's name and subject → its value; estimates are not counters.
+# The value of a counter by its name and subject; estimates are left out.
 _Counters = Mapping[tuple[str, str], float]
 
 
 class VoteBasis(StrEnum):
-    """The basis of a kernel's vote, the most reliable first."""
+    """The basis of a kernel's vote, most reliable first."""
 
     COUNTERS = "counters"
     INTENSITY = "arithmetic intensity"
@@ -73,7 +73,7 @@ class VoteBasis(StrEnum):
 
     @property
     def is_estimate(self) -> bool:
-        """Return whether the kernels' own work was not counted."""
+        """Return whether the kernels' work was not counted."""
         return self in (VoteBasis.SHAPES, VoteBasis.FAMILY)
 
 
@@ -83,14 +83,14 @@ class VotePart:
 
     bottleneck: Bottleneck
     share: float  # of the kernels' time, 0 to 1
-    basis: VoteBasis  # of most of it
+    basis: VoteBasis  # of most of their time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceVote:
     """What the device's own time is bound by: COMPUTE, MEMORY or LATENCY, else DEVICE.
 
-    `parts` are of all the kernels that show their limit, the largest first.
+    `parts` cover all kernels that show their limit, the largest part first.
     """
 
     bottleneck: Bottleneck
@@ -108,9 +108,9 @@ class _Vote:
 def device_vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
     """Return the bottleneck of the kernels with the most time.
 
-    Each kernel votes by its counters, else by its arithmetic intensity against the ridge of the
-    unit it runs on, else by its family, weighted by its time. The subject of a counter is the
-    kernel, "kernel <grid> <block>" where it has several launch shapes, or "" for all.
+    Each kernel votes with its time: by its counters, else by its arithmetic intensity against the
+    ridge of the unit it runs on, else by its family. The subject of a counter is the kernel,
+    "kernel <grid> <block>" if it has several launch shapes, or "" for all kernels.
     """
     kernels = _computing(profile)
     is_decoding = any(DECODE_ATTENTION.search(kernel.name) for kernel in kernels)
@@ -157,18 +157,18 @@ def _parts(
 
 
 def _rest_reason(votes: Sequence[tuple[Kernel, _Vote | None]]) -> str:
-    """Return why matrix work shows no limit, and what would settle it; "" without such work."""
+    """Return why the limit of matrix work is unknown, and how to find it; "" without such work."""
     unknown = [kernel for kernel, vote in votes if vote is None]
     is_matrix = any(kernel.family in _MATRIX for kernel in unknown)
     return SHAPES_UNKNOWN if is_matrix else ""
 
 
 def _sentence(parts: Sequence[VotePart], rest_reason: str) -> str:
-    """Return what share of the kernels' time is bound by what, and by which evidence."""
+    """Return a sentence with each bound's share of the kernels' time and its evidence."""
     bound = [f"{100 * part.share:.0f} % by {part.bottleneck} ({part.basis})" for part in parts]
     rest = 1 - sum(part.share for part in parts)
     if rest >= _LEAST_SHOWN:
-        bound.append(f"{100 * rest:.0f} % by what it does not show")
+        bound.append(f"{100 * rest:.0f} % by an unknown limit")
     sentence = f"the kernels' time is bound {', '.join(bound)}"
     return f"{sentence}: {rest_reason}" if rest_reason and rest >= _LEAST_SHOWN else sentence
 
@@ -176,7 +176,7 @@ def _sentence(parts: Sequence[VotePart], rest_reason: str) -> str:
 def _computing(profile: Profile) -> list[Kernel]:
     """Return the kernels of the device's own time, without collectives and transfers.
 
-    Copies within the device and memsets are among them: they use its memory.
+    Copies within the device and memsets are included, because they use its memory.
     """
     moving = [op for op in profile.operations if BOTTLENECKS[op.bucket] is not ON_DEVICE]
     names = {name for op in moving for name in (op.name, f"{op.path}:{op.name}")}
@@ -222,11 +222,11 @@ def _by_product(products: Mapping[str, Bottleneck], kernel: Kernel) -> _Vote | N
 
 
 def _by_name(kernel: Kernel, *, is_decoding: bool) -> _Vote | None:
-    """Return the vote of a kernel's name, None where it does not say.
+    """Return a kernel's vote by its name, or None if the name does not show it.
 
-    A product of a matrix and a vector, and the attention of a decode step, read each number once:
-    memory limits them. The other products of that step have as many rows as there are requests,
-    which may be few or many.
+    Matrix-vector products and the attention of a decode step read each number once, so memory
+    limits them. The other products of a decode step have one row per request, and the number of
+    requests may be small or large.
     """
     if MATRIX_VECTOR.search(kernel.name) or DECODE_ATTENTION.search(kernel.name):
         limit: Bottleneck | None = Bottleneck.MEMORY
@@ -238,7 +238,7 @@ def _by_name(kernel: Kernel, *, is_decoding: bool) -> _Vote | None:
 
 
 def _by_counters(counters: _Counters, subject: str) -> Bottleneck | None:
-    """Return the bottleneck by the counters of a kernel ("" for the device's), None if unclear."""
+    """Return the bottleneck by a kernel's counters ("": the device's), or None if unclear."""
     tensor = counters.get((TENSOR_ACTIVE, subject))
     memory = counters.get((DRAM_UTILIZATION, subject))
     if tensor is not None and memory is not None:
@@ -310,7 +310,7 @@ def _detail(
 
 
 def _latency_detail(kernels: Sequence[Kernel], profile: Profile) -> BottleneckDetail:
-    """Return why there is too little parallel work, by the longest kernel."""
+    """Return why there is too little parallel work, judged by the longest kernel."""
     for kernel in sorted(kernels, key=lambda kernel: -kernel.seconds):
         occupancy = kernel_occupancy(kernel, profile.device)
         if occupancy is not None:
@@ -329,7 +329,7 @@ def _of_launch(occupancy: Occupancy) -> BottleneckDetail:
 
 
 def _is_at_roof(kernels: Sequence[Kernel], profile: Profile, hardware: HardwareSpec | None) -> bool:
-    """Return whether the kernels reach the achievable rate, with most of their time known."""
+    """Return whether the kernels reach the achievable rate, if most of their time is known."""
     counted = attained = 0.0
     for kernel in kernels:
         ceilings = roofs_of_kernel(kernel, profile, hardware)

@@ -182,7 +182,7 @@ ANY_COLLECTIVE = Advice(
 MANY_UPDATES = 64
 # Smaller exposed copies are not worth a stream of their own.
 NOTABLE_COPIES = 0.03
-# Single first calls are in many recordings, at their start.
+# Many recordings have single first calls at their start.
 FIRST_CALLS = 0.05
 
 _DEVICE_BUCKETS = frozenset(
@@ -227,7 +227,7 @@ def _warm_up(case: AdviceContext) -> Recommendation | None:
 
 
 def _read_back(case: AdviceContext) -> Recommendation | None:
-    # In it the program waits for all devices: an idle one of them may wait for another.
+    # Here the program waits for all devices: an idle one may be waiting for another.
     operations = case.select(
         lambda one: host_kind(one) is BottleneckDetail.SYNC and one.name != BLOCK_UNTIL_READY
     )
@@ -249,8 +249,10 @@ def _launch(case: AdviceContext) -> Recommendation | None:
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or not _is_launching(case):
         return None
     if is_capturing(case.profile):
-        return None  # a graph is being made, which replaces the launches
-    trigger = f"{100 * share:.1f} % of the step is the host around {_launch_text(case, operations)}"
+        return None  # a graph is being captured, which replaces the launches
+    trigger = (
+        f"{100 * share:.1f} % of the step is host work around {_launch_text(case, operations)}"
+    )
     if is_launch_bound(case.profile):
         trigger += ", most of them below 10 us or shorter than their launch"
     advice = GRAPHS if is_python else FEWER_LAUNCHES
@@ -258,7 +260,7 @@ def _launch(case: AdviceContext) -> Recommendation | None:
 
 
 def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
-    """Return how much work the device got; one launch of a graph brings it many kernels."""
+    """Return the amount of work launched; one launch of a graph runs many kernels."""
     on_device = [op.count for op in case.profile.operations if op.bucket in _DEVICE_BUCKETS]
     if on_device and case.profile.kernels:
         return f"{sum(on_device):,.0f} kernels and copies"
@@ -276,7 +278,7 @@ def _python(case: AdviceContext) -> Recommendation | None:
     if share < OVERHEAD_THRESHOLDS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
     if case.classification.detail is BottleneckDetail.START_UP or is_capturing(case.profile):
-        return None  # nothing is known of a step that has warmed up, or runs what is captured
+        return None  # a warmed-up step, or one that runs the captured graph, is not known
     names = first_names(operations)
     trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
     if not may_be_python(case.profile):
@@ -319,7 +321,7 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
 
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:
-    """Return advice on copies to the device, which XLA's TPUs call copy-start and copy-done."""
+    """Return advice on copies to the device; XLA's TPUs call them copy-start and copy-done."""
     offloaded = _exposed_operations(case, _HOST_COPY)
     operations = offloaded or [
         op for op in _exposed_operations(case, _TO_DEVICE) if not _PAGEABLE.search(op.name)
@@ -334,7 +336,7 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
 
 def _exposed_operations(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
     if is_on_cpu(case.profile) or is_sum_of_kernels(case.profile):
-        return ()  # sums do not say what is exposed
+        return ()  # sums do not show what is exposed
     return case.select(lambda op: op.bucket is Bucket.COPY and bool(pattern.search(op.name)))
 
 
@@ -349,13 +351,13 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
     if share < OVERHEAD_THRESHOLDS[Bottleneck.COMMUNICATION].moderate:
         return None
     if not case.profile.each_step and not case.profile.has_steps:
-        return None  # sums of kernels do not say which collectives compute hides
+        return None  # sums of kernels do not show which collectives compute hides
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
     trigger = f"{100 * share:.1f} % of {case.typical_step} waits for exposed collectives{cause}"
     computes = any(case.overhead(part) >= MIN_SHARE for part in OF_THE_DEVICE)
     if not (computes or case.profile.is_host_known):
-        return None  # a file of collectives alone does not say what hides them
+        return None  # a file of collectives alone does not show what hides them
     advice = COLLECTIVES.get(detail, ANY_COLLECTIVE if computes else SEND_LESS)
     return case.recommendation(advice, trigger=trigger, share=share)
 

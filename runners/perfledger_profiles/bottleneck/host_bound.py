@@ -10,18 +10,18 @@ from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
 from perfledger_profiles.timeline.call_labels import KERNEL_LAUNCH, LONG_LAUNCH
 from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
 
-# A shorter kernel ends before the next launch does: the device waits for the host.
+# A shorter kernel ends before the next launch does, so the device waits for the host.
 SHORT_KERNEL_SECONDS = 10e-6
-# A launch and the operator around it take 5 to 500 us: what takes a millisecond is other work.
+# A launch and the operator around it take 5 to 500 us: a millisecond means other work.
 MAX_LAUNCH_SECONDS = 1e-3
-# Memory takes the driver 0.1 to 3 ms; its first call creates the device's context.
+# An allocation takes the driver 0.1 to 3 ms; the first call creates the device's context.
 MAX_ALLOCATION_SECONDS = 10e-3
 # More than half of the launches, so the median kernel is among them.
 MOST_KERNELS = 0.5
-# Else what the host does beside launches is what takes its time.
+# Otherwise the host spends its time on other work than launches.
 MOST_HOST_TIME = 0.5
 
-# With fewer first calls, other things take the host's time.
+# With a smaller share of first calls, other work takes the host's time.
 MIN_START_UP = 0.25
 
 # The reader's labels of XLA's compiler, and torch.compile's own timers.
@@ -29,7 +29,8 @@ COMPILE = re.compile(
     rf"(^|/)({re.escape(COMPILING_LABEL)}|{re.escape(TRACING_LABEL)})|\(dynamo_timed\)|CUDAGraph::?capture"
 )
 LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqueue|PjitFunction")
-# torch.compile's own annotations: exclusively, the code around the launches of compiled kernels.
+# torch.compile's own annotations: their exclusive time is the code around compiled kernels'
+# launches.
 COMPILED_CALL = re.compile(r"## Call CompiledFxGraph \w+ ##|Torch-Compiled Region: [\d/]+")
 JIT_CALL = re.compile(r"PjitFunction")
 ALLOCATION = re.compile(r"(?i)^(cuda|hip|cu)(Malloc|Free|StreamCreate|ModuleLoad|Init)")
@@ -47,16 +48,16 @@ _KINDS: tuple[BottleneckDetail, ...] = (
     BottleneckDetail.OPERATORS,
     BottleneckDetail.NONE,
 )
-# Tools that record programs in any language: without torch's operators it need not be Python.
+# Tools that record programs in any language: without torch's operators it may not be Python.
 _OF_ANY_LANGUAGE = frozenset({"nsys", "rocprof"})
 _TORCH = re.compile(r"\b(?:aten|autograd|c10d|torch)::|Optimizer\.")
-# What the host does around the launches of an eager step.
+# The host's work around the launches of an eager step.
 AROUND_LAUNCHES = (
     BottleneckDetail.LAUNCH,
     BottleneckDetail.OPERATORS,
     BottleneckDetail.PYTHON,
 )
-# Whatever the kernels' lengths, these are what the host does.
+# Regardless of the kernels' lengths, these are what the host does.
 _DECISIVE = (
     BottleneckDetail.COMPILE,
     BottleneckDetail.SYNC,
@@ -68,9 +69,10 @@ _DECISIVE = (
 def host_detail(profile: Profile) -> BottleneckDetail:
     """Return the kind of host time: compiling, waiting, copying, launching, operators or Python.
 
-    Compiling, waits, blocking copies or first calls decide where they are largest, and first calls
-    from a quarter of the host's time on: what is loaded there takes time around them. Else it is
-    launching if the kernels are so short that the device waits for each, else the largest kind.
+    Compiling, waits, blocking copies or first calls are returned if they are largest; first calls
+    also from a quarter of the host's time on, because loading takes time around them as well.
+    Otherwise the kind is launching if the kernels are so short that the device waits for each, else
+    the largest kind.
     """
     seconds = host_seconds(profile)
     largest = max(seconds, key=lambda detail: seconds[detail])
@@ -87,7 +89,7 @@ def host_detail(profile: Profile) -> BottleneckDetail:
 
 
 def may_be_python(profile: Profile) -> bool:
-    """Return whether the host's code between calls is Python, as far as the file shows."""
+    """Return whether the host's code between calls may be Python, as far as the file shows."""
     if profile.tool not in _OF_ANY_LANGUAGE:
         return True
     return any(_TORCH.search(f"{one.path}/{one.name}") for one in profile.operations)
@@ -104,7 +106,7 @@ def host_seconds(profile: Profile) -> dict[BottleneckDetail, float]:
 
 
 def host_kind(operation: Operation) -> BottleneckDetail | None:
-    """Return the kind of host time of an operation, None if it is not the host's."""
+    """Return an operation's kind of host time, or None if it is not the host's."""
     if operation.bucket not in (Bucket.SYNC, Bucket.RUNTIME, Bucket.CPU, Bucket.OTHER):
         return None
     where = f"{operation.path}/{operation.name}"
@@ -121,10 +123,10 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
 
 
 def is_around_launches(operation: Operation, *, is_python: bool = True) -> bool:
-    """Return whether an operation is what the host does around launches.
+    """Return whether an operation belongs to the host's work around launches.
 
     An operator that takes the host longer than a launch does something else: it waits, allocates or
-    loads code. So does a program that is not in Python, between its calls.
+    loads code. The same holds for the time between calls of a program that is not in Python.
     """
     kind = host_kind(operation)
     if kind is BottleneckDetail.PYTHON and not is_python:
@@ -134,12 +136,12 @@ def is_around_launches(operation: Operation, *, is_python: bool = True) -> bool:
 
 
 def is_capturing(profile: Profile) -> bool:
-    """Return whether the step makes a graph of launches (CUDA graphs), which do not run then."""
+    """Return whether the step captures a CUDA graph, whose kernels do not run meanwhile."""
     return any(CAPTURE.search(operation.name) for operation in profile.operations)
 
 
 def _code_kind(operation: Operation) -> BottleneckDetail:
-    """Return the kind of an operator, an annotation or of time outside of both."""
+    """Return the kind of an operator, an annotation, or time outside both."""
     if COMPILED_CALL.fullmatch(operation.name):
         return BottleneckDetail.LAUNCH
     # Custom operators may have any name, but only operators have inputs with shapes.
@@ -157,7 +159,7 @@ def _runtime_kind(operation: Operation) -> BottleneckDetail:
 
 
 def _is_first_call(operation: Operation) -> bool:
-    """Return whether calls take so long that they load code or create a context."""
+    """Return whether calls take so long that they must load code or create a context."""
     if not operation.count > 0:
         return False
     seconds = operation.seconds / operation.count
@@ -167,12 +169,12 @@ def _is_first_call(operation: Operation) -> bool:
 
 
 def is_launch_bound(profile: Profile) -> bool:
-    """Return whether kernels are so short that launching them takes the time.
+    """Return whether kernels are so short that launching them determines the time.
 
-    The median kernel is below 10 us, or more than half of them are shorter than a launch. Where
-    streams are known, the busiest one must also be idle because its launches are late. If the host
-    spends over a millisecond on each launch, or less than half of its time around launches, it does
-    something else.
+    The median kernel is below 10 us, or more than half of the kernels are shorter than a launch. If
+    streams are known, the busiest one must also be idle mainly because of late launches. False if
+    the host spends over a millisecond per launch, or less than half of its time around launches:
+    then it does something else.
     """
     if profile.streams:
         busiest = max(profile.streams, key=lambda stream: stream.busy_seconds)
@@ -195,7 +197,7 @@ def is_launch_bound(profile: Profile) -> bool:
 
 
 def _launch_seconds(operations: Iterable[Operation]) -> float:
-    """Return a lower bound of the mean launch time: the part behind a kernel counts as kernel."""
+    """Return a lower bound of the mean launch time, without the part behind a running kernel."""
     launches = [
         (one.seconds, one.count)
         for one in operations

@@ -1,6 +1,6 @@
 """Finds the operations of a step that belong to kernels, with their exclusive time.
 
-A kernel's own seconds count overlaps twice; an operation's seconds are exclusive.
+A kernel's own seconds count overlapping work twice; an operation's seconds are exclusive.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,6 +17,6 @@ def kernel_operations(profile: Profile, kernels: Iterable[Kernel]) -> tuple[Oper
 def is_of_kernel(operation: Operation, names: Collection[str]) -> bool:
     """Return whether an operation is one of the named kernels.
 
-    If two programs have operations of one name, their kernels' names include the program.
+    If two programs have operations of the same name, their kernels' names include the program.
     """
     return operation.name in names or f"{operation.path}:{operation.name}" in names

@@ -1,4 +1,4 @@
-"""What limits a kernel by its arithmetic intensity, as counted or by the shapes of its operator."""
+"""Decides what limits a kernel by its arithmetic intensity, counted or from operator shapes."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.hardware.roofline import RooflineCeilings, ceilings_of
 
-# The types that matrix units are rated for, the more common first.
+# The types that matrix units are rated for, most common first.
 MATRIX_TYPES = ("bfloat16", "float16")
 VECTOR_TYPE = "float32"
-# Shares of the ridge's intensity: between them either roof may be the limit.
+# Shares of the ridge's intensity; between them either roof may be the limit.
 COMPUTE_RIDGE_SHARE = 0.8
 MEMORY_RIDGE_SHARE = 0.5
-# Of a kernel's time: with less of it by known shapes, the rest may be limited otherwise.
+# Share of a kernel's time: if less has known shapes, the rest may have another limit.
 MIN_KNOWN_SHARE = 0.5
 _INTENSITY = "arithmetic_intensity"  # the reading of a product, by operator and shapes
 
@@ -22,7 +22,7 @@ _INTENSITY = "arithmetic_intensity"  # the reading of a product, by operator and
 def limit_of_intensity(
     intensity_flop_per_byte: float, ceilings: RooflineCeilings
 ) -> Bottleneck | None:
-    """Return what limits work of an intensity, None near the ridge."""
+    """Return what limits work of this intensity, or None near the ridge."""
     share = intensity_flop_per_byte / ceilings.ridge_flop_per_byte
     if share >= COMPUTE_RIDGE_SHARE:
         return Bottleneck.COMPUTE
@@ -39,9 +39,9 @@ def roofs_of_kernel(
 
 
 def product_limits(profile: Profile, hardware: HardwareSpec | None) -> Mapping[str, Bottleneck]:
-    """Return what limits each kernel of matrix products, by the shapes of most of its time.
+    """Return what limits each matrix-product kernel, by the shapes of most of its time.
 
-    The intensity is that of each matrix moved once, so the real one is at most as large.
+    The intensity assumes that each matrix is moved once, so it is an upper bound.
     """
     intensities = {one.subject: one.value for one in profile.readings if one.name == _INTENSITY}
     if not intensities:

@@ -7,7 +7,7 @@ from perfledger_profiles.bottleneck.classification import Bottleneck, Classifica
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 
-# Less is shown as 0 %: advice that saves nothing.
+# A smaller saving is shown as 0 %: such advice saves nothing.
 MIN_SAVED_SHARE = 0.005
 
 
@@ -18,12 +18,12 @@ def recommendations(
     hardware: HardwareSpec | None = None,
     timed_seconds: float | None = None,
 ) -> tuple[Recommendation, ...]:
-    """Return the advice whose triggers the profile shows, what saves most first.
+    """Return the advice whose triggers the profile shows, the largest saving first.
 
-    Each has an estimate of the step time, and what it assumes: of `timed_seconds`, the step time
-    without a profiler, where that is known. Two shares may cover the same time.
-    On a throttled or shared machine there is no advice on the code. Without `hardware` the device
-    is looked up by the profile.
+    Each has an estimate of the step time and the assumption behind it. The estimate starts from
+    `timed_seconds`, the step time without a profiler, if that is known. Two shares may cover the
+    same time. On a throttled or shared machine there is no advice on the code. Without `hardware`
+    the device is looked up from the profile.
     """
     if classification.primary is Bottleneck.ENVIRONMENT:
         return ()

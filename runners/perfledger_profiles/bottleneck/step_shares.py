@@ -12,7 +12,7 @@ from perfledger_profiles.xla.host_events import XLA_RUNTIME
 
 @dataclass(frozen=True, slots=True)
 class OverheadThresholds:
-    """The shares of a step at which an overhead is moderate, and high enough to be the label."""
+    """The shares of a step from which an overhead is moderate, and high enough to be the label."""
 
     moderate: float
     high: float
@@ -26,10 +26,10 @@ OVERHEAD_THRESHOLDS: Mapping[Bottleneck, OverheadThresholds] = {
     Bottleneck.TRANSFER: OverheadThresholds(0.05, 0.10),
     Bottleneck.HOST: OverheadThresholds(0.15, 0.25),
 }
-# The device's own time, before its kernels tell what they are bound by.
+# The device's own time, before it is known what its kernels are bound by.
 ON_DEVICE = Bottleneck.DEVICE
 
-# The candidate that each bucket counts for.
+# The candidate that each bucket belongs to.
 BOTTLENECKS: Mapping[Bucket, Bottleneck] = {
     Bucket.COMPUTE: ON_DEVICE,
     Bucket.COMMUNICATION: Bottleneck.COMMUNICATION,
@@ -44,15 +44,15 @@ BOTTLENECKS: Mapping[Bucket, Bottleneck] = {
     Bucket.OTHER: Bottleneck.HOST,
 }
 _CANDIDATES = (*OVERHEAD_THRESHOLDS, ON_DEVICE)
-# Operators dispatched by torch, which compute only without a device.
+# Operators dispatched by torch; they compute only if there is no device.
 _OPERATOR = re.compile(r"(aten|prims|mkldnn|quantized|torchvision|c10d)::[\w.]+")
 
 
 def median_shares(profile: Profile) -> dict[Bottleneck, float]:
-    """Return each candidate's exclusive share of the step, the median over the kept steps.
+    """Return each candidate's exclusive share of the step: the median over the kept steps.
 
-    Means would mislead: a single outlier of six steps moves them across a threshold. The medians
-    need not sum to one. If only the mean step is known it is used. Empty if nothing takes time.
+    Means would mislead: one outlier among six steps moves them across a threshold. The medians need
+    not sum to one. If only the mean step is known, it is used. Empty if nothing takes time.
     """
     rows = [
         _shares(dict(zip(Bucket, step.buckets, strict=False)), step.seconds)
@@ -66,7 +66,7 @@ def median_shares(profile: Profile) -> dict[Bottleneck, float]:
 
 
 def typical_step_seconds(profile: Profile) -> float:
-    """Return the median of the kept steps, which is judged; the mean if only that is known."""
+    """Return the median of the kept steps, which is judged, or the mean if only that is known."""
     lengths = [step.seconds for step in profile.each_step]
     return median(lengths) if lengths else profile.step_seconds
 
@@ -74,8 +74,8 @@ def typical_step_seconds(profile: Profile) -> float:
 def is_on_cpu(profile: Profile) -> bool:
     """Return whether the profile is of work on the CPU, where operators compute.
 
-    The readers name the device where there is one. Else the operations decide: torch's dispatched
-    operators compute, or XLA's runtime executes on the host's threads.
+    Readers name the device if there is one. Otherwise the operations decide: torch's dispatched
+    operators compute, or XLA's runtime runs on the host's threads.
     """
     if profile.device is not None:
         return "cpu" in profile.device.name.lower()
@@ -85,7 +85,7 @@ def is_on_cpu(profile: Profile) -> bool:
 
 
 def is_sum_of_kernels(profile: Profile) -> bool:
-    """Return whether the profile has kernels' times added up, without a timeline."""
+    """Return whether the profile only sums kernels' times, without a timeline."""
     return bool(profile.kernels) and not (profile.has_steps or profile.each_step)
 
 
@@ -111,6 +111,6 @@ def _shares(spent: Mapping[Bucket, float], seconds: float) -> dict[Bottleneck, f
 
 
 def _without_transfers(shares: Mapping[Bottleneck, float]) -> dict[Bottleneck, float]:
-    """Return the shares of a CPU, where copies cross no bus and count as compute."""
+    """Return a CPU's shares: its copies cross no bus and count as compute."""
     transfer_share = shares[Bottleneck.TRANSFER]
     return {**shares, Bottleneck.TRANSFER: 0.0, ON_DEVICE: shares[ON_DEVICE] + transfer_share}

@@ -1,7 +1,7 @@
 """Finds the ranks of a job that the others wait for.
 
 A collective ends for all ranks at once, so the last rank to join has the shortest kernel. Durations
-show this without a common clock.
+show it, so no common clock is needed.
 """
 
 from collections import defaultdict
@@ -29,28 +29,28 @@ class RankLoad:
     step_seconds: float
     compute_seconds: float
     last: int  # collectives that it joined last
-    late_seconds: float  # per step, that the other ranks wait for it on average
-    wait_seconds: float  # per step, that it waits for others
+    late_seconds: float  # per step: the other ranks' mean wait for it
+    wait_seconds: float  # per step: its wait for others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveLoad:
-    """One kind of collective, and the rank that the others wait for longest in it."""
+    """One kind of collective, and the rank that causes the longest wait in it."""
 
     name: str
     calls: int
     rank: int
     last: int  # calls that it joined last
-    late_seconds: float  # per step, that the other ranks wait for it on average
+    late_seconds: float  # per step: the other ranks' mean wait for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stragglers:
     """The imbalance of a job's ranks, in the order of their files.
 
-    `skew` is the delay of the last rank to join a collective after the first, as a share of the
-    collective's mean duration: the median over the `collectives` that all ranks ran, None without.
-    `by_collective` has the names in which ranks wait longest first.
+    `skew` is the delay between the first and the last rank to join a collective, as a share of the
+    collective's mean duration: the median over the `collectives` that all ranks ran, None if there
+    are none. `by_collective` lists the names with the longest waits first.
     """
 
     ranks: tuple[RankLoad, ...]
@@ -60,12 +60,12 @@ class Stragglers:
 
     @property
     def slowest(self) -> RankLoad:
-        """Return the rank that the others wait for most, else the one that computes most."""
+        """Return the rank that the others wait for most, else the one that computes longest."""
         return max(self.ranks, key=lambda one: (one.late_seconds, one.compute_seconds))
 
     @property
     def compute_ratio(self) -> float:
-        """Return the slowest rank's compute time over the median rank's."""
+        """Return the slowest rank's compute time over that of the median rank."""
         median = float(np.median([one.compute_seconds for one in self.ranks]))
         return self.slowest.compute_seconds / median
 
@@ -77,7 +77,7 @@ class Stragglers:
         return self.skew > MAX_SKEW
 
     def readings(self) -> tuple[ProfileReading, ...]:
-        """Return the readings that classify a rank's own profile."""
+        """Return the readings used to classify a rank's own profile."""
         ratio = ProfileReading(
             name="straggler_ratio",
             value=self.compute_ratio,
@@ -90,10 +90,10 @@ class Stragglers:
 
 
 def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None:
-    """Return the imbalance of ranks or of one recording's devices, None if fewer than two compute.
+    """Return the imbalance of ranks, or of one recording's devices; None if fewer than two compute.
 
-    The n-th call of a name in a step is one collective on all ranks. If the numbers of calls
-    differ, or several groups of ranks share a name, calls cannot be matched.
+    The n-th call of a name in a step is the same collective on all ranks. If the numbers of calls
+    differ, or several groups of ranks share a name, the calls cannot be matched.
     """
     computes = [_compute_seconds(profile) for profile in profiles]
     if len(profiles) < MIN_RANKS or min(computes) <= 0:
@@ -103,7 +103,7 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
     waits = (calls - first).sum(axis=1) / steps
     last = calls.argmin(axis=0)
     counts = np.bincount(last, minlength=len(profiles))
-    # For a collective that one rank joined last, the mean wait of the others.
+    # For a collective that one rank joined last: the mean wait of the other ranks.
     late = (calls - first).sum(axis=0) / (len(profiles) - 1) / steps
     mean = calls.mean(axis=0)
     numbers = _numbers(profiles)
@@ -128,7 +128,7 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
 def _by_collective(
     names: Sequence[str], last: IntArray, late: Durations, numbers: Sequence[int]
 ) -> tuple[CollectiveLoad, ...]:
-    """Return the latest rank of each name; `last` is by call the place of the rank joining last."""
+    """Return the latest rank of each name; `last` is the place of each call's last rank to join."""
     calls_by_name: defaultdict[str, list[int]] = defaultdict(list)
     for call, name in enumerate(names):
         calls_by_name[name].append(call)
@@ -149,9 +149,9 @@ def _by_collective(
 
 
 def with_late_device(profile: Profile) -> Profile:
-    """Return a profile of several devices that says which one the others wait for.
+    """Return a profile of several devices with a note on the one that the others wait for.
 
-    The same if their collectives cannot be matched.
+    The profile is unchanged if the collectives cannot be matched.
     """
     stragglers = stragglers_of(profile.devices)
     if stragglers is None or stragglers.skew is None:
@@ -173,7 +173,7 @@ def _compute_seconds(profile: Profile | DeviceStep) -> float:
 
 
 def _numbers(profiles: Sequence[Profile | DeviceStep]) -> Sequence[int]:
-    """Return the ranks that the files state, or their order if one is missing or two agree."""
+    """Return the ranks that the files state, or the files' order if one is missing or repeated."""
     ranks = [profile.rank for profile in profiles if profile.rank is not None]
     return ranks if len(set(ranks)) == len(profiles) else range(len(profiles))
 

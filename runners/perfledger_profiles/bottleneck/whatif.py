@@ -1,4 +1,4 @@
-"""Predicts the step time if parts of the step were faster (Amdahl's law)."""
+"""Predicts the step time with parts of the step made faster (Amdahl's law)."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from perfledger_profiles.bottleneck.kernel_time import is_of_kernel
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
 
-# Device work that runs behind other work becomes visible when that is removed; a smaller share of
-# the step is not worth a note.
+# Device work hidden behind other work becomes visible when that is removed; a smaller share of the
+# step is not worth a note.
 MIN_HIDDEN_SHARE = 0.01
 HIDDEN_TIME_NOTE = (
     "{hidden:.1f} % of the step's device work runs behind other work and may become visible: "
@@ -22,7 +22,7 @@ INPUT_UNCOVERS = (
     "in the one validated pair of runs the step was 4 to 6 % longer than predicted: while waiting "
     "for input the host does work that then becomes visible"
 )
-MAX_SUGGESTED = 3  # names like one that the profile lacks, in an error
+MAX_SUGGESTED = 3  # in an error: names similar to one that the profile lacks
 _CHOICES = "give one of {buckets}, a kernel family, an operation or a pattern of its name"
 # Names for sums of several buckets.
 _SUMS = ("host", "transfer")
@@ -49,17 +49,17 @@ class Speedup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """A step before and after the changes, which are in the order of the request."""
+    """A step before and after the changes, which are in the requested order."""
 
     step_seconds: float
     new_step_seconds: float
     changes: tuple[Speedup, ...]
-    share: float  # of the step that the changes cover
+    share: float  # share of the step that the changes cover
     notes: tuple[str, ...] = ()
 
     @property
     def ceiling(self) -> float:
-        """Return the speed-up if all of the share were removed."""
+        """Return the speed-up if the whole share were removed."""
         return 1 / (1 - self.share) if self.share < 1 else inf
 
 
@@ -67,11 +67,11 @@ def what_if(profile: Profile, *, changes: Mapping[str, float]) -> WhatIf:
     """Return the typical step with parts of it faster: T x ((1 - p) + p / s).
 
     A name is a bucket ("input"), all host buckets or all copies ("host", "transfer"), a kernel
-    family ("gemm"), an operation or kernel, or a pattern of those with * and ?; the first match in
-    that order counts. Shares are exclusive, so several changes add up; an operation that two of
-    them name is sped up by both factors. T is the median step, p a share of the mean step. Amdahl's
-    law (1967) ignores work that the removed time hid: see `notes`. Raises WhatIfError for a factor
-    that is not above 0 and for an unknown name.
+    family ("gemm"), an operation or kernel, or a pattern for those with * and ?; the first match in
+    this order counts. Shares are exclusive, so several changes add up; an operation named by two of
+    them is sped up by both factors. T is the median step, p a share of the mean step. Amdahl's law
+    (1967) ignores work that the removed time hid: see `notes`. Raises WhatIfError for a factor that
+    is not above 0 and for an unknown name.
     """
     if not profile.operations or not profile.step_seconds > 0:
         msg = "the profile has no step with operations: give a trace of steps, not a kernel summary"

@@ -1,7 +1,8 @@
-"""Attributes the time between calls to the changes in how often Python calls operations.
+"""Attributes the time between calls to changes in how often Python calls operations.
 
-Python that calls an operation runs outside operations. A new loop of short calls would otherwise be
-two findings, its operations and more time outside them, and neither would name it.
+The Python code that calls an operation runs outside operations. Without this step, a new loop of
+short calls would be two findings, its operations and more time outside them, and neither would name
+the loop.
 """
 
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS, OUTSIDE_OPE
 def with_call_count_changes(changes: Sequence[OperationChange]) -> tuple[OperationChange, ...]:
     """Move time outside operations to the changes in how often Python calls operations.
 
-    Each added or removed call gets the mean time between two calls, of the side where it is
-    shorter, and in total at most the change of the time outside operations. The time is shared out
-    by the calls' own duration, so that the ranking is kept. The deltas still sum to the step's.
+    Each added or removed call gets the mean time between two calls, from the side where that is
+    shorter. The total is at most the change of the time outside operations. It is divided in
+    proportion to the calls' own durations, which keeps the ranking. The deltas still sum to the
+    step's.
     """
     for outside in changes:
         names = [[one.name for one in side] for side in (outside.base, outside.head)]
@@ -46,7 +48,7 @@ def _share_out(
 
 
 def _outside_remainder(outside: OperationChange, seconds: float) -> OperationChange:
-    """Return the change that remains outside: the time between the calls that both sides make."""
+    """Return the remaining change outside: the time between the calls that both sides make."""
     (before,), (after,) = outside.base, outside.head
     if seconds > 0:
         after = replace(after, seconds=after.seconds - seconds, count=before.count)
@@ -56,7 +58,7 @@ def _outside_remainder(outside: OperationChange, seconds: float) -> OperationCha
 
 
 def _between_seconds(outside: OperationChange) -> float:
-    """Return the time outside that added calls account for, negative for removed calls."""
+    """Return the time outside operations due to added calls, negative for removed calls."""
     added = outside.head_count - outside.base_count
     if outside.delta_seconds * added <= 0 or not (outside.base_count and outside.head_count):
         return 0.0
@@ -68,7 +70,7 @@ def _between_seconds(outside: OperationChange) -> float:
 
 
 def _added_seconds(change: OperationChange, *, sign: float) -> float:
-    """Return the own time of the calls that Python makes on one side only."""
+    """Return the calls' own time, for calls that Python makes on only one side."""
     fewer, more = (change.base, change.head) if sign > 0 else (change.head, change.base)
     before, after = (sum(one.count for one in side if _is_called(one)) for side in (fewer, more))
     seconds = sum(one.seconds for one in more if _is_called(one))
@@ -80,7 +82,7 @@ def _is_called(operation: Operation) -> bool:
 
 
 def _with_around(change: OperationChange, seconds: float) -> OperationChange:
-    """Add the time around its calls: to head's longest call if positive, else to base's."""
+    """Add the time around the calls to head's longest call if it is positive, else to base's."""
     operations = change.head if seconds > 0 else change.base
     main = longest_operation([one for one in operations if _is_called(one)])
     grown = tuple(

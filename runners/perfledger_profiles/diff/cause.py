@@ -10,9 +10,9 @@ from perfledger_profiles.hardware.device_state import DeviceState
 
 
 class ChangeKind(StrEnum):
-    """The way in which an operation's time changed."""
+    """The kind of change in an operation's time."""
 
-    RATE = "rate"  # as often as before, each call slower or faster
+    RATE = "rate"  # the same number of calls, each slower or faster
     COUNT = "count"  # called more or less often
     NEW = "new"
     GONE = "gone"
@@ -20,13 +20,13 @@ class ChangeKind(StrEnum):
 
 
 class ChangeReason(StrEnum):
-    """The reason why a call's time changed, where the profiles show it."""
+    """The reason why a call's time changed, as far as the profiles show it."""
 
     UNKNOWN = ""
-    CLOCK = "clock"  # all operations by one ratio
-    SHAPE = "shape"  # other inputs
-    TYPE = "type"  # the same sizes in another type
-    VARIANT = "variant"  # the same work by another kernel of a library or an autotuner
+    CLOCK = "clock"  # all operations by the same ratio
+    SHAPE = "shape"  # different inputs
+    TYPE = "type"  # the same sizes in a different type
+    VARIANT = "variant"  # the same work by a kernel that a library or autotuner chose
     FUSION = "fusion"  # fused or split by a compiler
     OCCUPANCY = "occupancy"
     BYTES = "bytes"
@@ -36,12 +36,12 @@ class ChangeReason(StrEnum):
 class Cause:
     """One matched difference between two profiles; seconds are exclusive wall time per step.
 
-    `count_effect_seconds` + `rate_effect_seconds` = `delta_seconds`: with n calls of t seconds
-    each they are (n' - n)(t + t')/2 and (t' - t)(n + n')/2, without a cross term.
+    `count_effect_seconds` + `rate_effect_seconds` = `delta_seconds`: for n calls of t seconds each
+    they are (n' - n)(t + t')/2 and (t' - t)(n + n')/2, without a cross term.
     """
 
     name: str
-    base_name: str  # differs from `name` when it was replaced
+    base_name: str  # differs from `name` if it was replaced
     kind: ChangeKind
     base_seconds: float
     head_seconds: float
@@ -51,10 +51,10 @@ class Cause:
     bucket: Bucket = Bucket.OTHER
     path: str = ""  # the operations around it, outermost first
     reason: ChangeReason = ChangeReason.UNKNOWN
-    evidence: str = ""  # of the reason: "float[64,64] became double[64,64]"
+    evidence: str = ""  # for the reason: "float[64,64] became double[64,64]"
     count_effect_seconds: float = 0.0
     rate_effect_seconds: float = 0.0
-    lines: tuple[CallingLine, ...] = ()  # of the user's code on head, the most of its time first
+    lines: tuple[CallingLine, ...] = ()  # of the user's code on head, most time first
     base_lines: tuple[CallingLine, ...] = ()  # on base
     error_seconds: float | None = None  # half the 95 % interval of the delta, if known
     reverted_step_seconds: float | None = None  # head's step without this change (Amdahl)
@@ -67,16 +67,16 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCause:
-    """One difference in what the peak of memory holds, in bytes."""
+    """One difference in what holds memory at its peak, in bytes."""
 
-    name: str  # of the operator that makes the tensors, or what else holds them
-    base_tensor: str  # "float32[64,128]", of several the largest; "" on a side without
+    name: str  # the operator that makes the tensors, or their other holder
+    base_tensor: str  # "float32[64,128]", the largest; "" on a side without
     head_tensor: str
     base_bytes: float
     head_bytes: float
     base_count: int
     head_count: int
-    lines: tuple[CallingLine, ...] = ()  # that make them on head, those of most bytes first
+    lines: tuple[CallingLine, ...] = ()  # that make them on head, most bytes first
     base_lines: tuple[CallingLine, ...] = ()
 
     @property
@@ -89,8 +89,8 @@ class MemoryCause:
 class MemoryExplanation:
     """An explained change of peak memory: what holds more, and the unexplained rest.
 
-    base_bytes + the causes' deltas + rest_bytes = head_bytes, which are measured without a
-    profiler; `base_held_bytes` and `head_held_bytes` are all that is known to be held.
+    base_bytes + the causes' deltas + rest_bytes = head_bytes; both peaks are measured without a
+    profiler. `base_held_bytes` and `head_held_bytes` are what is known to be held.
     """
 
     base_bytes: float
@@ -105,7 +105,7 @@ class MemoryExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilePhaseChange:
-    """The seconds that a process takes for one phase of compiling."""
+    """The seconds that a process spends on one phase of compiling."""
 
     phase: CompilePhase
     base_seconds: float
@@ -119,15 +119,15 @@ class CompilePhaseChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileCause:
-    """A function that a process compiles more or less often, or for another time."""
+    """A function whose number of compilations or compile time in a process changed."""
 
     name: str
     base_count: int
     head_count: int
     base_seconds: float
     head_seconds: float
-    reason: str = ""  # the compiler's words on why it compiles it again; "" if unknown
-    lines: tuple[CallingLine, ...] = ()  # of the reason
+    reason: str = ""  # the compiler's reason for compiling it again; "" if unknown
+    lines: tuple[CallingLine, ...] = ()  # of that reason
 
     @property
     def delta_seconds(self) -> float:
@@ -139,7 +139,8 @@ class CompileCause:
 class CompileExplanation:
     """An explained change of what a process compiles: phases, and the functions behind them.
 
-    `base_seconds` and `head_seconds` are a typical process's of each side, which the phases sum to.
+    `base_seconds` and `head_seconds` are those of a typical process on each side, and the sums of
+    the phases.
     """
 
     base_seconds: float
@@ -181,18 +182,18 @@ class StepTimeExplanation:
     base_step_seconds: float
     head_step_seconds: float
     causes: tuple[Cause, ...]
-    rest_seconds: float  # deltas too small to list
+    rest_seconds: float  # sum of deltas too small to list
     is_attributable: bool
     note: str = ""
     buckets: tuple[BucketChange, ...] = ()  # in the order of Bucket
     residual_seconds: float | None = None
-    noise_seconds: float | None = None  # error of the difference of the steps, if known
+    noise_seconds: float | None = None  # error of the steps' difference, if known
     base_device: DeviceState | None = None  # during base's steps
     head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None
     head_bottleneck: Classification | None = None
-    utilization_note: str = ""  # what is behind a lower utilization of the device
-    compilations: tuple[Compilation, ...] = ()  # on head and not, or less often, on base
-    memory: MemoryExplanation | None = None  # where peak memory changed
-    compiling: CompileExplanation | None = None  # where a metric of the start changed
+    utilization_note: str = ""  # the reason for a lower utilization of the device
+    compilations: tuple[Compilation, ...] = ()  # on head, but not or less often on base
+    memory: MemoryExplanation | None = None  # if peak memory changed
+    compiling: CompileExplanation | None = None  # if a start-up metric changed
     reproduction: str = ""  # the command that profiles this workload again

@@ -17,8 +17,8 @@ MAX_REST_SHARE = 0.2
 # With a larger open share, the profiles do not show the measured change.
 MAX_OPEN_SHARE = 0.25
 
-# A profiler is known to cost up to twice the step, and four times where operations take
-# microseconds. Beyond this the profile is not of the timed step.
+# A profiler can make a step twice as long, and four times if operations take microseconds. Beyond
+# this, the profile does not represent the timed step.
 MAX_DILATION = 10.0
 
 NOT_ATTRIBUTABLE = "not attributable from this profile"
@@ -30,7 +30,7 @@ DeviceStates = tuple[DeviceState, DeviceState]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileComparison:
-    """Two profiles, their changes, and the other evidence on the difference of their steps."""
+    """Two profiles, their changes, and further evidence on the difference of their steps."""
 
     base: Profile
     head: Profile
@@ -47,7 +47,7 @@ class ProfileComparison:
 
     @property
     def floor_seconds(self) -> float:
-        """Return the least change that is worth explaining."""
+        """Return the smallest change that is worth explaining."""
         return self.noise.floor_seconds(self.base.step_seconds)
 
     @property
@@ -107,7 +107,7 @@ def _note_on_nothing(evidence: ProfileComparison) -> str:
 
 
 def _drift(evidence: ProfileComparison, *, is_clock_listed: bool) -> tuple[str, float]:
-    """Return the note and the seconds per step of a change of the machine instead of the code."""
+    """Return the note and the seconds per step for a change of the machine instead of the code."""
     clock_s = _clock_seconds(evidence)
     if clock_s * evidence.change_seconds > 0:
         share = min(clock_s / evidence.change_seconds, 1.0)
@@ -117,9 +117,9 @@ def _drift(evidence: ProfileComparison, *, is_clock_listed: bool) -> tuple[str, 
 
 
 def _clock_seconds(evidence: ProfileComparison) -> float:
-    """Return the seconds that a different device clock adds to a step, 0 if it is the same.
+    """Return the seconds that a different device clock adds to a step; 0 if the clock is the same.
 
-    It is an upper bound: compute scales with the clock, memory-bound work less.
+    This is an upper bound: compute scales with the clock, memory-bound work less.
     """
     if evidence.devices is None or evidence.base.device is None:
         return 0.0
@@ -153,7 +153,7 @@ def _note_on_unseen(share: float) -> str:
 
 
 def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
-    """Return the note with what would match the kernels; only one tool records input shapes."""
+    """Return the note with what would match the kernels; input shapes only help torch.profiler."""
     has_operators = TORCH_PROFILER in (evidence.base.tool, evidence.head.tool)
     remedy = f"{PROFILE_AGAIN}, with input shapes recorded"
     if not has_operators:
@@ -173,7 +173,7 @@ def _note_on_idle(share: float) -> str:
 
 
 def _unknown_idle_seconds(evidence: ProfileComparison) -> float:
-    """Return the change of idle time where neither file has steps or tells what the host does."""
+    """Return the change of idle time if neither file has steps or shows what the host does."""
     sides = (evidence.base, evidence.head)
     if any(side.has_steps or side.is_host_known for side in sides):
         return 0.0
@@ -182,13 +182,13 @@ def _unknown_idle_seconds(evidence: ProfileComparison) -> float:
 
 
 def _unseen_seconds(evidence: ProfileComparison) -> float:
-    """Return how far the profiled change is from the timed one, without the profiler's cost.
+    """Return the disagreement of the profiled and the timed change, without the profiler's cost.
 
-    A profiler costs about the same per recorded call, and a busier machine the same share of
-    everything. Both models are estimated from the two sides together, and the smaller disagreement
-    is the part that the profiles do not show: by the first the cost is taken out of the profiled
-    change, by the second the timed change is made as much longer as the profiled steps are. A
-    difference within the timed change's error is no disagreement.
+    A profiler costs about the same per recorded call, and a busier machine makes everything longer
+    by the same share. Both models are fitted to the two sides together, and the smaller
+    disagreement is the part that the profiles do not show. In the first, the cost of the calls is
+    subtracted from the profiled change; in the second, the timed change is scaled up as much as the
+    profiled steps are longer. A difference within the timed change's error is no disagreement.
     """
     if evidence.timing is None:
         return 0.0
@@ -209,7 +209,7 @@ def _unseen_seconds(evidence: ProfileComparison) -> float:
 
 
 def _exchanged_seconds(changes: Sequence[OperationChange]) -> float:
-    """Return the time that new and gone kernels cancel out, which may be the same work renamed.
+    """Return the time by which new and gone kernels cancel out; they may be the same work renamed.
 
     Operations that users call by name are excluded, because their names do not change.
     """

@@ -1,4 +1,4 @@
-"""Finds the reason why a change's calls take another time, with its evidence."""
+"""Finds the reason why a change's calls take more or less time, with its evidence."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import normal_place
 
-# Closer occupancies may be two roundings of one launch.
+# Closer occupancies may be the same launch, rounded differently.
 MIN_OCCUPANCY_STEP = 0.05
 # Share of a launch's bytes; smaller differences come from caches and counters.
 MIN_BYTES_STEP = 0.05
-# Share of a group's differences above which one operation is named alone.
+# Share of a group's differences above which one operation is named by itself.
 MAIN_SHARE = 0.5
 # Share of a change; a smaller one would be printed as 0 %.
 MIN_AROUND_SHARE = 0.01
@@ -26,7 +26,7 @@ ReasonWithEvidence = tuple[ChangeReason, str]
 
 
 def reason_of(change: OperationChange, base: Profile, head: Profile) -> ReasonWithEvidence:
-    """Return the reason and its evidence, UNKNOWN and "" where the profiles do not show it."""
+    """Return the reason and its evidence; UNKNOWN and "" if the profiles do not show it."""
     reason, evidence = _reason_of(change, base, head)
     return reason, ", ".join(filter(None, (evidence, _around_calls(change))))
 
@@ -46,7 +46,7 @@ def _reason_of(change: OperationChange, base: Profile, head: Profile) -> ReasonW
         case MatchStage.CLOCK:
             return (
                 ChangeReason.CLOCK,
-                f"{len(change.base)} operations by one ratio: {_ratio(change)}",
+                f"{len(change.base)} operations by the same ratio: {_ratio(change)}",
             )
         case MatchStage.INPUT:
             return ChangeReason.UNKNOWN, _most_changed(change)
@@ -81,7 +81,7 @@ def _ratio(change: OperationChange) -> str:
 
 
 def _most_changed(change: OperationChange) -> str:
-    """Return the operations of a group that changed most, "" if there is only one."""
+    """Return the operations of a group that changed most, or "" if there is only one."""
     deltas: defaultdict[str, float] = defaultdict(float)
     for operations, sign in ((change.base, -1.0), (change.head, 1.0)):
         for one in operations:
@@ -144,7 +144,7 @@ def _kernels(profile: Profile, operations: Sequence[Operation]) -> list[Kernel]:
 
 
 def _mean_occupancy(kernels: Sequence[Kernel]) -> float | None:
-    """Return the time-weighted mean of the kernels' occupancy, None if one is unknown."""
+    """Return the time-weighted mean of the kernels' occupancy, or None if one is unknown."""
     weighted = [(k.occupancy, k.seconds) for k in kernels if k.occupancy is not None]
     seconds = sum(weight for _, weight in weighted)
     if len(weighted) < len(kernels) or seconds <= 0:

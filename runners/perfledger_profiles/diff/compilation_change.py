@@ -1,4 +1,4 @@
-"""Tells which compilations of head are not base's, and what takes longer to compile."""
+"""Finds the compilations that only head has, and what takes longer to compile."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from perfledger_profiles.diff.cause import CompileCause, CompileExplanation, Com
 from perfledger_profiles.diff.caveats import MAX_REST_SHARE
 
 MAX_LISTED = 5
-# Sizes, numbers of arguments and lines differ from one compilation to the next.
+# Sizes, argument counts and lines differ between compilations of the same function.
 _NUMBER = re.compile(r"\d+")
 
 _Key = tuple[CompilationKind, str, str]
@@ -26,11 +26,12 @@ _Key = tuple[CompilationKind, str, str]
 def new_compilations(
     base: Sequence[Compilation], head: Sequence[Compilation], *, has_more_windows: bool = False
 ) -> tuple[Compilation, ...]:
-    """Return what head's compilers said more often than base's, most often first.
+    """Return the compilations that head reports more often than base, most often first.
 
-    They are the same if kind, function and reason are, whatever the numbers in the reason: a change
-    of the code moves lines, and sizes are another in each step. If head `has_more_windows` than
-    base, it may have compiled more often for that alone: only what no window explains is returned.
+    Compilations are the same if kind, function and reason are the same, ignoring the numbers in the
+    reason: a change of the code moves lines, and sizes may differ in each step. If head
+    `has_more_windows` than base, it may have compiled more often just for that reason: then only
+    what no window explains is returned.
     """
     before = Counter[_Key]()
     for compilation in base:
@@ -54,11 +55,11 @@ def explain_compiling(
     base_compilations: Sequence[Compilation] = (),
     head_compilations: Sequence[Compilation] = (),
 ) -> CompileExplanation | None:
-    """Return what compiling costs on head that it did not on base; None where a side is unknown.
+    """Return how the cost of compiling differs on head, or None if a side is unknown.
 
-    `base` and `head` are the records of all processes of each side, of which the ones with the
-    median time are compared: their parts add up. The compilations are those of the profiles, which
-    have the compilers' reasons.
+    `base` and `head` are the records of all processes of each side. The record with the median time
+    of each side is compared, because its parts add up. The compilations come from the profiles,
+    which have the compilers' reasons.
     """
     if not base or not head:
         return None
@@ -87,10 +88,10 @@ def _typical(records: Sequence[CompileRecord]) -> CompileRecord:
 
 
 def _compile_causes(base: CompileRecord, head: CompileRecord) -> list[CompileCause]:
-    """Return the functions behind another compile time, those of the largest difference first.
+    """Return the functions behind a change of compile time, the largest difference first.
 
-    One that is compiled as often as before is listed if it has much of it. None where a side's
-    functions are unknown.
+    A function that is compiled as often as before is listed only if it explains much of the change.
+    Empty if a side's functions are unknown.
     """
     if not (base.programs or not base.phases_s) or not (head.programs or not head.phases_s):
         return []
@@ -100,7 +101,7 @@ def _compile_causes(base: CompileRecord, head: CompileRecord) -> list[CompileCau
     causes: list[CompileCause] = []
     for name in dict.fromkeys([*sides[1], *sides[0]]):
         if any(name not in side and cut for side, cut in zip(sides, is_cut, strict=True)):
-            continue  # it may be one of those that the side does not list
+            continue  # it may be unlisted on that side
         before, after = (
             side.get(name, CompiledProgram(name=name, count=0, seconds=0.0)) for side in sides
         )
@@ -120,7 +121,7 @@ def _compile_causes(base: CompileRecord, head: CompileRecord) -> list[CompileCau
 def _with_reason(
     cause: CompileCause, base: Sequence[Compilation], head: Sequence[Compilation]
 ) -> CompileCause:
-    """Return the cause with the reason of a compilation that only head has, or has more often."""
+    """Return the cause with the reason of a compilation that is new, or more frequent, on head."""
     if cause.head_count <= cause.base_count:
         return cause
     again = [
@@ -135,7 +136,8 @@ def _with_reason(
 def _may_grow(compilation: Compilation, base_count: int) -> bool:
     """Return whether one more window, with its own set-up, may explain one more compilation.
 
-    JAX is watched in as many steps on both sides, and the first set-up breaks what any breaks.
+    JAX is watched in the same number of steps on both sides, and a graph break that any set-up
+    causes also occurs in the first one.
     """
     match compilation.kind:
         case CompilationKind.RETRACE | CompilationKind.START_RETRACE:

@@ -1,4 +1,4 @@
-"""Explains the difference of two profiles of a workload."""
+"""Explains the difference between two profiles of a workload."""
 
 from collections.abc import Callable, Sequence
 from math import fsum
@@ -47,9 +47,9 @@ def explain(
     """Return the causes of the change between two profiled steps, those in its direction first.
 
     base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and likewise for the
-    buckets. `repeats` are more windows of the same code on either side: with them the steps are
-    typical ones, and a cause exceeds its error. `timing` is base's and head's step in seconds
-    without a profiler, whose difference is accurate to `timing_error_seconds`. `devices` is the
+    buckets. `repeats` are further windows of the same code on either side: with them the steps are
+    typical ones, and each cause exceeds its error. `timing` is base's and head's step in seconds
+    without a profiler; their difference is accurate to `timing_error_seconds`. `devices` is the
     device state on base and on head.
     """
     noise = ProfileNoise(
@@ -105,7 +105,7 @@ def changes_of(base: Profile, head: Profile) -> tuple[OperationChange, ...]:
 def waterfall(base: Profile, head: Profile, noise: ProfileNoise) -> tuple[BucketChange, ...]:
     """Return each bucket's change, in the order of Bucket; they sum to the step's change.
 
-    Time of a step that no operation accounts for belongs to OTHER, as in `Profile`.
+    Time of a step that belongs to no operation counts as OTHER, as in `Profile`.
     """
     before, after = _all_seconds(base), _all_seconds(head)
     return tuple(
@@ -128,9 +128,9 @@ def _all_seconds(profile: Profile) -> dict[Bucket, float]:
 
 
 def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:
-    """Select the changes to show: single operations, or groups where those are too many.
+    """Select the changes to show: single operations, or groups if there are too many.
 
-    If no grouping explains enough, the one that explains most is taken.
+    If no grouping explains enough, the one that explains most is used.
     """
     step_s = max(evidence.base.step_seconds, evidence.head.step_seconds)
     matches = evidence.changes
@@ -149,10 +149,10 @@ def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:
 def _select(
     changes: Sequence[OperationChange], evidence: ProfileComparison
 ) -> tuple[list[OperationChange], float]:
-    """Select the fewest changes that explain enough, each time the one that explains most.
+    """Select the fewest changes that explain enough, the one that explains most at each step.
 
     A change in the other direction is listed if the selection so far overshoots. Also return the
-    part of the change that the selection leaves.
+    part of the change that the selection leaves unexplained.
     """
     change_s = rest_s = evidence.change_seconds
     left = [change for change in changes if _is_worth_telling(change, evidence)]
@@ -170,7 +170,7 @@ def _select(
 
 
 def _is_worth_telling(change: OperationChange, evidence: ProfileComparison) -> bool:
-    """Return whether a change exceeds the noise, and is mostly of operations with a name."""
+    """Return whether a change exceeds the noise and mostly consists of named operations."""
     floor_s = max(
         evidence.noise.error_seconds(change.base, change.head),
         NOISE_SHARE * evidence.base.step_seconds,

@@ -1,8 +1,8 @@
 """Matches operations that a compiler fused or split.
 
-It matches by the fused operation's name, which lists its parts (Inductor, XLA, torch's foreach), by
-one enclosing operation (an optimizer's step, a user's span) in which one side is fused, and by
-names of fusions that share most of their parts.
+Operations match by the fused operation's name, which lists its parts (Inductor, XLA, torch's
+foreach), by an enclosing operation (an optimizer's step, a user's span) in which only one side is
+fused, or by names of fusions that share most of their parts.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from perfledger_profiles.diff.stable_names import (
     operator_of,
 )
 
-# Two fusions with half of their parts in common are the same code, changed.
+# Two fusions with half of their parts in common are the same code after a change.
 MIN_COMMON_PARTS = 0.5
-# A compiled region that keeps more of its own time lost nothing relevant.
+# A compiled region that keeps more of its own time has lost nothing relevant.
 MAX_KEPT_SHARE = 0.75
-# The readers limit paths to a depth of 12; an untrusted bundle may not.
+# The readers limit paths to a depth of 12; an untrusted bundle may exceed it.
 MAX_DEPTH = 16
 
 UnmatchedOperations = tuple[list[OperationChange], list[Operation], list[Operation]]
 
 
 def match_fusions(base: Sequence[Operation], head: Sequence[Operation]) -> UnmatchedOperations:
-    """Return the changes that are fusions, and the unmatched rest of each side."""
+    """Return the changes that are fusions, and the unmatched operations of each side."""
     changes: list[OperationChange] = []
     left, right = list(base), list(head)
     for step in (_by_listed_parts, _inside_one_place, _by_similar_names):
@@ -42,9 +42,9 @@ def match_fusions(base: Sequence[Operation], head: Sequence[Operation]) -> Unmat
 def with_regions(changes: Sequence[OperationChange]) -> tuple[OperationChange, ...]:
     """Merge a compiled region that lost time with the new operations beside it, and vice versa.
 
-    On the CPU a profile of torch.compile does not show its kernels, which are the region's own
-    time. Work that the region no longer covers is new outside it; work that it newly covers is
-    gone.
+    On the CPU, a profile of torch.compile does not show kernels: their time is the region's own.
+    Work that leaves the region appears as new operations outside it; work that enters it
+    disappears.
     """
     regions = [change for change in changes if _is_region(change)]
     before = sum(change.base_seconds for change in regions)
@@ -79,7 +79,7 @@ def _is_operators(change: OperationChange) -> bool:
 
 
 def _by_listed_parts(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
-    """Match a fused operation with the parts that its name lists, the longest one first."""
+    """Match each fused operation with the parts that its name lists, the longest first."""
     changes: list[OperationChange] = []
     left, right = list(base), list(head)
     fused = [(one, is_base) for side, is_base in ((base, True), (head, False)) for one in side]
@@ -97,9 +97,9 @@ def _by_listed_parts(base: list[Operation], head: list[Operation]) -> UnmatchedO
 
 
 def _inside_one_place(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
-    """Match all new and gone operations inside one place, where one side of it is fused.
+    """Match all new and gone operations inside one place if exactly one side of it is fused.
 
-    The deepest places come first; outer ones get the rest.
+    The deepest places come first; outer places get what remains.
     """
     changes: list[OperationChange] = []
     left, right = list(base), list(head)
@@ -117,7 +117,7 @@ def _inside_one_place(base: list[Operation], head: list[Operation]) -> Unmatched
 
 
 def _by_similar_names(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
-    """Match fusions of one place whose names share most of their parts, the closest pair first."""
+    """Match fusions at one place whose names share most of their parts, the closest pair first."""
     pairs = [
         (similarity, before, after)
         for before in base

@@ -1,7 +1,7 @@
 """Groups small changes by input change, ratio of calls, name or place.
 
-To the author of a change an optimizer's forty operations are one thing, and so is a larger batch.
-Every grouping is a partition, so that the deltas still sum to the step's.
+To the author of a change, forty operations of an optimizer are one thing, and so is a larger batch.
+Every grouping is a partition, so the deltas still sum to the step's.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import normal_name, normal_path, normal_place
 
-# A place with a larger share of the step says no more than that the step changed.
+# A place with a larger share of the step says only that the step changed.
 MAX_PLACE_SHARE = 0.8
 
 _KeyOf = Callable[[OperationChange], Hashable]
@@ -21,10 +21,10 @@ _KeyOf = Callable[[OperationChange], Hashable]
 def group_changes(
     changes: Sequence[OperationChange], *, step_seconds: float
 ) -> Iterator[tuple[OperationChange, ...]]:
-    """Yield the changes ungrouped, then grouped in one way after another.
+    """Yield the changes ungrouped, then in one grouping after another.
 
     The groupings are by change of inputs, by ratio of calls, by name and by place. `step_seconds`
-    is the longer step's: a place that is nearly all of it says nothing.
+    is the longer step's: a place that covers nearly all of it says nothing.
     """
     yield tuple(changes)
     for key in (_other_input, _other_count):
@@ -39,7 +39,7 @@ def longest_operation(operations: Sequence[Operation]) -> Operation:
 
 
 def name_of(operations: Sequence[Operation]) -> str:
-    """Return the name with the most time, and the number of others."""
+    """Return the name with the most time, and the number of other names."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for operation in operations:
         seconds[operation.name] += operation.seconds
@@ -50,7 +50,7 @@ def name_of(operations: Sequence[Operation]) -> str:
 def _group_by(
     changes: Sequence[OperationChange], key: _KeyOf, *, limit_s: float, is_place: bool = True
 ) -> tuple[OperationChange, ...]:
-    """Merge the changes with the same key; a group that is not a place is named by its longest."""
+    """Merge changes with the same key; a group that is not a place is named after its longest."""
     groups: defaultdict[Hashable, list[OperationChange]] = defaultdict(list)
     for number, change in enumerate(changes):
         group_key = key(change)
@@ -83,7 +83,7 @@ def _other_input(change: OperationChange) -> Hashable:
 
 
 def _other_count(change: OperationChange) -> Hashable:
-    """Return the ratio of calls, which all operations of one layer share."""
+    """Return the ratio of calls, which all operations of a layer have in common."""
     if not (change.base_count > 0 and change.head_count > 0):
         return None
     ratio = f"{change.head_count / change.base_count:.3g}"
@@ -95,7 +95,7 @@ def _name(change: OperationChange) -> Hashable:
 
 
 def _place(change: OperationChange) -> Hashable:
-    """Return the path around the main operation; one at the top is its own place."""
+    """Return the path around the main operation; a top-level operation is its own place."""
     main = _main(change)
     return normal_path(main.path) or normal_place(main.name)
 

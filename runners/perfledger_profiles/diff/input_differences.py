@@ -1,4 +1,4 @@
-"""Compares the recorded inputs of the two sides of a change."""
+"""Compares the recorded inputs of a change's two sides."""
 
 import re
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ class InputChange:
 
     reason: ChangeReason  # TYPE or SHAPE
     evidence: str  # "float[64,64] became double[64,64]"
-    difference: str  # "float became double", "64 became 128"; "" where inputs are not comparable
+    difference: str  # "float became double", "64 became 128"; "" if not comparable
 
 
 def input_change(change: OperationChange) -> InputChange | None:
     """Compare the longest operations whose inputs the other side lacks.
 
-    None if both sides have the same inputs, or none are recorded.
+    None if both sides have the same inputs, or if none are recorded.
     """
     before, after = {o.shapes for o in change.base}, {o.shapes for o in change.head}
     old = _longest([o for o in change.base if o.shapes and o.shapes not in after])
@@ -41,7 +41,7 @@ def _longest(operations: Sequence[Operation]) -> Operation | None:
 
 
 def _first_difference(old: str, new: str) -> InputChange:
-    """Return the first input that differs only in its type, else the first that differs in size."""
+    """Return the first input that differs only in type, else the first that differs in size."""
     pairs = list(zip(_INPUT.findall(old), _INPUT.findall(new), strict=False))
     for (old_type, old_sizes), (new_type, new_sizes) in pairs:
         if old_sizes == new_sizes and old_type != new_type:
@@ -55,7 +55,7 @@ def _first_difference(old: str, new: str) -> InputChange:
 
 
 def _size_change(old: str, new: str) -> str:
-    """Return the first size that differs, of inputs with the same number of dimensions."""
+    """Return the first differing size of inputs with the same number of dimensions."""
     sizes = list(zip_longest(_SIZE.findall(old), _SIZE.findall(new)))
     if any(None in pair for pair in sizes):
         return ""

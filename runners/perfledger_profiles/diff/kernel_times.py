@@ -1,12 +1,13 @@
-"""Matches kernels of both sides by their work, and lists their times in all profiled steps.
+"""Matches both sides' kernels by their work, and lists their times in all profiled steps.
 
-What one side calls by another name, fuses or splits is one kernel here: a change of its time is a
-change of the work's. Time outside kernels, such as the launch of one or Python, is not listed.
+If one side names the work differently, fuses it or splits it, it is still one kernel here: a change
+of its time is a change of the work's. Time outside kernels, such as launches or Python, is not
+listed.
 
-Other load only lengthens calls, and most steps have some that it lengthened, but few calls are
-lengthened in all steps. The undisturbed time of a kernel is therefore put together from its calls,
-each at its shortest. Where it is not known which calls of the steps belong together, its shortest
-steps count, on both sides of the pair: they are longer.
+Other load can only lengthen calls. Most steps have some lengthened calls, but few calls are
+lengthened in every step. The undisturbed time of a kernel is therefore the sum of its calls, each
+at its shortest. If the calls of different steps cannot be matched, the shortest steps are used on
+both sides of the pair, which gives longer times.
 """
 
 from collections import defaultdict
@@ -24,8 +25,8 @@ from perfledger_profiles.diff.stable_names import normal_name, operator_of
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, MAX_OPERATIONS, OTHER_OPERATIONS
 
 KernelKey = tuple[str, Bucket, str]
-TIME_DIGITS = 9  # of seconds: to the nanosecond
-# Characters of a name: its end says most.
+TIME_DIGITS = 9  # of seconds, to the nanosecond
+# Characters of a name; its end says most.
 MAX_NAME = 300
 
 
@@ -38,11 +39,11 @@ class SideKernel:
     path: str  # the operations around it
     count: float  # calls per step, mean over the windows
     seconds: StepSeconds
-    undisturbed: float | None  # seconds of a step with each call at its shortest, if known
+    undisturbed: float | None  # per step, each call at its shortest; None if unknown
 
     @property
     def key(self) -> KernelKey:
-        """Return what tells it from the other kernels of its side."""
+        """Return the key that identifies it among its side's kernels."""
         return self.name, self.bucket, self.path
 
 
@@ -50,7 +51,7 @@ SideTable = Mapping[KernelKey, SideKernel]
 
 
 def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
-    """Return the kernels of one side of a pair in the steps of its windows.
+    """Return the kernels of one side of a pair, in all steps of its windows.
 
     A kernel that a step lacks took 0 there.
     """
@@ -75,7 +76,7 @@ def kernels_of_side(windows: Sequence[Profile]) -> tuple[SideKernel, ...]:
 
 
 def step_seconds(windows: Sequence[Profile]) -> StepSeconds:
-    """Return the whole seconds of each step of one side of a pair."""
+    """Return the total seconds of each step of one side of a pair."""
     return tuple(
         fsum(seconds for calls in step.values() for seconds in calls)
         for window in windows
@@ -84,10 +85,10 @@ def step_seconds(windows: Sequence[Profile]) -> StepSeconds:
 
 
 def undisturbed_seconds(steps: Sequence[Sequence[float]]) -> float | None:
-    """Return the seconds of a step's calls, each at its shortest; the calls are those of each step.
+    """Return the sum of a step's calls, each at its shortest; `steps` has the calls of each step.
 
-    Steps without calls are left out. None if the others have different numbers of calls: it is not
-    known which belong together.
+    Steps without calls are left out. None if the others have different numbers of calls, because
+    then the calls cannot be matched.
     """
     busy = [calls for calls in steps if fsum(calls) > 0]
     if len(set(map(len, busy))) > 1:
@@ -96,14 +97,14 @@ def undisturbed_seconds(steps: Sequence[Sequence[float]]) -> float | None:
 
 
 def _shortest(seconds: Iterable[float]) -> float:
-    """Return the mean of the shortest quarter; 0 without any."""
+    """Return the mean of the shortest quarter, 0 if empty."""
     ranked = sorted(seconds)
     count = ceil(len(ranked) / 4)
     return fsum(ranked[:count]) / count if count else 0.0
 
 
 def _steps_of(window: Profile) -> list[Mapping[KernelKey, Sequence[float]]]:
-    """Return the calls of each step by kernel; the mean step's sums if single ones are unknown."""
+    """Return each step's calls by kernel, or the mean step's sums if single calls are unknown."""
     steps = window.call_times or (tuple((one.seconds,) for one in window.operations),)
     tables: list[Mapping[KernelKey, Sequence[float]]] = []
     for calls in steps:
@@ -123,8 +124,8 @@ def kernel_times(
 ) -> tuple[KernelTimes, ...]:
     """Return the matched kernels of a workload's pairs; `base[i]` and `head[i]` are of pair i.
 
-    Those among the longest of neither side, over all its pairs, are one: windows differ in which of
-    their kernels are the longest.
+    Kernels that are not among the longest of either side, over all its pairs, are merged: the
+    windows differ in which of their kernels are the longest.
     """
     longest = _longest_keys(base) | _longest_keys(head)
     base, head = ([_with_rest(pair, longest) for pair in side] for side in (base, head))
@@ -169,7 +170,7 @@ def _longest_keys(pairs: Sequence[Sequence[SideKernel]]) -> frozenset[KernelKey]
 
 
 def _with_rest(pair: Sequence[SideKernel], longest: Collection[KernelKey]) -> list[SideKernel]:
-    """Return the longest kernels of one side of a pair, and the sum of the rest per bucket."""
+    """Return the longest kernels of one side of a pair, and the sum of the others per bucket."""
     groups: defaultdict[KernelKey, list[SideKernel]] = defaultdict(list)
     for one in pair:
         rest = (OTHER_OPERATIONS, one.bucket, "")
@@ -206,14 +207,14 @@ def _typical_operations(pairs: Sequence[Sequence[SideKernel]]) -> tuple[Operatio
 
 
 def _family_of(change: OperationChange) -> str:
-    """Return the operator that most of the work belongs to; where it changed, both names."""
+    """Return the operator with most of the work, or both names if it changed."""
     sides = [side for side in (change.base, change.head) if side]
     names = [_operator(longest_operation(side)) for side in sides]
     return OPERATOR_ARROW.join(dict.fromkeys(names))
 
 
 def _name_of(change: OperationChange) -> str:
-    """Return the longest kernel's name after its path, and the number of other names."""
+    """Return the longest kernel's path and name, and the number of other names."""
     operations = change.head or change.base
     path = longest_operation(operations).path
     return "/".join(filter(None, (path, name_of(operations))))[-MAX_NAME:]
@@ -234,7 +235,7 @@ def _seconds(
     pairs: Sequence[SideTable],
     widths: Sequence[int],
 ) -> tuple[StepSeconds, ...]:
-    """Return the seconds of the operations together in each step of each pair."""
+    """Return the operations' total seconds in each step of each pair."""
     keys = set(map(_key, operations))
     return tuple(
         tuple(

@@ -10,10 +10,10 @@ MAX_LINES = 3
 
 
 def longest_lines(operations: Sequence[Operation]) -> tuple[CallingLine, ...]:
-    """Return the lines with the most of the operations' time, one entry for each line.
+    """Return the lines with the most time of the operations, one entry per line.
 
-    An operation's time is divided among its lines by their calls. A line whose backward pass calls
-    an operation as well is listed once, as a forward call.
+    An operation's time is divided among its lines by their calls. A line whose backward pass also
+    calls an operation is listed once, as a forward call.
     """
     seconds: defaultdict[tuple[str, int], float] = defaultdict(float)
     lines: dict[tuple[str, int], CallingLine] = {}

@@ -1,7 +1,7 @@
-"""Matches the operations of two profiles that are the same work.
+"""Matches the operations of two profiles that do the same work.
 
-The stages go from the surest to the weakest, and each consumes its matches on both sides: waits for
-input data; the same operation; the same one on inputs of other types; a fused attention and its
+The stages go from the surest to the weakest, and each removes its matches from both sides: waits
+for input data; the same operation; the same one on inputs of other types; a fused attention and its
 parts; other operations at the same place on the same shapes; the same name up to library builds and
 compiler numbering; fused or split operations; new and gone operations inside one operator; kernels
 of one family. The rest is new or gone.
@@ -27,8 +27,8 @@ from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
 
 # The parts of an unfused attention; "math" is torch's own fallback.
 _ATTENTION_PARTS = re.compile(r"(?i)bmm|matmul|softmax|masked_?fill|attention_math")
-# A place that is one operator: everything in it is its work. An annotation or a compiled module may
-# contain the whole step, so new and gone operations in it may be unrelated.
+# A place that is one operator: everything in it is that operator's work. An annotation or a
+# compiled module may contain the whole step, so new and gone operations in it may be unrelated.
 _OPERATOR_PLACE = re.compile(r"::[^/]*$|Backward\d*$|^jit\w*/[^/]+$")
 
 # The type before an input's sizes: "c10::Half" of "c10::Half[8,8]".
@@ -47,7 +47,7 @@ def match(
 ) -> tuple[OperationChange, ...]:
     """Return the changes; each operation of each side is in exactly one of them.
 
-    `families` are those of the kernels, by name.
+    `families` maps the kernels' names to their families.
     """
     same: _KeyOf = partial(_identity, renumbered=_renumbered_places(base, head))
     alike: _KeyOf = partial(_family, families or {})
@@ -80,9 +80,9 @@ def match(
 
 
 def _kinds(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Yield the operations of one name at one place together, whatever their number or shapes.
+    """Yield the operations of one name at one place together, whatever their numbering or shapes.
 
-    Fusions that a compiler numbers are not one work.
+    Fusions that a compiler numbers are kept apart, because they are different work.
     """
     kinds: defaultdict[Hashable, list[Operation]] = defaultdict(list)
     for operation in operations:
@@ -110,8 +110,8 @@ def _input(operation: Operation) -> _Key:
 def _renumbered_places(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
     """Return the places whose numbered operations differ between the sides.
 
-    An added operation renumbers all after it: dot.3 of base may be dot.4 of head. Numbers are
-    comparable only in the same program.
+    An added operation renumbers all later ones: base's dot.3 may be head's dot.4. Numbers are
+    comparable only within the same program.
     """
     before, after = _numbered_names(base), _numbered_names(head)
     return frozenset(
@@ -134,7 +134,7 @@ def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
 
 
 def _sizes_and_place(operation: Operation) -> _Key:
-    """Return what an operation keeps where only the types of its inputs change, as by autocast."""
+    """Return what an operation keeps if only its input types change, for example under autocast."""
     if not operation.shapes:
         return None
     sizes = _TYPE.sub("", operation.shapes)
@@ -159,7 +159,7 @@ def _name(operation: Operation) -> _Key:
 
 
 def _unqualified(operation: Operation) -> _Key:
-    """Return what stays where a library moves a kernel into another namespace."""
+    """Return what stays the same if a library moves a kernel into another namespace."""
     return unqualified_name(operation.name), operation.bucket
 
 
@@ -180,7 +180,7 @@ def _family(families: Mapping[str, OperationFamily], operation: Operation) -> _K
 def _stage(
     base: list[Operation], head: list[Operation], *, key: _KeyOf, stage: MatchStage
 ) -> UnmatchedOperations:
-    """Return the groups that both sides have, and the unmatched rest of each side."""
+    """Return the groups that both sides have, and the unmatched operations of each side."""
     before, after = _group_by(base, key), _group_by(head, key)
     common = before.keys() & after.keys()
     changes = [

@@ -1,4 +1,4 @@
-"""Explains a change of peak memory by what holds it on either side."""
+"""Explains a change of peak memory by what holds it on each side."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from perfledger_profiles.diff.cause import MemoryCause, MemoryExplanation
 from perfledger_profiles.diff.caveats import MAX_OPEN_SHARE, MAX_REST_SHARE
 from perfledger_profiles.diff.lines import MAX_LINES
 
-# As of a step time.
+# As for a step time.
 MAX_CAUSES = 5
-# Of the measured change: a smaller difference is not worth a line.
+# Share of the measured change; a smaller difference is not worth a line.
 MIN_SHARE = 0.02
 OLDER = "(made before the step)"
 ARGUMENTS = "(arguments of the largest program)"
@@ -37,11 +37,12 @@ _Held = Sequence[HeldTensors]
 def explain_memory(
     base: _Held, head: _Held, *, measured: tuple[float, float], error_bytes: float = 0.0
 ) -> MemoryExplanation:
-    """Return what makes the peak of memory differ between the two sides.
+    """Return what makes the memory peak differ between the two sides.
 
-    `measured` is base's and head's peak, whose difference may be off by `error_bytes` either way.
-    What both sides hold alike is no cause. The fewest causes are listed that explain enough, each
-    time the one that explains most; single kinds of tensors before all of an operator.
+    `measured` is base's and head's peak; their difference may be off by `error_bytes` either way.
+    What both sides hold equally is no cause. The list has the fewest causes that explain enough,
+    the one that explains most at each step; single kinds of tensors are tried before all tensors of
+    an operator.
     """
     change = measured[1] - measured[0]
     listed: Sequence[MemoryCause] = ()
@@ -68,9 +69,9 @@ def explain_memory(
 
 
 def held_by_programs(work: StepWork) -> tuple[HeldTensors, ...]:
-    """Return what XLA's largest program holds, by XLA's own count; empty if that is unknown.
+    """Return what XLA's largest program holds, by XLA's own count; empty if unknown.
 
-    A donated argument's memory is that of a result too.
+    The memory of a donated argument is also that of a result, and counts once.
     """
     counts = {one.name: one.value for one in work.counts}
     aliased = counts.get(ALIASED_MEMORY, 0.0)
@@ -99,7 +100,7 @@ def _note(base: _Held, head: _Held, change: float, rest: float, error_bytes: flo
 
 
 def _unlike(base: _Held, head: _Held) -> _GroupOf:
-    """Return the group of a kind of tensors that both sides have, else that of its operator."""
+    """Return a grouping: by kind of tensors if both sides have that kind, else by operator."""
     common = {_kind(one) for one in base} & {_kind(one) for one in head}
     return lambda one: _kind(one) if _kind(one) in common else _operator(one)
 

@@ -1,9 +1,9 @@
-"""Learns from several profiled windows of each side how far profiles of the same code differ.
+"""Estimates from several windows of each side how far profiles of the same code differ.
 
-A window's seconds are the mean of its steps. Other work on the machine lengthens some windows and
-some operations of a window, and shortens none: the typical seconds of an operation are the mean of
-its windows without the slowest. The error of any sum of them is the jackknife's (Tukey 1958): how
-far the sum moves when a window is left out.
+A window's seconds are the mean of its steps. Other work on the machine lengthens some windows, and
+some operations of a window, and shortens none: the typical seconds of an operation are the mean
+over its windows without the slowest. The error of any sum of them is the jackknife's (Tukey 1958):
+how much the sum changes when a window is left out.
 """
 
 from collections import defaultdict
@@ -17,12 +17,12 @@ from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.timeline.breakdown import longest_operations
 
-# The share of windows, the slowest of each operation, that is left out.
+# The share of windows that is left out: the slowest of each operation.
 SLOW_SHARE = 0.25
 # Two profiles of the same code on an idle GPU differed by a quarter of a percent of a step.
 NOISE_SHARE = 0.002
-MIN_WINDOWS = 2  # one has no spread
-# Student's t at 95 %, two-sided, for 1, 2, ... degrees of freedom; further ones count as the last.
+MIN_WINDOWS = 2  # a single one has no spread
+# Student's t at 95 %, two-sided, for 1, 2, ... degrees of freedom; for more, the last is used.
 T_95 = (
     *(12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
@@ -33,10 +33,10 @@ OperationKey = tuple[str, Bucket, str, str]
 
 @dataclass(frozen=True)
 class ProfileNoise:
-    """The windows of both sides, and what their spread says of a difference.
+    """The windows of both sides, and the errors that follow from their spread.
 
-    Errors are half-widths of 95 % intervals, in seconds per step. A side with one window has the
-    relative spread of the other; without two windows on any side no error is known.
+    Errors are half-widths of 95 % intervals, in seconds per step. A side with one window is given
+    the relative spread of the other; if neither side has two windows, no error is known.
     """
 
     base: tuple[Profile, ...]
@@ -44,16 +44,16 @@ class ProfileNoise:
 
     @property
     def is_known(self) -> bool:
-        """Return whether some side has several windows."""
+        """Return whether at least one side has several windows."""
         return max(len(self.base), len(self.head)) >= MIN_WINDOWS
 
     @property
     def step_error_seconds(self) -> float:
-        """Return the error of the difference of the typical steps."""
+        """Return the error of the difference between the typical steps."""
         return self._error([*self._base_times.seconds, *self._head_times.seconds])
 
     def bucket_error_seconds(self, bucket: Bucket) -> float:
-        """Return the error of the difference of a bucket, by the single steps of lone windows."""
+        """Return the error of a bucket's difference; for lone windows, from their single steps."""
         if not self.is_known:
             steps = (_steps_of(side[0], bucket) for side in (self.base, self.head))
             return _error_of(*(_Mean.of([_left_out(side)]) for side in steps))
@@ -61,7 +61,7 @@ class ProfileNoise:
         return self._error([key for key in keys if key[1] is bucket])
 
     def error_seconds(self, base: Iterable[Operation], head: Iterable[Operation]) -> float:
-        """Return the error of the difference of these operations, each side's taken together."""
+        """Return the error of the difference between the sums of these operations on each side."""
         return _error_of(
             self._base_times.mean(map(_key, base)), self._head_times.mean(map(_key, head))
         )
@@ -85,7 +85,7 @@ class ProfileNoise:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A typical sum with its squared standard error and degrees of freedom, 0 if unknown."""
+    """A typical sum with its squared standard error and degrees of freedom (0 if unknown)."""
 
     mean: float
     variance: float
@@ -93,7 +93,7 @@ class _Mean:
 
     @classmethod
     def of(cls, left_out: Sequence[Sequence[float]]) -> "_Mean":
-        """Return the sum of values, each given by what it is without one window after another."""
+        """Return the sum of values, each given with one window left out at a time."""
         sums = [fsum(values) for values in zip(*left_out, strict=True)]
         count = len(sums)
         if count < MIN_WINDOWS:
@@ -103,14 +103,14 @@ class _Mean:
         return cls(mean, squares * (count - 1) / count, count - int(SLOW_SHARE * count) - 1)
 
     def spread_like(self, spread: "_Mean") -> "_Mean":
-        """Return this mean with the relative error of a known one, or its error if that is 0."""
+        """Return this mean with the relative error of a known one, or with its error if it is 0."""
         ratio = self.mean / spread.mean if spread.mean > 0 else 1.0
         return replace(self, variance=spread.variance * ratio * ratio, degrees=spread.degrees)
 
 
 @dataclass(frozen=True, slots=True)
 class _SideTimes:
-    """One side's typical seconds of each operation, without one window after another."""
+    """One side's typical seconds of each operation, with one window left out at a time."""
 
     windows: int
     seconds: Mapping[OperationKey, Sequence[float]]
@@ -123,15 +123,15 @@ class _SideTimes:
         return cls(len(windows), left_out)
 
     def mean(self, keys: Iterable[OperationKey]) -> _Mean:
-        """Return the typical seconds of these operations together."""
+        """Return the typical seconds of these operations in sum."""
         nothing = [0.0] * self.windows
         return _Mean.of([nothing, *(self.seconds[key] for key in set(keys) & self.seconds.keys())])
 
 
 def _error_of(first: _Mean, second: _Mean) -> float:
-    """Return the error of the difference of two sides' typical sums, 0 if unknown.
+    """Return the error of the difference between two sides' typical sums, 0 if unknown.
 
-    The variances add up, and so do the degrees of freedom.
+    Both the variances and the degrees of freedom are added up.
     """
     if second.degrees == 0:
         second = second.spread_like(first)
@@ -144,7 +144,7 @@ def _error_of(first: _Mean, second: _Mean) -> float:
 
 
 def _left_out(values: Sequence[float]) -> Sequence[float]:
-    """Return the typical value without one window after another; the only one of one window."""
+    """Return the typical value with each window left out in turn; a single window's value as is."""
     if len(values) < MIN_WINDOWS:
         return values
     return [_typical([*values[:n], *values[n + 1 :]]) for n in range(len(values))]
@@ -153,7 +153,7 @@ def _left_out(values: Sequence[float]) -> Sequence[float]:
 def typical_profile(windows: Sequence[Profile]) -> Profile:
     """Return the first window's profile with the typical seconds of each operation.
 
-    `windows` are of one side, with at least one; the first has all details. An operation that a
+    `windows` are those of one side, at least one; details come from the first. An operation that a
     window lacks took no time there. The step is the sum of its operations.
     """
     first = windows[0]

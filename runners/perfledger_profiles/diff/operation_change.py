@@ -1,4 +1,4 @@
-"""Holds the result of matching: operations of two profiles that are the same work."""
+"""Holds the result of matching: operations of two profiles that do the same work."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,52 +14,52 @@ class MatchStage(StrEnum):
     SAME = "same"  # name, shapes and place
     ATTENTION = "attention"  # fused and unfused
     VARIANT = "variant"  # another kernel or operator at the same place, on the same shapes
-    NAME = "name"  # with other shapes or at another place
+    NAME = "name"  # with other shapes or at a different place
     FUSION = "fusion"  # fused or split by a compiler
     PLACE = "place"  # new and gone inside one operator
     FAMILY = "family"  # kernels of one family
-    CLOCK = "clock"  # all operations, by one ratio
+    CLOCK = "clock"  # all operations by the same ratio
     ALONE = "alone"  # new or gone
 
 
-# Smaller counts per step are not divided by: one call in a billion steps is none.
+# Counts per step below this are not divided by: one call in a billion steps counts as none.
 _MIN_COUNT = 1e-9
 _ONE_WORK = frozenset({MatchStage.INPUT, MatchStage.SAME, MatchStage.NAME, MatchStage.CLOCK})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationChange:
-    """Operations of base and head that are the same work; one side may be empty."""
+    """Operations of base and head that do the same work; one side may be empty."""
 
     base: tuple[Operation, ...]
     head: tuple[Operation, ...]
     stage: MatchStage = MatchStage.SAME
     label: str = ""  # what merged changes have in common
-    between_seconds: float = 0.0  # the part of its delta between its calls
+    between_seconds: float = 0.0  # the part of the delta that lies between calls
 
     @property
     def is_one_work(self) -> bool:
-        """Return whether both sides are the same operation and not a replacement."""
+        """Return whether both sides are the same operation rather than a replacement."""
         return self.stage in _ONE_WORK
 
     @property
     def base_seconds(self) -> float:
-        """Return the base's exclusive seconds per step."""
+        """Return base's exclusive seconds per step."""
         return sum(operation.seconds for operation in self.base)
 
     @property
     def head_seconds(self) -> float:
-        """Return the head's exclusive seconds per step."""
+        """Return head's exclusive seconds per step."""
         return sum(operation.seconds for operation in self.head)
 
     @property
     def base_count(self) -> float:
-        """Return the base's calls per step."""
+        """Return base's calls per step."""
         return sum(operation.count for operation in self.base)
 
     @property
     def head_count(self) -> float:
-        """Return the head's calls per step."""
+        """Return head's calls per step."""
         return sum(operation.count for operation in self.head)
 
     @property
@@ -71,8 +71,8 @@ class OperationChange:
     def count_effect_seconds(self) -> float:
         """Return the cost of the changed number of calls: (n' - n)(t + t')/2.
 
-        With n calls of t seconds each; on a side without calls t is the other side's, so that new
-        and gone operations are count effects. Time around the calls is a count effect too.
+        For n calls of t seconds each. A side without calls takes t from the other side, so new and
+        gone operations are count effects. Time around the calls is a count effect too.
         """
         before_s = self.base_seconds + min(0.0, self.between_seconds)
         after_s = self.head_seconds - max(0.0, self.between_seconds)
@@ -90,15 +90,15 @@ class OperationChange:
 
     @property
     def rate_effect_seconds(self) -> float:
-        """Return the cost of longer or shorter calls: (t' - t)(n + n')/2, which is the rest.
+        """Return the cost of longer or shorter calls: (t' - t)(n + n')/2, the remainder.
 
-        The two effects sum to the change exactly, without a cross term.
+        The two effects sum exactly to the change, without a cross term.
         """
         return self.delta_seconds - self.count_effect_seconds
 
     @property
     def is_same_work(self) -> bool:
-        """Return whether both sides run the same operations at one place, shapes and count."""
+        """Return whether both sides run the same operations, with equal place, shapes and count."""
         return (
             self.stage is MatchStage.SAME
             and not self.label
@@ -108,7 +108,7 @@ class OperationChange:
 
     @property
     def kind(self) -> ChangeKind:
-        """Return the way in which the time changed; between count and rate the larger effect wins.
+        """Return the kind of change; between count and rate, the larger effect wins.
 
         Uncounted time, such as the time outside operations, is neither new nor gone.
         """

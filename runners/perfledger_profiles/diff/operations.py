@@ -9,17 +9,17 @@ from perfledger_profiles.timeline.breakdown import (
     longest_operations,
 )
 
-# The readers keep 200, but an untrusted bundle may have thousands, and matching compares some with
-# all others.
+# The readers keep 200, but an untrusted bundle may have thousands, and some stages compare each
+# operation with all others.
 MAX_COMPARED = 500
 
 
 def operations_of(profile: Profile) -> tuple[Operation, ...]:
     """Return the profile's operations, or the kernels of a summary without operations.
 
-    The time outside operations gets the number of Python's calls as its count, which separates many
-    more short calls from slower Python. Of very many operations the longest are compared, and the
-    rest is folded per bucket.
+    The time outside operations gets the number of Python's calls as its count, which distinguishes
+    many more short calls from slower Python. If there are very many operations, the longest are
+    compared and the rest is summed per bucket.
     """
     operations = profile.operations or tuple(map(_kernel_as_operation, profile.kernels))
     calls = sum(

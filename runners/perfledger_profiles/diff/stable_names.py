@@ -1,14 +1,14 @@
-"""Normalises names of operations, kernels and places so that two builds of one code agree."""
+"""Normalises names of operations, kernels and places so that two builds of the same code agree."""
 
 import re
 from functools import lru_cache
 
-# Cache size for the names of two profiles, which several stages look up.
+# Cache size for the names of two profiles; several stages look them up.
 MAX_CACHED_NAMES = 4096
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"[_.](?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
-# Suffixes by which XLA, Inductor and GCC distinguish copies, and counters of ranges: "batch 3".
+# Suffixes with which XLA, Inductor and GCC number copies, and counters of ranges: "batch 3".
 _COPY_NUMBER = re.compile(r"([._](\d+|clone|remat\d*|isra|constprop)|[ #:]+\d+|\[\d+\])+$")
 # The same within a path: instances of one module, "layers.3/Linear_12".
 _INSTANCE = re.compile(r"(?:[ ._#:]+\d+|\[\d+\])+(?=/|$)")
@@ -17,8 +17,8 @@ _INNERMOST_TEMPLATE = re.compile(r"<[^<>]*>")
 _ARGUMENTS = re.compile(r"\([^()]*\)( \[clone[^\]]*\])?$")
 # Template arguments that name a generic kernel's operation, as in vectorized_elementwise_kernel.
 _OPERATION_ARGUMENT = re.compile(r"\b\w*(?:Functor|gemm|fprop|dgrad|wgrad|Attn)\w*")
-# Namespaces that a library renames with its version ("cub::CUB_200700_750_NS::", "cutlass::v3::"),
-# and those without a name, as clang, nvcc and gcc print them.
+# Namespaces that a library renames with each version ("cub::CUB_200700_750_NS::", "cutlass::v3::"),
+# and anonymous ones as clang, nvcc and gcc print them.
 _VERSION_NAMESPACE = re.compile(
     r"\b(?:[A-Z]+_\d\w*_NS|v\d+|__\d+)::|(?:\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
 )
@@ -27,14 +27,14 @@ _LIBRARY_KERNEL = re.compile(
     r"(?i)^(volta|turing|ampere|ada|hopper|blackwell|maxwell|pascal|sm\d\d|cutlass|nvjet|cijk|xmma)_"
     r"|gemm|[dw]grad|fprop|winograd"
 )
-# Words on a kernel's build, not its work: architecture, tiles, stages, layouts, alignments and
-# loads. cuBLAS, cuDNN, CUTLASS, nvJet (Hopper) and Tensile (ROCm).
+# Words about a kernel's build and not its work: architecture, tiles, stages, layouts, alignments
+# and loads. From cuBLAS, cuDNN, CUTLASS, nvJet (Hopper) and Tensile (ROCm).
 _BUILD_WORD = re.compile(
     r"(?i)volta|turing|ampere|ada|hopper|blackwell|maxwell|pascal|sm\d+\w?|gfx\w+|\d+"
     r"|\d+x\d+(x\d+)*|tilesize\w*|warpsize\w*|stages?\d*|align[abc]?\d*|ldg\d+|f2f|sliced\w*"
     r"|split\w*|[nt]{1,3}|kernel|cublas|m[ti]\d\w*|sn|coop[ab]?|bz|[hv]|ailk|bljk|bjlk|alik"
 )
-# The shape of the instruction: s884 on Volta is s16816 on Ampere.
+# The instruction's shape: s884 on Volta is s16816 on Ampere.
 _INSTRUCTION_SHAPE = re.compile(r"(?<=[a-z])\d{3,5}(?=gemm|fprop|dgrad|wgrad)")
 
 _PLACES = (
@@ -50,11 +50,11 @@ _FUSED = re.compile(
     r"|(?P<xla>\w+?)_fusion"
     r"|(?:\w+::)?_(?:foreach|fused)_(?P<torch>\w+)"
 )
-# XLA's emitter, before the parts of a fusion.
+# XLA's emitter, which precedes the parts of a fusion.
 _EMITTER = re.compile(r"^(loop|input|output|wrapped|transpose_plumbing|parallel)_")
 _COMPILED_REGION = re.compile(r"Torch-Compiled Region|CompiledFxGraph|CompiledFunction")
 _FUSED_MARK = re.compile(r"^(\w+_)?fusion$|_fused_|_foreach_")
-# An operator dispatched by torch, as the innermost place of its kernels.
+# An operator dispatched by torch, the innermost place of its kernels.
 _DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")
 # Documented operator names are stable across versions; kernel names are not.
 _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
@@ -70,8 +70,8 @@ def plain_name(name: str) -> str:
 def normal_name(name: str) -> str:
     """Return the name without parts that depend on the build, the tuning or the device generation.
 
-    Beside the parts that `plain_name` drops these are template arguments and, for a library's
-    kernel, architecture, tile, stages, layout and alignment.
+    In addition to what `plain_name` drops, these are template arguments and, in a library's kernel,
+    architecture, tile, stages, layout and alignment.
     """
     text = _VERSION_NAMESPACE.sub("", plain_name(name)).removeprefix("void ")
     operators: set[str] = set()
@@ -110,14 +110,14 @@ def normal_path(path: str) -> str:
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def bare_name(name: str) -> str:
-    """Return the word for an operation's work: "add" for aten::add_ and wrapped_add."""
+    """Return the word for an operation's work, such as "add" for aten::add_ and wrapped_add."""
     word = _EMITTER.sub("", plain_name(name).rpartition("::")[2])
     return word.strip("_") or name
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def fused_names(name: str) -> str:
-    """Return the operations that a fused name lists, joined by "_"; "" for other names."""
+    """Return the operations that a fused name lists, joined by "_", or "" for other names."""
     match = _FUSED.match(plain_name(name))
     if match is None:
         return ""
@@ -126,13 +126,13 @@ def fused_names(name: str) -> str:
 
 
 def is_fused_name(name: str) -> bool:
-    """Return whether a name is of an operation that a compiler or a library fused."""
+    """Return whether a name is that of an operation fused by a compiler or a library."""
     is_marked = _FUSED_MARK.search(plain_name(name)) is not None
     return is_marked or is_compiled_region(name) or fused_names(name) != ""
 
 
 def is_compiled_region(name: str) -> bool:
-    """Return whether a name is of a region compiled by torch.compile."""
+    """Return whether a name is that of a region compiled by torch.compile."""
     return _COMPILED_REGION.search(name) is not None
 
 
@@ -147,7 +147,7 @@ def is_operator_name(name: str) -> bool:
 
 
 def operator_of(name: str, path: str) -> str:
-    """Return the name that users know: for a kernel at a path, the operator that launched it."""
+    """Return the name that users know: for a kernel with a path, the operator that launched it."""
     operator = normal_path(path).rpartition("/")[2]
     is_kernel = not is_operator_name(name) and _DISPATCHED.fullmatch(operator) is not None
     return operator if is_kernel else name

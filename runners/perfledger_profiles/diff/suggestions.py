@@ -1,4 +1,4 @@
-"""Suggests what to do about a change, where the profiles have evidence."""
+"""Suggests what to do about a change if the profiles have evidence."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -105,25 +105,25 @@ COPIES = (
     "right type, device and memory format"
 )
 LAYOUT = (
-    "the same inputs have another memory layout, because contiguous() is called on them: keep one "
-    "memory format, torch.channels_last for convolutions, through inputs and model"
+    "the same inputs have a different memory layout, because contiguous() is called on them: keep "
+    "one memory format, torch.channels_last for convolutions, through inputs and model"
 )
 LARGER_INPUTS = (
     "the inputs are larger than before: if that is intended, accept the change; if not, check what "
     "feeds this operation"
 )
 CLOCK = (
-    "all operations changed by the same ratio, as with another clock or fewer threads: lock the "
-    "clocks, check for throttling and other processes, and compare torch.get_num_threads()"
+    "all operations changed by the same ratio, as with a different clock or fewer threads: lock "
+    "the clocks, check for throttling and other processes, and compare torch.get_num_threads()"
 )
 
-# Calls on smaller inputs count as a loop from this ratio on.
+# From this ratio on, calls on smaller inputs count as a loop.
 MIN_LOOP_RATIO = 3.0
 
 _READ_BACK = re.compile(
     r"aten::(item|_local_scalar_dense)\b|(Stream|Device)Synchronize|np\.asarray\(jax|copy_to_host"
 )
-# Where a loop that reads values one by one spends most of its time without a device.
+# On the CPU, a loop that reads values one by one spends most of its time here.
 _READ_BACK_LOOP = (OUTSIDE_OPERATIONS, "aten::select", "aten::slice", "aten::unbind")
 _COPIES = ("aten::_to_copy", "aten::copy_")
 _COPY = re.compile(r"copy([._]?\d+)?(\.clone)?$|^copy_|_copy_fusion|wrapped_copy")
@@ -151,7 +151,7 @@ _DISPATCH = re.compile(r"Pjit|_?Function\(|Execute|Dispatch")
 
 @dataclass(frozen=True, slots=True)
 class _ChangeContext:
-    """A change that costs time, and the two profiles around it."""
+    """A change that costs time, in the context of the two profiles."""
 
     change: OperationChange
     base: Profile
@@ -163,16 +163,16 @@ class _ChangeContext:
 
     @property
     def advised_operations(self) -> tuple[Operation, ...]:
-        """Return the head's operations that advice may be about: the longest of each group."""
+        """Return the head's operations that advice may refer to: the longest of each group."""
         head = self.change.head
         return (longest_operation(head),) if self.change.label and head else head
 
     def concerns(self, pattern: re.Pattern[str]) -> bool:
-        """Return whether an operation of head, or an operation around it, matches."""
+        """Return whether a head operation, or an operation around it, matches."""
         return any(pattern.search(_where(operation)) for operation in self.advised_operations)
 
     def calls(self, pattern: re.Pattern[str]) -> tuple[float, float]:
-        """Return how often a step of base and a step of head call matching operations."""
+        """Return how often base's step and head's step call matching operations."""
         before, after = (
             sum(one.count for one in side.operations if pattern.search(one.name))
             for side in (self.base, self.head)
@@ -185,7 +185,7 @@ class _ChangeContext:
 
 
 def suggestion(change: OperationChange, base: Profile, head: Profile) -> str:
-    """Return what to do about a change that costs time, "" without evidence."""
+    """Return what to do about a change that costs time, or "" without evidence."""
     if change.delta_seconds <= 0:
         return ""
     context = _ChangeContext(change, base, head)
@@ -327,7 +327,7 @@ def _is_copying(context: _ChangeContext) -> bool:
 
 
 def _is_many_calls(context: _ChangeContext) -> bool:
-    """Return whether most of the change is Python that makes additional calls."""
+    """Return whether most of the change is Python code that makes additional calls."""
     is_around = context.change.between_seconds > context.change.delta_seconds / 2
     return is_around or (_is_outside(context) and context.change.kind is ChangeKind.COUNT)
 
@@ -337,7 +337,7 @@ def _is_outside(context: _ChangeContext) -> bool:
 
 
 def _has_new_layout(context: _ChangeContext) -> bool:
-    """Return whether calls on the same sizes are slower after a new contiguous() of them."""
+    """Return whether calls on the same sizes are slower after a new contiguous() on them."""
     sizes = {one.shapes.partition(" ")[0] for one in context.change.head if one.shapes}
     before, after = (
         sum(
@@ -359,7 +359,7 @@ def _is_grown(context: _ChangeContext) -> bool:
 
 
 def _elements(operations: Sequence[Operation]) -> float:
-    """Return the number of elements of all inputs of all calls; another type changes none."""
+    """Return the number of elements of all inputs of all calls, whatever their type."""
     return sum(
         operation.count * prod(map(int, sizes.split(",")))
         for operation in operations
@@ -367,7 +367,7 @@ def _elements(operations: Sequence[Operation]) -> float:
     )
 
 
-# The first suggestion with evidence is used: those that say most about the code come first.
+# The first suggestion with evidence is used; those that say most about the code come first.
 _EVIDENCE: tuple[tuple[str, Callable[[_ChangeContext], bool]], ...] = (
     (CLOCK, lambda context: context.change.stage is MatchStage.CLOCK),
     (COMPILE, _is_compiling),

@@ -1,26 +1,27 @@
-"""Tells what is behind a lower utilization of a device: time without work, or its kernels."""
+"""Finds the reason for a device's lower utilization: time without work, or its kernels."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Kernel, Profile
 
-# What multiprocessors do; copies to and from the host are other engines'.
+# The work of multiprocessors; other engines copy to and from the host.
 WORK = frozenset({Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.DEVICE_COPY, Bucket.MEMSET})
-# Of the fall of the utilization: beyond it the time without work is what is behind it.
+# Share of the fall in utilization from which time without work is the reason.
 MOSTLY = 0.5
-# With fewer blocks than multiprocessors some of these have nothing to do.
+# With fewer blocks than multiprocessors, some multiprocessors have nothing to do.
 FULL = 1.0
 MAX_NAMED = 2
 
-NOT_ATTRIBUTABLE = "what uses less of the device is not attributable"
+NOT_ATTRIBUTABLE = "the lower use of the device is not attributable"
 
 
 def utilization_note(base: Profile, head: Profile, *, shares: tuple[float, float]) -> str:
-    """Return what is behind a lower utilization, or what would settle it.
+    """Return the reason for a lower utilization, or what would show it.
 
     `shares` are the utilization on base and head. If the share of the step in which the device
-    works fell by at least half as much, it is the time without work; else what its kernels use.
+    works fell at least half as much, time without work is the reason; otherwise it is what the
+    kernels use.
     """
     if not (base.kernels and head.kernels):
         return f"{NOT_ATTRIBUTABLE}: the profiles list no kernels"
@@ -30,14 +31,14 @@ def utilization_note(base: Profile, head: Profile, *, shares: tuple[float, float
     works = f"the device works for {after:.0%} of a step, {before:.0%} before"
     if after / before - 1 <= MOSTLY * (shares[1] / shares[0] - 1):
         waits = _largest_waits(base, head)
-        return f"{works}: most of what it waits for is {waits}" if waits else works
+        return f"{works}, and mostly waits for {waits}" if waits else works
     kernels = _small_kernels(base.kernels, head.kernels)
     if not kernels:
         return (
             f"{NOT_ATTRIBUTABLE}: {works}, and no kernel is new or has fewer blocks than the "
             "device has multiprocessors; Nsight Compute shows what each kernel uses"
         )
-    return f"{works}, but less of it is used by {kernels}"
+    return f"{works}, but these kernels use less of it: {kernels}"
 
 
 def _busy_share(profile: Profile) -> float:
@@ -46,7 +47,7 @@ def _busy_share(profile: Profile) -> float:
 
 
 def _largest_waits(base: Profile, head: Profile) -> str:
-    """Return the operations outside of the device that grew most: "aten::item (+1.20 ms)"."""
+    """Return the operations off the device that grew most: "aten::item (+1.20 ms)"."""
     grown: defaultdict[str, float] = defaultdict(float)
     for side, sign in ((base, -1.0), (head, 1.0)):
         for operation in side.operations:

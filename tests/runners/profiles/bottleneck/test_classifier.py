@@ -77,7 +77,7 @@ def test_idle_time_that_the_hosts_calls_do_not_explain_is_of_unknown_reason():
     assert found.primary is Bottleneck.UNKNOWN
     assert Bottleneck.HOST not in {share.bottleneck for share in found.shares}
     assert found.confidence is BottleneckConfidence.LOW
-    assert "no call of the host was recorded in that time" in found.reasons[0]
+    assert "no host call was recorded in that time" in found.reasons[0]
 
 
 def test_idle_time_beside_calls_of_the_host_that_do_not_explain_it_says_so():

@@ -76,7 +76,7 @@ def test_the_products_of_a_decode_step_are_not_known_without_their_shapes(make):
     found = vote(make, named(PAGED), named(PRODUCT, 3.0))
 
     assert found.parts == (VotePart(Bottleneck.MEMORY, 0.25, VoteBasis.FAMILY),)
-    assert found.reason.endswith(f"75 % by what it does not show: {SHAPES_UNKNOWN}")
+    assert found.reason.endswith(f"75 % by an unknown limit: {SHAPES_UNKNOWN}")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_kernels_vote_with_their_time(make):
     ]
     assert found.reason == (
         "the kernels' time is bound 60 % by compute (kernel names), 30 % by memory (kernel names), "
-        "10 % by what it does not show"
+        "10 % by an unknown limit"
     )
 
 

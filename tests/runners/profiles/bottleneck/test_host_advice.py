@@ -124,7 +124,7 @@ def test_many_calls_of_jitted_functions_ask_for_one():
     (found,) = advice(step(calls, tool="jax.profiler"))
 
     assert found.text == host_advice.JIT.text
-    assert found.trigger == "50.0 % of the step is the host around 2,000 launches"
+    assert found.trigger == "50.0 % of the step is host work around 2,000 launches"
 
 
 def test_collectives_are_told_apart():

@@ -28,7 +28,7 @@ def test_when_all_of_it_changed_by_one_ratio_that_is_the_one_cause(make):
 
     (cause,) = explanation.causes
     assert (cause.name, cause.kind, cause.reason) == (CLOCK, ChangeKind.RATE, ChangeReason.CLOCK)
-    assert cause.evidence == "8 operations by one ratio: 1.10"
+    assert cause.evidence == "8 operations by the same ratio: 1.10"
     assert cause.suggestion == CLOCK_ADVICE
     assert explanation.is_attributable
     assert explanation.rest_seconds == pytest.approx(0.0, abs=1e-12)

@@ -315,7 +315,7 @@ def test_launches_whose_kernels_are_not_in_the_file_leave_the_device_unknown(tra
     assert NO_DEVICE_WORK in profile.notes
     assert found.primary is Bottleneck.UNKNOWN
     assert [one.bottleneck for one in found.shares] == [Bottleneck.UNKNOWN]
-    assert found.reasons[0].startswith("the file has no work of the device")
+    assert found.reasons[0].startswith("the file has no device work")
     assert recommendations(profile, found) == ()
 
 
