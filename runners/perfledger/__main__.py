@@ -36,7 +36,8 @@ from perfledger.protocol import (
 def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int:
     """Run the command in the file named by the only argument; return the exit status.
 
-    2 means that the agent did not start it; otherwise it is 0, whatever a workload does.
+    2 means that the program was not started by the agent; otherwise it is 0, whatever a workload
+    does.
     """
     descriptor = environment.pop(FD_VARIABLE, "")
     folder = environment.pop(RANKS_VARIABLE, "")
@@ -54,10 +55,10 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
     request = read_request(Path(arguments[0]))
     process_memory.mark_for_oom_kill()
     child_processes.adopt_orphans()
-    linecache.getline(__file__, 1)  # its first use, for a traceback, imports more modules
+    linecache.getline(__file__, 1)  # its first use imports more modules
     del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
     run_command(request, channel, in_pytest=_pytest_runner(request), link=link)
-    if link is not None:  # another rank that ended first would look as if it had died
+    if link is not None:  # a rank that ends before the others looks as if it had died
         link.exchange(ExchangeKind.BARRIER)
     channel.close()
     return 0

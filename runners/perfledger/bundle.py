@@ -26,20 +26,20 @@ from perfledger.step_work import CountedWork, StepWork
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT = "perfledger-bundle"
 SAME_CODE = "same code"  # why a workload was skipped, in words
-# Six hours: a queue for scarce devices, and the check.
+# Six hours: time to wait for scarce devices, and for the check.
 CLASS_DEADLINE_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSpread:
-    """The spread of a metric's pairs without a change, learnt from earlier checks."""
+    """The spread of a metric's pairs without a change, estimated from earlier checks."""
 
     workload: str
-    metric: str  # its name
-    device_class: str  # of the machines of those checks
-    variance: float  # of a pair's difference of logs
-    degrees: float  # of freedom that it is worth
-    pairs: int  # that it is learnt from
+    metric: str  # the metric's name
+    device_class: str  # of the machines that ran those checks
+    variance: float  # of the log ratio of a pair
+    degrees: float  # of freedom of the variance
+    pairs: int  # that the variance was estimated from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +49,10 @@ class Plan:
     `order[i]` is "base" or "head": the side that ran first in pair i. `looks` are the numbers of
     pairs at which the stopping rule may look; `alpha` is the family-wise error rate of the check.
     `spreads` are those known before the first pair, from a service's history up to its entry number
-    `history`; None where no service was asked, or none answered. `margins` and `metrics` are of the
-    workloads that have their own: the margin, and the names of the metrics that judge them.
-    `machine_classes` (globs) are to report on the same pull request, each until `class_deadline_s`
-    after the check was announced.
+    `history`, which is None if no service was asked or none answered. `margins` and `metrics` list
+    the workloads that have their own margin or their own judging metrics. `machine_classes` (globs)
+    must report on the same pull request, each within `class_deadline_s` of the check's
+    announcement.
     """
 
     seed: int
@@ -79,8 +79,8 @@ class Plan:
 class FleetUse:
     """The device-hours a year of all workloads together that match `workload` (a glob).
 
-    `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand". Where
-    several workloads match, `weights` say how the hours divide: workload → part of any total.
+    `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand". If several
+    workloads match, `weights` divide the hours among them: workload → part of any total.
     `transfer_factor` declares by how much a change measured on another device may be larger or
     smaller there; without it only known peaks carry a change over.
     """
@@ -115,7 +115,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPolicy:
-    """The yearly cost increase that a team's workloads (globs) may have, and its approvers.
+    """The yearly cost increase allowed for a team's workloads (globs), and its approvers.
 
     `approvers` are logins; without any, nobody can approve.
     """
@@ -159,7 +159,7 @@ class LaidOverFiles:
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
+@dataclass(frozen=True, kw_only=True)  # without slots, because of cached properties
 class Bundle:
     """One check: two revisions, one machine, every sample, the failures and the profiles."""
 
@@ -175,19 +175,19 @@ class Bundle:
     failures: tuple[Failure, ...] = ()
     new_workloads: tuple[str, ...] = ()  # registered in head only
     base_configuration: str | None = None  # base's file, "" without one; None: not recorded
-    # Where all of head's workloads are new: what base registers elsewhere, ids and files.
+    # If all of head's workloads are new: ids and files of what base registers elsewhere.
     other_base_workloads: tuple[str, ...] = ()
-    laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
+    laid_over: LaidOverFiles | None = None  # workload files that replaced both sides'
     accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
-    same_code: tuple[str, ...] = ()  # of the skipped: nothing that they run on differs
-    # Workload → what may differ in its code, where that was examined.
+    same_code: tuple[str, ...] = ()  # skipped because nothing that they run on differs
+    # Workload → what may differ in its code, if that was examined.
     code_differences: Mapping[str, str] = field(default_factory=dict[str, str])
     fail_on: tuple[str, ...] = ()  # limits on the work of a step; see `work_limit`
     unchosen: tuple[str, ...] = ()  # registered, but left out by the check's options
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only
-    kernels: tuple[WorkloadKernels, ...] = ()  # where the plan judges them
+    kernels: tuple[WorkloadKernels, ...] = ()  # if the plan judges kernels
     work: tuple[CountedWork, ...] = ()  # work per step, counted before measuring
     pricing: PricingConfig = field(default_factory=PricingConfig)
     repository: str = ""  # owner/name, where known
@@ -196,16 +196,16 @@ class Bundle:
     settings: Mapping[str, Param] = field(default_factory=dict[str, Param])  # in force
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
     notes: tuple[str, ...] = ()
-    held_s: float | None = None  # that the check held the machine, without waiting for others
+    held_s: float | None = None  # how long the check held the machine, without queueing
     host_findings: tuple[HostFinding, ...] = ()  # on the machine's fitness to measure
-    canaries: tuple[CanaryReading, ...] = ()  # of the machine's device: then no commits compared
+    canaries: tuple[CanaryReading, ...] = ()  # of the machine's device; compares no commits
     perfledger: str = ""
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION
 
     @property
     def is_imported(self) -> bool:
-        """Return whether another tool measured it: its one commit is compared with nothing."""
+        """Return whether another tool measured it: its only commit is not compared with another."""
         return self.machine.device is Device.IMPORTED
 
     def machines(self) -> Mapping[tuple[str, Side], Machine]:

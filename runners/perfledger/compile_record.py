@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
 
-MAX_PROGRAMS = 20  # of a process, those that took longest
+MAX_PROGRAMS = 20  # per process: those that took longest
 MAX_NAME = 200  # characters of a program's name
 MAX_COMPILATIONS = 2**31  # of one program
 
@@ -19,7 +19,7 @@ class CompilePhase(StrEnum):
 
 
 class CompilationKind(StrEnum):
-    """What a compiler does that costs time in a step or leaves work out of its program."""
+    """A kind of compiler event that costs time in a step or leaves work out of its program."""
 
     GRAPH_BREAK = "graph break"  # torch.compile ends a graph
     RECOMPILATION = "recompilation"  # of a function, by torch.compile
@@ -41,7 +41,7 @@ class CompileRecord:
     """What a process compiled for one workload, in its set-ups and steps.
 
     `phases_s` has the seconds of each phase by its name. `programs` are those that took longest;
-    empty where the framework does not tell them all.
+    empty if the framework does not report all of them.
     """
 
     phases_s: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -11,12 +11,12 @@ class DeviceTelemetry:
     place: int  # among the machine's devices, from 0
     name: str = ""  # its UUID
     readings: int = 0
-    throttled: int = 0  # of them, by heat, board or power supply: not by its power cap
+    throttled: int = 0  # readings throttled by heat, board or power supply, not by the power cap
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     clock_mhz: float | None = None  # median
     power_w: float | None = None  # mean
-    energy_per_step: float | None = None  # joules; only where that metric is asked for
-    memory_bytes: float | None = None  # most in use, by all processes
+    energy_per_step: float | None = None  # joules; only if that metric is requested
+    memory_bytes: float | None = None  # largest use, of all processes
     pcie_bytes_per_s: float | None = None  # both ways, mean
     nvlink_bytes_per_s: float | None = None  # of all links, both ways, mean
 

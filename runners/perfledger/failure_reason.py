@@ -19,7 +19,7 @@ OUT_OF_MEMORY_WORDS = (
 
 
 class UnmeasurableError(Exception):
-    """A workload that the harness itself finds to be unmeasurable."""
+    """A workload that the harness itself finds impossible to measure."""
 
     def __init__(self, reason: FailureReason, detail: str) -> None:
         super().__init__(detail)
@@ -55,7 +55,7 @@ def detail_of(error: BaseException, *, root: Path) -> str:
     if frames:
         path = Path(frames[-1].filename).relative_to(root)
         where = f" ({path}:{frames[-1].lineno})"
-    text = text_of(error).replace(f"{root}{os.sep}", "")  # the worktree's folder is no news
+    text = text_of(error).replace(f"{root}{os.sep}", "")  # without the worktree's folder
     return f"{type(error).__name__}: {text}".removesuffix(": ")[:MAX_DETAIL_LENGTH] + where
 
 

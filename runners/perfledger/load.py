@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
-BATCH_PARAMETER = "batch"  # of a workload's function: the number of items per request
+BATCH_PARAMETER = "batch"  # of a workload's function: items per request
 MAX_REQUESTS = 20_000  # per point: their times fit one line of the protocol
 MAX_CONCURRENCY = 1_024
 MAX_SERVERS = 64
 MAX_POINTS = 100
 MAX_SECONDS = 3600.0  # per point
 # A server that answers less than this share of the offered load falls behind: its queue grows, and
-# its latencies with the length of the measurement. One machine's throughput varies by as much from
-# run to run, so a smaller shortfall does not show overload.
+# its latencies with the length of the measurement. The throughput of one machine varies by as much
+# from run to run, so a smaller shortfall does not show overload.
 MIN_SERVED_SHARE = 0.98
 # If twice the clients gain less than this, the servers are saturated.
 MIN_GAIN = 0.05
-# The count varies by this many times the root of the number of requests: random arrivals, and
-# requests waiting at both ends.
+# Tolerance in square roots of the number of requests, for random arrivals and for requests waiting
+# at both ends.
 COUNT_SDS = 2.0
 
 
@@ -34,15 +34,16 @@ class LoopKind(StrEnum):
 class Load:
     """The load to drive a step with, point by point; a request is one call of the step.
 
-    Without concurrency, rates and arrivals it is a sweep: doubled clients until throughput no
-    longer grows, then Poisson arrivals at shares of the largest throughput.
+    Without concurrency, rates and arrivals it is a sweep: the number of clients is doubled until
+    throughput no longer grows, then requests arrive as Poisson processes at shares of the largest
+    throughput.
     """
 
     concurrency: tuple[int, ...] = ()  # clients that each wait for their answers
     rates: tuple[float, ...] = ()  # Poisson arrivals per second; a repeated rate extends its point
     arrivals_s: tuple[float, ...] = ()  # replayed, ascending, from 0
     seconds: float = 10.0  # per point, without its ramp
-    servers: int = 1  # set-ups, each with its own thread; all serve one queue
+    servers: int = 1  # set-ups with a thread each; all serve one queue
     seed: int = 0  # of the arrivals
 
     @property
@@ -56,8 +57,8 @@ class LoadResult:
     """The requests of one point, in the order of their answers.
 
     A latency runs from the request's due time, however late a server takes it; the service time is
-    the part in which the step runs. All requests due within `seconds` are here, however late their
-    answers; `answered` counts the answers within these seconds.
+    the part in which the step runs. All requests due within `seconds` are included, however late
+    their answers; `answered` counts the answers within these seconds.
     """
 
     mode: LoopKind
@@ -67,7 +68,7 @@ class LoadResult:
     services_s: tuple[float, ...]
     seconds: float
     answered: int
-    unserved: int = 0  # abandoned requests: more came than can be served
+    unserved: int = 0  # abandoned requests: more arrived than could be served
 
     @property
     def per_second(self) -> float:
@@ -94,8 +95,8 @@ def pool_results(parts: Sequence[LoadResult]) -> LoadResult:
 def has_served_offered_load(*, offered: float, served: float, completed: int | None) -> bool:
     """Return whether the served rate is about the offered one, with `completed` requests.
 
-    Both rates have the same unit. With few requests a larger difference is tolerated; None is an
-    unknown number of requests.
+    Both rates have the same unit. The fewer the requests, the larger the tolerated difference; None
+    means that the number of requests is unknown.
     """
     slack = 0.0 if completed is None else COUNT_SDS / math.sqrt(completed)
     return served >= (MIN_SERVED_SHARE - slack) * offered

@@ -21,11 +21,11 @@ class MetricScale(StrEnum):
 class MetricKind(StrEnum):
     """The question that a metric answers.
 
-    A workload is judged by at most one of each but TAIL and START.
+    A workload is judged by at most one metric of each kind but TAIL and START.
     """
 
     SPEED = "speed"
-    CPU_TIME = "cpu time"  # how long processors worked on it, however long it had to wait for them
+    CPU_TIME = "cpu time"  # how long processors worked on it, without waiting
     TAIL = "tail"  # how slow the slowest steps of a process are
     UTILIZATION = "utilization"
     MEMORY = "memory"
@@ -75,7 +75,7 @@ PEAK_MEMORY = Metric(
     name="peak_memory", unit="B", worse=WorseDirection.HIGHER, kind=MetricKind.MEMORY
 )
 # Time that processors spent on a step: user and system time of the process and its children. Other
-# load makes a step wait for a core, and hardly makes it work longer.
+# load makes a step wait for a core, but hardly makes it work longer.
 CPU_TIME = Metric(name="cpu_time", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.CPU_TIME)
 # The share of all cores' time that the process and its children used while being measured.
 CPU_ACTIVE = Metric(
@@ -116,16 +116,16 @@ ENERGY_PER_STEP = Metric(
 )
 # A process's first step minus a steady one: compiling, autotuning, first allocations.
 COLD_START = Metric(name="cold_start", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START)
-# What torch.compile or JAX took to trace, lower and compile, by their own account.
+# How long torch.compile or JAX took to trace, lower and compile, as they report it.
 COMPILE_TIME = Metric(
     name="compile_time", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START
 )
-# Memory in use after a thousand steps, by the line through its readings: a step that keeps memory
-# is found long before that is much of a process's peak.
+# Memory in use after a thousand steps, by the line through its readings: it shows a step that keeps
+# memory long before that is much of a process's peak.
 MEMORY_OVER_TIME = Metric(
     name="memory_over_time", unit="B", worse=WorseDirection.HIGHER, kind=MetricKind.GROWTH
 )
-# Exclusive times of kernels on a device, of operators on the host, in profiled windows. A run has
+# Exclusive times of kernels on a device, of operators on the host, in profiled windows. Runs have
 # no samples of it: the bundle holds the windows.
 KERNELS = Metric(name="kernels", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.KERNEL)
 OPTIONAL_METRICS = {
@@ -140,7 +140,7 @@ OPTIONAL_METRICS = {
         KERNELS,
     )
 }
-# What the name of a kernel family's metric begins with.
+# The prefix of the name of a kernel family's metric.
 FAMILY_PREFIX = "kernel:"
 
 

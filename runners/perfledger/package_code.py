@@ -11,8 +11,8 @@ MAX_COMPILED_MODULES = 200  # of one package
 class SourcePackage:
     """A package that a revision holds, by its full name, and the folder that it is imported from.
 
-    `root` is below the checkout ("." is the checkout itself); "" if it is not put on the import
-    path: an extension module, or a package in a folder that nothing declares.
+    `root` is below the checkout ("." is the checkout itself). It is "" if it is not put on the
+    import path: for an extension module, or a package in a folder that is declared nowhere.
     """
 
     name: str
@@ -33,7 +33,7 @@ class LoadedPackage:
     """A package of the repository, or a shared library, as one process has loaded it.
 
     `is_own` says that all of it came from the side's checkout or from the environment that was
-    built for the side. `folder` is below the checkout then, if it lies there.
+    built for the side. `folder` is below the checkout if `is_own` and it lies there.
     """
 
     name: str

@@ -8,7 +8,7 @@ from perfledger.records import Side
 
 
 class Bucket(StrEnum):
-    """What the time of a step is spent on; the buckets of one step sum to its wall time."""
+    """A category of a step's time; the buckets of one step sum to its wall time."""
 
     COMPUTE = "compute"
     COMMUNICATION = "communication"
@@ -19,7 +19,7 @@ class Bucket(StrEnum):
     RUNTIME = "runtime"
     CPU = "cpu"
     OTHER = "other"
-    # Stored steps list their buckets in this order, so new ones come last.
+    # Stored steps list their buckets in this order, so new ones are added at the end.
     DEVICE_COPY = "device_copy"  # within a device's memory
     PEER_COPY = "peer_copy"  # between two devices
 
@@ -51,7 +51,7 @@ class CallingLine:
     path: str  # relative to the repository
     line: int
     calls: float
-    is_backward: bool = False  # called by the backward pass of what this line calls
+    is_backward: bool = False  # called in the backward pass of what this line calls
     is_changed: bool = False  # head's line differs from base's
 
 
@@ -104,8 +104,9 @@ class ProfiledStep:
 class StreamIdle:
     """The idle time of one stream by reason, in seconds per step (HolisticTraceAnalysis's rule).
 
-    A launch after the end of the previous work is a host wait. Else a gap below 30 us is a kernel
-    wait, and a longer one has another reason, such as an event of another stream.
+    If the launch came after the end of the previous work, the gap is a host wait. Otherwise a gap
+    below 30 us is a kernel wait, and a longer one has another reason, such as an event of another
+    stream.
     """
 
     stream: str
@@ -119,8 +120,8 @@ class StreamIdle:
 class ProfileReading:
     """One metric computed from a profile or read from a tool, in SI units.
 
-    `name` is such as "gpu_busy", "comm_overlap" or "bus_bw". `subject` is what it describes, unless
-    that is the step: a kernel, a stream, a rank, a message size.
+    `name` is, for example, "gpu_busy", "comm_overlap" or "bus_bw". `subject` is what it describes
+    if that is not the step: a kernel, a stream, a rank, a message size.
     """
 
     name: str
@@ -133,7 +134,7 @@ class ProfileReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSlice:
-    """A call in the picture of one step, with its lane and depth."""
+    """A call in the diagram of one step, with its lane and depth."""
 
     lane: str  # "stream 7", "host", a thread
     name: str
@@ -147,7 +148,7 @@ class StepSlice:
 class CollectiveTimes:
     """The durations of one collective's calls in one kept step, in order.
 
-    Ranks are compared by them: the n-th call of a name is the same collective on all ranks.
+    They serve to compare ranks: the n-th call of a name is the same collective on all ranks.
     """
 
     name: str
@@ -171,7 +172,7 @@ class MemoryPoint:
 class HeldTensors:
     """Tensors of one type and size that are in memory at the peak of a step."""
 
-    operator: str  # that made them; "" for those that are older than the step
+    operator: str  # that made them; "" if older than the step
     tensor: str  # type and sizes, "float32[64,128]"
     bytes: float
     count: int
@@ -180,7 +181,7 @@ class HeldTensors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """What a compiler says of one place in the user's code, with its reason."""
+    """A compiler's report on one place in the user's code, with its reason."""
 
     kind: CompilationKind
     function: str  # "" if unknown
@@ -257,7 +258,7 @@ class Profile:
     devices: tuple[DeviceStep, ...] = ()  # if several were recorded
     peak_tensors: tuple[HeldTensors, ...] = ()  # at its peak, most bytes first
     compilations: tuple[Compilation, ...] = ()
-    is_host_known: bool = True  # else the host's calls do not say what a device waits for
+    is_host_known: bool = True  # if false, it is unknown what a device waits for
 
     def bucket_seconds(self) -> dict[Bucket, float]:
         """Return the seconds per step of each bucket; they sum to `step_seconds`."""
@@ -267,7 +268,7 @@ class Profile:
         return spent
 
     def operations_only(self) -> "Profile":
-        """Return the profile with only what noise is learnt from, a tenth of its size."""
+        """Return the profile with only what is needed to estimate noise, a tenth of its size."""
         return replace(
             self,
             kernels=(),

@@ -25,8 +25,8 @@ from perfledger.statement import Statement
 PROTOCOL_VERSION: Final = 2
 FD_VARIABLE = "PERFLEDGER_FD"
 # The folder where the ranks of a launched workload find the agent and each other. Each connects to
-# the agent and says RANK first; then rank 0 answers as any child, and the others send a failure
-# alone.
+# the agent and sends RANK first; after that rank 0 answers like any child, and the others send only
+# failures.
 RANKS_VARIABLE = "PERFLEDGER_RANKS"
 AGENT_SOCKET = "agent"
 
@@ -57,8 +57,8 @@ class MessageType(StrEnum):
     FACTS = "facts"  # LIST: python, frameworks, device, distributions: after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
-    LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
-    NOTE = "note"  # LIST: text: what another tool's benchmarks ask for and do not get
+    LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as intended
+    NOTE = "note"  # LIST: text: options of another tool that do not apply
     NO_FORK = "no_fork"  # reason: nothing is run, because forks would not be independent
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
@@ -67,7 +67,7 @@ class MessageType(StrEnum):
     # workload, started_at, samples, warmups_s, spans_s, left_out, turns, core_times, device,
     # devices, rank_times_s, packages, evidence, memory, compiled
     RUN = "run"
-    WINDOWS = "windows"  # workload, windows: what was profiled after its run, where requested
+    WINDOWS = "windows"  # workload, windows: profiled after its run, if requested
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
     PROFILED = "profiled"
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
@@ -89,7 +89,7 @@ class MeasuringEffort:
     max_steps: int = 30
     min_seconds: float = 0.5  # of measured steps; takes precedence over max_steps
     max_seconds: float = 2.0  # of measured steps, once there are min_steps
-    edge_seconds: float = 0.0  # more measured steps after each set-up, beyond both limits
+    edge_seconds: float = 0.0  # extra time of measured steps per set-up, beyond both limits
     min_warmups: int = 3
     max_warmups: int = 30
     max_warmup_seconds: float = 30.0
@@ -103,7 +103,8 @@ class ChildRequest:
     root: str  # the checkout: the working folder of the child
     repository: str  # the user's own checkout: code imported from it is the wrong code
     import_paths: tuple[str, ...] = (".", "src")  # below root, put first on sys.path if they exist
-    # Below root: files or folders with workloads; empty: where the suite's own configuration says.
+    # Below root: files or folders with workloads; empty: those that the suite's own configuration
+    # names.
     paths: tuple[str, ...] = ("benchmarks",)
     suite: BenchmarkSuite = BenchmarkSuite.PERFLEDGER
     workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
@@ -115,16 +116,17 @@ class ChildRequest:
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
-    profile_s: float = 0.0  # PROFILE: until no more windows begin, from the child's start; 0: any
+    profile_s: float = 0.0  # PROFILE: from the child's start until the last window; 0: any
     windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
     unprofiled: tuple[str, ...] = ()  # workloads without windows
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
-    # Each workload runs in a fork of the child; else the agent asks for one workload of a child.
+    # Whether each workload runs in a fork of the child; if not, the agent asks a child for one
+    # workload.
     is_forking: bool = False
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
-    packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
+    packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported there, and recorded
     statement: Statement = field(default_factory=Statement)  # of its suite
     watched_sources: tuple[str, ...] = ()  # below root: see `keep_lines`
     environment: str = ""  # the virtual environment that was built for this side; "": the user's

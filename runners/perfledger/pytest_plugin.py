@@ -1,7 +1,7 @@
 """Measures tests with the fixture `benchmark`, which are written for pytest-benchmark.
 
 pytest loads it with `-p perfledger.pytest_plugin`; no other module imports pytest. In a check, a
-child of the agent runs the tests of one side: each measures what it gives to `benchmark`, in turns
+child of the agent runs the tests of one side: each measures what it passes to `benchmark`, in turns
 with the other side. With `--perfledger`, pytest measures the working folder alone.
 
 The fixture is pytest-benchmark's (https://pytest-benchmark.readthedocs.io/en/stable/usage.html):
@@ -45,7 +45,7 @@ from perfledger.workload import AnyStep, Step, Workload
 FIXTURES = frozenset({"benchmark", "benchmark_weave"})
 REPLACED_PLUGIN = "benchmark"  # the name of pytest-benchmark
 MAX_REASON = 300  # characters of what pytest says
-# Options that keep other plugins from measuring along, where they are installed.
+# Options that keep other plugins, if installed, from measuring at the same time.
 QUIET_PLUGINS = {
     "xdist": ("-n", "0"),
     "pytest_cov": ("--no-cov",),
@@ -54,7 +54,7 @@ QUIET_PLUGINS = {
 
 
 class SessionPlugin:
-    """What perfledger adds to the session of a child: it runs the tests that are requested."""
+    """The plugin of a child's session, which runs the requested tests."""
 
     def __init__(
         self, context: CommandContext, answer: Callable[[WorkloadCollector], None]
@@ -80,7 +80,7 @@ class SessionPlugin:
         self._task(step)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that cannot be collected."""
+        """Record a file that cannot be collected."""
         if report.failed:
             lines = str(report.longreprtext).strip().splitlines() or [""]
             module = module_name(report.nodeid)
@@ -90,7 +90,7 @@ class SessionPlugin:
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how a part of a test ended."""
+        """Record how a phase of a test ended."""
         self._reports.append(report)
 
     @pytest.hookimpl(tryfirst=True)
@@ -146,7 +146,7 @@ class SessionPlugin:
         spec: WorkloadSpec,
         task: Callable[[BoundWorkload], Fields],
     ) -> Fields:
-        """Run the test, and the task where it calls the fixture; return what the task returns."""
+        """Run the test, and the task when it calls the fixture; return what the task returns."""
         results: list[Fields] = []
         errors: list[BaseException] = []
 
@@ -159,7 +159,7 @@ class SessionPlugin:
 
         self._task = measure
         try:
-            # Without a next test, all of its fixtures end: each test is measured alone.
+            # Without a next test all of its fixtures end, so that each test is measured alone.
             item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
         finally:
             self._task, reports, self._reports = None, self._reports, []
@@ -179,7 +179,7 @@ class SessionPlugin:
 
 
 class WorkingFolderPlugin:
-    """What `pytest --perfledger` adds: each test is measured alone, and a table at the end."""
+    """The plugin of `pytest --perfledger`, which measures each test alone and prints a table."""
 
     def __init__(self) -> None:
         self._results: list[LocalResult] = []
@@ -249,9 +249,9 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
     plugin = SessionPlugin(context, answer)
     cache = TemporaryDirectory(prefix="pytest-", ignore_cleanup_errors=True)
     options = [
-        *("-o", f"cache_dir={cache.name}"),  # the user's has other runs, and stays as it is
+        *("-o", f"cache_dir={cache.name}"),  # the user's own cache stays untouched
         *("--rootdir", str(context.root)),
-        *("--capture", "no"),  # the agent keeps the output
+        *("--capture", "no"),  # the agent records the output
         *(each for name, words in QUIET_PLUGINS.items() if find_spec(name) for each in words),
         *_paths(context),
     ]
@@ -279,7 +279,7 @@ def _paths(context: CommandContext) -> Sequence[str]:
 
 
 class _LatePlugin:
-    """A plugin that registers another one last, so that its fixture replaces theirs."""
+    """A plugin that registers another one last, so that its fixture replaces earlier ones."""
 
     def __init__(self, plugin: object) -> None:
         self._plugin = plugin
@@ -294,7 +294,7 @@ class _LatePlugin:
 
 
 def _ignored_options(item: pytest.Function) -> Iterator[str]:
-    """Yield the options of the mark `benchmark` of a test, and `extra_info` if it uses that."""
+    """Yield the options of a test's mark `benchmark`, and `extra_info` if it uses that."""
     if not _has_fixture(item):
         return
     marks = item.iter_markers("benchmark")

@@ -26,11 +26,11 @@ class Device(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     TPU = "tpu"
-    IMPORTED = "imported"  # another tool's history, which names its machine and not its device
+    IMPORTED = "imported"  # another tool's history, which names its machine but not its device
 
 
 class Framework(StrEnum):
-    """The framework whose arrays a workload uses; forks of one process run those of one."""
+    """The framework whose arrays a workload uses; all forks of one process use the same one."""
 
     TORCH = "torch"
     JAX = "jax"
@@ -54,10 +54,10 @@ class FailureReason(StrEnum):
     PYTHON = "python"  # no interpreter, or too old
     THROTTLED = "throttled"
     BUDGET = "budget"  # time ran out before the first pair
-    UNPROVEN = "unproven work"  # it cannot be told whether head still does the work
+    UNPROVEN = "unproven work"  # it is unknown whether head still does the work
     DIFFERENT = "different result"  # by the workload's own check
-    SKIPPED = "skipped"  # by itself, when it was set up
-    NOT_AVAILABLE = "not available"  # the variant: what it needs is not here, or it cannot be made
+    SKIPPED = "skipped"  # by its own set-up
+    NOT_AVAILABLE = "not available"  # the variant: it lacks something here, or cannot be made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ class WorkloadSpec:
     tags: tuple[str, ...] = ()
     margin: float | None = None  # relative; None: as configured
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
-    devices: int = 1  # that a step is to compute on
+    devices: int = 1  # that a step should compute on
     launch: str = ""  # command that starts a process per device; "": the default for `devices`
-    variant: str = ""  # what its step is transformed into; "": the step as it is written
+    variant: str = ""  # what its step is transformed into; "": the step as written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class CoreTimes:
     """How a step used the cores, in seconds per step: one reading per turn, or one in all.
 
     `elapsed_s` is wall time, of which the step's thread spent `queued_s` in a run queue; helpers
-    are all other threads and the child processes. Empty where the kernel does not tell.
+    are all other threads and the child processes. Empty if the kernel does not report this.
     """
 
     elapsed_s: tuple[float, ...] = ()
@@ -96,7 +96,7 @@ class CoreTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryReadings:
-    """The memory in use after so many measured steps of the first set-up, reading by reading."""
+    """The memory in use after given numbers of measured steps of the first set-up."""
 
     steps: tuple[int, ...] = ()  # rising
     in_use_bytes: tuple[float, ...] = ()
@@ -122,12 +122,13 @@ class Run:
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     device: Device | None = None  # that it ran on; None: the machine's own
     devices: int = 1  # that a step computes on
-    device_places: tuple[int, ...] = ()  # of those among the machine's; (): the first ones
+    device_places: tuple[int, ...] = ()  # among the machine's devices; (): the first ones
     turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
-    # Of a launched workload: each rank's seconds per step, whose largest are its step times.
+    # Of a launched workload: each rank's seconds per step; the largest are its step times.
     rank_times_s: tuple[tuple[float, ...], ...] = ()
     core_times: CoreTimes = CoreTimes()
-    # Of the device's processors during the run, median; of several devices the slowest one's.
+    # Of the device's processors during the run: the median, and if there are several devices, the
+    # slowest one's.
     clock_mhz: float | None = None
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     telemetry: tuple[DeviceTelemetry, ...] = ()  # of each device that was read
@@ -161,10 +162,10 @@ class Machine:
     device: Device
     model: str  # the device's own name: "NVIDIA H100 80GB HBM3", "Intel(R) Xeon(R) ..."
     count: int = 1
-    uuid: str = ""  # of the device, of several the first
-    more_uuids: tuple[str, ...] = ()  # of the others that can be used, in their order
+    uuid: str = ""  # of the device; if several, of the first
+    more_uuids: tuple[str, ...] = ()  # of the other usable ones, in their order
     parent_uuid: str = ""  # of the GPU that a MIG slice is a part of
-    host: str = ""  # what no other host has, whatever is updated on it; "": unknown
+    host: str = ""  # unique to the host, and unchanged by updates; "": unknown
     memory_bytes: int | None = None
     driver: str = ""
     runtime: str = ""  # CUDA, or libtpu
@@ -188,7 +189,7 @@ class Machine:
 
     @property
     def device_name(self) -> str:
-        """Return the device's id, of several the first's, or else its model and its host."""
+        """Return the id of the device, or of the first one, else its model and its host."""
         if self.uuid:
             return self.uuid
         if self.is_identified:
@@ -199,7 +200,7 @@ class Machine:
 
     @property
     def device_names(self) -> tuple[str, ...]:
-        """Return the names of its devices, as many as are known: at most `count`."""
+        """Return the known names of its devices: at most `count`."""
         uuids = (self.uuid, *self.more_uuids[: self.count - 1])
         return tuple(dict.fromkeys(filter(None, uuids))) or (self.device_name,)
 
@@ -210,7 +211,7 @@ class Machine:
 
     @property
     def is_identified(self) -> bool:
-        """Return whether its device can be told apart from all others of its model.
+        """Return whether its device can be distinguished from all others of its model.
 
         A host has one set of processors and of TPUs, and may have several GPUs.
         """
@@ -227,7 +228,7 @@ class Machine:
         return self.part(run.device, run.devices, places=run.device_places)
 
     def part(self, device: Device, devices: int, *, places: Sequence[int] = ()) -> Self:
-        """Return the part with so many devices of a kind: those at `places`, or the first ones."""
+        """Return the part with `devices` devices of a kind: those at `places`, or the first."""
         if device is self.device:
             uuids = (self.uuid, *self.more_uuids)
             chosen = [uuids[at] for at in places or range(devices) if at < len(uuids)]
@@ -267,29 +268,29 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryReading:
-    """The rates at which one device did one built-in workload: one of each process."""
+    """The rates of one built-in workload on one device, one rate per process."""
 
     name: str  # with its parameters, such as "matmul[dtype=float32,size=8192]"
     framework: Framework
     unit: str  # of a rate, per second: FLOP, B, tokens or samples
     rates: tuple[float, ...]
-    expected_per_second: float | None = None  # that the device should reach; None: unknown
+    expected_per_second: float | None = None  # the rate that the device should reach; None: unknown
 
 
 class FindingLevel(StrEnum):
-    """How much a finding about a machine matters to a measurement."""
+    """The severity of a finding about a machine for a measurement."""
 
     BUSY = "busy"  # other work runs right now: results are uncertain
     NOISY = "noisy"  # a setting or a neighbour that adds noise
-    UNKNOWN = "unknown"  # it could not be read, which is no proof that it is fine
+    UNKNOWN = "unknown"  # it could not be read, which does not prove it is fine
     FINE = "fine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFinding:
-    """A finding about the fitness of a machine to measure on."""
+    """A finding about a machine's fitness for measuring."""
 
-    name: str  # what was looked at, such as "governor"
+    name: str  # what was examined, such as "governor"
     level: FindingLevel
     detail: str  # what was found, in words
     advice: str = ""  # what would help, such as a command

@@ -1,4 +1,4 @@
-"""Makes a step of a statement and its set-up, as `timeit` takes them."""
+"""Makes a step from a statement and its set-up, which are written as for `timeit`."""
 
 import ast
 import linecache
@@ -24,7 +24,7 @@ RESULT = "_perfledger_result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A statement, its set-up, and how often one step runs the statement, in a loop."""
+    """A statement, its set-up, and how often one step runs the statement in a loop."""
 
     text: str = "pass"
     set_up: str = ""
@@ -34,9 +34,9 @@ class Statement:
 def statement_function(statement: Statement, file_name: str) -> Callable[[], Callable[[], object]]:
     """Return a function that runs the set-up and returns the step.
 
-    The step returns the value of the statement if that is an expression, so that what a device
-    computes can be waited for. Both are compiled in one function: their names are local variables,
-    which is as fast as Python gets. Raises SyntaxError.
+    The step returns the value of the statement if that is an expression, so that the clock can wait
+    for what a device computes. Both are compiled in one function: their names are local variables,
+    the fastest that Python has. Raises SyntaxError.
     """
     before = statement.set_up.splitlines()
     lines = [f"{line}\n" for line in (*before, *statement.text.splitlines())]
@@ -58,21 +58,21 @@ def statement_function(statement: Statement, file_name: str) -> Callable[[], Cal
 
 
 def _statements_of(text: str, file_name: str, *, first_line: int) -> list[ast.stmt]:
-    """Return the statements of a text that starts on this line of the file."""
+    """Return the statements of a text that starts on line `first_line` of the file."""
     padded = "\n" * (first_line - 1) + text
     compile(padded, file_name, "exec")  # refuses `return` and `yield`, as timeit does
     return ast.parse(padded, file_name).body
 
 
 def _with_return(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return the body so that it returns the value of its last statement, if it has one."""
+    """Return the body, changed to return the value of its last statement if it has one."""
     if body and isinstance(body[-1], ast.Expr):
         return [*body[:-1], ast.Return(body[-1].value)]
     return body or [ast.Pass()]
 
 
 def _loop_over(body: list[ast.stmt], loop: ast.For) -> list[ast.stmt]:
-    """Return the loop over the body, and what returns its last value, if it has one."""
+    """Return the loop over the body, and a return of its last value if it has one."""
     if body and isinstance(body[-1], ast.Expr):
         loop.body = [*body[:-1], ast.Assign([ast.Name(RESULT, ast.Store())], body[-1].value)]
         return [loop, ast.Return(ast.Name(RESULT, ast.Load()))]
@@ -81,6 +81,6 @@ def _loop_over(body: list[ast.stmt], loop: ast.For) -> list[ast.stmt]:
 
 
 def _bound_names(text: str) -> set[str]:
-    """Return the names that a text binds: they are variables of the set-up if both parts do."""
+    """Return the names that a text binds; those bound by both parts are variables of the set-up."""
     symbols = symtable.symtable(text, STATEMENT_FILE, "exec").get_symbols()
     return {each.get_name() for each in symbols if each.is_assigned() or each.is_imported()}

@@ -6,17 +6,17 @@ from enum import StrEnum
 
 Answer = Mapping[str, str | int | float | bool]
 
-MAX_ANSWERS = 100  # entries of a check's answer: it is a fingerprint, not the result itself
-# As a benchmark itself may say: asv's `number`, pytest-benchmark's `iterations`.
+MAX_ANSWERS = 100  # entries of a check's answer, a fingerprint of the result
+# A benchmark may set it itself: asv's `number`, pytest-benchmark's `iterations`.
 MAX_STEPS_PER_READING = 10**9
 
 
 class ResultState(StrEnum):
-    """What the first and the last step of a process returned, the worse of both."""
+    """The state of what the first and the last step of a process returned, the worse of the two."""
 
-    UNKNOWN = ""  # not examined, or nothing in it can be
+    UNKNOWN = ""  # not examined, or not possible to examine
     FINITE = "finite"
-    NOT_FINITE = "not finite"  # a NaN or an infinity is in it
+    NOT_FINITE = "not finite"  # it contains a NaN or an infinity
     NOT_READY = "not ready"  # a coroutine, iterator, future or function: its work is not done
 
 
@@ -24,12 +24,12 @@ class ResultState(StrEnum):
 class StepEvidence:
     """What a process's step returned, and whether its time differs from an empty step's.
 
-    `answer` is what the workload's own check said of the first step's result, by place, and
+    `answer` is what the workload's own check returned for the first step's result, by place, and
     `tolerance` how much numbers of base and head may differ, relative to the larger one. A reading
     of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
-    that is read alike, None where the step is too long to be taken for one. `paused_cores` are the
-    cores that the process kept busy between its turns, when a step that is done uses none; None
-    where it had no turns, or where that is unknown.
+    read in the same way, None if the step is clearly longer than an empty one. `paused_cores` are
+    the cores that the process kept busy between its turns, although a finished step uses none; None
+    if it had no turns, or if unknown.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -40,5 +40,5 @@ class StepEvidence:
     paused_cores: float | None = None
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
-        """Return the seconds of all steps that were read as these times per step."""
+        """Return the total seconds of all steps whose readings are these times per step."""
         return self.steps_per_reading * sum(step_times_s)

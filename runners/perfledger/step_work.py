@@ -16,7 +16,7 @@ TEMPORARY_MEMORY = "temporary_memory"
 ALIASED_MEMORY = "aliased_memory"
 CODE_MEMORY = "code_memory"
 
-NOT_COUNTED = "not counted"  # how the limit begins of a step whose process gave no counts
+NOT_COUNTED = "not counted"  # starts the limit of a step whose process gave no counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class Count:
 class StepWork:
     """The work of one step.
 
-    A count that is unavailable is missing, never zero; `limits` give the reasons, and what else
-    the counts exclude. `program` is a hash of the step's programs, "" if there are none: equal
-    hashes mean the same computation. `variant_remarks` are sentences on a variant: what of the step
-    it leaves as it is written, and how its result differs. The counts of a variant of torch's are
-    those of the step as it is written.
+    A count that is unavailable is missing, never zero; `limits` give the reasons, and what else the
+    counts exclude. `program` is a hash of the step's programs, "" if there are none: equal hashes
+    mean the same computation. `variant_remarks` are sentences on a variant: which parts of the step
+    it leaves as written, and how its result differs. The counts of a variant of torch's are those
+    of the step as written.
     """
 
     counts: tuple[Count, ...] = ()

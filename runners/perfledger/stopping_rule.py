@@ -26,16 +26,16 @@ class StoppingRule(Protocol):
         ...
 
     def next_pair(self, seconds: Mapping[str, float]) -> str | None:
-        """Return the workload whose next pair is the most informative per second, None if none is.
+        """Return the workload whose next pair is the most informative per second; None for none.
 
         `seconds` is the cost of a pair of each workload that there is time for.
         """
         ...
 
     def futile(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
-        """Return the workloads that so many pairs in all will hardly settle."""
+        """Return the workloads that `most_pairs` pairs in all will hardly settle."""
         ...
 
     def changes(self) -> frozenset[str]:
-        """Return the workloads that regressed or became faster: their profiles will take time."""
+        """Return the workloads that regressed or became faster: profiling them will take time."""
         ...

@@ -9,7 +9,7 @@ from perfledger import step_work
 MAX_WORK_LIMITS = 20  # of one check
 MAX_LIMIT_TEXT = 80  # characters
 
-# The counts that a limit may name, by the names of people.
+# The counts that a limit may name, by their names for users.
 COUNTS = {
     "flops": step_work.FLOPS,
     "bytes": step_work.BYTES,
@@ -48,7 +48,7 @@ class LimitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimit:
-    """A limit on one count of head's step: `share` of base's count above it, or `value`."""
+    """A limit on one count of head's step: by `share` above base's count, or at `value`."""
 
     text: str
     count: str
@@ -57,7 +57,7 @@ class WorkLimit:
     value: float = 0.0
 
     def threshold(self, *, base: float | None, device_bytes: int | None) -> float | None:
-        """Return the largest count that is allowed, None where it is unknown."""
+        """Return the largest allowed count; None if unknown."""
         match self.kind:
             case LimitKind.BASE:
                 return None if base is None else base * (1 + self.share)
@@ -68,7 +68,7 @@ class WorkLimit:
 
 
 def parse_work_limit(text: str) -> WorkLimit:
-    """Return the limit that a text states; raise ValueError, with what to write, for another."""
+    """Return the limit that a text states; raise ValueError, saying what to write, for others."""
     match = _LIMIT.fullmatch(text) if len(text) <= MAX_LIMIT_TEXT else None
     if match is None:
         msg = f"{text[:MAX_LIMIT_TEXT]!r} is not a limit on the work of a step: {_GRAMMAR}"

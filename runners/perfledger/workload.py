@@ -28,13 +28,13 @@ from perfledger.step_evidence import MAX_STEPS_PER_READING
 
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
-DEVICES_PARAMETER = "devices"  # the number of devices, which every grid may have
+DEVICES_PARAMETER = "devices"  # the number of devices; any grid may have it
 
 Step = Callable[[], object]
-Check = Callable[..., object]  # of one argument, a step's result
-Teardown = Callable[..., object]  # of one argument, the step
+Check = Callable[..., object]  # takes one argument, a step's result
+Teardown = Callable[..., object]  # takes one argument, the step
 Units = float | Callable[..., float]
-FunctionWithInputs = tuple[Callable[..., object], Sequence[object]]  # whose call is the step
+FunctionWithInputs = tuple[Callable[..., object], Sequence[object]]  # the step calls the function
 SetUp = TypeVar("SetUp", bound=Callable[..., Step | FunctionWithInputs])
 
 
@@ -42,8 +42,8 @@ SetUp = TypeVar("SetUp", bound=Callable[..., Step | FunctionWithInputs])
 class PreparedStep:
     """A step that is prepared before each reading, outside the timing.
 
-    A reading is `steps` calls of `run`. The registered workloads of others have such steps: asv's
-    with a `number`, and pytest-benchmark's `pedantic`.
+    A reading is `steps` calls of `run`. Workloads registered through other tools have such steps:
+    asv's with a `number`, and pytest-benchmark's `pedantic`.
     """
 
     prepare: Callable[[], object]
@@ -77,7 +77,7 @@ class Workload:
     device: str = "auto"
     framework: Framework | None = None  # None: detected from the function's code
     set_ups: int = 1  # in each process
-    check: Check | None = None  # of what the step returns
+    check: Check | None = None  # of the step's result
     check_tolerance: float = 0.0  # relative
     params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
     teardown: Teardown | None = None  # of each step, after its last call
@@ -87,7 +87,7 @@ class Workload:
     metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
     devices: int | None = None  # that a step computes on; None: one
     launch: str = ""  # command that starts the ranks, with {devices}; "": as configured
-    variants: tuple[str, ...] = ()  # names; empty: the step as it is written
+    variants: tuple[str, ...] = ()  # names; empty: the step as written
 
     @property
     def key(self) -> str:
@@ -100,7 +100,7 @@ class Workload:
                 raise _error(self, fault)
 
     def _faults(self) -> Iterator[str]:
-        """Yield a sentence for each argument, "" where it is fine."""
+        """Yield a sentence for each argument, "" if it is fine."""
         if not self.function.__name__.isidentifier():
             yield "it needs a name: write it with def"
         yield unit_fault(self.unit)
@@ -130,7 +130,7 @@ class Workload:
         return variants_fault(names)
 
     def arguments(self, spec: WorkloadSpec, device: str) -> dict[str, Param]:
-        """Return what the function is called with at a point of the grid, on a device."""
+        """Return the arguments of the function at a point of the grid, on a device."""
         parameters = _parameters(self)
         filled: dict[str, Param] = {}
         if DEVICE_PARAMETER in parameters:
@@ -151,8 +151,8 @@ class Workload:
     ) -> tuple[WorkloadSpec, ...]:
         """Return one spec per point of the grid and variant.
 
-        `values` and `variants` replace the decorator's. Raises WorkloadError when `values` name an
-        unknown parameter, and for a name that is no variant's.
+        `values` and `variants` replace the decorator's. Raises WorkloadError if `values` name an
+        unknown parameter, and for a name that is not a variant's.
         """
         names = self.variants if variants is None else tuple(variants)
         replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
@@ -171,7 +171,7 @@ class Workload:
         )
 
     def _spec(self, params: Mapping[str, Param], framework: Framework, kind: str) -> WorkloadSpec:
-        # The step as it is written keeps its id, and so its history, when others are added.
+        # The step as written keeps its id, and so its history, when variants are added.
         variant = "" if kind == VariantKind.EAGER else kind
         labels = {**params, **({VARIANT_PARAMETER: variant} if variant else {})}
         chosen = ",".join(f"{label}={value}" for label, value in labels.items())
@@ -197,7 +197,7 @@ class Workload:
         )
 
 
-# Filled by the decorator in the order in which the user's modules are imported.
+# Filled by the decorator, in the order in which the user's modules are imported.
 REGISTERED_WORKLOADS: dict[str, Workload] = {}
 
 
@@ -251,8 +251,8 @@ def workload(
     """Register the decorated function as a workload; without arguments, also without parentheses.
 
     The function sets up and returns the step, a callable without arguments: only the step is
-    measured. `units_per_step` is the number of `unit`s per step, or a function of the workload's
-    parameters that it names. `params` maps a parameter to its values; several make a grid. A
+    measured. `units_per_step` is the number of `unit`s per step, or a function that names the
+    workload's parameters it needs. `params` maps a parameter to its values; several make a grid. A
     parameter named `device` receives the device ("cpu", "cuda" or "tpu"). `framework` ("torch",
     "jax" or "host") is detected by default. Each process calls the function `set_ups` times and
     divides its steps among them: the placement of memory makes one set-up faster than another, and
@@ -260,26 +260,26 @@ def workload(
 
     `check` receives what the first step of a process returned, outside the timing, and returns a
     number, a short text, or a dict or tuple of these. Base and head must agree, numbers within
-    `check_tolerance` of the larger one; the change is "not measured" if not.
+    `check_tolerance` of the larger one; otherwise the change is "not measured".
 
     `teardown` receives each step after its last call, outside the timing, such as `Server.close`
     for a step that is a `Server`. `timeout` is the most time in seconds for this workload in one
-    process, instead of the configured one. `tags` are words that `-k` chooses by, beside the id.
+    process, instead of the configured one. `tags` are words that `-k` selects by, besides the id.
 
-    `margin` is the relative change that counts as unchanged, instead of the configured one: 0.05
-    lets a noisy step be proven unchanged within 5 %. `metrics` names the metrics that judge this
-    workload, of `step_time_p50`, `cpu_time`, `peak_memory` and `sm_active`: by default all that are
-    read; those that the configuration asks for are judged besides. Where base and head differ, the
-    smaller margin and the metrics of both decide: a change cannot relax its own check.
+    `margin` is the relative change that counts as unchanged, instead of the configured one: with
+    0.05 a noisy step can be proven unchanged within 5 %. `metrics` names the metrics that judge
+    this workload, out of `step_time_p50`, `cpu_time`, `peak_memory` and `sm_active`: by default all
+    that are read; those that the configuration requests are judged as well. If base and head
+    differ, the smaller margin and the metrics of both apply: a change cannot relax its own check.
 
     `devices` is the number of devices that a step computes on; a grid may have it
     (`params={"devices": [1, 2, 4]}`), and a parameter of that name receives it. With torch each
-    device gets a process, a rank, of torchrun's; JAX drives all devices of a host from one.
-    `launch` is another command that starts the ranks, such as "mpirun -n {devices}". The ranks
-    begin each step together, and its time is the slowest rank's.
+    device gets a process, a rank, started by torchrun; JAX drives all devices of a host from one
+    process. `launch` is another command that starts the ranks, such as "mpirun -n {devices}". The
+    ranks begin each step together, and its time is the slowest rank's.
 
     `variants` names what the step is also measured as, such as ["eager", "compile", "cudagraphs"]:
-    each is a workload of its own. The function then returns what it computes with, and its inputs:
+    each is a separate workload. The function then returns what it computes with, and its inputs:
     `return model, (images,)`. A step is one call of the model.
 
     Raises WorkloadError for an invalid argument or a name that is in use.
@@ -309,7 +309,7 @@ def workload(
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (
             existing is not None and existing.place != registered.place
-        ):  # the same place: imported again
+        ):  # the same place: the module is imported again
             raise _error(
                 registered, f"it is registered at {existing.place} already: rename one of them"
             )

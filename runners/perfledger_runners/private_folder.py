@@ -1,4 +1,4 @@
-"""Manages the private folders of checks, which last as long as their process, however it ends."""
+"""Manages the private folders of checks, which last as long as their process, whatever ends it."""
 
 import fcntl
 import os
@@ -43,7 +43,7 @@ def remove_abandoned_folders() -> None:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a path was in a private folder that is gone."""
+    """Return whether a path was in a private folder that no longer exists."""
     return any(_NAME.fullmatch(each.name) and not each.exists() for each in path.parents)
 
 

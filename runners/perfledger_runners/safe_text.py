@@ -2,7 +2,7 @@
 
 import unicodedata
 
-# Stored of a workload's output: enough for a traceback.
+# Characters stored of a workload's output: enough for a traceback.
 MAX_LOG_TAIL_BYTES = 16 * 1024
 MAX_DETAIL = 4000
 
@@ -16,7 +16,7 @@ def clean_text(text: str) -> str:
 
 
 def tail_of_text(text: str, max_characters: int) -> str:
-    """Return the cleaned end of `text`, where errors stand."""
+    """Return the cleaned end of `text`, where errors usually are."""
     return clean_text(text[-max_characters:])
 
 

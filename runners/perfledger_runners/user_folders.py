@@ -1,4 +1,4 @@
-"""Names the folders of a user in which checks keep what outlives them.
+"""Names a user's folders in which checks keep what outlives them.
 
 They follow the XDG Base Directory Specification 0.8: a variable with a relative path is ignored.
 """
@@ -17,7 +17,7 @@ def state_folder(environment: Mapping[str, str]) -> Path:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of what can be made again. Raises UserFolderError."""
+    """Return the folder of what can be recreated. Raises UserFolderError."""
     return _folder(environment, "XDG_CACHE_HOME", ".cache")
 
 

@@ -1,1 +1,1 @@
-"""Holds the canaries: built-in workloads that say whether a device is as quick as it should be."""
+"""Holds the canaries: built-in workloads that show whether a device is as fast as it should be."""

@@ -1,4 +1,4 @@
-"""Registers the canaries in JAX. Their sizes suit a CPU; the agent sets those of other devices."""
+"""Registers the canaries in JAX, at sizes for a CPU; the agent sets those for other devices."""
 
 from collections.abc import Callable
 from functools import partial

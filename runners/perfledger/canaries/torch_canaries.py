@@ -1,4 +1,4 @@
-"""Registers the canaries in torch, at sizes for a CPU; the agent sets those of other devices."""
+"""Registers the canaries in torch, at sizes for a CPU; the agent sets those for other devices."""
 
 from collections.abc import Callable, Iterable
 from importlib import import_module

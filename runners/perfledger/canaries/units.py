@@ -1,6 +1,6 @@
-"""Counts the units of work of the canaries' steps, by their parameters.
+"""Counts the units of work of the canaries' steps from their parameters.
 
-They are what a device must do or move at least: operations of a product, bytes read once and
+They are the least that a device must do or move: the operations of a product, bytes read once and
 written once.
 """
 
@@ -49,7 +49,7 @@ def image_count(images: int) -> float:
 
 
 def sequence_count(sequences: int) -> float:
-    """Return the sequences of a step, of each of which it decodes one token."""
+    """Return the sequences of a step, which decodes one token of each."""
     return float(sequences)
 
 

@@ -1,8 +1,8 @@
 """Watches how a process uses the host's cores while its steps are timed.
 
-Other load on a machine makes a step wait for a core, which stretches its wall time at random; the
-CPU time that it needs hardly changes. The kernel tells both: the clocks of threads and processes,
-and the time that a thread spent in a run queue.
+When other programs load the machine, a step waits for a core, which stretches its wall time at
+random; the CPU time that it needs hardly changes. The kernel reports both: the clocks of threads
+and processes, and the time that a thread spent in a run queue.
 """
 
 import math
@@ -20,11 +20,12 @@ from statistics import median
 from perfledger.meters import child_processes
 from perfledger.records import CoreTimes
 
-# Of a block's CPU time. A coarser clock would show its own ticks.
+# Largest step of the CPU clock, as a share of a block's CPU time. With a coarser clock the ticks
+# would show.
 MAX_CLOCK_STEP = 0.005
-# Of a block's time, in steps. Below it the CPU time is the harness's as much as the step's.
+# Smallest share of a block's time spent in steps. Below it much of the CPU time is the harness's.
 MIN_TIMED_SHARE = 0.95
-# What the harness does between two readings takes microseconds: beside such a reading, nothing.
+# The harness needs microseconds between two readings: nothing beside a reading this long.
 LONG_READING_S = 1e-3
 LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
 
@@ -42,22 +43,22 @@ AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has 
 
 
 def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
-    """Return the number of cores this process may use, or of all cores where that is unknown."""
+    """Return the number of cores this process may use, or of all cores if that is unknown."""
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def process_cpu_s() -> float:
     """Return user and system time of this process and its descendants, in seconds.
 
-    Descendants count whether they ended or not: work that moves to a pool of processes is no gain.
-    NaN where there are some that the kernel does not list.
+    Descendants count whether or not they have ended: work that moves to a pool of processes is no
+    gain. NaN if the kernel does not list the descendants.
     """
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime + _live_children_cpu_s()
 
 
 def queued_s(path: Path = RUN_QUEUE) -> float:
-    """Return the seconds that this thread waited in a run queue; NaN where that is unknown.
+    """Return the seconds that this thread waited in a run queue; NaN if unknown.
 
     Linux, Documentation/scheduler/sched-stats.rst: time on the CPU, time waiting, timeslices. A
     kernel without these statistics writes zeros.
@@ -102,20 +103,20 @@ THIS_HOST = HostProbe()
 class CoreUse:
     """A process's use of the host's cores during its steps.
 
-    `cpu_time_s` is per step, one reading per turn, or one in all; empty where it cannot be told
-    well enough, and `left_out` then has the reason and the number of readings.
+    `cpu_time_s` is per step, one reading per turn, or one in all. It is empty if it cannot be
+    measured well enough; `left_out` then has the reason and the number of readings.
     """
 
     active: float = 0.0  # share of the usable cores' time, at most 1
     cpu_time_s: tuple[float, ...] = ()
     times: CoreTimes = field(default_factory=CoreTimes)
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    paused_cores: float | None = None  # kept busy between turns; None if unknown or without turns
+    paused_cores: float | None = None  # busy between turns; None if unknown or without turns
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some steps after each other, with the seconds that each clock advanced."""
+    """Consecutive steps, with the seconds that each clock advanced."""
 
     steps: int
     elapsed: float
@@ -134,19 +135,19 @@ class CoreWatch:
 
     @contextmanager
     def pause(self) -> Generator[None]:
-        """Watch a wait between two turns, in which a step that is done uses no core."""
+        """Watch a wait between two turns, when a finished step should use no core."""
         wall, cpu = self._host.wall(), self._host.cpu()
         yield
         used_s = self._host.cpu() - cpu
-        # Children that end unseen take their time with them: the sum would fall.
+        # If a child ends unnoticed, its CPU time disappears from the sum, which then falls.
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
         self._paused_s += self._host.wall() - wall
 
     @contextmanager
     def block(self, steps: int) -> Generator[None]:
-        """Watch a block of so many steps: a turn, or what is timed between two checks."""
+        """Watch a block of `steps` steps: a turn, or what is timed between two checks."""
         host = self._host
-        # The wall clock encloses the others: what they report happened within its time.
+        # The wall clock is read first and last, so the time of the others lies within it.
         clocks = (host.wall, host.cpu, host.thread, host.queued)
         before = [clock() for clock in clocks]
         yield
@@ -157,9 +158,9 @@ class CoreWatch:
     def use(
         self, readings_s: Sequence[float], *, settling_s: float, turns: Sequence[int]
     ) -> CoreUse:
-        """Return the use so far, of which the readings, and those that settled, timed steps.
+        """Return the use so far; `readings_s` and `settling_s` are the part spent in timed steps.
 
-        `turns` counts the readings of each block; it is empty where the blocks are no turns.
+        `turns` counts the readings of each block; it is empty if the blocks are not turns.
         """
         if not self._blocks or min(block.elapsed for block in self._blocks) <= 0:
             return CoreUse()
@@ -167,7 +168,7 @@ class CoreWatch:
         used = 0.0 if math.isnan(total.cpu) else total.cpu
         active = min(1.0, used / (total.elapsed * self._host.cores()))
         blocks = self._blocks if turns else [total]
-        # Of the typical turn: a wait for a core that falls between two steps is not the harness's.
+        # The median turn counts: a wait for a core between two steps is not the harness's work.
         timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
         is_long = median(readings_s) >= LONG_READING_S
         shares = [
@@ -176,7 +177,7 @@ class CoreWatch:
         ]
         step = self._host.clock_step()
         if _is_too_coarse(step, blocks):
-            blocks = [total]  # it may suffice for all turns together
+            blocks = [total]  # the clock may be fine enough for all turns together
         if math.isnan(total.cpu):
             flaw = NO_CHILDREN
         elif median(shares) < MIN_TIMED_SHARE:
@@ -208,10 +209,10 @@ class CoreWatch:
 
 
 def _without_wait(block: _Block, *, is_long: bool) -> float:
-    """Return a block's time, of long readings without the wait for a core.
+    """Return a block's time; if its readings are long, without the wait for a core.
 
-    That wait may have come between two steps, and is not the harness's work. Beside readings so
-    long the harness has no share to speak of, wherever the wait came.
+    That wait may have come between two steps, and is not the harness's work. Beside long readings
+    the harness's share is negligible, wherever the wait came.
     """
     if not is_long or math.isnan(block.queued):
         return block.elapsed
@@ -219,7 +220,7 @@ def _without_wait(block: _Block, *, is_long: bool) -> float:
 
 
 def _sums(values: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:
-    """Return the sums of so many values after each other."""
+    """Return the sums of consecutive groups of values, whose sizes are `counts`."""
     ends = accumulate(counts)
     return tuple(
         math.fsum(values[end - count : end]) for end, count in zip(ends, counts, strict=True)
@@ -244,7 +245,7 @@ def _core_times(blocks: Sequence[_Block]) -> CoreTimes:
 
 def _live_children_cpu_s() -> float:
     """Return the CPU time of descendants that have not been waited for."""
-    if not child_processes.has_children():  # which is the rule
+    if not child_processes.has_children():  # the usual case
         return 0.0
     if sys.platform != "linux" or not child_processes.are_children_listed():
         return math.nan

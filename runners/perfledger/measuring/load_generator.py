@@ -1,9 +1,9 @@
 """Generates load on a step and measures the latencies of its requests.
 
 All requests wait in one queue, ordered by due time; a free server takes the first. A latency runs
-from the request's due time and not from the begin of its service, which would leave out the time
-spent waiting behind a slow request ("coordinated omission": Tene, "How NOT to measure latency",
-2013; wrk2 measures the same way). In an open loop due times are fixed in advance, and requests that
+from the request's due time, not from the start of its service: that would leave out the time spent
+waiting behind a slow request ("coordinated omission": Tene, "How NOT to measure latency", 2013;
+wrk2 measures the same way). In an open loop due times are fixed in advance, and requests that
 arrive while a server is late count too.
 """
 
@@ -22,7 +22,7 @@ from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, MIN_GAIN, Load, LoadR
 # Shares of the largest closed-loop throughput: with random service times the wait is a third of a
 # service time at the first and nine at the last (M/M/1), and the knee lies between.
 SHARES = (0.25, 0.5, 0.7, 0.8, 0.9)
-# Share of an open point's seconds before those that count: an empty queue is not a steady state.
+# Length of an open point's ramp, as a share of its seconds: an empty queue is not a steady state.
 RAMP = 0.1
 
 
@@ -66,8 +66,8 @@ class RequestQueue(Protocol):
 class Workers:
     """Servers with a thread each; the first one uses the caller's thread.
 
-    Thread-local settings of a set-up (gradients off, a default device) then apply when its step
-    runs. Set-ups run one after another, because concurrent ones would share random states.
+    Thread-local settings of a set-up (gradients off, a default device) therefore apply when its
+    step runs. Set-ups run one after another, because concurrent ones would share random states.
     """
 
     def __init__(self, set_up: Callable[[], StepServer], count: int) -> None:
@@ -132,7 +132,7 @@ def _sweep(
 
 
 def _closed_loop(clients: int, workers: Workers, timer: LoadTimer, *, seconds: float) -> LoadResult:
-    """Run this many clients, which send a request when the previous one is answered.
+    """Run `clients` clients, each of which sends a request when its previous one is answered.
 
     The first answer of each is left out, because they all start at once. At the end each pending
     request is answered, so that a stall there counts for every request it delays.
@@ -146,8 +146,8 @@ def _poisson(rate: float, place: int, load: Load, workers: Workers, timer: LoadT
     """Send requests at random times, `rate` per second, independent of the answers.
 
     Their number is fixed; given it, the times of a Poisson process are independent and uniform, so
-    the rate is exactly the requested one. A ramp before them is not counted. A repeated rate gets
-    other times: `place` is its place among the rates.
+    the rate is exactly the requested one. A ramp before them is not counted. `place` is the rate's
+    place among the rates, so that a repeated rate gets other times.
     """
     seconds = min(load.seconds, MAX_REQUESTS / rate)
     count = max(1, round(rate * seconds))

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from perfledger.records import MemoryReadings
 
-MAX_READINGS = 100  # of a process: the line through them is no better with more
+MAX_READINGS = 100  # per process: more would not improve the line through them
 
 
 class MemoryWatch:
-    """The memory in use after so many steps of the first set-up."""
+    """The memory in use after different numbers of steps of the first set-up."""
 
     def __init__(self, in_use_bytes: Callable[[], float | None]) -> None:
         self._in_use_bytes = in_use_bytes
@@ -16,7 +16,7 @@ class MemoryWatch:
         self._readings: list[tuple[int, float]] = []
 
     def read(self, steps: int = 0) -> None:
-        """Read the memory after so many more steps; what cannot be read is left out."""
+        """Read the memory after `steps` more steps; a failed reading is left out."""
         self._steps += steps
         in_use = self._in_use_bytes() if len(self._readings) < MAX_READINGS else None
         if in_use is not None:

@@ -1,7 +1,7 @@
 """Connects the ranks of a launched workload: processes on one host that run one step together.
 
-Every rank runs the same loop, with the same decisions: they depend on nothing but the times of all
-ranks, which the ranks exchange. A launcher such as torchrun passes no descriptors on, so the ranks
+Every rank runs the same loop and makes the same decisions, which depend only on the times of all
+ranks; the ranks exchange these. A launcher such as torchrun passes no descriptors on, so the ranks
 meet at Unix sockets in a private folder.
 """
 
@@ -20,8 +20,8 @@ from pathlib import Path
 from perfledger.protocol import AGENT_SOCKET
 
 RANK_SOCKET = "rank-0"
-# As launchers name a process's place; the first pair that is set counts. Open MPI's and MPICH's
-# come first, because a Slurm job around them sets the others for its own step.
+# The variables in which launchers give a process its place; the first pair that is set counts. Open
+# MPI's and MPICH's come first, because a Slurm job around them sets the others for its own step.
 PLACE_VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
@@ -30,7 +30,7 @@ PLACE_VARIABLES = (
 )
 NUMBER = re.compile(r"[0-9]{1,6}")
 LOOPBACK = "127.0.0.1"
-RETRY_S = 0.01  # until rank 0 listens; the agent's limit for starting up ends it
+RETRY_S = 0.01  # until rank 0 listens, or the agent's start-up limit ends it
 # High enough to be safe from workloads that close every low descriptor.
 LOWEST_DESCRIPTOR = 100
 HEADER = struct.Struct("!IBI")  # number of the exchange, its kind, bytes of the payload
@@ -47,7 +47,7 @@ class ExchangeKind(IntEnum):
 
 
 class RankError(Exception):
-    """Ranks that do not run one workload together."""
+    """An error of ranks that do not run the same workload together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class RankLink:
     def exchange(self, kind: ExchangeKind, payload: bytes = b"") -> tuple[bytes, ...]:
         """Return the payloads of all ranks, by rank; no rank returns before all have called it.
 
-        Raises RankError where a rank has ended or does something else.
+        Raises RankError if a rank has ended or does something else.
         """
         self._number += 1
         if self.rank > 0:
@@ -154,7 +154,7 @@ def join_ranks(folder: Path, place: RankPlace) -> RankLink:
 
 
 def set_rank_variables(environment: MutableMapping[str, str], link: RankLink) -> None:
-    """Set those of torchrun's variables that another launcher does not, so that all have them."""
+    """Set those of torchrun's variables that another launcher does not set."""
     port = shared_port(link)
     variables = {
         "RANK": link.rank,

@@ -1,8 +1,8 @@
-"""Keeps the lines of sources for tracebacks, so that these read no file that the agent watches.
+"""Keeps source lines for tracebacks, so that these read no file that the agent watches.
 
-The agent sees by a file's time of access whether code reads its own text. torch formats the stack
-whenever something is called before CUDA is, which reads the text of every file on the stack, and
-keeps it for an error message. Such a line is given without reading the file.
+The agent watches files' access times to see whether code reads its own text. torch formats the
+stack whenever something is called before CUDA is initialised, which reads the text of every file on
+the stack, and keeps it for an error message. Such a line is given without reading the file.
 """
 
 import linecache
@@ -14,14 +14,14 @@ from typing import Any
 
 
 class SourceLines(list[str]):
-    """The lines of a file: single ones are free, and any other use of the text reads the file."""
+    """The lines of a file: getting single lines reads nothing, any other use reads the file."""
 
     def __init__(self, path: Path, lines: Iterable[str]) -> None:
         super().__init__(lines)
         self._path = path
 
     def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - list's own two overloads
-        """Return a line, or a part of the text, as `inspect.getsource` takes it."""
+        """Return a line, or a slice of the text, which `inspect.getsource` takes."""
         if not isinstance(place, int):
             self._read()
         return super().__getitem__(place)
@@ -37,7 +37,7 @@ class SourceLines(list[str]):
 
 
 def keep_lines(root: Path, paths: Iterable[str]) -> None:
-    """Put the lines of files below `root` into the cache that tracebacks use, without reading."""
+    """Put the lines of files below `root` into tracebacks' cache, without changing access times."""
     for path in (root / path for path in paths):
         with suppress(OSError, SyntaxError, UnicodeError):
             facts = path.stat()

@@ -24,9 +24,10 @@ Foreign = Any  # an array of torch, JAX or numpy
 
 
 def result_state(result: object) -> ResultState:
-    """Return the state of a step's result; what cannot be examined says nothing.
+    """Return the state of a step's result; a result that cannot be examined is UNKNOWN.
 
-    A function is work for whoever calls it, unless it is a part of a result: models have some.
+    A function as the result is work left to the caller; as a part of a result it is not: models
+    contain functions.
     """
     if isinstance(result, FunctionType | MethodType | partial):
         return ResultState.NOT_READY
@@ -39,7 +40,7 @@ def result_state(result: object) -> ResultState:
 
 
 def worst_state(states: Iterable[ResultState]) -> ResultState:
-    """Return the state that says most against a step."""
+    """Return the worst of the states of a step's results."""
     present = set(states)
     order = (ResultState.NOT_READY, ResultState.NOT_FINITE, ResultState.FINITE)
     return next((state for state in order if state in present), ResultState.UNKNOWN)
@@ -48,13 +49,13 @@ def worst_state(states: Iterable[ResultState]) -> ResultState:
 def check_answer(check: Callable[[object], object], result: object) -> Answer:
     """Return what `check` says of a result: a number, text, or dict or sequence of such.
 
-    Raises UnmeasurableError for any other answer, and what `check` raises.
+    Raises UnmeasurableError for any other answer, and whatever `check` raises.
     """
     return limited_answer(dict(_answers("", check(result))))
 
 
 def limited_answer(answer: Answer) -> Answer:
-    """Return the answer. Raises UnmeasurableError where it has too many values."""
+    """Return the answer. Raises UnmeasurableError if it has too many values."""
     if len(answer) > MAX_ANSWERS:
         text = f"{len(answer)} values (at most {MAX_ANSWERS})"
         raise _unusable_answer(text)
@@ -68,7 +69,7 @@ def result_leaves(result: object) -> Iterator[object]:
         value = pending.pop()
         try:
             inside = _items(value)
-        except Exception:  # a boundary: an object of the user's that fails when it is looked at
+        except Exception:  # a boundary: a user's object may fail when inspected
             inside = None
         if inside is None:
             yield value
@@ -78,7 +79,7 @@ def result_leaves(result: object) -> Iterator[object]:
 
 
 def _items(value: object) -> list[object] | None:
-    """Return what a container holds, None for anything else."""
+    """Return what a container holds; None for anything else."""
     match value:
         case dict():
             return list(cast("dict[object, object]", value).values())
@@ -95,7 +96,7 @@ def _leaf_state(leaf: object) -> ResultState:
         if _is_unfinished(leaf):
             return ResultState.NOT_READY
         bounds = _bounds(leaf)
-    except Exception:  # a boundary: arrays that are sparse or remote, attributes that fail
+    except Exception:  # a boundary: sparse or remote arrays, failing attributes
         return ResultState.UNKNOWN
     if not bounds:
         return ResultState.UNKNOWN
@@ -118,7 +119,7 @@ def _is_unfinished(leaf: object) -> bool:
 
 
 def _is_lazy(leaf: object) -> bool:
-    """Return whether whoever iterates this does the work; a file or a counter is a result."""
+    """Return whether iterating over this does the work; a file or a counter is a result."""
     return isinstance(leaf, Iterator) and not isinstance(leaf, IOBase | itertools.count)
 
 
@@ -144,7 +145,7 @@ def _tensor_bounds(torch: Foreign, tensor: Foreign) -> tuple[float, ...]:
         tensor = torch.view_as_real(tensor.resolve_conj())
     if not tensor.numel():
         return ()
-    # Unlike isfinite, this needs no memory, which is being measured.
+    # Unlike isfinite, this needs no memory, whose use is being measured.
     return tuple(float(bound.item()) for bound in torch.aminmax(tensor))
 
 

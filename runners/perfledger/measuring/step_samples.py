@@ -28,7 +28,7 @@ TURN_SECONDS = 0.03
 TIME_DIGITS = 9  # of a rank's seconds: a message holds those of many ranks
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
-# Is entered around so many steps.
+# Returns a context that is entered around a number of steps.
 Around = Callable[[int], AbstractContextManager[None]]
 
 
@@ -37,16 +37,16 @@ class StepSamples:
     """The step times of one process, and its use of the host's cores."""
 
     warmups_s: tuple[float, ...]
-    # Begin and end of the measured steps of each set-up, since `on_sampling`; none in turns.
+    # Start and end of the measured steps of each set-up, since `on_sampling`; empty with turns.
     spans_s: tuple[tuple[float, float], ...]
     steps_s: tuple[float, ...]
     turns: tuple[int, ...]  # readings per turn; empty if not interleaved
     cores: CoreUse
     memory: MemoryReadings
     steps_per_reading: int
-    is_prepared: bool  # before each reading, which is not timed
-    empty_step_s: float | None  # of an empty step that is read alike; None for long steps
-    rank_times_s: tuple[tuple[float, ...], ...] = ()  # each rank's, of which steps_s are the most
+    is_prepared: bool  # whether a preparation, not timed, precedes each reading
+    empty_step_s: float | None  # of an empty step, read in the same way; None for long steps
+    rank_times_s: tuple[tuple[float, ...], ...] = ()  # each rank's; steps_s are the largest
 
 
 def measure(
@@ -68,11 +68,10 @@ def measure(
     `on_result` receives what the first and the last step returned, and `after_step` is called after
     every reading; neither is timed, nor is the last step. `on_sampled` is called at the end. A
     reading is one step, or several short ones; `in_use_bytes` reads the memory between blocks of
-    them. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps; without
-    it the steps are consecutive. The readings are divided evenly among `set_ups`, each warmed up;
-    the previous step is released.
-    First readings that belong to the warm-up are moved there, except in turns, whose neighbours
-    warm up alike.
+    readings. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps;
+    without it the steps are consecutive. The readings are divided evenly among `set_ups`, each
+    warmed up; the previous step is released. First readings that belong to the warm-up are moved
+    there, but not with turns: the readings of the other side beside them warm up in the same way.
     """
     bench = TimedStep(set_up, clock, effort=effort, after_step=after_step, on_result=on_result)
     bench.renew()
@@ -121,9 +120,9 @@ def _sample(
 ) -> tuple[tuple[float, float], ...]:
     """Time the step until the samples suffice, an equal part of them after each set-up.
 
-    Return when the measured steps of each set-up began and ended, since the call. Late settling is
-    checked once, in all steps of the first set-up: later ones run warm code, and a check between
-    two blocks would let the device idle.
+    Return when the measured steps of each set-up began and ended, in seconds since the call. Late
+    settling is checked once, in all steps of the first set-up: later ones run warm code, and a
+    check between two blocks would let the device idle.
     """
     part = replace(
         effort,
@@ -161,7 +160,7 @@ def _fill(
     around: Around,
     after_block: Callable[[int], None] | None,
 ) -> None:
-    """Time the step in blocks until the samples from `begun` on suffice, or there are `most`."""
+    """Time the step in blocks until the samples from `begun` on suffice, or number `most`."""
     while block := _next_block(bench.costs_s[begun:], effort, most):
         steps = block * bench.steps_per_reading
         with around(steps):
@@ -181,9 +180,9 @@ def _sample_in_turns(
 ) -> tuple[int, ...]:
     """Time the step in turns of TURN_SECONDS for `max_seconds`; return the readings per turn.
 
-    The other process takes as many, so that each turn has a neighbour: the end depends on time and
-    not on the noise. Steps of microseconds make shorter turns, not fewer. A new set-up runs in its
-    own turn, because it would disturb the other's.
+    The other process takes as many turns, so that each turn has a neighbour: the end depends on
+    time and not on the noise. Steps of microseconds make shorter turns, not fewer. A new set-up
+    runs in a turn of this process, because it would disturb the other's.
     """
     turns: list[int] = []
     readings, most = _turns_of(bench.expected_costs_s(), effort)
@@ -215,7 +214,7 @@ def _is_due(turn: int, turns: int, set_ups: int) -> bool:
 
 
 def _turns_of(costs_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, int]:
-    """Return the readings per turn and the number of turns, of readings that cost so much."""
+    """Return the readings per turn and the number of turns, if readings cost `costs_s` each."""
     shortest = math.ceil(effort.max_seconds / TURN_SECONDS)
     step_s = math.fsum(costs_s) / max(1, len(costs_s))
     max_steps = max(1, MAX_SAMPLES // max(1, shortest))
@@ -227,8 +226,8 @@ def _turns_of(costs_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, i
 def _next_block(samples: Sequence[float], effort: MeasuringEffort, most: int) -> int:
     """Return how many more steps to time before the next check, 0 when the samples suffice.
 
-    At most as many as there are already: checks stay few, and early estimates may be wrong. There
-    are never more than `most`.
+    At most as many as were timed so far: checks stay few, and early estimates may be wrong. In all
+    there are never more than `most`.
     """
     count, total = len(samples), sum(samples)
     if count >= most:
@@ -252,7 +251,7 @@ def _steps_in(seconds: float, samples: Sequence[float]) -> int:
 
 
 def _steps_to_quiet(samples: Sequence[float]) -> int:
-    """Return how many more steps the mean needs for its standard error, 0 when it is reached.
+    """Return how many more steps bring the standard error of the mean to its target, 0 if none.
 
     The standard error falls with the square root of the number of samples.
     """

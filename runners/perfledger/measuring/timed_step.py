@@ -16,13 +16,13 @@ WARMUP_WINDOW = 3  # the median of three ignores one outlier
 WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
 # A reading lasts this many times the harness's own cost of one, so that the cost hides no change.
 MIN_READING_COSTS = 20
-# Longer steps are never short of that: a reading costs microseconds.
+# Longer steps always reach that: a reading costs the harness microseconds.
 MAX_SHORT_STEP_SECONDS = 1e-3
-MAX_CALIBRATED_STEPS = 1000  # the harness's cost of so many is that of one many times over
-CALIBRATION_READINGS = 51  # of an empty step: their median ignores what disturbs some of them
+MAX_CALIBRATED_STEPS = 1000  # with more, the harness's cost per step no longer changes
+CALIBRATION_READINGS = 51  # of an empty step: their median ignores disturbed ones
 
-# The share of steady processes that are cut by mistake, which costs some steps; with autocorrelated
-# steps it is higher.
+# The share of steady processes whose first steps are cut by mistake, which costs some steps; it is
+# higher if step times are autocorrelated.
 MAX_FALSE_CUTS = 0.05
 MOST_FIRST_STEPS = 60  # later steps say nothing about the beginning
 
@@ -45,7 +45,7 @@ class TimedStep:
         self.step: Step = no_step
         self._prepare: Callable[[], object] | None = None  # before each reading
         self._preparation_s = 0.0
-        self._preparations_s: list[float] = []  # of the readings
+        self._preparations_s: list[float] = []  # one for each reading
         self.warmups_s: list[float] = []
         self.settling_s = 0.0
         self.readings_s: list[float] = []
@@ -54,7 +54,7 @@ class TimedStep:
         self.empty_step_s: float | None = None
 
     def renew(self) -> None:
-        """Release the step, set up again and warm up: briefly after the first time."""
+        """Release the step, set up again and warm up; every warm-up after the first is short."""
         self.step = no_step
         step = self._set_up()
         if isinstance(step, PreparedStep):
@@ -72,9 +72,10 @@ class TimedStep:
             on_result=None if is_repeated else self._on_result,
             prepare=self._prepare,
         )
-        if self._prepare is not None:  # what else it did takes little beside
+        if self._prepare is not None:  # anything else in this time is negligible
             elapsed_s = _slowest_s(self._clock, perf_counter() - began)
-            # A device has a clock of its own: its steps may take longer than all together.
+            # A device has its own clock: its steps may take longer than the host saw for
+            # everything.
             self._preparation_s = max(0.0, elapsed_s - sum(warmups_s)) / max(1, len(warmups_s))
         self.warmups_s += warmups_s
 
@@ -85,20 +86,20 @@ class TimedStep:
 
     @property
     def costs_s(self) -> Sequence[float]:
-        """Return what each reading took with its preparation."""
+        """Return how long each reading took, with its preparation."""
         if self._prepare is None:
             return self.readings_s
         return [sum(each) for each in zip(self._preparations_s, self.readings_s, strict=True)]
 
     def expected_costs_s(self) -> tuple[float, ...]:
-        """Return what readings will take with their preparation, by the last warm-ups."""
+        """Return how long readings with their preparation will take, by the last warm-ups."""
         return tuple(
             each * self.steps_per_reading + self._preparation_s
             for each in self.warmups_s[-WARMUP_WINDOW:]
         )
 
     def calibrate(self) -> None:
-        """Choose how many steps make a reading, by the time of an empty step."""
+        """Choose how many steps make a reading, by timing an empty step."""
         last_s = self.warmups_s[-WARMUP_WINDOW:]
         step_s = median(last_s) if last_s else 0.0
         if not 0 < step_s < MAX_SHORT_STEP_SECONDS:
@@ -160,8 +161,8 @@ def warm_up(
 ) -> tuple[float, ...]:
     """Run `step` until it is steady or the effort is spent; return all times in seconds.
 
-    `on_result` receives what the first step returned, before the second. `prepare` is called before
-    each step.
+    `on_result` receives what the first step returned, before the second step. `prepare` is called
+    before each step.
     """
     times: list[float] = []
     results: list[object] = []
@@ -179,9 +180,9 @@ def warm_up(
 def count_warmup_steps(times: Sequence[float]) -> int:
     """Return the number of times before a change point, 0 if there is none.
 
-    The agreement of two windows ends the warm-up early, and too early where a step gets faster in
-    stages or gradually: hot code is compiled, clocks settle over seconds. The next samples show it.
-    The test uses ranks, because step times are skewed and a single slow step means nothing.
+    The warm-up ends when two windows agree, which is too early if a step gets faster in stages or
+    gradually: hot code is compiled, clocks settle over seconds. The next samples show it. The test
+    uses ranks, because step times are skewed and a single slow step means nothing.
 
     At most half of them, by Pettitt's test ("A non-parametric approach to the change-point
     problem", 1979): U(t) = 2 (r1 + ... + rt) - t (n + 1) with the ranks r, whose maximum reaches K
@@ -212,7 +213,7 @@ def no_step() -> None:
 
 
 def _repeated(step: Step, times: int) -> Step:
-    """Return a step that runs `step` so many times, and returns the last result."""
+    """Return a step that runs `step` `times` times and returns the last result."""
     if times == 1:
         return step
     earlier_steps = range(times - 1)
@@ -243,7 +244,7 @@ def _elapsed_s(prepare: Callable[[], object], clock: Clock) -> float:
 
 
 def _slowest_s(clock: Clock, seconds: float) -> float:
-    """Return the slowest rank's seconds, on which all ranks decide; else this process's own."""
+    """Return the slowest rank's seconds, so that all ranks decide alike; else this process's."""
     return clock.slowest_s(seconds) if isinstance(clock, RankClock) else seconds
 
 

@@ -10,23 +10,23 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 TASKS = "task/*/children"
-# torch starts some where its cache lacks a program: hundreds of megabytes that are not a step's.
+# torch starts these when its cache lacks a program: hundreds of megabytes that no step needs.
 COMPILER = b"/torch/_inductor/compile_worker/"
-MEMORY_KINDS = ("Anon", "File", "Shmem")  # as the kernel tells resident memory apart
+MEMORY_KINDS = ("Anon", "File", "Shmem")  # the kernel's parts of resident memory
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, include/uapi/linux/prctl.h
 
 
 def adopt_orphans() -> None:
     """Become the parent of descendants whose parent ends, so that daemons count as well.
 
-    Without Linux they stay unseen.
+    Has no effect outside Linux.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
 
 
 def has_children() -> bool:
-    """Return whether this process has any that it has not waited for: one call, no file."""
+    """Return whether this process has children that it has not waited for: one call, no file."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -40,7 +40,7 @@ def are_children_listed() -> bool:
 
 
 def descendants(process: str = "self") -> Iterator[int]:
-    """Yield the children of a process, and theirs."""
+    """Yield the process ids of all descendants of a process."""
     for path in (PROCESSES / process).glob(TASKS):
         with suppress(OSError):  # a thread or a process that ended meanwhile
             for child in path.read_text(encoding="ascii").split():
@@ -49,7 +49,7 @@ def descendants(process: str = "self") -> Iterator[int]:
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the CPU time of a process and all of its threads, also those that ended.
+    """Return the CPU time of a process and all of its threads, including those that ended.
 
     The number of a process's clock is part of Linux's interface: include/linux/posix-timers_types.h
     has it as MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
@@ -60,14 +60,14 @@ def cpu_seconds(process: int) -> float:
 
 
 def kill_all() -> None:
-    """Kill all descendants, also daemons that the agent could not tell from other programs."""
+    """Kill all descendants, including daemons that the agent could not identify as ours."""
     for process in tuple(descendants()):
         with suppress(OSError):  # it ended, or is another user's
             os.kill(process, signal.SIGKILL)
 
 
 def memory_bytes() -> int:
-    """Return the resident memory of descendants now, without what this process has of it itself.
+    """Return the resident memory of descendants now, without what they share with this process.
 
     A forked process shares its parent's memory until it writes. Processes that compile for torch do
     not count.
@@ -91,7 +91,7 @@ def _compiles(process: int) -> bool:
 
 
 def _sizes(process: str, name: str) -> dict[str, int]:
-    """Return the sizes in bytes that a file of the kernel lists of a process."""
+    """Return the sizes in bytes that a file of the kernel lists for a process."""
     with suppress(OSError):  # it ended, or is another user's
         text = (PROCESSES / process / name).read_text(encoding="utf-8", errors="replace")
         fields = (line.split() for line in text.splitlines() if line.endswith(" kB"))

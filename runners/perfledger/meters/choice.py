@@ -16,7 +16,7 @@ def choose_meter(
 ) -> tuple[Device, DeviceMeter]:
     """Return the device that the workload runs on here, and its meter.
 
-    `around` wraps the meter's clock. Raises UnmeasurableError when workload and request disagree or
+    `around` wraps the meter's clock. Raises UnmeasurableError if workload and request disagree or
     the device is missing.
     """
     device_name = requested_device(spec, requested=requested)

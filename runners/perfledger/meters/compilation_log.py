@@ -1,7 +1,7 @@
-"""Notes what torch.compile and jax.jit say of their own compilations: breaks, guards and retraces.
+"""Records what torch.compile and jax.jit log of their compilations: breaks, guards and retraces.
 
-Both write the reason to a logger of theirs. A handler of ours reads it there, and nothing else of
-the logger's records is lost or printed: its settings are restored.
+Both write the reason to their own loggers. Our handler reads it there, with nothing else of the
+records lost or printed: the loggers' settings are restored.
 """
 
 import json
@@ -23,7 +23,7 @@ GRAPH_BREAKS = tuple(
 RETRACES = ("jax._src.interpreters.partial_eval",)
 MAX_REASON = 300  # characters
 MAX_ROWS = 50
-MAX_MESSAGES = 1000  # that are read: a model's first arrays have some hundred
+MAX_MESSAGES = 1000  # read; creating a model's first arrays logs some hundred
 
 _BREAK = re.compile(r"Graph break.* in user code at (?P<path>.+):(?P<line>\d+)\n")
 _BREAK_REASON = re.compile(r"Graph Break Reason: (.+)")
@@ -33,7 +33,7 @@ _TRACED = re.compile(r"^\s+(?:for (?P<known>\S+)|(?P<unseen>\S+) id=\d+)", re.MU
 _DIFFERENCE = re.compile(r"^\s*\* (.+)$", re.MULTILINE)
 _NEVER_SEEN = "never seen function"
 REDEFINED = "the function is a new object each time: define and jit it once, outside of the step"
-# Guards are followed by the code that they were made for, and preceded by their number.
+# A guard is followed by the code that it was made for, and preceded by its number.
 _AFTER_GUARD = re.compile(r"\s+#.*")
 _GUARD_NUMBER = re.compile(r"^\d+/\d+: ")
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+")
@@ -58,7 +58,7 @@ class MessageRecorder(logging.Handler):
 
 @contextmanager
 def recorded_messages(loggers: Sequence[str]) -> Generator[MessageRecorder]:
-    """Keep the messages of these loggers, and hand them to nobody else."""
+    """Record the messages of these loggers, and pass them to no other handler."""
     recorder = MessageRecorder()
     with ExitStack() as stack:
         for name in loggers:
@@ -72,7 +72,7 @@ def recorded_messages(loggers: Sequence[str]) -> Generator[MessageRecorder]:
 
 
 def graph_break_rows(messages: Iterable[str], *, root: Path) -> list[Row]:
-    """Return the places at which torch.compile ends a graph, each with its reason."""
+    """Return the places where torch.compile ends a graph, each with its reason."""
     rows = _Rows(CompilationKind.GRAPH_BREAK, root)
     for message in messages:
         at = _BREAK.search(message)
@@ -83,7 +83,7 @@ def graph_break_rows(messages: Iterable[str], *, root: Path) -> list[Row]:
 
 
 def recompilation_rows(metrics: Iterable[Metrics], *, root: Path) -> list[Row]:
-    """Return the functions that torch.compile compiled again, each with the guard that failed."""
+    """Return the functions that torch.compile recompiled, each with the guard that failed."""
     rows = _Rows(CompilationKind.RECOMPILATION, root)
     for one in metrics:
         reason = getattr(one, "recompile_reason", None)
@@ -99,8 +99,8 @@ def retrace_rows(
 ) -> list[Row]:
     """Return the calls for which JAX traced a function again, each with the argument that differs.
 
-    A function that was seen once and never before is no retrace. Nor are several of one name at
-    the start: a function, its gradient and its transformations have one.
+    A function that JAX had never seen is no retrace if it occurs once. At the start several of one
+    name are none either: a function, its gradient and its transformations share a name.
     """
     retraced, redefined = _Rows(kind, root), _Rows(kind, root)
     for message in messages:
@@ -118,7 +118,7 @@ def retrace_rows(
 
 
 class _Rows:
-    """Compilations of one kind by function and place; of several at one place the first reason."""
+    """Compilations of one kind by function and place, each with the first reason given there."""
 
     def __init__(self, kind: CompilationKind, root: Path) -> None:
         self._kind = kind
@@ -131,7 +131,7 @@ class _Rows:
         self._reasons.setdefault(place, reason)
 
     def as_records(self) -> list[Row]:
-        """Return rows for JSON; a path that is not the repository's is ""."""
+        """Return rows for JSON; a path outside the repository becomes ""."""
         return [
             {
                 "kind": str(self._kind),
@@ -152,7 +152,7 @@ def write_record(
     peak_tensors: Sequence[Row] = (),
     compilations: Sequence[Row] = (),
 ) -> Path:
-    """Write what was noted of a step, and return the file."""
+    """Write what was recorded of a step; return the file."""
     record = {"calls": calls, "peak_tensors": peak_tensors, "compilations": compilations}
     path.write_text(json.dumps(record), encoding="utf-8")
     return path

@@ -1,6 +1,6 @@
 """Reads what torch.compile and jax.jit compile, and for how long, while a workload is measured.
 
-Both note their times anyhow: reading them slows nothing, and happens outside of the timing.
+Both record their times anyway: reading them slows nothing, and happens outside the timing.
 """
 
 import sys
@@ -21,8 +21,8 @@ from perfledger.compile_record import (
 CompileReader = Callable[[], CompileRecord | None]  # None: unknown
 
 DYNAMO = "torch._dynamo.utils"  # in sys.modules once anything was compiled
-# Keys of its compilation_time_metrics: a frame with all that it contains, a backward pass that is
-# compiled when it is first needed, the backend of a frame, and Inductor, its usual backend.
+# Keys of its compilation_time_metrics: a frame with everything inside it, a backward pass compiled
+# when first needed, the backend of a frame, and Inductor, its usual backend.
 FRAME, BACKWARD = "_compile.compile_inner", "backward._backward_impl"
 FRAME_BACKEND, INDUCTOR = "OutputGraph.call_user_compiler", "compile_fx_inner"
 
@@ -37,9 +37,9 @@ Foreign = Any  # a module of torch or JAX, or a CompilationMetrics of torch
 
 @contextmanager
 def watched_torch() -> Generator[CompileReader]:
-    """Yield what returns the compilations of torch.compile since then.
+    """Yield a function that returns what torch.compile has compiled since then.
 
-    `torch.compiler.reset` forgets the times, and what was read before it stays known: read before
+    `torch.compiler.reset` forgets the times, but not those that were read before it: read before
     each set-up.
     """
     lists = [(key, times, len(times)) for key, times in _torch_times().items()]
@@ -66,9 +66,9 @@ def watched_torch() -> Generator[CompileReader]:
 def torch_record(
     times_s: Mapping[str, Sequence[float]], metrics: Iterable[Foreign]
 ) -> CompileRecord:
-    """Return the record of torch's times by key and its metrics of each compilation.
+    """Return a record from torch's times by key and its metrics of each compilation.
 
-    Torch keeps the metrics of the last 64 compilations: there are no programs where some are lost.
+    Torch keeps the metrics of the last 64 compilations; if some are lost, no programs are listed.
     """
     frame_s, backward_s, backend_s, inductor_s = (
         sum(times_s.get(key, ())) for key in (FRAME, BACKWARD, FRAME_BACKEND, INDUCTOR)
@@ -83,7 +83,7 @@ def torch_record(
     seconds: defaultdict[str, float] = defaultdict(float)
     for one in metrics:
         compilation = str(getattr(one, "compile_id", None))
-        if getattr(one, "co_name", None):  # a backward pass has its forward pass's number alone
+        if getattr(one, "co_name", None):  # a backward pass has only its forward pass's number
             names[compilation] = str(one.co_name)
             counts[names[compilation]] += 1
         name = names.get(compilation, "")
@@ -96,7 +96,7 @@ def torch_record(
 
 
 def torch_metrics() -> list[Foreign]:
-    """Return torch's metrics of its last compilations, which it has since 2.2."""
+    """Return torch's metrics of its last compilations (since torch 2.2)."""
     metrics: list[Foreign] = getattr(
         sys.modules.get(DYNAMO), "get_compilation_metrics", list[Foreign]
     )()
@@ -105,7 +105,7 @@ def torch_metrics() -> list[Foreign]:
 
 @contextmanager
 def watched_jax(monitoring: Foreign) -> Generator[CompileReader]:
-    """Yield what returns the compilations of JAX since then; `monitoring` is jax.monitoring."""
+    """Yield a function that returns what JAX compiled since; `monitoring` is jax.monitoring."""
     watch = JaxCompilations()
     monitoring.register_event_duration_secs_listener(watch.heard)
     try:
@@ -117,7 +117,7 @@ def watched_jax(monitoring: Foreign) -> Generator[CompileReader]:
 
 
 class JaxCompilations:
-    """JAX's compilations, of which each is told when it ends."""
+    """A listener to JAX's compilations, each of which is reported when it ends."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
@@ -128,7 +128,7 @@ class JaxCompilations:
         self._ended: list[tuple[float, float]] = []  # middle and duration, outermost only
 
     def heard(self, event: str, duration_s: float, **facts: object) -> None:
-        """Add a duration; what it contains was told before, and is not counted twice."""
+        """Add a duration without those that it contains: they were reported before it."""
         phase = JAX_PHASES.get(event)
         if phase is None or not self.is_open:
             return

@@ -14,7 +14,8 @@ from perfledger.meters.compile_watch import CompileReader
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
 
-# Of a profiled window, its first step not counted: that one includes the profiler's start.
+# The least duration and the limits of the number of steps of a profiled window, not counting its
+# first step, which includes the profiler's start.
 WINDOW_SECONDS = 0.05
 FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS = 4, 24
 
@@ -23,17 +24,17 @@ PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEffort:
-    """How many windows a profile has, and until how many seconds of steps another one begins.
+    """How many windows a profile has, and after how many seconds of steps no further one begins.
 
-    Other load comes in bursts and lengthens some windows: the error of a difference is learnt from
-    how far the windows differ. Longer steps are less disturbed, and have fewer windows.
+    Other load comes in bursts and lengthens some windows: how far the windows differ shows the
+    error of a difference. Longer steps are less disturbed, and have fewer windows.
     """
 
     windows: int = 8
     max_seconds: float = 5.0
-    has_shapes: bool = True  # one more window, where recording the shapes distorts the others
-    steps: int = 0  # of a window; 0: by the time of the first one's
-    until: float = math.inf  # by time.monotonic(): then only a first window begins
+    has_shapes: bool = True  # an extra window if recording shapes distorts the others
+    steps: int = 0  # of a window; 0: by the time of the first window's steps
+    until: float = math.inf  # by time.monotonic(): afterwards only a first window begins
 
     @property
     def has_time(self) -> bool:
@@ -41,7 +42,7 @@ class TraceEffort:
         return monotonic() < self.until
 
 
-# Of a profile that explains.
+# The effort of a profile that explains a change.
 USUAL_EFFORT = TraceEffort()
 
 
@@ -49,7 +50,7 @@ USUAL_EFFORT = TraceEffort()
 class ProfiledPass:
     """Profiled windows: the first one's file and the mean time of its kept steps, and the others.
 
-    The first has the median time. All windows run the same code: their differences are noise.
+    The first has the median time. All windows run the same code, so their differences are noise.
     """
 
     tool: str  # "torch.profiler" or "jax.profiler"
@@ -57,13 +58,13 @@ class ProfiledPass:
     steps: int  # kept: the first profiled one includes the profiler's start
     step_seconds: float
     repeats: tuple[Path, ...] = ()  # the files of the other windows, in the order of time
-    shapes: Path | None = None  # the file of a window that recorded shapes, where that distorts
+    shapes: Path | None = None  # the file of a window with shapes, if they distort
 
 
 class DeviceMeter(Protocol):
     """A framework on a device: clock, memory, counters and profiler."""
 
-    clock: Clock  # that waits for this device
+    clock: Clock  # which waits for this device
 
     def device_context(self) -> AbstractContextManager[object]:
         """Return a context in which this is the framework's default device."""
@@ -78,7 +79,7 @@ class DeviceMeter(Protocol):
         ...
 
     def in_use_bytes(self) -> float | None:
-        """Return the memory in use now, of the kind that `peak_bytes` is of; None if unknown."""
+        """Return the memory in use now, of the same kind as `peak_bytes`; None if unknown."""
         ...
 
     def work(self, set_up: Callable[[], Step]) -> StepWork:
@@ -93,7 +94,7 @@ class DeviceMeter(Protocol):
         ...
 
     def device_places(self) -> tuple[int, ...]:
-        """Return the places of those among the devices here; () where that is unknown."""
+        """Return the places of these devices among those here; () if unknown."""
         ...
 
     def trace(
@@ -115,22 +116,22 @@ class DeviceMeter(Protocol):
         ...
 
     def compilation_log(self) -> AbstractContextManager[object]:
-        """Return a context, around set-up and steps, in which `lines` hears of compilations."""
+        """Return a context for set-up and steps, in which compilations are recorded for `lines`."""
         ...
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write what one step says of the code below `root`; None if that is nothing.
+        """Write what one step shows of the code below `root`; return None if that is nothing.
 
         That is the lines that call its operations, the tensors that its peak memory holds, and what
-        compilers say.
+        compilers report.
         """
         ...
 
 
 def window_steps(step_seconds: float) -> int:
-    """Return how many steps to profile in a window: more where they are short, within limits.
+    """Return how many steps to profile in a window: more if they are short, within limits.
 
-    A window of some milliseconds shows the scheduler more than the code.
+    A window of a few milliseconds shows the scheduler more than the code.
     """
     needed = math.ceil(WINDOW_SECONDS / step_seconds) if step_seconds > 0 else MOST_WINDOW_STEPS
     return min(max(needed, FEWEST_WINDOW_STEPS), MOST_WINDOW_STEPS)
@@ -191,7 +192,7 @@ class HostMeter:
         return None
 
     def compile_watch(self) -> AbstractContextManager[CompileReader]:
-        """Return a context that yields what reads nothing."""
+        """Return a context that yields a function that returns nothing."""
         return nullcontext(lambda: None)
 
     def compilation_log(self) -> AbstractContextManager[object]:

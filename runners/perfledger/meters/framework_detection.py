@@ -84,7 +84,7 @@ def _packages(item: object) -> Iterator[str]:
 def _parts(item: object, root: Path) -> Iterator[object]:
     """Yield the parts of an object of the user's own code, nothing for other code.
 
-    It uses static look-ups only, because attribute access on a foreign object may run its code.
+    Look-ups are static, because attribute access on a foreign object may run its code.
     """
     match item:
         case CodeType():

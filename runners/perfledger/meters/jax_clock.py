@@ -28,7 +28,7 @@ from perfledger.workload import Step
 PLATFORMS = {Device.CPU: "cpu", Device.CUDA: "gpu", Device.TPU: "tpu"}
 DEVICES = {"cpu": Device.CPU, "gpu": Device.CUDA, "cuda": Device.CUDA, "tpu": Device.TPU}
 EXPLAIN = "jax_explain_cache_misses"
-# A retrace in each step is seen in all of them.
+# Steps to watch: a retrace that happens in every step occurs in all of them.
 WATCHED_STEPS = 3
 RETURN_ARRAYS = "the step returns no arrays to wait for: return the arrays that it computes"
 
@@ -50,8 +50,8 @@ class JaxClock:
     def time(self, step: Callable[[], object]) -> float:
         """Run `step` once and return the seconds until its arrays are ready.
 
-        Raises TypeError when the first step returns nothing to wait for, because only the dispatch
-        would be timed.
+        Raises TypeError if the first step returns nothing to wait for, because then only the
+        dispatch would be timed.
         """
         start = perf_counter()
         result = self._wait(step())
@@ -88,8 +88,8 @@ class JaxMeter:
     def reset_peak(self) -> None:
         """Reset the high-water mark, as far as possible.
 
-        A JAX device's own mark lasts as long as the process, so a workload that stays below an
-        earlier peak has an unknown peak.
+        A JAX device's own mark lasts as long as the process: the peak of a workload that stays
+        below an earlier peak is unknown.
         """
         process_memory.reset_peak()
         self._peak_before = self._device_bytes("peak_bytes_in_use") or 0.0
@@ -128,27 +128,27 @@ class JaxMeter:
         effort: TraceEffort = USUAL_EFFORT,
     ) -> ProfiledPass | None:
         """Profile a few steps with jax.profiler into an xplane file."""
-        self._log.close()  # the start is over, and an explanation takes time
+        self._log.close()  # the start is over, and logging explanations takes time
         return jax_profile.trace(
             self._jax, next_step, self.clock, folder=folder / name, effort=effort
         )
 
     def compile_watch(self) -> AbstractContextManager[CompileReader]:
-        """Return a context that yields what reads the compilations of JAX since then."""
+        """Return a context that yields a function that returns JAX's compilations since then."""
         return watched_jax(importlib.import_module("jax.monitoring"))
 
     @contextmanager
     def compilation_log(self) -> Generator[None]:
-        """Keep why functions are traced again until `trace`, for `lines`."""
+        """Record why functions are traced again until `trace`, for `lines`."""
         with ExitStack() as self._log:
             self._start = self._log.enter_context(self._explained_retraces())
             yield
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
-        """Write which functions are traced again and why; None if there are none.
+        """Write which functions are traced again and why; return None if there are none.
 
-        At the start of the process, and in a few steps now. The lines of operations are in XLA's
-        own profile.
+        Retraces are those at the start of the process, and in a few steps run now. The lines of
+        operations are in XLA's own profile.
         """
         self._log.close()
         with self._explained_retraces() as recorder, suppress(Exception):  # as in a step of torch
@@ -162,7 +162,7 @@ class JaxMeter:
 
     @contextmanager
     def _explained_retraces(self) -> Generator[MessageRecorder]:
-        """Keep what JAX says of functions that it traces again."""
+        """Record JAX's explanations of functions that it traces again."""
         with recorded_messages(RETRACES) as recorder:
             before = getattr(self._jax.config, EXPLAIN, None)
             if before is None:  # JAX before 0.4.30
@@ -190,7 +190,7 @@ def join_processes(jax: Any, *, coordinator: str, ranks: int, rank: int) -> None
 def jax_device(name: str, jax: Any) -> Device:  # noqa: ANN401 - see load_jax
     """Return the device called `name` ("auto", "cpu", "cuda" or "tpu").
 
-    Raises UnmeasurableError when there is no such device.
+    Raises UnmeasurableError if the device is missing.
     """
     if name == "auto":
         backend = str(jax.default_backend())
@@ -226,5 +226,5 @@ def _devices(leaf: object) -> frozenset[Any]:
 
 
 def _is_value(leaf: object) -> bool:
-    # JAX's and numpy's arrays have __array__; a number is ready when it exists.
+    # JAX's and numpy's arrays have __array__; a number is ready as soon as it exists.
     return isinstance(leaf, int | float | complex) or hasattr(leaf, "__array__")

@@ -42,7 +42,7 @@ def trace(
         times = _window(jax.profiler, next_step(), clock, window, steps)
         spent += sum(times)
         needed = effort.steps or window_steps(min(times))
-        # The first window tells how many steps one needs.
+        # The first window shows how many steps a window needs.
         if not windows and steps < needed and effort.has_time:
             steps = needed
             shutil.rmtree(window)
@@ -66,7 +66,7 @@ def _window(
     folder: Path,
     steps: int,
 ) -> list[float]:
-    """Profile one pass of so many steps and a first one into its own folder; return their times."""
+    """Profile `steps` steps after a first one, into their own folder; return the times of all."""
     folder.mkdir(parents=True)
     times: list[float] = []
     _start(profiler, folder)

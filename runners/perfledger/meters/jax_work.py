@@ -18,8 +18,8 @@ from perfledger.failure_reason import error_line
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
-# A step with more distinct programs runs its operations one by one: compiling each alone takes some
-# ten milliseconds.
+# A step with more distinct programs runs its operations one by one: compiling each alone takes
+# about ten milliseconds.
 MAX_PROGRAMS = 300
 MAX_TARGET = 300  # characters of a custom call's name
 
@@ -153,7 +153,7 @@ def _single_program(core: Foreign, jaxpr: Foreign, equation: Foreign) -> Foreign
 def _with_constant_arguments(core: Foreign, closed: Foreign) -> tuple[Foreign, int]:
     """Return the program with its constants as first arguments, and their number.
 
-    XLA would fold constants while compiling, and not count that work.
+    Otherwise XLA would fold the constants while compiling, and not count that work.
     """
     jaxpr = closed.jaxpr
     arguments = [*jaxpr.constvars, *jaxpr.invars]
@@ -199,7 +199,7 @@ def _counted_costs(stage: Foreign) -> Mapping[str, float]:
         return {}
     xla_costs = cast("Mapping[str, object]", costs)
     if _MOVED not in xla_costs:
-        return {}  # XLA has not counted, because bytes are always counted
+        return {}  # XLA counted nothing: it always counts bytes
     counts = {name: xla_costs.get(name, 0.0) for name in _COSTS}  # XLA omits zeros
     return {
         name: float(value)
@@ -244,9 +244,9 @@ def _limits(jaxpr: Foreign) -> Iterator[str]:
 
 
 def _foreign_calls(jaxpr: Foreign, text: str) -> Iterator[str]:
-    """Yield the limits that foreign code in a program's text sets to XLA's counts.
+    """Yield the limits of XLA's counts from calls of foreign code in a program's text.
 
-    Where a primitive is known to be opaque, its calls have that limit already.
+    Calls of a primitive that is known to be opaque have that limit already.
     """
     if any(limit.endswith(OPAQUE_LIMIT) for limit in _limits(jaxpr)):
         return

@@ -33,7 +33,7 @@ def reset_peak(path: Path = CLEAR_REFS) -> None:
 
 
 def peak_bytes(path: Path = STATUS) -> int:
-    """Return the peak memory in bytes since `reset_peak`, with what child processes use now.
+    """Return the peak memory in bytes since `reset_peak`, plus what child processes use now.
 
     A step that keeps its data in a pool of processes needs that memory too.
     """
@@ -53,7 +53,7 @@ def _own_peak_bytes(path: Path) -> int:
 
 
 def in_use_bytes(path: Path = STATM) -> float | None:
-    """Return the resident memory in bytes; None where the system does not tell."""
+    """Return the resident memory in bytes; None if the system does not report it."""
     try:
         return float(int(path.read_bytes().split()[1]) * resource.getpagesize())
     except (OSError, ValueError, IndexError):
@@ -71,7 +71,7 @@ PageRanges = tuple[tuple[int, int], ...]  # address and length in bytes
 
 
 def file_pages(maps: Path = MAPS, pagemap: Path = PAGEMAP) -> PageRanges:
-    """Return the pages of files that are mapped here; none where the system does not tell."""
+    """Return the pages of files that are mapped here; none if the system does not report them."""
     page = resource.getpagesize()
     ranges: list[tuple[int, int]] = []
     with contextlib.suppress(OSError, ValueError), pagemap.open("rb", buffering=0) as entries:
@@ -88,8 +88,8 @@ def file_pages(maps: Path = MAPS, pagemap: Path = PAGEMAP) -> PageRanges:
 def map_pages(ranges: PageRanges) -> None:
     """Map the pages that the parent of this fork had mapped.
 
-    Linux copies the mappings of a file, and not its pages: code of libraries would not count as
-    resident memory until this process runs it. Before Linux 5.14 it stays so.
+    A fork on Linux copies the mappings of a file but not its pages: code of libraries would not
+    count as resident memory until this process runs it. Before Linux 5.14 this does nothing.
     """
     with contextlib.suppress(OSError, AttributeError):
         madvise = ctypes.CDLL(None).madvise

@@ -33,8 +33,8 @@ def load_torch() -> Any:  # noqa: ANN401 - torch is fenced in here, and may not 
 class TorchClock:
     """A clock of CUDA events around each step, read after the device has finished.
 
-    The events are on the current stream: work on another stream that the step does not join is
-    waited for, but not counted.
+    The events are on the current stream: the clock waits for work on another stream that the step
+    does not join, but does not count it.
     """
 
     def __init__(self, torch: Any) -> None:  # noqa: ANN401 - see load_torch
@@ -74,13 +74,13 @@ class TorchMeter:
             process_memory.reset_peak()
 
     def peak_bytes(self) -> float | None:
-        """Return the peak memory since `reset_peak`, of tensors on CUDA, else resident."""
+        """Return the peak memory since `reset_peak`: of tensors on CUDA, else resident memory."""
         if self._is_cuda:
             return float(self._torch.cuda.max_memory_allocated()) or None
         return float(process_memory.peak_bytes())
 
     def in_use_bytes(self) -> float | None:
-        """Return the memory in use, of tensors on CUDA, else resident."""
+        """Return the memory in use: of tensors on CUDA, else resident memory."""
         if self._is_cuda:
             return float(self._torch.cuda.memory_allocated())
         return process_memory.in_use_bytes()
@@ -120,19 +120,19 @@ class TorchMeter:
         )
 
     def compile_watch(self) -> AbstractContextManager[CompileReader]:
-        """Return a context that yields what reads the compilations of torch.compile since then."""
+        """Return a context that yields a function that returns torch.compile's work since then."""
         return watched_torch()
 
     @contextmanager
     def compilation_log(self) -> Generator[None]:
-        """Keep what torch.compile says of its graph breaks, for `lines`."""
+        """Record what torch.compile logs of its graph breaks, for `lines`."""
         with recorded_messages(GRAPH_BREAKS) as self._graph_breaks:
             yield
 
     def lines(self, step: Step, root: Path, path: Path) -> Path | None:
         """Write which lines below `root` call the operators of one step and hold its memory.
 
-        And what torch.compile said of them so far.
+        Also written is what torch.compile has logged so far.
         """
         return record_lines(
             self._torch,
@@ -151,7 +151,7 @@ class TorchMeter:
 def torch_device(name: str, torch: Any) -> Device:  # noqa: ANN401 - see load_torch
     """Return the device called `name` ("auto", "cpu", "cuda" or "tpu").
 
-    Raises UnmeasurableError when there is no such device.
+    Raises UnmeasurableError if the device is missing.
     """
     has_cuda = bool(torch.cuda.is_available())
     match name:

@@ -1,4 +1,4 @@
-"""Holds FLOP formulas that torch's FlopCounterMode lacks, and tells which operators need one.
+"""Holds FLOP formulas that torch's FlopCounterMode lacks, and finds operators that need one.
 
 FlopCounterMode counts products, convolutions and attention, 2 FLOP per multiply-add, and adds
 nothing for an operator without a formula. A count that leaves out such work is a lower bound.
@@ -18,13 +18,13 @@ _WITHOUT_ARITHMETIC = frozenset(
     {"prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "symm_mem"}
 )
 _LIGHT_TAGS = frozenset({"pointwise", "reduction", "view_copy"})
-# Words in the names of torch's own operators with products inside. Other own operators work on
+# Words in the names of those of torch's operators that have products inside. Its others work on
 # each element a few times (softmax, norms, pooling, sorting), which FlopCounterMode never counts.
 _PRODUCTS = re.compile(
     r"mm|matmul|mv|v?dot|\w*conv\w*|attention|linear|linalg|rnn|lstm|gru|trilinear|cdist|cholesky"
     r"|triangular|solve|inverse|geqrf|ormqr|fft|transformer|add[bm]*m[mv]|baddbmm|hspmm|sspaddmm"
 )
-# Words of those that prepare operands or have no products after all.
+# Words of operators that only prepare operands, or have no products after all.
 _NOT_PRODUCTS = frozenset(
     {"check", "convert", "cross", "fftfreq", "flatten", "norm", "powsum", "reorder"}
     | {"rfftfreq", "thnn", "upsample"}
@@ -32,7 +32,7 @@ _NOT_PRODUCTS = frozenset(
 
 
 def missing_formulas(aten: Foreign, registry: Mapping[Foreign, object]) -> dict[Foreign, Formula]:
-    """Return formulas by operator, for those of torch's own that `registry` has none for."""
+    """Return formulas by operator, for torch's own operators that `registry` has none for."""
     operators = {getattr(aten, name, None): formula for name, formula in _FORMULAS.items()}
     return {
         operator: formula
@@ -44,9 +44,9 @@ def missing_formulas(aten: Foreign, registry: Mapping[Foreign, object]) -> dict[
 def needs_formula(operator: Foreign, counted: Collection[str]) -> bool:
     """Return whether an operator that was called may do work that is not counted.
 
-    `counted` are the operators with a formula, such as "aten.mm". Any operator of another library
-    may do such work, unless it is tagged as working on elements; of torch's own those with products
-    inside do.
+    `counted` are the operators with a formula, such as "aten.mm". An operator of another library
+    may do such work unless it is tagged as elementwise; of torch's own, those with products inside
+    do.
     """
     namespace, _, name = operator_name(operator).partition(".")
     tags = {getattr(tag, "name", "") for tag in getattr(operator, "tags", ())}
@@ -65,7 +65,7 @@ def operator_name(operator: Foreign) -> str:
 
 
 def _attention(query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
-    """Return the FLOPs of softmax(q k^T) v; what a mask leaves out is counted, as torch does."""
+    """Return the FLOPs of softmax(q k^T) v; masked-out parts are counted too, as torch does."""
     scores = math.prod(query[:-1]) * key[-2]
     return 2 * scores * (query[-1] + value[-1])
 

@@ -1,6 +1,6 @@
 """Records which lines of the user's code call torch's operators, and hold memory, in one step.
 
-A profiler's stacks name functions and cost up to 1.9 times the step, so this has a step of its own
+A profiler's stacks name functions and cost up to 1.9 times the step, so this runs a separate step
 that is not timed. An operator of the backward pass runs without its caller on the stack: it gets
 the line whose forward call made its node of the graph, known by the node's sequence number.
 """
@@ -22,7 +22,7 @@ TREE = "torch.utils._pytree"
 MAX_LINES = 20_000  # of operators, sizes and places in one step
 # Its argument is a tensor that torch.tensor has just made.
 NEW_FROM_PYTHON = "aten::lift_fresh"
-MAX_HELD = 200  # kinds of tensors, those of most bytes
+MAX_HELD = 200  # kinds of tensors: those with most bytes
 
 Foreign = Any  # an object of torch, see torch_clock
 Place = tuple[str, int]  # a path relative to the repository, and a line
@@ -41,14 +41,14 @@ def record_lines(
     device: str = "cpu",
     compilations: Sequence[Row] = (),
 ) -> Path | None:
-    """Run one step and write the calls of each operator by line; None if that fails.
+    """Run one step and write the calls of each operator by line; return None if that fails.
 
     The file has {"calls": [{"operator", "sizes", "path", "line", "is_backward", "calls"}],
     "peak_tensors": [{"operator", "tensor", "path", "line", "is_backward", "bytes", "tensors"}]},
-    the latter in the memory of `device` at its peak, and `compilations`. The operator of tensors
-    that are older than the step is "", and their line the first that uses them. `root` is the
-    repository: its innermost frame is the line. Calls from elsewhere are left out; tensors from
-    there have the path "".
+    the latter in the memory of `device` at its peak, and `compilations`. Tensors older than the
+    step have the operator "" and the first line that uses them. `root` is the repository; the line
+    is that of its innermost frame. Calls from elsewhere are left out; tensors from there have the
+    path "".
     """
     calls: Counter[Call] = Counter()
     memory: TensorMemory[Maker] = TensorMemory(torch, load(TREE).tree_leaves, device=device)
@@ -81,7 +81,7 @@ def record_lines(
 
 
 def _peak_rows(storages: Iterable[NotedStorage[Maker]]) -> list[Row]:
-    """Return what holds most first."""
+    """Return what tensors hold memory, those with most bytes first."""
     size_bytes: Counter[tuple[Maker, str]] = Counter()
     tensors: Counter[tuple[Maker, str]] = Counter()
     for one in storages:

@@ -1,8 +1,8 @@
-"""Notes which tensors are in memory at the peak of a torch step, and which calls made them.
+"""Records which tensors are in memory at the peak of a torch step, and which calls made them.
 
 An allocator's counters say how much is in use, but not what holds it. Here every storage that an
-operator gets or returns is noted once, and again when it is released, so that the peak can be
-replayed. Memory that an operator takes and gives back within its call is not seen.
+operator gets or returns is recorded once, and again when it is released, so that the peak can be
+replayed. Memory that an operator allocates and frees within its call is not seen.
 """
 
 import weakref
@@ -17,7 +17,7 @@ Maker = TypeVar("Maker")
 
 @dataclass(frozen=True, slots=True)
 class NotedStorage(Generic[Maker]):
-    """A tensor's memory: who made it, its type and sizes, and whether it is older than the step."""
+    """A tensor's memory: its maker, type and sizes, and whether it is older than the step."""
 
     maker: Maker
     tensor: str  # "float32[64,128]"
@@ -39,16 +39,17 @@ class TensorMemory(Generic[Maker]):
         self._events: list[tuple[int, bool]] = []  # a number, and whether it is released
 
     def note(self, values: object, maker: Maker, *, is_older: bool) -> None:
-        """Note the tensors among values that were not seen yet.
+        """Record those tensors among values that are new.
 
-        `is_older` tells those that a call gets, which are older than the step, from its results.
+        `is_older` is true for a call's arguments, which are then older than the step, and false for
+        its results.
         """
         for value in self._leaves(values):
             if isinstance(value, self._torch.Tensor):
                 self._note(value, maker, is_older=is_older)
 
     def at_peak(self) -> list[NotedStorage[Maker]]:
-        """Return the storages that are in memory when most is.
+        """Return the storages that are in memory when their sum is largest.
 
         One that is older than the step was there from the beginning, whenever it was first used.
         """

@@ -18,7 +18,7 @@ from perfledger.meters.torch_formulas import missing_formulas, needs_formula, op
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
-MAX_NAMES = 5  # of a limit
+MAX_NAMES = 5  # listed in one limit
 FLOP_COUNTER = "torch.utils.flop_counter"
 DISPATCH = "torch.utils._python_dispatch"
 TRITON = "triton.runtime.jit"
@@ -96,9 +96,9 @@ def _limit(what: str, names: Collection[str]) -> tuple[str, ...]:
 
 @contextmanager
 def _triton_launches() -> Generator[Collection[str]]:
-    """Yield the names of the Triton kernels that Python launches meanwhile.
+    """Yield the names of the Triton kernels that Python launches in the meantime.
 
-    No dispatch mode sees them, unless they are wrapped as operators of torch.library.
+    Dispatch modes do not see them, unless they are wrapped as operators of torch.library.
     """
     names: dict[str, None] = {}
     kernel: Foreign = getattr(sys.modules.get(TRITON), "JITFunction", None)
@@ -121,7 +121,7 @@ def _triton_launches() -> Generator[Collection[str]]:
 def _counts(
     flops: Foreign, traffic: "_Traffic", *, is_complete: bool, is_visible: bool
 ) -> tuple[Count, ...]:
-    """Return the counts; work is `is_visible` unless kernels ran that are no operators."""
+    """Return the counts; work is `is_visible` unless kernels ran that are not operators."""
     return (
         Count(
             name=step_work.FLOPS,

@@ -38,11 +38,11 @@ _KIND = re.compile(r"(time|timeraw|mem|peakmem|track)_.|(Time|Timeraw|Mem|PeakMe
 NOT_TIMED = {
     "timeraw": "asv runs it as a separate program",
     "mem": "it is the size of an object, not a time",
-    "peakmem": "it is a memory peak, which is measured of each timed benchmark anyway",
+    "peakmem": "it is a memory peak, which is measured for each timed benchmark anyway",
     "track": "it returns a number, not a time",
 }
 
-# Attributes that say how asv repeats a benchmark and shows it; a check has its own way.
+# Attributes that say how asv repeats a benchmark and shows it; a check decides this itself.
 IGNORED = (
     "min_run_count",
     "pretty_name",
@@ -99,7 +99,7 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
                 continue
             for benchmark in _benchmarks(file):
                 try:
-                    sources = benchmark.sources()  # once: a class may take long to make
+                    sources = benchmark.sources()  # once: constructing a class may take long
                     _add(benchmark, sources, context, workloads, left_out)
                     ignored.update(name for name in IGNORED if _first(sources, name) is not None)
                 except BaseException as error:  # a boundary: the user's class may raise anything
@@ -217,10 +217,10 @@ def _workload(benchmark: AsvBenchmark, point: ParameterPoint) -> Workload:
 
 
 class _RunningBenchmark:
-    """A benchmark that is set up: an instance of its own, and the values that it is called with."""
+    """A benchmark that is set up: its own instance, and the values that it is called with."""
 
     def __init__(self, benchmark: AsvBenchmark, values: Sequence[object]) -> None:
-        os.chdir(_private_folder())  # asv's benchmarks may write where they are
+        os.chdir(_private_folder())  # asv's benchmarks may write to the working folder
         self._sources = benchmark.sources()
         self._values = (*_cache_copy(self._sources), *values)
 
@@ -230,7 +230,7 @@ class _RunningBenchmark:
         function: Foreign = self._sources[0]
         run: Step = partial(function, *self._values) if self._values else function
         number = int(_first(self._sources, "number") or 0)
-        if number == 0:  # asv calls it as often as fits: one set-up serves many calls
+        if number == 0:  # asv chooses the number of calls: one set-up for many
             return run
         is_fresh = True
 
@@ -257,7 +257,7 @@ class _RunningBenchmark:
             function(*self._values)
 
 
-# A value of setup_cache, by its function's place, as asv keeps it: pickled, one for a process.
+# The values of setup_cache, by its function's place, stored as asv does: pickled, one per process.
 _CACHES: dict[str, bytes] = {}
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 

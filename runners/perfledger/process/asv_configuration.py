@@ -8,7 +8,7 @@ from perfledger.process.discovery import ImportFailure
 from perfledger.records import FailureReason
 
 CONFIGURATION = "asv.conf.json"
-# The file is JSON with comments and more, which only asv's own parser reads.
+# The file is JSON with comments and other extensions, which only asv's own parser reads.
 _FOLDER = re.compile(r"""^[^/"']*["']?benchmark_dir["']?\s*:\s*["']([^"']+)["']""", re.MULTILINE)
 USUAL_FOLDER = "benchmarks"
 MAX_CONFIGURATION_BYTES = 1_000_000
@@ -17,9 +17,10 @@ MAX_CONFIGURATION_BYTES = 1_000_000
 def benchmark_folders(
     root: Path, paths: Sequence[str]
 ) -> tuple[tuple[Path, ...], list[ImportFailure]]:
-    """Return the folders or files of `paths`, without any the ones that asv's own file names.
+    """Return the folders or files of `paths`; without `paths`, those that asv's own file names.
 
-    A path that does not exist, or a repository without such a file and folder, is a failure.
+    A path that does not exist is a failure, as is a repository with neither such a file nor such a
+    folder.
     """
     folders = (
         [root / path for path in paths] or list(_configured_folders(root)) or [root / USUAL_FOLDER]
@@ -40,13 +41,13 @@ def benchmark_folders(
 
 
 def _configured_folders(root: Path) -> Iterator[Path]:
-    """Yield the folders that the files at the top and one level below it name."""
+    """Yield the folders named by the files at the top and one level below it."""
     for file in (root / CONFIGURATION, *sorted(root.glob(f"*/{CONFIGURATION}"))):
         if file.is_file() and file.stat().st_size <= MAX_CONFIGURATION_BYTES:
             yield file.parent / named_folder(file.read_text(encoding="utf-8", errors="replace"))
 
 
 def named_folder(configuration: str) -> str:
-    """Return the folder of the benchmarks that a configuration names, else the usual one."""
+    """Return the benchmark folder that a configuration names, else asv's default."""
     match = _FOLDER.search(configuration)
     return match[1] if match else USUAL_FOLDER

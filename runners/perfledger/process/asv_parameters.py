@@ -16,7 +16,7 @@ _REPLACEMENT = "_"
 
 @dataclass(frozen=True, slots=True)
 class ParameterPoint:
-    """One value for each parameter, with what stands for them in an id."""
+    """One value for each parameter, with the text that represents it in an id."""
 
     values: tuple[object, ...]
     params: Mapping[str, Param]
@@ -28,11 +28,11 @@ class ParameterPoint:
 
 
 def parameter_points(params: object, names: Sequence[object]) -> Iterator[ParameterPoint]:
-    """Yield the points of the grid; one without parameters if there are none.
+    """Yield the points of the grid; one point without parameters if there are none.
 
-    As asv does, a plain list is the values of one parameter, and parameters without a name are
-    param1, param2. Values can be any object; one that is neither a number nor a short text is named
-    by its repr.
+    As in asv, a plain list holds the values of one parameter, and unnamed parameters are param1,
+    param2. Values can be any object; one that is neither a number nor a short text is named by its
+    repr.
     """
     grid = _grid(params)
     texts = [str(name) for name in names][: len(grid)]
@@ -55,7 +55,7 @@ def _grid(params: object) -> list[list[object]]:
 
 
 def _named_values(values: Sequence[object]) -> list[tuple[object, Param]]:
-    """Return each value with what stands for it; equal texts are numbered."""
+    """Return each value with the text that represents it; equal texts are numbered."""
     named: list[tuple[object, Param]] = []
     used: dict[str, int] = {}
     for value in values:

@@ -1,4 +1,4 @@
-"""Holds the fixture `benchmark`, which gives what a test calls it with to a task.
+"""Holds the fixture `benchmark`, which passes what a test gives it to a task.
 
 Its calls are pytest-benchmark's: https://pytest-benchmark.readthedocs.io/en/stable/pedantic.html
 """
@@ -16,19 +16,19 @@ Foreign = Any  # what a test gives to the fixture
 
 
 class BenchmarkFixture:
-    """The fixture `benchmark` of one test: gives what it is called with to `task`."""
+    """The fixture `benchmark` of one test, which passes the steps it is given to `task`."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self.is_used = False
-        self.extra_info: dict[str, object] = {}  # pytest-benchmark's, which is not kept
+        self.extra_info: dict[str, object] = {}  # pytest-benchmark's; not stored
         self.group: str | None = None
         self.name = self.fullname = ""
         self.stats = None
         self.disabled = False
 
     def __call__(self, function: Foreign, *arguments: Foreign, **options: Foreign) -> Foreign:
-        """Measure a call of the function, and return the result of another."""
+        """Measure calls of the function; return the result of one more call."""
         self._measure(partial(function, *arguments, **options))
         return function(*arguments, **options)
 
@@ -43,7 +43,7 @@ class BenchmarkFixture:
         warmup_rounds: int = 0,  # noqa: ARG002
         iterations: int = 1,
     ) -> Foreign:
-        """Measure `iterations` calls of the target at a time, each time after `setup`."""
+        """Measure batches of `iterations` calls of the target, each batch after `setup`."""
         if setup is None and teardown is None:
             call = partial(target, *args, **(kwargs or {}))
             self._measure(call if iterations == 1 else PreparedStep(_nothing, call, iterations))
@@ -73,7 +73,7 @@ class BenchmarkFixture:
             end()
 
     def weave(self, *_: object, **__: object) -> None:
-        """Refuse: what is woven in replaces the user's code while it runs."""
+        """Refuse: weaving replaces the user's code while it runs."""
         detail = "benchmark.weave is not supported: call benchmark with the function"
         raise UnmeasurableError(FailureReason.RAISED, detail)
 

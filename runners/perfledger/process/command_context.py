@@ -32,8 +32,8 @@ Fields = Mapping[str, object]  # of a message
 class BoundWorkload:
     """A workload at one point of its parameter grid.
 
-    `within` runs the test in whose middle the step exists, and calls its argument there with the
-    workload that returns the step.
+    If the step exists only inside a test, `within` runs the test and calls its argument there with
+    the workload that returns the step.
     """
 
     workload: Workload
@@ -62,7 +62,7 @@ class LeftOutBenchmark:
 class CollectedWorkloads:
     """The workloads of a suite, the paths that cannot be imported, and what is left out.
 
-    `notes` are sentences on what benchmarks of another tool ask for and do not get.
+    `notes` are sentences on options of another tool's benchmarks that do not apply.
     """
 
     workloads: tuple[BoundWorkload, ...] = ()
@@ -72,14 +72,14 @@ class CollectedWorkloads:
 
 
 def ignored_note(tool: str, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the note on options of another tool that do not apply, by how many have them."""
+    """Return a note on another tool's options that do not apply, with how often each is set."""
     if not counts:
         return ()
     options = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
     return (f"ignored options of {tool}, by the benchmarks that have them: {options}",)
 
 
-# Returns the workloads of these modules; of all, if there are none.
+# Returns the workloads of these modules; of all modules if the set is empty.
 WorkloadCollector = Callable[[frozenset[str]], CollectedWorkloads]
 
 
@@ -94,16 +94,16 @@ class CommandContext:
     recorder: PackageRecorder
     link: RankLink | None = None  # to the other ranks of a launched workload
     began: float = 0.0  # by time.monotonic()
-    open_before: OpenState = field(default_factory=OpenState)  # the user's code was imported
+    open_before: OpenState = field(default_factory=OpenState)  # before the user's code was imported
 
     @property
     def is_forking(self) -> bool:
-        """Return whether each workload runs in a fork; ranks are processes of their own."""
+        """Return whether each workload runs in a fork; ranks are separate processes anyway."""
         return self.request.is_forking and self.link is None
 
 
 def join_framework(context: CommandContext, frameworks: Collection[Framework]) -> None:
-    """Let JAX know the other ranks, before anything asks it for its devices."""
+    """Tell JAX about the other ranks, before anything asks it for its devices."""
     link = context.link
     if link is not None and Framework.JAX in frameworks:
         coordinator = f"{LOOPBACK}:{shared_port(link)}"
@@ -111,9 +111,9 @@ def join_framework(context: CommandContext, frameworks: Collection[Framework]) -
 
 
 def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, DeviceMeter]:
-    """Return the device of a workload and its meter, whose clock is that of all ranks.
+    """Return the device of a workload and its meter, with a clock common to all ranks.
 
-    Raises UnmeasurableError where there are not as many ranks as the workload has devices.
+    Raises UnmeasurableError unless there are as many ranks as the workload has devices.
     """
     link, spec = context.link, bound.spec
     if link is None:
@@ -130,7 +130,7 @@ def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, Dev
 
 
 def trace_folder(context: CommandContext) -> Path:
-    """Return the folder for traces, which exists; other ranks than the first have their own."""
+    """Return the existing folder for traces; every rank after the first has its own."""
     folder = Path(context.request.trace_folder).resolve()
     if context.link is not None and context.link.rank > 0:
         folder /= f"rank-{context.link.rank}"
@@ -139,7 +139,7 @@ def trace_folder(context: CommandContext) -> Path:
 
 
 def turn_of(context: CommandContext, name: str) -> Callable[[], None]:
-    """Return a function that waits until it is this workload's turn, if the sides take turns."""
+    """Return a function that waits for this workload's turn, if the sides take turns."""
 
     def turn() -> None:
         if context.request.is_interleaved:
@@ -159,7 +159,7 @@ def set_up_step(
 ) -> AnyStep:
     """Call the workload's function, check that it is the right code, and return its step.
 
-    The step is the variant's. Its teardown is added to `teardowns`.
+    The step is transformed if the workload has a variant. Its teardown is added to `teardowns`.
     """
     return set_up_variant(context, bound, device, meter, teardowns=teardowns).step
 
@@ -172,7 +172,7 @@ def set_up_variant(
     *,
     teardowns: ExitStack,
 ) -> TransformedStep:
-    """Do as `set_up_step`, and return the step with what verifies its variant."""
+    """Do the same as `set_up_step`, and return the step with what verifies its variant."""
     meter.reset_peak()
     arguments = bound.workload.arguments(bound.spec, str(device))
     returned = bound.workload.function(**arguments)
@@ -191,7 +191,7 @@ def set_up_variant(
 
 
 def _step(bound: BoundWorkload, returned: object) -> Step:
-    """Return the step of what a set-up returned: a step, or a function and its inputs."""
+    """Return the step from what a set-up returned: a step, or a function and its inputs."""
     step = _call_of(returned) or returned
     run = step.function if isinstance(step, FunctionCall) else step
     if not callable(run) or iscoroutinefunction(run) or isgeneratorfunction(run):
@@ -204,7 +204,7 @@ def _step(bound: BoundWorkload, returned: object) -> Step:
 
 
 def _call_of(returned: object) -> FunctionCall | None:
-    """Return the call of a function and its inputs, None for anything else."""
+    """Return the call of a function and its inputs; None for anything else."""
     if not isinstance(returned, tuple):
         return None
     parts = cast("tuple[object, ...]", returned)

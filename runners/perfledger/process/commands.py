@@ -56,7 +56,8 @@ from perfledger.variants.remarks import (
 from perfledger.variants.transformed_step import TransformedStep
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload
 
-# Answers a request, given what collects its workloads, within the session of another tool.
+# Answers a request in a session of another tool; the second argument answers with the workloads
+# that a collector returns.
 SuiteRunner = Callable[[CommandContext, Callable[[WorkloadCollector], None]], None]
 
 NO_PROFILE: Fields = {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
@@ -71,8 +72,8 @@ def run_command(
 ) -> None:
     """Run the request's command and answer on the channel; the last message is DONE.
 
-    `in_pytest` answers a request for tests; None if pytest is not installed. `link` is that of a
-    rank of a launched workload.
+    `in_pytest` answers a request for tests; None if pytest is not installed. `link` connects a rank
+    of a launched workload to the others.
     """
     began, open_before = monotonic(), open_state()
     root = Path(request.root).resolve()
@@ -170,7 +171,7 @@ def _list(context: CommandContext, collect: WorkloadCollector) -> None:
 
 
 def _run(context: CommandContext, collect: WorkloadCollector) -> None:
-    """Answer for every requested workload, whatever happens to the others."""
+    """Answer for every requested workload, even if others fail."""
     requested = context.request.workloads
     collected = collect(frozenset(name.partition(":")[0] for name in requested))
     if not set(requested) <= {each.spec.id for each in collected.workloads}:
@@ -210,7 +211,7 @@ def _answer_workload(
 
 
 def _wait_until_ready(context: CommandContext, name: str) -> None:
-    """Wait for the other side before disturbing it with a set-up, or with "" the end."""
+    """Wait for the other side before disturbing it with a set-up; the name "" means the end."""
     if context.request.is_interleaved:
         context.channel.send(MessageType.READY, {"workload": name})
         context.channel.wait()
@@ -235,9 +236,9 @@ def _answer(
                 return MessageType.LOADED, bound.run(partial(_load, context))
             case Command.MEASURE | Command.LIST:
                 fields = bound.run(partial(measure_workload, context))
-                is_sent = context.request.has_windows(name)  # the run, before its windows
+                is_sent = context.request.has_windows(name)  # the run was sent before its windows
                 return MessageType.WINDOWS if is_sent else MessageType.RUN, fields
-    except BaseException as error:  # a boundary: no workload may end the others' run
+    except BaseException as error:  # a boundary: a failing workload must not end the others
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
             with suppress(Exception):  # the workload may have closed standard error
@@ -274,7 +275,7 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
             after_step=context.channel.leave_if_forked,
         )
         bench.renew()
-        if bench.is_prepared:  # a profile would show the preparations as part of the steps
+        if bench.is_prepared:  # a profile would count the preparations as steps
             return NO_PROFILE
         effort = replace(USUAL_EFFORT, until=_last_window(context, number))
         traced = meter.trace(_windows(context, bound, bench), folder, str(number), effort=effort)
@@ -292,7 +293,7 @@ def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fiel
 
 
 def _last_window(context: CommandContext, number: int) -> float:
-    """Return when the last windows of a workload begin, the first being number 0."""
+    """Return the time after which a workload's windows no longer begin; workload 0 is the first."""
     request = context.request
     if request.profile_s <= 0:
         return math.inf
@@ -300,7 +301,7 @@ def _last_window(context: CommandContext, number: int) -> float:
 
 
 def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) -> Callable[[], Step]:
-    """Return a function that waits for a window's turn and returns its step, newly set up if asked.
+    """Return a function that waits for a window's turn and returns its step, perhaps set up again.
 
     This gives both sides their quiet windows at the same time, and each side several set-ups.
     """
@@ -319,7 +320,7 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 
 
 def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
-    if context.link is not None:  # counting runs steps as it needs them, and each its own number
+    if context.link is not None:  # counting runs different numbers of steps on the ranks
         work = StepWork(limits=("the work of several ranks cannot be counted",))
         return asdict(
             replace(work, variant_remarks=(SEVERAL_RANKS,)) if bound.spec.variant else work
@@ -327,7 +328,7 @@ def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
     device, meter = meter_of(context, bound)
     with meter.device_context(), ExitStack() as teardowns:
         remarks = _remarks(context, bound, device, meter) if bound.spec.variant else ()
-        # torch counts operators, which are not called any more once they are compiled.
+        # torch counts operators, and compiled code no longer calls them.
         counted = bound if bound.spec.framework is Framework.JAX else bound.as_written
 
         def set_up() -> Step:
@@ -343,7 +344,7 @@ def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
 def _remarks(
     context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
 ) -> tuple[str, ...]:
-    """Return what is known of a variant beside its speed, in a process that measures nothing."""
+    """Return what is known about a variant besides its speed; the process measures nothing."""
 
     def run(side: BoundWorkload) -> FirstResult:
         with preserved_state(), ExitStack() as teardowns:

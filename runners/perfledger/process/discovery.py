@@ -39,8 +39,8 @@ class ImportedWorkloads:
 class SiblingFinder(MetaPathFinder):
     """A finder of modules beside the imported files, for those that nothing else finds.
 
-    It is the module of its full name, `benchmarks.data` for `import data`: a module under two names
-    would register its workloads twice.
+    A module gets its full name, `benchmarks.data` for `import data`: under two names it would
+    register its workloads twice.
     """
 
     def __init__(self, roots: Sequence[Path]) -> None:
@@ -63,7 +63,7 @@ class SiblingFinder(MetaPathFinder):
 
 
 class _SiblingLoader(Loader):
-    """A loader that returns the module of another name, as it is."""
+    """A loader that returns an already named module under another name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -76,7 +76,7 @@ class _SiblingLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own spec back; it has run already."""
+        """Restore the module's own spec; it has run already."""
         module.__spec__ = self._spec
 
 
@@ -153,10 +153,10 @@ def import_below(
 ) -> Iterator[ModuleType | ImportFailure]:
     """Import the files at or below `start`, and yield each module or why it cannot be imported.
 
-    From then on a file may import those beside it by their names alone.
+    From then on a file may import the files beside it by their bare names.
     """
     finder = SiblingFinder(roots)
-    sys.meta_path.append(finder)  # it stays: a set-up may import, too
+    sys.meta_path.append(finder)  # it stays, because set-ups may import too
     for file in source_files(start):
         finder.folders[file.parent] = None
         path = str(file.relative_to(root))
@@ -210,11 +210,11 @@ def module_name(file: Path, roots: Sequence[Path]) -> str | None:
 
 
 def import_file(name: str, file: Path, *, root: Path) -> str:
-    """Import the module; return why it failed, "" if it did not."""
+    """Import the module; return why it failed, "" on success."""
     try:
         with chdir(root):  # the previous file may have changed the folder
             module = importlib.import_module(name)
-    except BaseException as error:  # a boundary: a module may raise anything, SystemExit too
+    except BaseException as error:  # a boundary: a module may raise anything, even SystemExit
         for key, registered in tuple(REGISTERED_WORKLOADS.items()):
             if registered.function.__module__ not in sys.modules:  # registered before the failure
                 del REGISTERED_WORKLOADS[key]

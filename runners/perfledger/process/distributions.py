@@ -6,15 +6,16 @@ from pathlib import Path
 
 MAX_DISTRIBUTIONS = 1000
 METADATA_SUFFIX = ".dist-info"
-# Of a list of files: enough for the packages of a distribution that names them nowhere else.
+# Bytes read of a list of files: enough for the packages of a distribution that names them
+# nowhere else.
 RECORD_BYTES = 2**16
 
 
 def loaded_distributions(modules: Collection[str], search_path: Iterable[str]) -> Mapping[str, str]:
-    """Return the versions of distributions by name, the first of each name on the path.
+    """Return the versions of distributions by name, for each name the first on the path.
 
-    Folders are listed and small files read; importlib.metadata would parse every RECORD, which
-    takes half a second in each child.
+    Only folder listings and small files are read; importlib.metadata would parse every RECORD,
+    which takes half a second in each child.
     """
     loaded = {name.partition(".")[0] for name in modules}
     versions: dict[str, str] = {}

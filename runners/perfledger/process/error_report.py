@@ -1,4 +1,4 @@
-"""Prints a workload's error: the user's own frames, with those of others folded into a line."""
+"""Prints a workload's error: the user's own frames, with all others summed up in a line."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import TextIO
 
 from perfledger.process.module_origin import INSTALL_FOLDERS, OWN_FOLDER
 
-# Causes form a chain of any length; the newest explain the error.
+# A chain of causes can have any length; the newest explain the error.
 MAX_CAUSES = 5
 HARNESS = "perfledger"
 STANDARD_LIBRARY = "Python"
@@ -18,7 +18,7 @@ def print_error(error: BaseException, *, root: Path, file: TextIO) -> None:
     """Print an error with those frames of its traceback that are in the user's code below `root`.
 
     The innermost frame is shown wherever it is, unless it is perfledger's own. The last line counts
-    the folded frames.
+    the hidden frames.
     """
     report = TracebackException.from_exception(error)
     folded: Counter[str] = Counter()

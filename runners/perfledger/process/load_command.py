@@ -26,7 +26,7 @@ def run_load_points(
 ) -> Mapping[str, object]:
     """Run the request's load point by point; return the fields of its last message.
 
-    Raises UnmeasurableError where what ran was not the variant.
+    Raises UnmeasurableError if the variant was not what ran.
     """
     device, _ = choose_meter(spec, requested=request.device)
     meters: list[DeviceMeter] = []

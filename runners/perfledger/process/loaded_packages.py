@@ -28,9 +28,9 @@ TORCH_EXTENSIONS = "torch.utils.cpp_extension"
 class PackageRecorder:
     """A recorder of the packages that are the repository's own; each file is read once.
 
-    What lies below `own_folders` is the side's own code: its checkout first, and its environment.
-    Shared libraries are recorded too: those of the side, those of the user's checkout
-    `repository`, and what torch compiled in this process; never an installed one.
+    What lies below `own_folders` is the side's own code: first its checkout, then its environment.
+    Shared libraries are recorded too: those of the side, those of the user's checkout `repository`,
+    and what torch compiled in this process; never an installed one.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class PackageRecorder:
         self._digests: dict[tuple[str, int, int], str] = {}
 
     def record(self, modules: Mapping[str, object]) -> tuple[LoadedPackage, ...]:
-        """Return the packages of which one of `modules` is a part, then other libraries."""
+        """Return the packages that contain any of `modules`, then other libraries."""
         files: dict[str, dict[str, str]] = {}
         for name, module in tuple(modules.items()):
             package = self._package_of(str(name))  # sys.modules may have any key
@@ -66,7 +66,7 @@ class PackageRecorder:
         return tuple(packages)[:MAX_PACKAGES]
 
     def _package_of(self, module: str) -> str | None:
-        """Return the longest of the packages' names that holds the module."""
+        """Return the longest of the packages' names that contains the module."""
         name = module
         while name and name not in self._names:
             name = name.rpartition(".")[0]
@@ -141,7 +141,7 @@ class PackageRecorder:
         return any(real.is_relative_to(folder) for folder in self._own_folders)
 
     def _relative(self, path: Path) -> str:
-        """Return a path below the checkout relative to it, as it is the same on both sides."""
+        """Return a path below the checkout relative to it, so that it is the same on both sides."""
         real = Path(os.path.realpath(path))
         checkout = self._own_folders[0]
         return str(real.relative_to(checkout) if real.is_relative_to(checkout) else real)
@@ -160,22 +160,22 @@ class PackageRecorder:
 
 
 def _open_unnoticed(path: str, flags: int) -> int:
-    """Open a file without a trace in its time of access, by which the agent sees what code reads.
+    """Open a file without changing its access time, which shows the agent what code reads.
 
-    Only its owner can.
+    Only the file's owner can do this.
     """
     is_own = os.stat(path).st_uid == os.geteuid()  # noqa: PTH116 - a module's path may be any text
     return os.open(path, flags | (getattr(os, "O_NOATIME", 0) if is_own else 0))
 
 
 def _torch_extensions(modules: Mapping[str, object]) -> frozenset[str]:
-    """Return the names of what torch compiled from sources in this process."""
+    """Return the names of the extensions that torch compiled from sources in this process."""
     versions = getattr(modules.get(TORCH_EXTENSIONS), "JIT_EXTENSION_VERSIONER", None)
     entries = getattr(versions, "entries", None)
     if not isinstance(entries, dict):
         return frozenset()
     names: set[str] = set()
     for name, entry in cast("Mapping[object, object]", entries).items():
-        # A second version in one process has its number behind the name.
+        # A second version in one process has its number after the name.
         names |= {str(name), f"{name}_v{getattr(entry, 'version', 0)}"}
     return frozenset(names)

@@ -16,11 +16,11 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalResult:
-    """The readings of one process, which show no change: for that, head needs a base."""
+    """The readings of one process; they show no change, which takes a base and a head."""
 
     workload: str
     steps_s: tuple[float, ...]
-    cpu_time_s: float | None  # per step; None: not told
+    cpu_time_s: float | None  # per step; None: unknown
     peak_bytes: float | None
 
 

@@ -1,4 +1,4 @@
-"""Measures one workload, in turns with the other side if asked to."""
+"""Measures one workload, in turns with the other side if requested."""
 
 import json
 import secrets
@@ -39,17 +39,17 @@ from perfledger.workload import AnyStep, Step, Workload
 
 PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
 NO_PROFILER_REASON = "its framework has no profiler here"
-# Of a window that times kernels: each of its steps is a sample, and they follow each other.
+# The most steps of a window that times kernels: each step is a sample, and they are consecutive.
 MOST_KERNEL_STEPS = 8
-# Of the steps of one process, in seconds: beyond it no further window begins.
+# Seconds of steps in one process after which no further window begins.
 MAX_WINDOW_SECONDS = 1.0
 
 
 def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     """Measure a workload; return the fields of its run.
 
-    Where windows are profiled after it, the run is sent before them, and the fields are theirs: a
-    profiler that hangs, or ends the process, loses the windows alone.
+    If windows are profiled after it, the run is sent before them and their fields are returned: a
+    profiler that hangs, or ends the process, then loses only the windows.
     """
     channel, name = context.channel, bound.spec.id
     device, meter = meter_of(context, bound)
@@ -58,7 +58,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def set_up() -> AnyStep:
             results.verify()  # the previous set-up, after its last step
-            compiled()  # a reset of torch's would else forget what it compiled
+            compiled()  # or a reset of torch's would forget what it compiled
             teardowns.close()
             transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
             results.verify = transformed.verify
@@ -72,7 +72,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             if context.link is not None:
                 sampled = replace(sampled, cores=CoreUse(left_out={RANKS: 1}))
             cores = sampled.cores if device is Device.CPU else _beside_device(sampled)
-            # Of several ranks only this one's are known, and another may be the one that grows.
+            # Of several ranks only this one's are known, and memory may grow in another.
             is_one = context.link is None
             record = compiled() if is_one else None
             return {
@@ -85,7 +85,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "core_times": asdict(cores.times),
                 "device": device,
                 "devices": _devices(context, bound, device, meter),
-                # Ranks are on the first devices, each on one.
+                # Ranks use the first devices, one each.
                 "device_places": meter.device_places() if is_one else (),
                 "rank_times_s": sampled.rank_times_s,
                 "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
@@ -123,7 +123,7 @@ def record_windows(
 ) -> Fields:
     """Profile the requested windows of a measured step; return their files, or why there are none.
 
-    An exception under the profiler is such a reason and fails nothing.
+    An exception under the profiler is such a reason, not a failure.
     """
     if bench.is_prepared:
         return {"reason": PREPARED_REASON}
@@ -144,7 +144,7 @@ def record_windows(
     name = secrets.token_hex(8)  # unread files of an earlier child stay
     try:
         traced = meter.trace(next_step, trace_folder(context), name, effort=effort)
-    except BaseException as error:  # the run is measured, whatever the step does now
+    except BaseException as error:  # the run is measured already
         context.channel.leave_if_forked()
         return {"reason": detail_of(error, root=context.root)}
     if traced is None:
@@ -153,19 +153,19 @@ def record_windows(
 
 
 class _Results:
-    """What a workload's first and last step returned, examined."""
+    """The examined results of a workload's first and last steps."""
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self.verify: Callable[[], object] = no_remarks  # that the step is the variant's
+        self.verify: Callable[[], object] = no_remarks  # verifies that the step is the variant's
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
         self._states: list[ResultState] = []
 
     def examine(self, result: object) -> None:
-        """Keep the worst state of the results, and what the workload's own check says of the first.
+        """Keep the worst state of the results, and the workload's own check of the first one.
 
-        A step that trains has another answer after another number of steps. Raises
-        UnmeasurableError where what ran was not the variant.
+        Only the first is checked: after more steps a training step has another answer. Raises
+        UnmeasurableError if the variant was not what ran.
         """
         self.verify()
         check = self._workload.check if self._states == [] else None
@@ -208,7 +208,7 @@ class _Peaks:
 
 
 def largest_peak(peak_bytes: float | None, link: RankLink | None) -> float | None:
-    """Return the peak memory of the rank that needs most; None if any is unknown."""
+    """Return the peak memory of the rank with the largest; None if any rank's is unknown."""
     if link is None:
         return peak_bytes
     answers = link.exchange(ExchangeKind.FACTS, json.dumps(peak_bytes).encode())
@@ -220,8 +220,8 @@ def largest_peak(peak_bytes: float | None, link: RankLink | None) -> float | Non
 def evidence_of_ranks(evidence: StepEvidence, link: RankLink | None) -> StepEvidence:
     """Return the evidence with the worst state and the answers of all ranks.
 
-    The answers of ranks after the first stand below their rank's name. Raises UnmeasurableError
-    where they are too many.
+    The answers of ranks after the first are keyed by their rank's name. Raises UnmeasurableError if
+    they are too many.
     """
     if link is None:
         return evidence
@@ -240,14 +240,14 @@ def evidence_of_ranks(evidence: StepEvidence, link: RankLink | None) -> StepEvid
 def _devices(
     context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
 ) -> int:
-    """Return the devices of a step: one of each rank, and ranks on a CPU share it."""
+    """Return the number of devices of a step: one per rank, but ranks on a CPU share it."""
     if context.link is None:
         return meter.devices()
     return 1 if device is Device.CPU else bound.spec.devices
 
 
 def _beside_device(sampled: StepSamples) -> CoreUse:
-    """Return what is said of the cores beside a device: nothing, but what is left out."""
+    """Return the use of the cores beside a device: only what is left out."""
     return CoreUse(left_out={PREPARED_ON_DEVICE: 1} if sampled.is_prepared else {})
 
 

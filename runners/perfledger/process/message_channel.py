@@ -15,9 +15,9 @@ FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 class MessageChannel:
     """A channel of JSON lines that only the harness may write: one process at a time.
 
-    A fork of the workload that returns into the harness exits at once, because it would measure and
-    answer a second time. A `follower`, any rank but the first of a launched workload, sends its
-    failures alone, and does not wait for the agent: it waits for the first rank.
+    If a workload forks and the fork returns into the harness, it exits at once, because it would
+    measure and answer a second time. A `follower`, any rank but the first of a launched workload,
+    sends only its failures, and waits for the first rank instead of the agent.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class MessageChannel:
         os.close(self._descriptor)
 
     def answer_from_fork(self) -> None:
-        """Answer from this process, a fork that the harness made, and not the workload."""
+        """Answer from this process, a fork that the harness made, not the workload."""
         self._is_forked = False
 
     def leave_if_forked(self) -> None:

@@ -20,8 +20,8 @@ def misplaced_module(
 ) -> str:
     """Return a message if a module comes from the user's checkout instead of `root`, else "".
 
-    Both sides would then run the same files, and nothing would ever regress. Installed packages are
-    allowed anywhere, because a virtual environment often lies in the checkout.
+    Both sides would otherwise run the same files, and nothing would ever regress. Installed
+    packages may lie anywhere, because a virtual environment is often inside the checkout.
     """
     theirs = repository.resolve()
     below = [Path(prefix).resolve() for prefix in prefixes]
@@ -42,7 +42,7 @@ def misplaced_module(
 
 
 def module_file(module: object) -> str | None:
-    """Return a module's file; sys.modules may hold any object, whose own code is not run."""
+    """Return a module's file; sys.modules may hold any object, and none of its code is run."""
     try:
         names = cast("Mapping[str, object]", object.__getattribute__(module, "__dict__"))
     except AttributeError:

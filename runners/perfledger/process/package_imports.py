@@ -1,4 +1,4 @@
-"""Imports the repository's own packages from the checkout although copies are installed."""
+"""Imports the repository's own packages from the checkout even if copies are installed."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from perfledger.process.module_origin import INSTALL_FOLDERS
 
 
 class InstalledCopyFinder(MetaPathFinder):
-    """A finder of packages that only their installed copies hold whole.
+    """A finder of packages that are complete only as installed copies.
 
     `places` are the folders that hold the copies, by the packages' full names.
     """
@@ -43,13 +43,13 @@ def prefer_checkout(
 ) -> frozenset[Path]:
     """Put the packages' folders below `root` on the search path, from position `at` on.
 
-    Returns the folders with a package that runs from its installed copy. A package whose installed
+    Return the folders with a package that runs from its installed copy. A package whose installed
     copy has compiled modules that the checkout lacks cannot run from the checkout: it is imported
-    from the copy, first from one in the side's own `environment`. So nothing that ran before fails
-    now.
+    from the copy, preferably one in the side's own `environment`. Thus nothing that used to run
+    fails.
     """
     installed = [each for each in search_path if _is_installed(Path(each))]
-    if environment:  # PYTHONPATH may name other copies before it
+    if environment:  # PYTHONPATH may name other copies before this one
         installed.sort(key=lambda each: not Path(each).is_relative_to(environment))
     places: dict[str, str] = {}
     for package in packages:
@@ -71,11 +71,11 @@ def prefer_checkout(
 def python_path(
     root: Path, search_path: Iterable[str], *, without: Collection[Path], inherited: str
 ) -> str:
-    """Return the PYTHONPATH by which a step's Python processes import what this process does.
+    """Return the PYTHONPATH that makes a step's Python processes import what this process imports.
 
-    They would run installed copies otherwise, the same on both sides. It has what of the search
-    path is below `root`, except folders `without` which a copy runs, and those that would hide a
-    module of the standard library from other programs.
+    Otherwise they would run installed copies, the same on both sides. It has the part of the search
+    path below `root`, without the folders `without`, whose packages run from a copy, and without
+    folders that would hide a module of the standard library from other programs.
     """
     entries = [
         entry
@@ -93,7 +93,7 @@ def _is_installed(folder: Path) -> bool:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Return whether no file of the folder would hide a module of the standard library."""
+    """Return whether the folder's files hide no module of the standard library."""
     if not folder.is_dir():
         return False
     names = {path.name.removesuffix(".py") for path in folder.iterdir()}

@@ -9,7 +9,7 @@ from perfledger.process.discovery import ImportFailure, discover
 
 
 def collect_registered(context: CommandContext, modules: frozenset[str]) -> CollectedWorkloads:
-    """Import the user's files; environment variables that they set at import are kept."""
+    """Import the user's files; environment variables that they set at import remain set."""
     imported = discover(
         context.root, paths=context.request.paths, roots=context.roots, modules=modules
     )

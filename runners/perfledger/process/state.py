@@ -1,4 +1,4 @@
-"""Saves and restores process state, where one process runs a workload twice to compare results."""
+"""Saves and restores process state, so that one process can run a workload twice and compare."""
 
 import gc
 import os

@@ -12,7 +12,7 @@ from perfledger.registration.argument_faults import (
 
 # Marks that say how a test is run, not what it is.
 _OTHER_MARKS = frozenset({"parametrize", "usefixtures", "benchmark"})
-DIGEST_LETTERS = 12  # of an id that is cut
+DIGEST_LETTERS = 12  # of the digest that ends a shortened id
 _IN_CODE = "`\"'"  # they would break a code span
 
 
@@ -43,7 +43,7 @@ def file_of_test(workload: str) -> str:
 
 
 def tags_of(marks: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a test's marks that can be chosen by."""
+    """Return the names of a test's marks that are usable as tags."""
     names = dict.fromkeys(mark for mark in marks if mark not in _OTHER_MARKS)
     return tuple(name for name in names if len(name) <= MAX_TAG_LENGTH and not tags_fault([name]))[
         :MAX_TAGS

@@ -1,6 +1,6 @@
 """Finds what is wrong with the arguments of a workload's registration.
 
-Each function returns a sentence, "" where the argument is fine.
+Each function returns a sentence; "" if the argument is fine.
 """
 
 import math
@@ -13,7 +13,7 @@ from perfledger.records import Param
 MAX_ID_LENGTH = 300  # a cell of a table
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
 MAX_SET_UPS = 20  # per process, which has some thirty turns
-MAX_TEXT_LENGTH = 100  # of a parameter's value, which is part of an id
+MAX_TEXT_LENGTH = 100  # of a parameter's value, which becomes part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
 MAX_TIMEOUT_S = 86_400.0  # a day: a check has less time
 MAX_TAGS = 20  # of one workload
@@ -50,14 +50,14 @@ def set_ups_fault(set_ups: object) -> str:
 
 
 def devices_fault(devices: object) -> str:
-    """Return what is wrong with the number of devices; None is one."""
+    """Return what is wrong with the number of devices; None means one."""
     if devices is None or (type(devices) is int and 1 <= devices <= MAX_WORKLOAD_DEVICES):
         return ""
     return f"devices {devices!r} is not a number from 1 to {MAX_WORKLOAD_DEVICES}"
 
 
 def launch_fault(launch: object) -> str:
-    """Return what is wrong with the command that starts the ranks; "" is none."""
+    """Return what is wrong with the command that starts the ranks; "" means no command."""
     if not isinstance(launch, str) or len(launch) > MAX_LAUNCH_LENGTH or not _is_line(launch):
         return f"launch {launch!r:.80} is not a command of at most {MAX_LAUNCH_LENGTH} letters"
     return ""
@@ -69,14 +69,14 @@ def share_fault(name: str, value: float) -> str:
 
 
 def timeout_fault(timeout: object) -> str:
-    """Return what is wrong with a time limit in seconds; None is none."""
+    """Return what is wrong with a time limit in seconds; None means no limit."""
     if timeout is None or (_is_number(timeout) and 0 < timeout <= MAX_TIMEOUT_S):
         return ""
     return f"timeout {timeout!r} is not a number of seconds, above 0 and up to {MAX_TIMEOUT_S:g}"
 
 
 def margin_fault(margin: object) -> str:
-    """Return what is wrong with the relative change that counts as unchanged; None is none."""
+    """Return what is wrong with the relative change that counts as unchanged; None means none."""
     if margin is None or (_is_number(margin) and 0 < margin < 1):
         return ""
     return f"margin {margin!r} is not a relative change above 0 and below 1, such as 0.02 for 2 %"
@@ -95,7 +95,7 @@ def metrics_fault(names: Collection[object], choices: Collection[str]) -> str:
 def tags_fault(tags: Collection[object]) -> str:
     """Return what is wrong with the tags."""
     if len(tags) > MAX_TAGS or len(set(map(str, tags))) < len(tags):
-        return f"it has {len(tags)} tags: give at most {MAX_TAGS}, each one once"
+        return f"it has {len(tags)} tags: give at most {MAX_TAGS}, each only once"
     for tag in tags:
         if not isinstance(tag, str) or not 0 < len(tag) <= MAX_TAG_LENGTH or not _is_word(tag):
             return (
@@ -112,7 +112,7 @@ def grid_fault(grid: Mapping[str, tuple[Param, ...]], parameters: Collection[str
             has = ", ".join(parameters) or "none"
             return f"it has no parameter {name!r}; its parameters: {has}"
         if not values or len(set(map(str, values))) < len(values):
-            return f"parameter {name!r} needs values, each one once"
+            return f"parameter {name!r} needs values, each only once"
         for value in values:
             if fault := _value_fault(value):
                 return f"parameter {name!r} has a value that is {fault}: {value!r}"
@@ -120,7 +120,7 @@ def grid_fault(grid: Mapping[str, tuple[Param, ...]], parameters: Collection[str
 
 
 def is_list(values: object) -> bool:
-    """Return whether these are several values, and not a text."""
+    """Return whether these are several values rather than a text."""
     return isinstance(values, Sequence) and not isinstance(values, str)
 
 

@@ -8,17 +8,17 @@ from enum import StrEnum
 from perfledger.records import Framework
 
 VARIANT_PARAMETER = "variant"  # of an id: module:function[variant=compile]
-MAX_VARIANTS = 20  # of one workload: each is measured like a workload of its own
-MAX_VARIANT_LENGTH = 200  # as it is part of an id
+MAX_VARIANTS = 20  # of one workload: each is measured like a separate workload
+MAX_VARIANT_LENGTH = 200  # because it is part of an id
 OPTION_MARK = ":"  # between a kind and its options
 NEXT_OPTION = "+"
 DONATE = "donate"
 
 
 class VariantKind(StrEnum):
-    """What transforms a step."""
+    """A way of transforming a step."""
 
-    EAGER = "eager"  # nothing: the step as it is written
+    EAGER = "eager"  # no transformation: the step as written
     COMPILE = "compile"  # torch.compile
     CUDAGRAPHS = "cudagraphs"  # a CUDA graph of the whole step
     AOTINDUCTOR = "aotinductor"  # torch.export, compiled ahead of time
@@ -29,7 +29,7 @@ class VariantKind(StrEnum):
 
     @property
     def framework(self) -> Framework | None:
-        """Return the framework whose steps it transforms; None: of any."""
+        """Return the framework whose steps it transforms; None: any."""
         match self:
             case VariantKind.EAGER:
                 return None
@@ -40,7 +40,7 @@ class VariantKind(StrEnum):
 
 
 class CompileMode(StrEnum):
-    """A mode of torch.compile; the default one has no name of its own."""
+    """A mode of torch.compile; the default mode has no name."""
 
     REDUCE_OVERHEAD = "reduce-overhead"
     MAX_AUTOTUNE = "max-autotune"
@@ -65,7 +65,7 @@ class Variant:
 
 
 class VariantNameError(Exception):
-    """A name that is no variant's."""
+    """The error of a name that is not a variant's."""
 
 
 def parse_variant(name: str) -> Variant:
@@ -85,7 +85,7 @@ def parse_variant(name: str) -> Variant:
 def variants_fault(names: Sequence[object]) -> str:
     """Return what is wrong with the variants of a workload, "" if nothing is."""
     if len(names) > MAX_VARIANTS or len(set(map(str, names))) < len(names):
-        return f"it has {len(names)} variants: give at most {MAX_VARIANTS}, each one once"
+        return f"it has {len(names)} variants: give at most {MAX_VARIANTS}, each only once"
     for name in names:
         if not isinstance(name, str) or len(name) > MAX_VARIANT_LENGTH:
             return f"variant {name!r:.80} is not a name of at most {MAX_VARIANT_LENGTH} letters"
@@ -112,7 +112,7 @@ def _options_fault(variant: Variant) -> str:
 def _jit_options_fault(options: Sequence[str]) -> str:
     names = [option.partition("=")[0] for option in options]
     if len(set(names)) < len(names):
-        return "an option is there twice"
+        return "an option is repeated"
     for option in options:
         if option != DONATE and not _XLA_FLAG.fullmatch(option):
             return (

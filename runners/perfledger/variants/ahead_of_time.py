@@ -20,8 +20,8 @@ from perfledger.variants.transformed_step import (
 def aot_step(torch: Foreign, call: FunctionCall, device: Device) -> TransformedStep:
     """Return a step that calls the compiled package of the exported module.
 
-    Raises UnmeasurableError for a function that is no module, one that cannot be exported, an old
-    torch, and a missing compiler.
+    Raises UnmeasurableError for a function that is not a module, one that cannot be exported, an
+    old torch, and a missing compiler.
     """
     name = VariantKind.AOTINDUCTOR
     module = require_module(name, torch, call)

@@ -20,7 +20,7 @@ from perfledger.variants.transformed_step import (
 from perfledger.variants.triton_server import served_step
 from perfledger.workload import AnyStep
 
-# What makes a step of torch's without options.
+# The functions that transform a torch step without options.
 _ENGINES: Mapping[VariantKind, Callable[[Foreign, FunctionCall, Device], TransformedStep]] = {
     VariantKind.CUDAGRAPHS: graphed_step,
     VariantKind.AOTINDUCTOR: aot_step,
@@ -39,7 +39,7 @@ def transform_step(
 ) -> TransformedStep:
     """Return the step as the variant of `spec`.
 
-    Raises UnmeasurableError where it cannot be transformed, or not here.
+    Raises UnmeasurableError if it cannot be transformed, or not here.
     """
     variant = parse_variant(spec.variant or VariantKind.EAGER)
     framework = variant.kind.framework

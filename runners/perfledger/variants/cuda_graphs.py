@@ -12,8 +12,8 @@ from perfledger.variants.transformed_step import (
     unavailable,
 )
 
-# Calls before the capture, on a stream of their own, as torch's notes on CUDA graphs ask for:
-# lazily initialised libraries cannot be captured.
+# Calls before the capture, on a separate stream, as torch's notes on CUDA graphs require: lazily
+# initialised libraries cannot be captured.
 CALLS_BEFORE_CAPTURE = 3
 EMPTY = "The CUDA Graph is empty"
 
@@ -21,7 +21,7 @@ EMPTY = "The CUDA Graph is empty"
 def graphed_step(torch: Foreign, call: FunctionCall, device: Device) -> TransformedStep:
     """Return a step that replays the call's kernels, on the same inputs and into the same result.
 
-    Raises UnmeasurableError without CUDA, and where the call cannot be captured.
+    Raises UnmeasurableError without CUDA, and if the call cannot be captured.
     """
     if device is not Device.CUDA:
         reason = "needs a CUDA device"

@@ -12,18 +12,18 @@ from perfledger.variants.transformed_step import (
     unavailable,
 )
 
-SuccessorFinder = Callable[[Foreign], object]  # of a state in what a step returned
+SuccessorFinder = Callable[[Foreign], object]  # finds a state in what a step returned
 
 
 def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> TransformedStep:
-    """Return the step with its function jitted, with the variant's flags of XLA for it alone.
+    """Return the step with its function jitted, with the variant's XLA flags for it alone.
 
-    With `donate` the first input is given away and the function returns its successor, alone or
-    first of a tuple, which the next step takes. Raises UnmeasurableError where jit would do
-    nothing, for an unknown flag, and where nothing takes the donated memory.
+    With `donate` the first input is donated and the function returns its successor, alone or first
+    in a tuple, which the next step takes. Raises UnmeasurableError if jit would do nothing, for an
+    unknown flag, and if nothing uses the donated memory.
     """
     if jax.config.jax_disable_jit:
-        reason = "would do nothing, as jax_disable_jit is set"
+        reason = "would do nothing, because jax_disable_jit is set"
         raise unavailable(variant.name, reason, "unset JAX_DISABLE_JIT")
     flags = xla_flags(variant.options)
     find_successor = _successor_finder(jax, variant, call) if DONATE in variant.options else None
@@ -35,7 +35,7 @@ def jitted_step(jax: Foreign, variant: Variant, call: FunctionCall) -> Transform
     if flags:
         _check_flags(jax, variant, flags)
     remarks = (
-        ("the function is jitted as it is written: it runs as the same program",)
+        ("the function is already jitted as written: both run the same program",)
         if not variant.options and hasattr(call.function, "lower")
         else ()
     )
@@ -63,7 +63,7 @@ def _flag_value(text: str) -> bool | int | float | str:
 
 
 def _check_flags(jax: Foreign, variant: Variant, flags: Mapping[str, object]) -> None:
-    """Raise UnmeasurableError for flags that XLA does not take here, by an empty program."""
+    """Raise UnmeasurableError for flags that XLA rejects here, by compiling an empty program."""
     try:
         jax.jit(lambda: 0, compiler_options=flags).lower().compile()
     except Exception as error:  # a boundary: XLA's errors are of several types
@@ -72,9 +72,10 @@ def _check_flags(jax: Foreign, variant: Variant, flags: Mapping[str, object]) ->
 
 
 def _successor_finder(jax: Foreign, variant: Variant, call: FunctionCall) -> SuccessorFinder:
-    """Return what finds the successor of the first input in a result: all of it, or its first part.
+    """Return a function that finds the successor of the first input in a result.
 
-    Raises UnmeasurableError where the result has no successor.
+    That is all of the result, or its first part. Raises UnmeasurableError if the result has no
+    successor.
     """
     if call.inputs:
         forms, result = _forms(jax, call.inputs[0]), jax.eval_shape(call.function, *call.inputs)
@@ -91,11 +92,11 @@ def _successor_finder(jax: Foreign, variant: Variant, call: FunctionCall) -> Suc
 def _donating_step(
     jax: Foreign, variant: Variant, jitted: FunctionCall, find_successor: SuccessorFinder
 ) -> TransformedStep:
-    """Return a step that gives the first input away, and takes its successor the next time.
+    """Return a step that donates the first input, and takes its successor the next time.
 
-    Raises UnmeasurableError where an earlier set-up gave the same arrays away.
+    Raises UnmeasurableError if an earlier set-up donated the same arrays.
     """
-    # Numbers and arrays on the host become arrays of JAX: those can be given away.
+    # Numbers and arrays on the host become JAX arrays, which can be donated.
 
     def on_device(leaf: Foreign) -> Foreign:
         return leaf if isinstance(leaf, jax.Array) else jax.numpy.array(leaf)

@@ -28,8 +28,8 @@ MODEL = "model.onnx"
 def onnx_step(torch: Foreign, call: FunctionCall, device: Device) -> TransformedStep:
     """Return a step that runs the exported module in a session of ONNX Runtime.
 
-    Raises UnmeasurableError where the package, or its provider for the device, is missing (the
-    session would else run on the CPU), and for a module that it cannot run.
+    Raises UnmeasurableError if the package, or its provider for the device, is missing (the session
+    would otherwise run on the CPU), and for a module that it cannot run.
     """
     name = VariantKind.ONNXRUNTIME
     package = "onnxruntime-gpu" if device is Device.CUDA else "onnxruntime"
@@ -52,9 +52,9 @@ def onnx_step(torch: Foreign, call: FunctionCall, device: Device) -> Transformed
 
 
 def input_tensors(name: str, torch: Foreign, call: FunctionCall) -> tuple[Foreign, ...]:
-    """Return the inputs as an engine reads them: without gradients, their rows side by side.
+    """Return the inputs as an engine reads them: contiguous and without gradients.
 
-    Raises UnmeasurableError for an input that is no tensor.
+    Raises UnmeasurableError for an input that is not a tensor.
     """
     constants = [each for each in call.inputs if not isinstance(each, torch.Tensor)]
     if constants:
@@ -78,7 +78,7 @@ def write_onnx(name: str, torch: Foreign, call: FunctionCall, path: Path) -> Non
 
 
 def _placed(torch: Foreign, provider: str) -> str | tuple[str, dict[str, Any]]:
-    """Return the provider, on torch's own stream: its clock reads what runs there."""
+    """Return the provider, on torch's own stream, which the clock reads."""
     if provider != PROVIDERS[Device.CUDA]:
         return provider
     return provider, {"user_compute_stream": str(torch.cuda.current_stream().cuda_stream)}
@@ -99,7 +99,7 @@ class _BoundStep:
 
     session: Foreign
     binding: Foreign
-    tensors: tuple[Foreign, ...]  # the binding knows their addresses alone
+    tensors: tuple[Foreign, ...]  # the binding knows only their addresses
 
     def __call__(self) -> object:
         """Run the session, and return its results."""

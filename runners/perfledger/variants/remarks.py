@@ -1,4 +1,4 @@
-"""Compares a variant's step with the step as it is written."""
+"""Compares a variant's step with the step as written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from perfledger.variants.result_difference import ResultArray, result_arrays, re
 
 NO_NUMBERS = "its result has no numbers to compare: return the function's result"
 NO_REPETITION = (
-    "its result cannot be compared, because the step as it is written gives another result "
+    "its result cannot be compared, because the step as written gives a different result "
     "after each set-up: seed its random numbers"
 )
 UNREADABLE = "its result cannot be compared"
@@ -17,18 +17,18 @@ SEVERAL_RANKS = f"{UNREADABLE}: it runs in several ranks"
 
 @dataclass(frozen=True, slots=True)
 class FirstResult:
-    """What the first step after a set-up returned, and what its variant left as it is written."""
+    """What the first step after a set-up returned, and what its variant left as written."""
 
     arrays: tuple[ResultArray, ...]
     remarks: tuple[str, ...] = ()
-    error: str = ""  # of an array that cannot be read; "": all are
+    error: str = ""  # of an array that cannot be read; "": all can
 
 
 def first_result(result: object, remarks: tuple[str, ...]) -> FirstResult:
-    """Return a step's result, and what its variant left as it is written."""
+    """Return a step's result, and what its variant left as written."""
     try:
         return FirstResult(result_arrays(result), remarks)
-    except Exception as error:  # a boundary: arrays without a form that numpy has, such as sparse
+    except Exception as error:  # a boundary: arrays that numpy cannot hold, such as sparse
         return FirstResult((), remarks, error_line(error))
 
 
@@ -38,11 +38,11 @@ def variant_remarks(
     *,
     tolerance: float,
 ) -> tuple[str, ...]:
-    """Return what the variant leaves as it is written, and how its first result differs.
+    """Return what the variant leaves as written, and how its first result differs.
 
-    Both are set up anew when they are called, from the same random state: a step may change what it
-    computes with. Where their results differ, the step as it is written is set up again: one that
-    does not repeat its own result says nothing about the variant.
+    Each call sets its step up again, from the same random state: a step may change what it computes
+    with. If their results differ, the step as written is set up once more: one that does not repeat
+    its own result says nothing about the variant.
     """
     written, variant = run_written(), run_variant()
     if error := written.error or variant.error:

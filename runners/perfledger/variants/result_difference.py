@@ -1,4 +1,4 @@
-"""Compares what a variant's step returned with what the step returns as it is written."""
+"""Compares what a variant's step returned with what the step returns as written."""
 
 import sys
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ from importlib import import_module
 from perfledger.measuring.step_results import result_leaves
 from perfledger.variants.transformed_step import Foreign
 
-# Of the largest number in an array, by its type: what other orders of the same operations may
-# differ by through the depth of a network. For single operators torch.testing expects 1.3e-6 of
-# float32; torch's own benchmarks accept 1e-3 of a compiled network, and 1e-2 of a half type.
+# Tolerances relative to the largest number in an array, by its type: how much other orders of the
+# same operations may differ through the depth of a network. For single operators torch.testing
+# expects 1.3e-6 of float32; torch's own benchmarks accept 1e-3 of a compiled network, and 1e-2 of a
+# half type.
 TOLERANCES: Mapping[str, float] = {
     "float64": 1e-6,
     "complex128": 1e-6,
@@ -18,10 +19,10 @@ TOLERANCES: Mapping[str, float] = {
     "complex64": 1e-3,
 }
 LOW_PRECISION_TOLERANCE = 2e-2  # of all other floating types
-MAX_RESULT_ARRAYS = 1000  # a model's gradients are fewer
-FORMS = 3  # arrays of another form that a remark names
+MAX_RESULT_ARRAYS = 1000  # a model has fewer gradients
+FORMS = 3  # arrays of another form that a remark lists
 EXACT_KINDS = "biu"  # numpy's kinds of truth values and whole numbers, which are not widened
-WORDS_KINDS = "OSUMm"  # of objects, texts and times, which are no numbers
+WORDS_KINDS = "OSUMm"  # of objects, texts and times, which are not numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class ResultArray:
 
 
 def result_arrays(result: object) -> tuple[ResultArray, ...]:
-    """Return copies of the arrays and numbers in a result; what is neither is left out.
+    """Return copies of the arrays and numbers in a result, without anything else.
 
-    Raises any error of an array that cannot become one of numpy's, and ImportError without numpy.
+    Raises any error of an array that cannot become a numpy array, and ImportError without numpy.
     """
     arrays: list[ResultArray] = []
     for leaf in result_leaves(result):
@@ -57,8 +58,8 @@ def result_remarks(
     )
     remarks = (
         difference_remark(written, variant, tolerance=tolerance),
-        "it records no gradients, which the step as it is written does: call the module under "
-        "torch.inference_mode() to compare alike"
+        "it records no gradients, which the step as written does: for a fair comparison call the "
+        "module under torch.inference_mode()"
         if lacks_gradients
         else "",
     )
@@ -70,7 +71,7 @@ def difference_remark(
 ) -> str:
     """Return how the variant's result differs from that as written, "" within the tolerances.
 
-    `tolerance` is the workload's own, which counts where it is larger.
+    `tolerance` is the workload's own, which applies if it is larger.
     """
     shapes, variant_shapes = _shapes(written), _shapes(variant)
     if shapes != variant_shapes:
@@ -106,7 +107,7 @@ def array_difference(before: Foreign, after: Foreign) -> float:
         return 0.0
     if before.dtype.kind in EXACT_KINDS:
         wide = array_difference(before.astype("float64"), after.astype("float64"))
-        return max(wide, float(numpy.finfo("float64").eps))  # floats may lose the difference
+        return max(wide, float(numpy.finfo("float64").eps))  # float64 may lose the difference
     is_finite = numpy.isfinite(before)
     same_others = numpy.array_equal(before[~is_finite], after[~is_finite], equal_nan=True)
     if not same_others or not numpy.isfinite(after[is_finite]).all():
@@ -125,7 +126,7 @@ def _shapes(arrays: tuple[ResultArray, ...]) -> list[tuple[int, ...]]:
 
 
 def _key_numbers(leaf: Foreign) -> Foreign:
-    """Return the numbers of a random key of JAX, and anything else as it is."""
+    """Return the numbers of a JAX random key; return anything else unchanged."""
     jax: Foreign = sys.modules.get("jax")
     if jax is None or not isinstance(leaf, jax.Array):
         return leaf
@@ -134,7 +135,7 @@ def _key_numbers(leaf: Foreign) -> Foreign:
 
 
 def _array(leaf: Foreign) -> ResultArray | None:
-    """Return a leaf as an array of whole numbers, float64 or complex128, None if it is none."""
+    """Return a leaf as an array of whole numbers, float64 or complex128; None for anything else."""
     numpy: Foreign = import_module("numpy")
     torch: Foreign = sys.modules.get("torch")
     has_gradient = False

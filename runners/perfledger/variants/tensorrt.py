@@ -17,9 +17,9 @@ IN_ENGINE, IN_TORCH = "_run_on_acc", "_run_on_gpu"
 
 
 def tensorrt_step(torch: Foreign, call: FunctionCall, device: Device) -> TransformedStep:
-    """Return a step that calls the module as engines of TensorRT.
+    """Return a step that calls the module as TensorRT engines.
 
-    Raises UnmeasurableError without CUDA or the package, and where no part became an engine.
+    Raises UnmeasurableError without CUDA or the package, and if no part became an engine.
     """
     name = VariantKind.TENSORRT
     if device is not Device.CUDA:
@@ -29,7 +29,7 @@ def tensorrt_step(torch: Foreign, call: FunctionCall, device: Device) -> Transfo
     try:
         with torch.no_grad():
             compiled = package.compile(module, ir="dynamo", inputs=list(call.inputs))
-    except Exception as error:  # a boundary: an operator that it does not know, an old driver
+    except Exception as error:  # a boundary: an unknown operator, an old driver
         reason = f"cannot compile the module ({error_line(error)})"
         raise unavailable(name, reason, "see torch_tensorrt's list of operators") from error
     parts = [part for part, _ in compiled.named_children()]

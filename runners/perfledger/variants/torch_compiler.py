@@ -1,4 +1,4 @@
-"""Compiles a step with torch.compile, and finds what of it runs as it is written."""
+"""Compiles a step with torch.compile, and finds which parts of it run as written."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ from perfledger.variants.transformed_step import (
 
 DYNAMO, DYNAMO_UTILS = "torch._dynamo.config", "torch._dynamo.utils"
 GRAPH_BREAK, RECOMPILE_LIMIT = "graph_break", "recompile limit"
-# What torch sets on compiled functions and modules; the last one by `module.compile()`.
+# Attributes that torch sets on compiled functions and modules; the last one by `module.compile()`.
 COMPILED_FROM = ("_torchdynamo_orig_callable", "_orig_mod", "_compiled_call_impl")
 NOT_COMPILED = "_torchdynamo_disable"  # set by torch.compiler.disable
 MAX_REASON = 200  # characters of why a graph breaks
@@ -27,12 +27,12 @@ CUDA_GRAPH_MODES = (CompileMode.REDUCE_OVERHEAD, CompileMode.MAX_AUTOTUNE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileCounts:
-    """What torch.compile counted so far in this process."""
+    """What torch.compile has counted so far in this process."""
 
     graphs: int
     breaks: Mapping[str, int]  # why a graph ended before the function did
     graph_skips: int  # programs that it ran without a CUDA graph
-    limits_hit: int = 0  # functions that it compiled anew too often, and compiles no more
+    limits_hit: int = 0  # functions recompiled too often, no longer compiled
 
     def since(self, before: "CompileCounts") -> "CompileCounts":
         """Return what was counted after `before`."""
@@ -50,9 +50,9 @@ def compiled_step(
 ) -> TransformedStep:
     """Return the step with its function compiled when it is first called.
 
-    What was compiled before is dropped: a new set-up of the same code would else count as a
-    recompilation, of which torch allows eight. Raises UnmeasurableError where torch.compile would
-    do nothing.
+    Earlier compilations are dropped: otherwise a new set-up of the same code would count as a
+    recompilation, and torch allows eight. Raises UnmeasurableError if torch.compile would do
+    nothing.
     """
     name, mode = variant.name, next(iter(variant.options), None)
     if mode == CompileMode.REDUCE_OVERHEAD and device is not Device.CUDA:
@@ -92,12 +92,12 @@ def read_counts(dynamo_utils: Foreign) -> CompileCounts:
 
 
 def compiled_as_written(function: object) -> tuple[str, ...]:
-    """Return a remark where the step as it is written, or a module in it, is compiled already."""
+    """Return a remark if the step as written, or a module in it, is compiled already."""
     modules: Foreign = getattr(function, "modules", None)
     parts: Foreign = modules() if callable(modules) else ()
     if not any(map(_is_compiled, (function, *parts))):
         return ()
-    return ("the function is compiled as it is written: the two may run the same code",)
+    return ("the function is already compiled as written: both may run the same code",)
 
 
 def _is_compiled(part: object) -> bool:
@@ -107,14 +107,14 @@ def _is_compiled(part: object) -> bool:
 
 
 def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> tuple[str, ...]:
-    """Return what of the step is not compiled. Raises UnmeasurableError where nothing is."""
+    """Return which parts of the step are not compiled. Raises UnmeasurableError if none is."""
     name = variant.name
     if counts.graphs <= 0:
-        reason = "compiled nothing of the step, which ran as it is written"
+        reason = "compiled nothing of the step, which ran as written"
         advice = "let the function call torch operators that torch.compile can trace"
         raise unavailable(name, reason, advice)
     if counts.limits_hit > 0:
-        reason = "recompiled the function up to torch's limit, and then ran it as it is written"
+        reason = "recompiled the function up to torch's limit, and then ran it as written"
         advice = "leave what changes from step to step, such as counters, out of the function"
         raise unavailable(name, reason, advice)
     remarks: list[str] = []
@@ -123,7 +123,7 @@ def compile_remarks(variant: Variant, counts: CompileCounts, device: Device) -> 
         why = next(iter(counts.breaks)).partition("\n")[0][:MAX_REASON]
         remarks.append(
             f"compiled in {_plural(counts.graphs, 'part')} with {_plural(breaks, 'graph break')}, "
-            f"between which it runs as it is written: {why}"
+            f"between which it runs as written: {why}"
         )
     if set(variant.options) & set(CUDA_GRAPH_MODES) and counts.graph_skips > 0:
         if device is Device.CUDA and counts.graph_skips >= counts.graphs:
@@ -139,8 +139,8 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _refuse_fallback(name: str, config: Foreign) -> None:
-    """Raise UnmeasurableError where torch is set to run what it cannot compile as it is written."""
+    """Raise UnmeasurableError if torch is set to run as written what it cannot compile."""
     for setting in ("disable", "suppress_errors"):
         if getattr(config, setting, False):
-            reason = f"may do nothing, as torch._dynamo.config.{setting} is set"
+            reason = f"may do nothing, because torch._dynamo.config.{setting} is set"
             raise unavailable(name, reason, "unset it, and TORCHDYNAMO_* in the environment")

@@ -1,4 +1,4 @@
-"""Holds a step with what a variant makes of it, and the error of one that cannot be made."""
+"""Holds a step that a variant has transformed, and the error of one that cannot be made."""
 
 import importlib
 import shlex
@@ -12,7 +12,7 @@ from perfledger.failure_reason import UnmeasurableError
 from perfledger.records import FailureReason
 from perfledger.workload import AnyStep, PreparedStep, Step
 
-DEFAULT_COMPILER = "g++"  # Inductor's, where CXX names no other
+DEFAULT_COMPILER = "g++"  # Inductor's, unless CXX names another
 
 Foreign = Any  # a module, function or value of torch, JAX or an engine
 
@@ -30,20 +30,20 @@ class FunctionCall:
 
 
 def no_remarks() -> tuple[str, ...]:
-    """Return no remarks: nothing of the step is left as it is written."""
+    """Return no remarks: no part of the step is left as written."""
     return ()
 
 
 def close_nothing() -> None:
-    """Do nothing, where nothing needs to be closed."""
+    """Do nothing, because nothing needs to be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransformedStep:
-    """The step of a variant, or as it is written.
+    """The step of a variant, or as written.
 
     `verify` is called after the first step and after the last one. It returns sentences on what the
-    variant leaves as it is written, and raises UnmeasurableError where that is all of the step.
+    variant leaves as written, and raises UnmeasurableError if that is all of the step.
     """
 
     step: AnyStep
@@ -57,7 +57,7 @@ class TransformedStep:
 
 
 def unavailable(variant: str, reason: str, advice: str) -> UnmeasurableError:
-    """Return the error of a variant that cannot be measured here, with what would help."""
+    """Return the error of a variant that cannot be measured here, with advice."""
     detail = f"variant '{variant}' {reason}: {advice}"
     return UnmeasurableError(FailureReason.NOT_AVAILABLE, detail)
 
@@ -83,7 +83,7 @@ def require_cxx(variant: str, environment: Mapping[str, str]) -> None:
 
 
 def require_module(variant: str, torch: Foreign, call: FunctionCall) -> Foreign:
-    """Return the torch module that is called. Raises UnmeasurableError for another function."""
+    """Return the torch module that is called. Raises UnmeasurableError for any other function."""
     if isinstance(call.function, torch.nn.Module):
         return call.function
     reason = f"exports a torch.nn.Module, and the function is {call.function!r:.100}"

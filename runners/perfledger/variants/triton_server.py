@@ -23,17 +23,17 @@ from perfledger.variants.transformed_step import (
 SERVER = "tritonserver"
 NAME = "step"  # of the model in the server's repository
 LOOPBACK = "127.0.0.1"
-MAX_START_SECONDS = 120.0  # a server loads its backends, CUDA and the model before it is ready
+MAX_START_SECONDS = 120.0  # a server first loads its backends, CUDA and the model
 POLL_SECONDS = 0.2
 MAX_STOP_SECONDS = 10.0
-MAX_LOG_LETTERS = 300  # of a server that did not start
+MAX_LOG_LETTERS = 300  # of the log of a server that did not start
 
 
 def served_step(torch: Foreign, call: FunctionCall, device: Device) -> TransformedStep:
-    """Return a step that sends the inputs to a server of its own, and waits for the answer.
+    """Return a step that sends the inputs to a Triton server of its own, and waits for the answer.
 
     The server runs the module as ONNX, on the device that it finds. A step includes the copies and
-    the connection. Raises UnmeasurableError where server, client or exporter is missing.
+    the connection. Raises UnmeasurableError if server, client or exporter is missing.
     """
     name = VariantKind.TRITON_SERVER
     server = shutil.which(SERVER)
@@ -94,7 +94,7 @@ def wait_until_ready(
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End the server, by force if it does not end by itself."""
+    """Stop the server, by force if it does not stop by itself."""
     process.terminate()
     try:
         process.wait(MAX_STOP_SECONDS)
@@ -118,7 +118,7 @@ def _free_port() -> int:
 
 
 def _requests(package: Foreign, client: Foreign, tensors: Sequence[Foreign]) -> list[Foreign]:
-    """Return the inputs of a request, by the names that the served model has for them."""
+    """Return the inputs of a request, named as the served model names them."""
     names = [each["name"] for each in client.get_model_metadata(NAME)["inputs"]]
     requests: list[Foreign] = []
     for name, tensor in zip(names, tensors, strict=True):
@@ -131,7 +131,7 @@ def _requests(package: Foreign, client: Foreign, tensors: Sequence[Foreign]) -> 
 
 
 def _place_remarks(client: Foreign, device: Device) -> tuple[str, ...]:
-    """Return a remark where the server computes elsewhere than the workload's device."""
+    """Return a remark if the server computes on another device than the workload's."""
     groups = client.get_model_config(NAME).get("instance_group", [])
     kinds = {str(group.get("kind", "")) for group in groups}
     expected = "KIND_GPU" if device is Device.CUDA else "KIND_CPU"

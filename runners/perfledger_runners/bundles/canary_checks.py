@@ -13,13 +13,13 @@ MAX_RATE = 1e21
 
 
 def check_canaries(bundle: Bundle) -> None:
-    """Raise BundleError unless canaries are possible, of a device, and nothing else is measured."""
+    """Raise BundleError unless canaries are possible, of one device, and the only measurements."""
     if not bundle.canaries:
         return
     require(len(bundle.canaries) <= MAX_CANARIES, f"canaries: more than {MAX_CANARIES}")
     names = {(each.framework, each.name) for each in bundle.canaries}
     require(len(names) == len(bundle.canaries), "canaries: a duplicate name")
-    require(bundle.machine.device is not Device.IMPORTED, "machine.device: none that has canaries")
+    require(bundle.machine.device is not Device.IMPORTED, "machine.device: it has no canaries")
     for index, each in enumerate(bundle.canaries):
         _check_canary(f"canaries[{index}]", each)
     bare = Bundle(
@@ -39,7 +39,7 @@ def check_canaries(bundle: Bundle) -> None:
         notes=bundle.notes,
         perfledger=bundle.perfledger,
     )
-    require(bundle == bare, "canaries: they are of one device and commit, and nothing else is")
+    require(bundle == bare, "canaries: they are of one device and one commit, with nothing else")
 
 
 def _check_canary(where: str, canary: CanaryReading) -> None:

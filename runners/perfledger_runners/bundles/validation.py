@@ -175,7 +175,7 @@ def _check_machine(machine: Machine) -> None:
 
 
 def _check_imported(bundle: Bundle) -> None:
-    """Check that another tool's measurements claim nothing but values of one commit."""
+    """Check that another tool's measurements hold only values of one commit."""
     require(bundle.base.sha == bundle.head.sha, "head.sha: an import has one commit")
     require(bundle.pull_request is None, "pull_request: an import is of the default branch")
     require(bundle.pricing == PricingConfig(), "pricing: an import has no prices")
@@ -246,7 +246,7 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
     require(is_whole, "turns: not as many steps as there are samples")
     is_slowest = fit_together(run.rank_times_s, run.samples.get(STEP_TIME.name, ()))
-    require(is_slowest, "rank_times_s: not those whose slowest is each step's time")
+    require(is_slowest, "rank_times_s: the slowest is not the step's time")
     _check_packages(run.packages)
     _check_evidence("evidence", run.evidence)
     is_fine = are_possible_memories(run.memory)

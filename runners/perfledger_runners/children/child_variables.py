@@ -177,7 +177,7 @@ def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> st
     listed = ", ".join(names[:MAX_LISTED]) + more
     return (
         f"perfledger: environment variables that are not passed on: {listed}; "
-        "`env` in [tool.perfledger] names those that are needed"
+        "add those that are needed to `env` in [tool.perfledger]"
     )
 
 

@@ -218,7 +218,7 @@ def child_environment(
 ) -> dict[str, str]:
     """Return the variables of a child, with the SDK's folder first on PYTHONPATH.
 
-    `answers` are those by which it finds the agent.
+    `answers` are the variables by which the child finds the agent.
 
     They are the same on both sides, except for each side's own folders. Both use the same hash
     seed, so that the order of sets does not differ between them.
@@ -246,7 +246,7 @@ def child_environment(
 def passive_waiting(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that make waiting threads sleep, unless the user set any of them.
 
-    One set by the user overrides all: each runtime reads several of them.
+    A single variable set by the user overrides all: each runtime reads several of them.
     """
     return {} if PASSIVE_WAITING.keys() & environment.keys() else dict(PASSIVE_WAITING)
 
@@ -273,7 +273,7 @@ def waiting_notes(
 
 
 def _extension_folder(harness: Harness, request: ChildRequest) -> Path:
-    """Return the folder of a side's own for what torch compiles while a workload runs.
+    """Return a side's own folder for what torch compiles while a workload runs.
 
     torch names its results only by the extension: in a shared folder, both sides would load the
     code of the side that compiled first.

@@ -157,7 +157,7 @@ class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left_out"):
 
 
 class NoteMessage(Message, frozen=True, kw_only=True, tag="note"):
-    """Features that another tool's benchmarks ask for and do not get."""
+    """A note on options of another tool's benchmarks that do not apply."""
 
     text: Text
 
@@ -170,19 +170,19 @@ class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
 
 
 class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
-    """The end of a workload's warm-up and start of its measured steps."""
+    """The end of a workload's warm-up and the start of its measured steps."""
 
     workload: Id
 
 
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
-    """An interleaved child waiting before a workload's set-up, or with "" before its end."""
+    """An interleaved child that waits before a workload's set-up, or with "" before its end."""
 
     workload: Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
 
 
 class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
-    """A workload waiting for its turn to run the next few steps."""
+    """A workload that waits for its turn to run the next few steps."""
 
     workload: Id
 

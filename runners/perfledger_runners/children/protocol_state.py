@@ -45,7 +45,7 @@ class ProtocolState:
     is_in_windows: bool = False  # whether the current workload has its run
     is_done: bool = False
     has_failed: bool = False  # any workload
-    is_without_fork: bool = False  # and nothing is run
+    is_without_fork: bool = False  # then nothing is run
 
     @property
     def is_in_workload(self) -> bool:

@@ -1,6 +1,6 @@
 """Connects the agent to the ranks of a launched child, which find it by a socket in a folder.
 
-Rank 0 answers as any child does. Another rank sends at most its failure; if it closes its
+Rank 0 answers as any child does. Any other rank sends at most its failure; if it closes its
 connection before rank 0 is done, it has died.
 """
 
@@ -24,7 +24,7 @@ from perfledger_runners.children.protocol_parser import (
 )
 
 RANK_DECODER = msgspec.json.Decoder(RankMessage)
-# Of ranks, and of programs that probe the socket.
+# Longest queue of connections: of ranks, and of programs that probe the socket.
 MAX_CONNECTIONS_PER_RANK = 4
 DIED = "it ended without an error message: it was killed, crashed or exited the interpreter"
 

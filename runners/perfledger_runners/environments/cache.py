@@ -39,7 +39,7 @@ class EnvironmentCache:
     def entry(self, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
         """Provide the complete entry of `key`, building it into an empty folder if necessary.
 
-        `build` returns whether others can use the entry; one that they cannot, or whose build
+        `build` returns whether others can use the entry; one that they cannot use, or whose build
         raises, is removed at the end. Meanwhile others build their own entries: both sides of a
         check may have the same key.
         """

@@ -38,7 +38,7 @@ ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildInputs:
-    """Differences between revisions in what their environments are made from.
+    """Differences between revisions in the files that their environments are made from.
 
     `dependencies` are files that declare packages, `sources` those that are compiled into an
     installed package. `common` has the requirements that all revisions share, by file and without
@@ -174,7 +174,7 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
         if _without_lower_bound(each) not in inputs.common[path]
     ]
     direct = [each for each in changed if _is_direct(each)]
-    # An exact pin that another command installs needs no command of its own.
+    # An exact pin that another command installs needs no separate command.
     named = [
         each
         for each in changed

@@ -35,7 +35,7 @@ INHERIT_FILE = "perfledger_inherited.pth"
 TOOL_TIMEOUT_S = 300.0
 # Larger build outputs in the checkout are rebuilt each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
-# Those of a step's variables that change the result of building the same sources.
+# The variables of a step that change the result of building the same sources.
 COMPILER_VARIABLES = ("CC", "CXX", "CUDA_HOME", "CUDACXX", "NVCC_FLAGS", "TORCH_CUDA_ARCH_LIST")
 SITE_PROGRAM = """
 import json, os, sys

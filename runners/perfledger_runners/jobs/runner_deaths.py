@@ -41,8 +41,8 @@ def is_to_blame(deaths: int, earlier: Sequence[JobStarts]) -> bool:
 def blame(deaths: int, memory_deaths: int, earlier: Sequence[JobStarts]) -> str:
     """Return why a job is to blame for the runner's death in all of its starts; "": unknown.
 
-    It is to blame if, judging by the `earlier` jobs, so many deaths are unlikely, or if memory ran
-    out each time.
+    It is to blame if, judging by the `earlier` jobs, this many deaths are unlikely, or if memory
+    ran out each time.
     """
     if deaths and memory_deaths >= MAX_MEMORY_DEATHS:
         return f"it ended this runner {_times(deaths)}: memory ran out in {memory_deaths} of them"

@@ -18,11 +18,11 @@ MAX_EXCLUDED_DEVICES = 500
 class RunnerJobKind(StrEnum):
     """The purpose of a job."""
 
-    RERUN = "rerun"  # of a pull request's check, asked for in a comment
+    RERUN = "rerun"  # of a pull request's check, requested in a comment
     AB = "ab"  # an A/B request of the default branch
     BISECTION = "bisection"
     CANARY = "canary"  # the default branch's newest commit against itself
-    BUILTIN = "builtin"  # the canaries of `bench builtin`, of which no commit is
+    BUILTIN = "builtin"  # the canaries of `bench builtin`, which belong to no commit
     NIGHTLY = "nightly"  # the default branch's newest commit against its parent
     WEEKLY = "weekly"
 
@@ -33,7 +33,7 @@ class RunnerJobKind(StrEnum):
 
     @property
     def names_class(self) -> bool:
-        """Return whether a job's machine class is a name, whatever signs are in it."""
+        """Return whether a job's machine class is a name rather than a pattern."""
         return self in {RunnerJobKind.AB, RunnerJobKind.BUILTIN}
 
     @property
@@ -71,7 +71,7 @@ class RunnerJob:
     id: str
     repository: str
     kind: RunnerJobKind
-    machine_class: str  # a pattern, but of the kinds that name one class
+    machine_class: str  # a pattern; a name for the kinds that name one class
     base_sha: str = ""
     head_sha: str = ""
     pull_request: int | None = None
@@ -89,7 +89,7 @@ class RunnerJob:
     created_at: datetime
     due_at: datetime
     lease_expires_at: datetime | None = None
-    excluded_devices: tuple[str, ...] = ()  # that it is not to be measured on, as it is lent
+    excluded_devices: tuple[str, ...] = ()  # devices not to measure on, as of when it is lent
 
     def is_for(self, machine_class: str) -> bool:
         """Return whether a machine class runs this job."""

@@ -35,7 +35,7 @@ _TAKEN_JOB_DECODER = msgspec.json.Decoder(_TakenJob)
 class ServiceJobs:
     """The queue for runners of the service at `url`; every method raises ServiceRequestError.
 
-    Those about one job raise JobLostError if this runner no longer has it.
+    Methods about one job raise JobLostError if this runner no longer has it.
     """
 
     url: str
@@ -88,7 +88,7 @@ class ServiceJobs:
         self._post(f"/{job_id}/return", {"lease": lease})
 
     def send(self, job_id: str, bundle: Path) -> UploadReceipt:
-        """Bring a job's result and return the receipt; the same bundle again is stored once."""
+        """Send a job's result and return the receipt; the same bundle again is stored once."""
         try:
             route = f"{ROUTE}/{job_id}/result"
             return upload(bundle, self.url, self.token, route=route, opener=self.opener)
@@ -109,7 +109,7 @@ class ServiceJobs:
 
 
 def _sendable(reason: str) -> str:
-    """Return as much of a reason as the service accepts."""
+    """Return a reason, cut to the length that the service accepts."""
     return clean_text(reason[:MAX_REASON])
 
 

@@ -36,7 +36,7 @@ class SlotState:
 
     In all starts but the last, the runner died. `memory_kills` is how many programs the kernel had
     killed for lack of memory when the last start began, None if unknown; in `memory_deaths` of the
-    other starts there were more of them afterwards.
+    other starts this number rose.
     """
 
     lease: str = field(default_factory=_new_lease)
@@ -49,7 +49,8 @@ class SlotState:
     def submission(self) -> str:
         """Return the name under which a launcher runs the job; the lease itself is a secret.
 
-        A lease may return a different job from the one that was left, which is another submission.
+        A lease may return another job than the one left behind, which is then a different
+        submission.
         """
         digest = hashlib.sha256(f"{self.lease} {self.job_id}".encode()).hexdigest()
         return f"perfledger-{digest[:16]}"
@@ -104,7 +105,7 @@ class JobSlot:
         )
 
     def survive(self) -> None:
-        """Record that the runner survived the last start, though the job is not over."""
+        """Record that the runner survived the last start, though the job is not finished."""
         state = self.state()
         self._save(replace(state, starts=max(0, state.starts - 1), memory_kills=None))
 

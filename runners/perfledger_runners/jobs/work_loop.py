@@ -106,7 +106,7 @@ class JobRunner:
     memory_kills: Callable[[], int | None] = count_memory_kills
 
     def run(self, *, is_until_idle: bool = False) -> None:
-        """Take jobs until the runner drains, or until there is none.
+        """Take jobs until the runner drains, or until there are none.
 
         It first finishes what its last process left: a bundle is sent, a job is taken again. A
         service that does not answer is asked again after increasing waits.
@@ -129,7 +129,7 @@ class JobRunner:
                 self.drain.wait(wait_s)
 
     def _next_job(self) -> RunnerJob | None:
-        """Return the job of the slot's lease, or the next one, after sending leftovers."""
+        """Return the job of the slot's lease, or the next one, after sending what was left."""
         state = self.slot.state()
         if state.job_id and self.slot.bundle.exists():
             self._send(state.job_id)
@@ -142,11 +142,11 @@ class JobRunner:
             lease_s=self.options.lease_s,
         )
         if job is None or (state.job_id and job.id != state.job_id):
-            # The job that was left is now another runner's, so its files are of no use.
+            # The job left behind is now another runner's, so its files are of no use.
             if state.job_id:
                 self._cancel_earlier(state)
             self.slot.bundle.unlink(missing_ok=True)
-            if job is None and state.job_id:  # or each request for a job would cancel it again
+            if job is None and state.job_id:  # else each request for a job would cancel it again
                 self.slot.clear(has_died=True)
         return job
 

@@ -1,1 +1,1 @@
-"""Starts the processes that measure a job: here, behind a command, or in a cluster."""
+"""Starts the processes that measure a job: here, through another command, or in a cluster."""

@@ -1,10 +1,10 @@
-"""Reads the file in which an operator says where jobs are to run.
+"""Reads the file in which an operator says where jobs run.
 
     kind = "exec"
     command = ["ssh", "gpu7", "{shell_command}"]
     time_limit_minutes = 60
 
-It is the operator's own: no pull request can change it.
+Only the operator can change it, not a pull request.
 """
 
 import tomllib
@@ -84,7 +84,7 @@ class ExecTable(LauncherTable, frozen=True, kw_only=True, tag="exec"):
 
 
 class SlurmTable(LauncherTable, frozen=True, kw_only=True, tag="slurm"):
-    """Batch jobs of the Slurm cluster whose commands this machine has."""
+    """Batch jobs of the Slurm cluster whose commands are on this machine."""
 
     options: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ class GitHubActionsTable(LauncherTable, frozen=True, kw_only=True, tag="github-a
 
 
 AnyTable = LocalTable | ExecTable | SlurmTable | KubernetesTable | GitHubActionsTable
-# Created here, since msgspec crashes where several threads are the first to decode a type.
+# Created here, since msgspec crashes if several threads are the first to decode a type.
 LAUNCHER_DECODER = msgspec.json.Decoder(AnyTable)
 
 
@@ -136,7 +136,7 @@ class LauncherChoice:
 def read_launcher_file(path: Path, open_runs: RunsOpener) -> LauncherChoice:
     """Return the launcher that a file describes; raise LauncherError, which names the setting.
 
-    `open_runs` is called only where GitHub Actions is to run jobs.
+    `open_runs` is called only if GitHub Actions runs the jobs.
     """
     try:
         with path.open("rb") as file:

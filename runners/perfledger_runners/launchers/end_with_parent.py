@@ -1,7 +1,7 @@
 """Becomes another program, which the kernel ends when the process that started this one is gone.
 
-This is a separate file run by its path, because code between fork and exec would run in the
-runner's process, which a library with threads (JAX) forbids.
+This is a separate file, run by its path: code between fork and exec would run in the runner's
+process, which a library with threads (JAX) forbids.
 """
 
 import ctypes
@@ -10,12 +10,12 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-_COULD_NOT_START = 127  # as shells say it
+_COULD_NOT_START = 127  # as shells report it
 
 
 def main(parent: int, words: list[str]) -> int:
     """Run `words` in this process; return only if they do not start or the parent is gone."""
-    # None beyond Linux: there a child outlives a killed runner, and its upload is refused.
+    # Only Linux has this: elsewhere a child outlives a killed runner, and its upload is refused.
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,8 +1,8 @@
 """Defines what a launcher is, and follows one submission from its start to its end.
 
 A launcher is four calls on an existing engine: submit, status, collect, cancel. Queueing, fairness
-and preemption stay with the engine. A submission has the name that its caller gave it, so a runner
-that was killed finds it again by submitting it again.
+and preemption stay with the engine. The caller names a submission, so a runner that was killed
+finds it again by submitting it again.
 """
 
 import time
@@ -35,7 +35,7 @@ class SubmissionState(StrEnum):
 class SubmissionStatus:
     """An engine's report on a submission.
 
-    One that ended without an exit status of its own has a reason. `place` names the node.
+    One that ended without its own exit status has a reason. `place` names the node.
     """
 
     state: SubmissionState

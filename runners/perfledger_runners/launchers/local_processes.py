@@ -1,4 +1,4 @@
-"""Runs a submission as a child process here, which ends with the runner, however that ends.
+"""Runs a submission as a child process here, which ends with the runner, whatever ends that.
 
 With a template the child is another program, which runs the command elsewhere: `ssh`, `docker run`,
 a cluster's own command that waits.
@@ -22,7 +22,7 @@ from perfledger_runners.launchers.launcher import (
     SubmissionStatus,
 )
 
-# A check that is asked to end stops its children and removes its checkouts first.
+# A check asked to end first stops its children and removes its checkouts.
 ENDING_S = 60.0
 # A check prints some kilobytes; a wrapper program that keeps failing prints without end.
 MAX_LOG_BYTES = 256 * 2**20

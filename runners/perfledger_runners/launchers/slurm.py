@@ -1,8 +1,8 @@
 """Runs submissions as batch jobs of Slurm.
 
-The words of a command are arguments of a script of this package (`slurm_job.sh`), which no shell
-reads. Log, bundle and exit status are files in a folder that the runner and the nodes share: the
-exit status is the truth, and where there is none Slurm's own state of the job says why.
+The words of a command are arguments of a script of this package (`slurm_job.sh`), so no shell reads
+them. Log, bundle and exit status are files in a folder that the runner and the nodes share. The
+exit status decides; without one, Slurm's own state of the job says why.
 """
 
 import time
@@ -20,7 +20,7 @@ from perfledger_runners.launchers.launcher import (
 from perfledger_runners.safe_text import clean_text
 
 JOB_SCRIPT = Path(__file__).with_name("slurm_job.sh")
-# A client of NFS may show a folder as of a minute ago.
+# An NFS client may show a folder's state of a minute ago.
 RESULT_WAIT_S = 90.0
 POLL_S = 5.0  # a controller has many users, so it is not polled in a tight loop
 MAX_EXIT_FILE_BYTES = 100
@@ -51,7 +51,7 @@ WAITING_STATES = frozenset(
 RUNNING_STATES = frozenset(
     {"RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
 )
-# It ended by itself, so its exit file is there or arrives.
+# It ended by itself, so its exit file exists or will arrive.
 SELF_ENDED_STATES = frozenset({"COMPLETED", "FAILED"})
 REASONS = {
     "BOOT_FAIL": "its node did not boot",
@@ -78,7 +78,7 @@ class SlurmRecord:
 
     @classmethod
     def of_line(cls, line: str) -> "SlurmRecord":
-        """Return the record of a line of five columns; raise LauncherError for another one."""
+        """Return the record of a line of five columns; raise LauncherError for any other line."""
         columns = clean_text(line).split("|")
         if len(columns) != len(_SQUEUE_FORMAT.split("|")):
             msg = f"Slurm answered {line[:200]!r}, which is not a record of a job"

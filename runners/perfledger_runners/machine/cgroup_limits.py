@@ -1,7 +1,7 @@
 """Reads how much CPU time the control groups of this process may use, from cgroup v1 and v2.
 
-A container sees its own group, or the host's with the path of its own; each group above may limit
-it further.
+A container sees its own group, or the host's groups and the path of its own; each group above may
+limit it further.
 """
 
 import math
@@ -25,7 +25,7 @@ class CgroupLimits:
     quota_cores: float | None = (
         None  # cores' worth of CPU time; infinite without one; None: unknown
     )
-    # Of the quota's periods so far, the share in which processes had to wait for the next one.
+    # The share of the quota's periods so far in which processes had to wait for the next one.
     throttled_share: float | None = None
     memory_pressure: Path | None = None  # of this process's own group
 
@@ -54,7 +54,7 @@ def read_limits(files: ProcFiles = THIS_SYSTEM) -> CgroupLimits:
         if key not in groups:
             continue
         folders = tuple(_folders(mount, groups[key]))
-        # Beside a hierarchy of version 1 that has the CPU, the unified one has no controllers.
+        # If a hierarchy of version 1 has the CPU controller, the unified one has no controllers.
         is_known |= any((folder / "cgroup.procs").exists() for folder in folders)
         quotas += [quota for folder in folders if (quota := _quota(folder)) is not None]
         if is_unified and (folders[0] / "memory.pressure").exists():

@@ -1,7 +1,7 @@
 """Keeps the steps of a check on a CPU off the cores that other programs use.
 
-A step on all cores waits in most turns for the core that another program keeps busy. On fewer cores
-it waits less: the scheduler moves the other program to a core that is left to it.
+If a step uses all cores, it waits in most turns for the core that another program keeps busy. On
+fewer cores it waits less: the scheduler moves the other program to a core that is left free.
 """
 
 import os
@@ -14,8 +14,8 @@ from perfledger.records import Device, Machine
 from perfledger_runners.machine.host_load import HostLoad, read_load, usable_core_numbers
 from perfledger_runners.machine.proc_files import cores_text, parse_cores
 
-ALL, FREE = "all", "free"  # what a choice may say in place of a list of cores
-# Less use by others is ignored: somebody who looks at a machine now and then does not cost a core.
+ALL, FREE = "all", "free"  # choices other than a list of cores
+# Less use by others is ignored: occasional use of a machine by a person does not cost a core.
 LEAST_FOREIGN_CORES = 0.5
 # Of a core. One program that never waits is read as 0.95 to 1.05 cores.
 TOLERANCE = 0.1
@@ -39,7 +39,7 @@ def keep_to_cores(cores: frozenset[int]) -> None:
 
 @dataclass(slots=True)
 class CoreReservation:
-    """The cores of a check's steps; a context whose end gives all of them back."""
+    """The cores of a check's steps; a context manager whose end gives all of them back."""
 
     choice: str = ALL  # or FREE, or a list such as "0-3,8"
     usable: Callable[[], frozenset[int]] = usable_core_numbers
@@ -96,8 +96,8 @@ class CoreReservation:
 def cores_beside(load: HostLoad) -> int:
     """Return on how many cores a check measures best beside other programs.
 
-    As many as the others leave; half of all cores if they leave none, as fewer threads wait for
-    each other less often; and all cores if hardly anything else runs, or that is unknown.
+    As many as the others leave free; half of all cores if they leave none, as fewer threads wait
+    for each other less often; and all cores if hardly anything else runs, or if that is unknown.
     """
     foreign, usable = load.foreign_cores, len(load.usable)
     if foreign is None or foreign < LEAST_FOREIGN_CORES:

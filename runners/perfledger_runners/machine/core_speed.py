@@ -1,8 +1,9 @@
 """Measures whether the cores keep their speed.
 
-Another tenant of the host, on the hardware thread beside a virtual machine's core, slows that core
-without stealing its time, and a clock may rise and fall: the same work then needs more processor
-time. Waiting for a core needs none, so other programs do not count unless they share its units.
+Another tenant of the host, on the other hardware thread of a virtual machine's core, slows that
+core without stealing its time, and a clock may rise and fall: the same work then needs more
+processor time. Waiting for a core takes none, so other programs do not count unless they share its
+units.
 """
 
 import os
@@ -16,7 +17,7 @@ from statistics import quantiles
 PROBE_S = 0.5
 # About a millisecond of work: shorter than the phases of a neighbour, longer than a clock's step.
 ROUNDS = 20_000
-MAX_CORES = 4  # of which the speed is read
+MAX_CORES = 4  # whose speed is measured
 _DECILES = 10
 
 
@@ -41,11 +42,11 @@ def read_core_speed(
     clock: Callable[[], float] = time.thread_time,
     wall: Callable[[], float] = time.monotonic,
 ) -> CoreSpeed | None:
-    """Return the speed of the least steady core; None where a core has too few readings.
+    """Return the speed of the least steady core; None if a core has too few readings.
 
-    The same work is done again and again on each of the usable cores. Cores are not compared with
-    each other: a processor may have fast and slow ones. The calling thread visits them in turn, as
-    far as it may, and then returns to all of them.
+    The same work is repeated on each of the usable cores. Cores are not compared with each other: a
+    processor may have fast and slow ones. The calling thread visits them in turn, as far as it may,
+    and then returns to all of them.
     """
     probe = work or _add_squares
     cores = sorted(usable)[-MAX_CORES:]  # interrupts prefer the first

@@ -11,7 +11,7 @@ from perfledger_runners.machine.proc_files import (
     read_text,
 )
 
-# Where drivers say whether a core may exceed its nominal clock, and what they say if it may not:
+# Where drivers report whether a core may exceed its nominal clock, and the value if it may not:
 # Linux, admin-guide/pm/intel_pstate.rst and cpufreq.rst.
 TURBO_SWITCHES = (("intel_pstate/no_turbo", "1", "0"), ("cpufreq/boost", "0", "1"))
 # The name since Linux 5.1, and the former one.
@@ -26,7 +26,7 @@ class CpuSettings:
     has_turbo: bool | None = None
     physical_cores: tuple[frozenset[int], ...] = ()  # the hardware threads of each
     nodes: tuple[frozenset[int], ...] = ()  # the cores of each NUMA node that usable ones are on
-    isolated: frozenset[int] | None = None  # that the scheduler keeps free, usable or not
+    isolated: frozenset[int] | None = None  # which the scheduler keeps free, usable or not
 
 
 def read_cpu_settings(usable: Collection[int], files: ProcFiles = THIS_SYSTEM) -> CpuSettings:

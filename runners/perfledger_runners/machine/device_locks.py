@@ -29,12 +29,12 @@ POLL_S = 0.5
 # Several checks of ten minutes may wait; a lock held for longer is not a check's.
 MAX_WAIT_S = 3600.0
 MAX_BYTES = 1000  # of what a holder writes
-MAX_NAME = 100  # characters of a device's name, of which a UUID has 40
+MAX_NAME = 100  # characters of a device's name; a UUID has 40
 OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOR_EVERYONE = 0o666  # flock needs no more than an open file, but the holder says who it is
 NAME = "other checks"
 KERNEL_LOCKS = Path("/proc/locks")
-LOCK_FIELDS = 8  # of its lines about locks that are held; those about waiting ones have another
+LOCK_FIELDS = 8  # fields of a line about a held lock; waiting ones have one more
 MAX_HOLDERS = 8  # named when several share a lock
 
 
@@ -42,12 +42,13 @@ MAX_HOLDERS = 8  # named when several share a lock
 class DeviceLocks:
     """The locks of one check on this machine and its devices.
 
-    A context: its end frees them. Before measuring, checks share the cores. Measuring on a CPU
-    needs all of them; measuring on other devices needs those devices, and only shares the cores.
+    A context manager whose end frees them. Before measuring, checks share the cores. Measuring on a
+    CPU needs all of them; measuring on other devices needs those devices, and only shares the
+    cores.
     """
 
     folder: str  # "": it takes no locks
-    waiting: Callable[[str], None]  # told why it waits, each time that it begins to
+    waiting: Callable[[str], None]  # called with the reason each time that a wait begins
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     finding: HostFinding = field(
@@ -71,7 +72,7 @@ class DeviceLocks:
 
     def measure_on(self, machine: Machine) -> None:
         """Wait until this check may measure on all devices of the machine, MAX_WAIT_S in all."""
-        self._locks.close()  # never wait for one lock while another one makes others wait
+        self._locks.close()  # never hold a lock while waiting for another
         until = self.clock() + MAX_WAIT_S
         for name, kind in _locks_on(machine):
             self._lock(name, kind, until)
@@ -112,9 +113,9 @@ class DeviceLocks:
 def _locks_on(machine: Machine) -> tuple[tuple[str, int], ...]:
     """Return the locks that measuring on a machine's devices needs, as names and kinds.
 
-    Every check takes them in this order, and so none waits for one that waits for it. A slice of a
-    GPU shares the GPU with other slices. Where not all devices are known by name, none of their
-    kind is measured on meanwhile.
+    Every check takes them in this order, so that no two checks wait for each other. A slice of a
+    GPU shares the GPU with other slices. If not all devices are known by name, all devices of their
+    kind are locked.
     """
     if machine.device is Device.CPU:
         return ((HOST, fcntl.LOCK_EX),)
@@ -188,7 +189,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _write_holder(descriptor: int) -> None:
-    """Write who holds the lock, for others to show; a file of another user may refuse."""
+    """Write who holds the lock, for others to display; a file of another user may refuse."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -198,8 +199,8 @@ def _write_holder(descriptor: int) -> None:
 def _holder(descriptor: int) -> str:
     """Return " (process 41, since 10:05 UTC)" if another process has the lock, else "".
 
-    Several may share it, and the file names the last one. The kernel knows all: those that this
-    process cannot see, as from a container, it leaves out.
+    Several may share it, and the file names the last one. The kernel lists all, except those that
+    this process cannot see, such as from a container.
     """
     holders = _lock_holders(descriptor) - {os.getpid()}
     try:

@@ -32,7 +32,7 @@ class HostFacts:
     clock_mhz: float | None
     governor: str
     kernel: str
-    identity: str = ""  # what no other host has
+    identity: str = ""  # unique to this host
 
 
 def read_host(
@@ -65,7 +65,7 @@ def device_of(facts: FactsMessage | None, *, requested: str) -> Device:
 def fingerprint(
     facts: FactsMessage | None, *, requested: str, host: HostFacts, gpu: GpuFacts | None = None
 ) -> Machine:
-    """Return the machine by the facts of the host, the child and, for CUDA, the driver."""
+    """Return the machine from the facts of the host, the child and, for CUDA, the driver."""
     device_facts = facts.device if facts else DeviceFacts()
     device = device_of(facts, requested=requested)
     shared = Machine(
@@ -93,7 +93,7 @@ def fingerprint(
 def read_machine(
     facts: FactsMessage | None, *, requested: str, environment: Mapping[str, str]
 ) -> tuple[Machine, Gpu | None]:
-    """Return this machine by its own facts and those of a child, and its GPU for CUDA."""
+    """Return this machine from its own facts and a child's, and its GPU for CUDA."""
     host = read_host(environment=environment)
     machine = fingerprint(facts, requested=requested, host=host)
     nvml = load_nvml() if machine.device is Device.CUDA else None
@@ -123,7 +123,7 @@ def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Mach
         machine,
         model=gpu.model or machine.model,
         uuid=gpu.uuid or machine.uuid,
-        # CUDA uses one slice of a GPU in a process.
+        # CUDA uses one slice of a GPU per process.
         more_uuids=() if gpu.parent_uuid else machine.more_uuids or gpu.more_uuids,
         parent_uuid=gpu.parent_uuid,
         memory_bytes=gpu.memory_bytes or machine.memory_bytes,

@@ -12,7 +12,7 @@ from perfledger_runners.machine.proc_files import (
     read_cores,
 )
 
-# Of the time before the check, when nothing of it runs on the GPU.
+# Of the time before the check, when none of its processes runs on the GPU.
 BUSY_ACTIVE = 0.05
 # NVIDIA's boards lower the clock step by step before they reach their limit.
 NEAR_SLOWDOWN_C = 10.0
@@ -67,7 +67,7 @@ def _throttling(condition: GpuCondition) -> HostFinding:
 
 
 def _clock(condition: GpuCondition) -> HostFinding:
-    """Return the finding about locked clocks; NVML tells only while a lock lowers the clock."""
+    """Return the finding about locked clocks; NVML reports a lock only while it slows the GPU."""
     if (condition.reasons or 0) & CLOCKS_SET:
         return finding("GPU clock", FindingLevel.FINE, "locked")
     clock = condition.default_clock_mhz

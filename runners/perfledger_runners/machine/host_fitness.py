@@ -1,6 +1,6 @@
 """Judges how fit a host is to measure on, from its load and its settings.
 
-Unknown stays unknown: a host that does not tell is not called quiet.
+Unknown stays unknown: a host that does not report its load is not called quiet.
 """
 
 import math
@@ -17,16 +17,16 @@ from perfledger_runners.machine.proc_files import cores_text
 # Of the usable cores. A twentieth is what an idle desktop or a monitoring agent takes; from a
 # quarter on, steps that use all cores wait for one in most turns.
 NOISY_SHARE, BUSY_SHARE = 0.05, 0.25
-# Tasks of others per core of the host: with half of one, every other step meets one.
+# Tasks of others per core of the host: with half a task, every other step meets one.
 BUSY_QUEUE = 0.5
-# Time taken by other virtual machines is lost however quiet this one is.
+# Time taken by other virtual machines is lost, however quiet this one is.
 NOISY_STEAL, BUSY_STEAL = 0.01, 0.1
-# The kernel begins to reclaim pages well before the last tenth is used.
+# The kernel starts to reclaim pages well before the last tenth is used.
 LOW_MEMORY = 0.1
 NOISY_STALL, BUSY_STALL = 0.01, 0.1
-# The same work on the same core: repeated work differs by a hundredth or two on a quiet one.
+# The same work on the same core: repeated work differs by one or two percent on a quiet core.
 NOISY_SPREAD, BUSY_SPREAD = 1.05, 1.25
-MAX_WORDS = 300  # characters of a finding: a cell's
+MAX_WORDS = 300  # characters of a finding: the limit of a cell
 
 
 def host_findings(
@@ -74,7 +74,7 @@ def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
 
 
 def quiet_cores(load: HostLoad, settings: CpuSettings) -> frozenset[int]:
-    """Return usable cores of which every hardware thread is quiet, one thread of each.
+    """Return those usable cores whose hardware threads are all quiet, one thread of each.
 
     Empty if all or none are quiet, or if the kernel does not report it.
     """

@@ -9,11 +9,11 @@ from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_t
 
 # Names the host of a container, which has no identity of its own: in a pod the node's name.
 HOST_VARIABLE = "PERFLEDGER_HOST"
-# An image that has /etc/machine-id gives the same to each container: it is none of the host's.
+# An image that has /etc/machine-id gives the same one to each container: it is not the host's.
 CONTAINER_VARIABLES = (
     *("container", "KUBERNETES_SERVICE_HOST", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"),
 )
-# Docker's and Podman's, below the root: a container of theirs may have any file system.
+# Docker's and Podman's files, below the root: their containers may have any file system.
 CONTAINER_FILES = (".dockerenv", "run/.containerenv")
 IMAGE_FILE_SYSTEMS = frozenset({"overlay", "fuse-overlayfs", "fuse.fuse-overlayfs", "squashfs"})
 ID_DIGITS = 12
@@ -23,9 +23,9 @@ _MACHINE_ID = re.compile(r"[0-9a-f]{32}")
 def host_identity(
     environment: Mapping[str, str], *, files: ProcFiles = THIS_SYSTEM, name: str | None = None
 ) -> str:
-    """Return what no other host has, however this one's system is updated; "" if that is unknown.
+    """Return what no other host has, unchanged by updates of this host; "" if unknown.
 
-    It is a digest of the host's name with its machine id, which is not to be made public
+    It is a digest of the host's name and its machine id, which must stay confidential
     (machine-id(5)): copies of one disk, as nodes of a cluster often are, have the same id. `name`
     is the kernel's by default.
     """

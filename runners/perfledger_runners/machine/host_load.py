@@ -22,8 +22,8 @@ BUSY_FIELDS, STEAL_FIELD, CORE_FIELDS = (0, 1, 2, 5, 6), 7, 8
 PARENT_FIELD, USER_FIELD, SYSTEM_FIELD, START_FIELD = 1, 11, 12, 19
 # Counters advance by hundredths of a second, so half a second gives a share of a core to 2 %.
 WINDOW_S = 0.5
-LOOKS = 10  # at the run queue in that time
-MAX_PROGRAMS = 3  # that are named
+LOOKS = 10  # readings of the run queue in that time
+MAX_PROGRAMS = 3  # named in a finding
 NAMED_CORES = 0.05  # a program that uses less is not named
 MAX_NAME = 15  # characters of a command: TASK_COMM_LEN
 
@@ -43,7 +43,7 @@ class ProcessTicks:
 
     name: str
     parent: int
-    began: int  # with the number, it identifies a process
+    began: int  # identifies a process, together with its number
     ticks: int
 
 
@@ -60,13 +60,13 @@ class HostLoad:
     """How busy the usable cores were with other programs for a moment; None is unknown."""
 
     usable: frozenset[int]  # numbers of the cores that the check may use
-    foreign_cores: float | None = None  # of these, the worth of CPU time that others used
-    stolen_share: float | None = None  # of their time, by other virtual machines
+    foreign_cores: float | None = None  # cores' worth of CPU time that others used of these
+    stolen_share: float | None = None  # of their time, taken by other virtual machines
     queued_per_core: float | None = None  # tasks of others that run or wait, per core of the host
     busy_shares: Mapping[int, float]  # of each usable core's time, by anyone
-    programs: tuple[ForeignProgram, ...] = ()  # the busiest that are visible here, on all cores
-    has_other_cores: bool = False  # beside the usable ones
-    hidden_cores: float = 0.0  # of foreign_cores, what no visible program accounts for
+    programs: tuple[ForeignProgram, ...] = ()  # the busiest visible here, on all cores
+    has_other_cores: bool = False  # besides the usable ones
+    hidden_cores: float = 0.0  # part of foreign_cores by no visible program
 
     @property
     def foreign_share(self) -> float | None:
@@ -159,7 +159,7 @@ def descendants(processes: Mapping[int, ProcessTicks], root: int) -> frozenset[i
     family, pending = set[int](), [root]
     while pending:
         pid = pending.pop()
-        if pid not in family:  # a damaged table may have a circle
+        if pid not in family:  # a damaged table may contain a cycle
             family.add(pid)
             pending += children.get(pid, ())
     return frozenset(family)

@@ -11,7 +11,7 @@ class MemoryState:
     """The state of the host's memory; None is unknown."""
 
     available_share: float | None = None
-    # Of the last ten seconds, the share in which some task waited for memory: Linux,
+    # The share of the last ten seconds in which some task waited for memory: Linux,
     # accounting/psi.rst.
     stalled_share: float | None = None
 
@@ -37,7 +37,7 @@ def read_memory(files: ProcFiles = THIS_SYSTEM, *, group: Path | None = None) ->
 def count_memory_kills(files: ProcFiles = THIS_SYSTEM) -> int | None:
     """Return how many programs the kernel has killed for lack of memory since the host started.
 
-    None is unknown. A container sees those of its host (proc_vmstat(5), `oom_kill`).
+    None is unknown. In a container the count is the host's (proc_vmstat(5), `oom_kill`).
     """
     rows = (line.split() for line in read_text(files.proc / "vmstat").splitlines())
     return next((count(row[1]) for row in rows if row[:1] == ["oom_kill"] and row[1:]), None)

@@ -13,7 +13,7 @@ from typing import Any, Self
 from perfledger_profiles.hardware.device_state import POWER_CAP
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
-MAX_DIGITS = 4  # of a GPU's number in it
+MAX_DIGITS = 4  # of a GPU's number in CUDA_VISIBLE_DEVICES
 CLOCK_SM = 1  # NVML_CLOCK_SM
 TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
 THRESHOLD_SLOWDOWN = 1  # NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
@@ -45,8 +45,8 @@ class GpuFacts:
 
     model: str
     uuid: str
-    more_uuids: tuple[str, ...]  # of the other GPUs that the workloads may use
-    parent_uuid: str  # of the GPU that a MIG slice is a part of
+    more_uuids: tuple[str, ...]  # of the workloads' other GPUs
+    parent_uuid: str  # of the GPU that a MIG slice belongs to
     driver: str
     cuda: str
     memory_bytes: int | None
@@ -63,7 +63,7 @@ class GpuCondition:
     """What may disturb a measurement on a GPU at one moment; None is unknown."""
 
     processes: int | None  # computing on it, of any user; a container may not see any
-    active_share: float | None  # of the last moments, with a kernel on it
+    active_share: float | None  # share of the last moments with a kernel on it
     reasons: int | None  # for its current clock: bits, as above
     temperature_c: float | None
     slowdown_c: float | None  # the temperature that lowers its clock
@@ -74,7 +74,7 @@ class GpuCondition:
     is_mig: bool | None
     has_ecc: bool | None
     will_have_ecc: bool | None  # after the next restart
-    bus_id: str  # of its slot, as /sys/bus/pci has it
+    bus_id: str  # of its slot, as in /sys/bus/pci
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ class Gpu:
         return ActivityMeter(self._nvml, self.handle)
 
     def _parent_uuid(self) -> str:
-        """Return the id of the GPU that this MIG slice is a part of, "" for a whole one."""
+        """Return the id of the GPU that this MIG slice belongs to, "" for a whole GPU."""
         if not self._ask("nvmlDeviceIsMigDeviceHandle"):
             return ""
         parent = self._ask("nvmlDeviceGetDeviceHandleFromMigDeviceHandle")
@@ -275,9 +275,9 @@ def find_gpu(
 ) -> Gpu | None:
     """Return the GPU with this UUID, else the first one that the workloads may use.
 
-    It comes with the others, in the order of `more_uuids` if they are known: that of the framework,
-    which may number GPUs by speed and not by slot. A framework writes the id of a MIG slice as that
-    of a GPU.
+    It comes with the others, in the order of `more_uuids` if they are known: the framework's order,
+    which may number GPUs by speed and not by slot. A framework reports the id of a MIG slice as
+    that of a GPU.
     """
     visible = environment.get(VISIBLE_DEVICES, "").partition(",")[0].strip()
     slice_uuid = uuid.replace("GPU-", "MIG-", 1) if uuid else ""
@@ -295,7 +295,7 @@ def _with_others(
     more_uuids: Sequence[str],
     environment: Mapping[str, str],
 ) -> Gpu:
-    """Return a GPU with the others that workloads may use; a slice has none beside it."""
+    """Return a GPU with the others that workloads may use; a slice has no others."""
     first = Gpu(nvml, handle)
     if _call(nvml, "nvmlDeviceIsMigDeviceHandle", handle):
         return first
@@ -314,7 +314,7 @@ def visible_uuids(nvml: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
 def visible_gpus(nvml: Any, environment: Mapping[str, str]) -> tuple[Gpu, ...]:  # noqa: ANN401 - see load_nvml
     """Return the GPUs that workloads may use, in their order.
 
-    CUDA ignores what comes after the first name that it does not know.
+    CUDA ignores everything after the first name that it does not know.
     """
     visible = environment.get(VISIBLE_DEVICES, "").strip()
     count = _call(nvml, "nvmlDeviceGetCount") or 0
@@ -347,12 +347,12 @@ def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see l
         return None
     try:
         return function(*arguments)
-    except (nvml.NVMLError, UnicodeEncodeError):  # it encodes names, also of no UTF-8
+    except (nvml.NVMLError, UnicodeEncodeError):  # it encodes names, which may not be UTF-8
         return None
 
 
 def _traffic(values: Mapping[int, float], metrics: Iterable[int]) -> float | None:
-    """Return the sum of rates in MiB/s as bytes per second; None where one is unknown."""
+    """Return the sum of rates in MiB/s as bytes per second; None if one is unknown."""
     total = sum(values.get(metric, math.nan) for metric in metrics) * MIB
     return total if 0 <= total <= MAX_TRAFFIC else None
 
@@ -368,6 +368,6 @@ def _thousandth(value: int | None) -> float | None:
 
 
 def _bus_id(text: str | bytes) -> str:
-    """Return "00000000:65:00.0", as NVML has it, as "0000:65:00.0"."""
+    """Return NVML's "00000000:65:00.0" as "0000:65:00.0"."""
     name = text.decode("ascii", errors="replace") if isinstance(text, bytes) else text
     return name.lower()[-len("0000:00:00.0") :]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-# /proc/cpuinfo, the longest of them, has 1.5 kB for each core; what is asked of it comes first.
+# /proc/cpuinfo, the longest of them, has 1.5 kB per core; what is read of it comes first.
 MAX_BYTES = 2**20
-# A list of cores may say "0-4294967295"; Linux is built for 8192 at most (CONFIG_NR_CPUS).
+# A list of cores may be "0-4294967295"; Linux is built for 8192 at most (CONFIG_NR_CPUS).
 MAX_CORES = 8192
 MAX_DIGITS = 20  # of a number of 64 bits
 
@@ -35,7 +35,7 @@ THIS_SYSTEM = ProcFiles()
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text without the whitespace around it, "" if it cannot be read."""
+    """Return a file's text without surrounding whitespace, "" if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES).decode("utf-8", errors="replace").strip()
@@ -73,7 +73,7 @@ def parse_cores(text: str) -> frozenset[int]:
 
 def cores_text(cores: Collection[int]) -> str:
     """Return cores as a list such as "0-3,8", which taskset(1) reads."""
-    # Neighbours differ from their place in the order by the same number.
+    # In a run of consecutive cores, the core's number minus its place in the order is constant.
     ordered = enumerate(sorted(cores))
     runs = [
         [core for _, core in run] for _, run in groupby(ordered, lambda pair: pair[1] - pair[0])

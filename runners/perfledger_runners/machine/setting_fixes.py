@@ -1,4 +1,4 @@
-"""Lists settings that an administrator should change, as commands that nobody runs here."""
+"""Lists settings that an administrator should change, as commands; perfledger runs none of them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from perfledger_runners.machine.nvml import CLOCKS_SET, Gpu, GpuCondition
 from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_text
 
 PERFORMANCE = "performance"
-# The driver's own switch if it has one; where neither file is, the CPU has no turbo to turn off.
+# The driver's own switch if it has one; with neither file, the CPU has no turbo to turn off.
 INTEL_SWITCH, OTHER_SWITCH = "intel_pstate/no_turbo", "cpufreq/boost"
 
 
@@ -18,7 +18,7 @@ INTEL_SWITCH, OTHER_SWITCH = "intel_pstate/no_turbo", "cpufreq/boost"
 class SettingFix:
     """A setting that adds noise, the command that sets it, and the one that undoes that."""
 
-    setting: str  # and what it is now
+    setting: str  # and its present value
     command: str
     undo: str
 
@@ -30,7 +30,7 @@ def read_setting_fixes(
     files: ProcFiles = THIS_SYSTEM,
     usable: Collection[int] | None = None,
 ) -> tuple[SettingFix, ...]:
-    """Return the settings to change for measuring on a device: all its GPUs', then the host's.
+    """Return the settings to change for measuring on a device: those of all GPUs, then the host's.
 
     Settings that cannot be read are left out: nothing is known to be wrong with them.
     """
@@ -76,7 +76,7 @@ def cpu_fixes(settings: CpuSettings, files: ProcFiles = THIS_SYSTEM) -> tuple[Se
 def gpu_fixes(condition: GpuCondition, uuid: str) -> tuple[SettingFix, ...]:
     """Return what should be set about a GPU's clock, power and driver.
 
-    Its default clock is the fastest that it holds under any load, by NVIDIA.
+    Its default clock is the fastest that it sustains under any load, according to NVIDIA.
     """
     tool = f"sudo nvidia-smi -i {uuid}" if uuid else "sudo nvidia-smi"
     fixes: list[SettingFix] = []

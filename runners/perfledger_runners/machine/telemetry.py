@@ -25,11 +25,11 @@ READ_EVERY_S = 0.12
 # The key in a run's left_out for readings at which the GPU was throttled.
 THROTTLED_KEY = "throttled"
 # One reading in five may be throttled: so few samples hardly move the judged estimate
-# (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the clock is measured rather than the
-# code.
+# (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the clock would be measured rather than
+# the code.
 MAX_THROTTLED_SHARE = 0.2
-# Of the steps after a set-up the first and the last reading may lie across their begin or end, and
-# reading takes time too.
+# Extra seconds of steps after each set-up: the first and the last reading may extend beyond their
+# start or end, and a reading takes time too.
 EDGE_SECONDS = 3 * READ_EVERY_S
 
 UNKNOWN_ACTIVITY = GpuActivity()
@@ -42,8 +42,8 @@ Spans = Sequence[tuple[float, float]]
 class TelemetrySample:
     """One reading of one GPU; its activity is of the time since `since_s`."""
 
-    since_s: float  # the previous reading, or the begin of the meter
-    at_s: float  # both since sampling began; the same for all GPUs that are read together
+    since_s: float  # the previous reading, or the meter's start
+    at_s: float  # both since sampling began; the same for GPUs read together
     state: GpuState
     activity: GpuActivity = UNKNOWN_ACTIVITY
     energy_joules: float | None = None  # the device's energy counter
@@ -142,11 +142,12 @@ def with_telemetry(run: Run, readings: Sequence[TelemetrySample], *, spans_s: Sp
 
     Between the spans the workload is set up again, which is not part of its steps: an activity
     counts only if it lies within one span. Readings of a GPU beside a run on the CPU, or of a GPU
-    that the run does not use, do not count. The activity and the energy of steps that are prepared
+    that the run does not use, do not count. The activity and the energy of steps with a preparation
     are unknown.
 
-    Of several devices the activity is their mean and the energy their sum, and both are unknown if
-    one device's is; a step waits for the slowest, whose clock and causes are the run's.
+    With several devices the activity is their mean and the energy their sum, and both are unknown
+    if one device's is. A step waits for the slowest device, whose clock and causes become the
+    run's.
     """
     during = _during(run, readings, spans_s)
     is_prepared = _is_prepared(run)
@@ -177,7 +178,7 @@ def throttling_failure(
 ) -> Failure | None:
     """Return a failure if a device's clock was lowered for reasons other than the workload.
 
-    Up to MAX_THROTTLED_SHARE of the readings are tolerated; `with_telemetry` counts them. Of
+    Up to MAX_THROTTLED_SHARE of the readings are tolerated; `with_telemetry` counts them. With
     several devices, the one throttled most often is named.
     """
     devices = _by_device(_during(run, readings, spans_s))
@@ -233,7 +234,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _total(values: Sequence[float | None], run: Run) -> float | None:
-    """Return the sum over all devices that the run used; None where one is unknown."""
+    """Return the sum over all devices that the run used; None if one is unknown."""
     known_values = [value for value in values if value is not None]
     is_whole = len(known_values) == len(values) == run.devices
     return sum(known_values) if is_whole else None
@@ -321,5 +322,5 @@ def _is_in(span: tuple[float, float], at_s: float) -> bool:
 
 
 def _is_prepared(run: Run) -> bool:
-    """Return whether something was prepared before each reading, which the device shows too."""
+    """Return whether each reading had a preparation, which the device's readings include."""
     return PREPARED_ON_DEVICE in run.left_out

@@ -1,4 +1,4 @@
-"""Marks the lines of profiles that the head changed."""
+"""Marks the lines of profiles that head changed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -31,7 +31,7 @@ ABSENT = "none"
 class CodeOriginCheck:
     """A check of the code that runs loaded, against what differs between the two revisions.
 
-    `is_built` says that each side has an environment of its own; `installed` are the files whose
+    `is_built` means that each side has its own environment; `installed` are the files whose
     dependencies it has.
     """
 
@@ -82,7 +82,7 @@ class CodeOriginCheck:
     def notes(self) -> tuple[str, ...]:
         """Return notes on installed copies that ran, and on sources that nobody compiled."""
         sources = [path for path in self._changed if is_compiled_source(path)]
-        # A side that loaded compiled code of its own compiled it itself: torch does.
+        # A side that loaded its own compiled code compiled it itself, as torch does.
         if not sources or self.is_built or self._compiled_by == set(Side):
             return tuple(self._notes)
         note = (
@@ -95,7 +95,7 @@ class CodeOriginCheck:
         self._notes[text] = None
 
     def _folders(self, package: LoadedPackage) -> tuple[PackageFolder, ...]:
-        """Return the folders of a loaded package; of a guessed name only with evidence."""
+        """Return the folders of a loaded package; if its name is a guess, only with evidence."""
         folders = [
             folder
             for tree in (self.base, self.head)
@@ -125,7 +125,7 @@ class CodeOriginCheck:
         return f"{copy} ({listed(tuple(files))} changed): {advice}"
 
     def _unseen_submodule(self, run: Run) -> Failure | None:
-        """Return a failure if a submodule changed whose files are not in the clone."""
+        """Return a failure if a submodule changed and its files are not in the clone."""
         missing = self.base.missing_submodules | self.head.missing_submodules
         paths = [path for path in self._changed if path in missing and not is_within(path, ASIDE)]
         if not paths:
@@ -137,7 +137,7 @@ class CodeOriginCheck:
         return _failure(run, detail)
 
     def _shared_library(self, run: Run) -> Failure | None:
-        """Return a failure if both sides loaded one library of neither, and sources changed."""
+        """Return a failure if both sides loaded a library of neither side, and sources changed."""
         sources = [path for path in self._changed if is_compiled_source(path)]
         facing = Side.HEAD if run.side is Side.BASE else Side.BASE
         for package in run.packages:

@@ -18,9 +18,9 @@ from perfledger_runners.children.protocol_parser import MAX_LIMITS, CountedMessa
 from perfledger_runners.measuring.both_sides import on_both_sides
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
-# For one set-up and compilation; a longer one is reported when it is measured.
+# Seconds for one set-up and compilation; a longer one is reported when it is measured.
 MAX_COUNTING_SECONDS = 120.0
-# Share of the remaining budget: counts explain, and the pairs need the time.
+# Share of the remaining budget: counts only explain, and the pairs need the time.
 COUNTING_SHARE = 0.25
 # Frameworks whose operators or programs can be counted.
 FRAMEWORKS = (Framework.TORCH, Framework.JAX)
@@ -36,7 +36,7 @@ def count_both(
     """Count the work of a step on both sides.
 
     Nothing is timed, so both sides may be counted at once if the device has room for both, as a CPU
-    has: in forks of a child per framework and side. Else each workload has a child of its own, and
+    has: in forks of a child per framework and side. Otherwise each workload has its own child, and
     one that fails on base is not tried on head; the pairs report it.
     """
     limits = harness.limits

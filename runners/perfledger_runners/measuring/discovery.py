@@ -25,7 +25,7 @@ from perfledger_runners.children.protocol_parser import (
 from perfledger_runners.measuring.code_origin import BUILD_ADVICE
 from perfledger_runners.safe_text import clean_text
 
-# A module inside a package, as Python says it.
+# Python's message for a missing module inside a package.
 MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
 
 
@@ -47,7 +47,7 @@ class Discovery:
     broken: tuple[UnreadablePath, ...] = ()
     facts: FactsMessage | None = None
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])  # benchmark → reason
-    notes: tuple[str, ...] = ()  # notes on what benchmarks ask for and do not get
+    notes: tuple[str, ...] = ()  # on options of another tool that do not apply
 
 
 def discover(harness: Harness, request: ChildRequest) -> Discovery:
@@ -138,7 +138,7 @@ def _with_withheld(path: UnreadablePath, ended: ChildExit) -> UnreadablePath:
 
 
 def _source_paths(request: ChildRequest) -> tuple[str, ...]:
-    """Return the files to list one by one; none where only the suite knows them."""
+    """Return the files to list one by one; none if only the suite knows them."""
     root = Path(request.root).resolve()
     paths: Iterable[Path] = (root / path for path in request.paths)
     if request.suite is BenchmarkSuite.ASV:

@@ -26,7 +26,7 @@ def run_interleaved(first: Iterator[str], second: Iterator[str], workloads: Sequ
 
     Each yields its stops as `stop_point` names them: before a workload's set-up, at each of its
     turns, and before its end. The side that is behind continues until both are at the same stop;
-    there, the turns are first, second, second, first. Sides without stops run one after the other.
+    then the turns are first, second, second, first. Sides without stops run one after the other.
     """
     stops = (
         *(stop for name in workloads for stop in (STOP_BEFORE.format(name), name)),
@@ -35,7 +35,7 @@ def run_interleaved(first: Iterator[str], second: Iterator[str], workloads: Sequ
     places = {name: index for index, name in enumerate(stops)}
     sides = (first, second)
     at = [places.get(next(side, ""), len(places)) for side in sides]
-    turns: Counter[int] = Counter()  # by the place
+    turns: Counter[int] = Counter()  # by the stop
     while min(at) < len(places):
         if at[0] == at[1]:
             mine = (0, 1, 1, 0)[turns[at[0]] % 4]

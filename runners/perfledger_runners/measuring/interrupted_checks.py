@@ -32,7 +32,7 @@ VARYING_FACTS = frozenset({"clock_mhz"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptedChecks:
-    """The folder of the journals; a journal's name is that of its repository and its check."""
+    """The folder of the journals; a journal is named by its repository and its check."""
 
     folder: Path
     clock: Callable[[], float] = time.time
@@ -53,7 +53,7 @@ class InterruptedChecks:
     def reopen(self, check: CheckIdentity) -> PairJournal:
         """Open the journal of this interrupted check.
 
-        Raises JournalError; if there is only one of another check of the repository, it says what
+        Raises JournalError; if the repository has only another check's journal, it says what
         differs.
         """
         path = self._path(check)

@@ -1,7 +1,7 @@
 """Reads the profiled windows of a check's runs, and matches the kernels of both sides.
 
 The windows follow a run's measured steps in the same process, so that each pair has kernel times of
-both sides without processes of their own.
+both sides without further processes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ NO_TRACE = "the child named no trace"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWindows:
-    """The profiled windows of one run, or in `failure` why there are none."""
+    """The profiled windows of one run; `failure` says why there are none."""
 
     workload: str
     side: Side
@@ -85,7 +85,7 @@ def match_kernels(
 def lost_window_notes(
     kernels: Iterable[WorkloadKernels], runs: Sequence[RunWindows]
 ) -> tuple[str, ...]:
-    """Return a note for each workload that has windows in some pairs and lost them in others."""
+    """Return a note for each workload that has windows in some pairs but lost them in others."""
     notes: list[str] = []
     for each in kernels:
         lost = {run.pair for run in runs if run.workload == each.workload} - set(each.pairs)

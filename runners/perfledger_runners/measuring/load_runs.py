@@ -19,7 +19,7 @@ from perfledger_runners.children.protocol_parser import (
     failed_message,
 )
 
-# A point takes its seconds, a ramp before them, and as long again until waiting requests end.
+# A point takes its seconds, a ramp before them, and the same time again until waiting requests end.
 MAX_OVERRUN_FACTOR = 3.0
 
 NO_POINT_ERROR = "its child ended the load without reporting a point"
@@ -66,7 +66,8 @@ def load_workloads(
 ) -> LoadRuns:
     """Run the load on each workload, each in its own child so that memory is not shared.
 
-    The request's command and workloads are ignored. A workload that fails at any point has none.
+    The request's command and workloads are ignored. A workload that fails at any point has no
+    points.
     """
     longest_s = max((load.seconds, *load.arrivals_s[-1:]))
     limits = harness.limits

@@ -38,8 +38,9 @@ MAX_LOG_CHARACTERS = 2000
 # After one of these, the other side would take as long, meet the same hot device or have no time.
 BOTH_SIDES = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
 
-# Profiled windows of kernels, a side and pair. Beside two to four tasks per core, 5 % of operators
-# of 2 to 5 % of the step was found with three in all checks, and with two in two of three.
+# Profiled windows of kernels per side and pair. Beside two to four tasks per core, operators of 2
+# to 5 % of the step that became 5 % slower were found in all checks with three, and in two checks
+# of three with two.
 KERNEL_WINDOWS = 3
 
 # Returns why a run did not measure what it should have.
@@ -84,7 +85,7 @@ class MeasuredPair:
     seconds: Mapping[str, float] = field(
         default_factory=dict[str, float]
     )  # of a pair of each alone
-    processes: int = 0  # that it started
+    processes: int = 0  # started for it
     windows: tuple[RunWindows, ...] = ()  # of kernels
 
     def complete(self) -> tuple[tuple[Run, Run], ...]:
@@ -100,7 +101,7 @@ class MeasuredPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairMeasurement:
-    """How pairs are measured: the children of both sides, and who watches them."""
+    """How pairs are measured: the children of both sides, and their observers."""
 
     harness: Harness
     requests: Mapping[Side, ChildRequest]
@@ -119,11 +120,11 @@ class PairMeasurement:
         unprofiled: Collection[str] = (),
         in_forks: bool = True,
     ) -> MeasuredPair:
-        """Run one pair of children, `first` being the side that begins.
+        """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows.
-        Requests that fork do so unless `in_forks` is False. Raises ForkObstacleError where a side
-        cannot: a fork and a process of its own are not alike enough to be compared.
+        Requests that fork do so unless `in_forks` is False. Raises ForkObstacleError if a side
+        cannot: a fork and a separate process are too different to be compared.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -196,8 +197,8 @@ class _Place:
 class _Stopwatch:
     """A stopwatch that charges all time, once, to the workload that started last.
 
-    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload.
-    The key "" has the time that any pair needs: processes that start, import and end.
+    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload. The
+    key "" has the time that every pair needs: for processes to start, import and end.
     """
 
     clock: Callable[[], float]
@@ -287,7 +288,8 @@ class _PairOfChildren:
         """Measure the workloads on one side, in as many children as needed.
 
         Yield the stop each time that it waits for its turn. `child` was started with all of the
-        workloads; without it those that the other side's failure makes futile are left out.
+        workloads; without it, workloads whose failure on the other side counts for both are left
+        out.
         """
         if child is None:
             workloads = tuple(each for each in workloads if not self._fails_both_sides(each))
@@ -341,7 +343,7 @@ class _PairOfChildren:
                 pass
 
     def _fails_both_sides(self, workload: str) -> bool:
-        """Return whether a workload failed so that the other side need not be tried."""
+        """Return whether a workload failed in such a way that the other side need not be tried."""
         failures = (self.failures.get((workload, side)) for side in SIDES)
         return any(each is not None and each.why in BOTH_SIDES for each in failures)
 

@@ -8,9 +8,10 @@ from perfledger.records import Failure, FailureReason, Run
 def other_device_failures(pairs: Iterable[tuple[Run, Run]]) -> tuple[Failure, ...]:
     """Return a failure for each workload whose base and head ran on different devices.
 
-    Two devices of one model differ by some percent, which would be mistaken for the change. Devices
-    are identified by their places among this machine's devices, which both sides see the same way,
-    and named by their UUID if it was read. If a side's places are unknown, no failure is returned.
+    Two devices of one model differ by a few percent, which would be mistaken for the change.
+    Devices are identified by their places among this machine's devices, which both sides see in the
+    same way, and named by their UUID if it was read. If a side's places are unknown, no failure is
+    returned.
     """
     return tuple(
         Failure(

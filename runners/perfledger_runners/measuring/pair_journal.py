@@ -1,9 +1,9 @@
-"""Saves the pairs of a check on disk as they finish, so that an interrupted check can go on.
+"""Saves the pairs of a check on disk as they finish, so that an interrupted check can resume.
 
 A journal is a file of lines: a header, then one line for each pair of processes. A line is a
 checksum, a space and JSON. It is written and synchronized before the next pair starts, so that a
-process that dies loses at most the pair that it measured. An incomplete last line is dropped and
-reported; any other damage is an error.
+process that dies loses at most the pair that it was measuring. An incomplete last line is dropped
+and reported; any other damage is an error.
 """
 
 import fcntl
@@ -48,7 +48,7 @@ class CheckIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalHeader:
-    """What was known of a check before its first pair."""
+    """What was known about a check before its first pair."""
 
     check: CheckIdentity
     workloads: tuple[str, ...]  # to measure
@@ -63,7 +63,7 @@ class SavedPair:
     """A pair of processes, and its place in the check."""
 
     measured: MeasuredPair
-    remaining: tuple[tuple[str, ...], ...]  # workloads that the round has still to measure
+    remaining: tuple[tuple[str, ...], ...]  # workloads that the round must still measure
     wall_s: float
     spent_s: float  # of the budget, at its end
 
@@ -74,8 +74,8 @@ class PairJournal:
 
     path: Path
     header: JournalHeader
-    saved: tuple[SavedPair, ...] = ()  # when it was opened
-    has_torn_line: bool = False  # that was dropped
+    saved: tuple[SavedPair, ...] = ()  # the pairs in it when it was opened
+    has_torn_line: bool = False  # an incomplete last line was dropped
     failure: str = ""  # why pairs are no longer saved
     appended: int = 0
     descriptor: int
@@ -95,7 +95,7 @@ class PairJournal:
             self.failure = f"{self.path} would exceed {MAX_JOURNAL_BYTES} bytes"
             return
         try:
-            os.ftruncate(self.descriptor, self.size)  # without a torn line of the interruption
+            os.ftruncate(self.descriptor, self.size)  # drops the line that the interruption cut
             _write(self.descriptor, line)
         except OSError as error:
             self.failure = f"{self.path}: {error.strerror}"
@@ -104,7 +104,7 @@ class PairJournal:
             self.appended += 1
 
     def remove(self) -> None:
-        """Remove the journal, whose check is over."""
+        """Remove the journal of a finished check."""
         with suppress(OSError):
             self.path.unlink()
 
@@ -129,7 +129,7 @@ def start_journal(path: Path, header: JournalHeader) -> PairJournal:
 
 
 def reopen_journal(path: Path) -> PairJournal:
-    """Open an interrupted check's journal, to read it and go on; raise JournalError."""
+    """Open an interrupted check's journal, to read it and resume; raise JournalError."""
     descriptor = _open(path, 0)
     try:
         header, saved, size = _read(path, descriptor)
@@ -205,7 +205,7 @@ def _read(path: Path, descriptor: int) -> tuple[JournalHeader, tuple[SavedPair, 
 
 
 def _check(path: Path, header: JournalHeader, saved: Sequence[SavedPair]) -> None:
-    """Raise JournalError for pairs that no check of this header writes."""
+    """Raise JournalError for pairs that a check with this header cannot have written."""
     done = dict.fromkeys(header.workloads, 0)
     processes = 0
     for each in saved:

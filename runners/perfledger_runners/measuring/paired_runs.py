@@ -26,11 +26,12 @@ from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import process_groups, singly
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# A workload hangs, rather than being cut off by the end of the budget, if its pair has lasted this
-# many times as long as the one before, and this much longer: a busy machine makes pairs uneven.
+# At the end of the budget a workload is said to hang, rather than to be cut off, if its pair has
+# lasted this many times as long as the one before, and this much longer: a busy machine makes pairs
+# uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
-# ends. No workload is called futile for time that it may not need.
+# ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
 # A profile of both sides takes about as long as this many pairs: PROFILE_PAIRS of time are kept for
 # each regression and each faster step.
@@ -44,7 +45,7 @@ MOST_LOST_WINDOWS = 2
 class FutileWorkload:
     """A workload that the rest of the budget would probably not have settled."""
 
-    pairs: int  # that it has
+    pairs: int  # measured so far
     seconds_left: float
     seconds_per_pair: float
 
@@ -69,7 +70,7 @@ def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
     """Return which side runs first in each pair; of two pairs, each side is first in one.
 
     Which of the two comes first is random, so that a drift of the machine affects both sides
-    alike and a side's position cannot be predicted.
+    equally and a side's position cannot be predicted.
     """
     draw = random.Random(seed)  # noqa: S311 - a repeatable order, not a secret
     order: list[Side] = []
@@ -99,13 +100,14 @@ def measure_pairs(
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two new
-    children, per framework where the workloads run in forks of them, else per workload. A workload
-    that fails on one side, or of which `check_run` rejects a run, is not measured again and does
-    not affect the others; one whose device throttled is, after a pause. One that the rest of the
-    budget will hardly settle is futile. The rest of the budget, too short for a pair of each,
-    goes to the workloads that the rule learns most from. Of the budget `spent_s` are spent already;
-    the harness ends children that exceed it. Pairs that `journal` has are not measured again, and
-    new ones are saved there. The first `kernel_pairs` pairs have profiled windows of kernels.
+    children: per framework if the workloads run in forks of them, else per workload. A workload
+    that fails on one side, or one of whose runs `check_run` rejects, is not measured again and does
+    not affect the others; one whose device throttled is measured again after a pause. A workload
+    that the rest of the budget will hardly settle is futile. When the rest is too short for a pair
+    of each, it goes to the workloads from which the rule learns most. `spent_s` of the budget are
+    spent already; the harness ends children that exceed it. Pairs in `journal` are not measured
+    again, and new ones are saved there. The first `kernel_pairs` pairs have profiled windows of
+    kernels.
     """
     began = clock()
     check = _Check(
@@ -134,8 +136,8 @@ def measure_pairs(
 class _Check:
     """The measurements so far.
 
-    All workloads that need it get one pair in every round. When there is no time for another one,
-    each further pair is of one workload.
+    Each round measures one pair of every workload that needs one. When there is no time for another
+    round, each further pair is of one workload.
     """
 
     measurement: PairMeasurement
@@ -243,7 +245,7 @@ class _Check:
     def _separate(
         self, workloads: tuple[str, ...], reason: str, remaining: tuple[tuple[str, ...], ...]
     ) -> None:
-        """Measure the workloads in processes of their own from now on, first those of this pair."""
+        """Measure the workloads in separate processes from now on, first those of this pair."""
         (group,) = (each for each in self.groups if set(workloads) <= set(each))
         self.alone |= dict.fromkeys(group, reason)
         self.groups = tuple(
@@ -252,7 +254,7 @@ class _Check:
         self.remaining = (*singly(workloads), *remaining)
 
     def _unprofiled(self) -> frozenset[str]:
-        """Return the workloads of which no more windows are profiled."""
+        """Return the workloads whose windows are no longer profiled."""
         lost = Counter(each.workload for each in self.windows if each.failure)
         return frozenset(name for name, count in lost.items() if count >= MOST_LOST_WINDOWS)
 
@@ -287,7 +289,7 @@ class _Check:
         )
 
     def _take(self, saved: SavedPair) -> None:
-        """Add a pair to the measurements and to what the rule knows, and look after a round."""
+        """Add a pair to the measurements and the rule's data; apply the rule after a round."""
         measured = saved.measured
         self.runs += measured.runs
         self.windows += measured.windows
@@ -336,7 +338,7 @@ class _Check:
         return {each: cost for each, cost in affordable.items() if each not in futile}
 
     def _futile_workloads(self, workloads: Collection[str]) -> frozenset[str]:
-        """Return the workloads that all of the remaining budget would hardly settle; note when."""
+        """Return the workloads that the whole remaining budget would hardly settle; record when."""
         left_s = self._seconds_left()
         most_pairs = {
             each: min(
@@ -356,17 +358,17 @@ class _Check:
         return futile
 
     def _seconds_left(self) -> float:
-        """Return the time that is left for pairs: profiles of changes will need some."""
+        """Return the time left for pairs, without the time for profiles of changes."""
         return self.budget_s - self.spent() - self.profiles_s
 
     def _longest_s(self) -> float:
-        """Return the time left at most, estimated from the finished rounds."""
+        """Return the most time left, estimated from the finished rounds."""
         rounds_left = len(self.order) - self.rounds
         return min(self.budget_s - self.spent(), self.rounds_s / self.rounds * rounds_left)
 
 
 def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
-    """Return the workloads that skipped themselves on both sides; a single side hides a change."""
+    """Return the workloads that skipped themselves on both sides; one side alone hides a change."""
     sides: dict[str, dict[Side, str]] = {}
     for failure in failures:
         if failure.why is FailureReason.SKIPPED:

@@ -14,8 +14,8 @@ def process_groups(
 ) -> Groups:
     """Return the ids that forks of one process run: one framework's; one of several devices alone.
 
-    Importing the framework takes longest. Without forks each workload has a process of its own, as
-    those of `alone` have, whose forks would not be independent.
+    Importing the framework takes longest. Without forks each workload has a separate process, and
+    so do the workloads of `alone`, whose forks would not be independent.
     """
     if not is_forking:
         return singly(spec.id for spec in workloads)
@@ -29,21 +29,22 @@ def process_groups(
 
 
 def singly(workloads: Iterable[str]) -> Groups:
-    """Return groups of one each."""
+    """Return groups of one workload each."""
     return tuple((each,) for each in workloads)
 
 
 def own_process_notes(alone: Mapping[str, str]) -> tuple[str, ...]:
     """Return why workloads were not run in forks; `alone` has the reasons.
 
-    It changes no result and costs time: one workload loses nothing by it.
+    Separate processes change no result but cost time. A single workload loses none, so it gets no
+    note.
     """
     by_reason: dict[str, list[str]] = {}
     for workload, reason in alone.items():
         by_reason.setdefault(reason, []).append(workload)
     return tuple(
-        f"{_names(names)} ran in a process of their own each, because {reason}: the check is "
-        "faster if a set-up does that, and not the import"
+        f"{_names(names)} each ran in a separate process, because {reason}: the check is faster "
+        "if a set-up does that instead of the import"
         for reason, names in by_reason.items()
         if len(names) > 1
     )

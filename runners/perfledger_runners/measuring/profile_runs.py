@@ -1,6 +1,6 @@
 """Profiles the workloads of two checkouts, and reads traces in a limited process.
 
-Nothing here can fail a check: a profile explains a verdict and does not make one.
+Nothing here can fail a check: a profile explains a verdict but does not decide it.
 """
 
 import math
@@ -34,8 +34,8 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
 
 # A child's profiler → the reader of `python -m perfledger_profiles` for its files.
 READERS = {"torch.profiler": "kineto", "jax.profiler": "xplane"}
-# A trace is written by a foreign process, so its reader runs in a process with these limits. A
-# million events take 0.7 GB, an interpreter with numpy and jax 0.4 GB of address space.
+# A trace comes from a foreign process, so its reader runs in a process with these limits. A million
+# events take 0.7 GB, an interpreter with numpy and jax 0.4 GB of address space.
 READER_MEMORY_BYTES = 4 * 2**30
 READER_CPU_S = 120
 READER_WALL_S = 180.0
@@ -43,7 +43,7 @@ MAX_PROFILE_BYTES = 16 * 2**20
 # A million calls of a recording, and as many names.
 MAX_EXPORT_BYTES = 512 * 2**20
 MAX_NOTE = 500
-# Of the rest of the budget, until the last windows begin: few windows explain more than none.
+# Share of the remaining budget until the last windows begin: few windows explain more than none.
 WINDOWS_SHARE = 0.6
 
 
@@ -69,10 +69,10 @@ def profile_both(
 ) -> ProfileRuns:
     """Profile the workloads once on each side, in forks of a child per framework and side.
 
-    Requests that do not fork have a child per workload and side, as have workloads of `alone`, of
-    which either side cannot fork: a fork and a process of its own are not alike enough.
-    If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
-    load on the machine does not appear in only one of the two profiles.
+    Requests that do not fork have a child per workload and side, and so do workloads of `alone`,
+    which one of the sides cannot fork: a fork and a separate process are too different to be
+    compared. If the requests are interleaved, the sides' windows of profiled steps alternate, so
+    that other load on the machine does not appear in only one of the two profiles.
     """
     side_runs: list[ProfileRuns] = []
     is_forking = requests[Side.HEAD].is_forking
@@ -137,10 +137,10 @@ def read_windows(
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
-    Those after the first have operations only; with `is_each_step` all have those, with the times
-    of their calls. `shapes` is a trace with shapes, if the others have none, `lines` the file of
-    the lines that call operations, `root` the checkout that the lines of an XLA profile are looked
-    for in, and `choice` the devices. `environment` is the child's, without secrets. Nothing is
+    Profiles after the first have operations only; with `is_each_step` all have operations with the
+    times of their calls. `shapes` is a trace with shapes, if the others have none, `lines` the file
+    of the lines that call operations, `root` the checkout in which the lines of an XLA profile are
+    looked up, and `choice` the devices. `environment` is the child's, without secrets. Nothing is
     written beside the traces. Raises ReaderError.
     """
     options = {
@@ -160,7 +160,7 @@ def read_windows(
         cleaned = _clean(msgspec.json.decode(answer))
         profiles = msgspec.convert(cleaned, type=tuple[Profile, ...])
         for profile in profiles:
-            # A file of readings only, such as a log of bandwidths, has no times to check.
+            # A file with readings only, such as a log of bandwidths, has no times to check.
             if profile.has_steps or profile.operations:
                 check_profile("profile", profile, {workload})
     except (msgspec.MsgspecError, BundleError) as error:
@@ -175,7 +175,7 @@ def read_windows(
 def export_speedscope(trace: Path, *, name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """Return a recording as speedscope's JSON, and a note on what it leaves out.
 
-    It is read by a child as in `read_trace`. Raises ReaderError.
+    A child reads it, as in `read_trace`. Raises ReaderError.
     """
     answer = _answer(
         ["--speedscope", "--", "auto", name, Side.HEAD, str(trace)],

@@ -49,7 +49,7 @@ NO_RUN = "its process ended without a result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeWatch:
-    """A watch of head's checkout, from before its workloads are listed.
+    """A watch of head's checkout that starts before its workloads are listed.
 
     `doubt` is why no workload can have the same code, whatever it reads; "" if one can.
     """
@@ -86,7 +86,7 @@ def watch_code(harness: Harness, base: ChildRequest, head: ChildRequest) -> Code
 
 
 def static_difference(difference: CheckoutDifference) -> str:
-    """Return in one clause which code or data differs, whoever reads it; "" if none does."""
+    """Return in one clause which code or data differs, even if unread; "" if nothing differs."""
     changed = [
         path for path, how in difference.contents.items() if how is ContentDifference.CONTENT
     ]
@@ -119,7 +119,7 @@ def first_difference(difference: CheckoutDifference, accesses: frozenset[str]) -
             for path in sorted(accesses & comments)
         ),
         *(
-            f"{path} may work by lines of code, which differ in {min(comments)}"
+            f"{path} may depend on line numbers, which differ in {min(comments)}"
             for path in sorted(difference.line_readers & loaded)
             if comments
         ),
@@ -145,7 +145,7 @@ def shared_doubt(
         (origin.is_built, "each side runs in an environment that was built for it"),
         (dependencies, f"{listed(dependencies)} declares other dependencies"),
         (compiled, f"{listed(compiled)} is compiled"),
-        (unseen, f"{listed(unseen)} differs in git alone: its files are not in this clone"),
+        (unseen, f"{listed(unseen)} differs in git only: its files are not in this clone"),
         (base.facts is None or base.facts != head.facts, "the environments of the sides differ"),
     )
     return next((clean_text(text)[:MAX_DETAIL] for is_so, text in doubts if is_so), "")
@@ -159,13 +159,13 @@ def code_differences(
     *,
     check_run: Callable[[Run], Failure | None],
 ) -> Mapping[str, str]:
-    """Return for each workload why its code may differ on base, "" where it cannot.
+    """Return for each workload why its code may differ on base, "" if it cannot.
 
-    The workloads run on head, where `request` is head's, as long as a share of the budget allows.
+    The workloads run on head, with head's `request`, as long as a share of the budget allows.
     """
     names = tuple(spec.id for spec in workloads)
     failures = dict.fromkeys(names, "")
-    reason = watch.first_difference()  # in what listing the workloads has read
+    reason = watch.first_difference()  # in the files read while listing the workloads
     if not reason:
         hasty = replace(harness, ends_at=_end(harness))
         failures |= _run_failures(hasty, watch.request(request), names, check_run)
@@ -179,7 +179,7 @@ def _run_failures(
     workloads: tuple[str, ...],
     check_run: Callable[[Run], Failure | None],
 ) -> Mapping[str, str]:
-    """Run workloads on head; return for each why its run proves nothing, "" if it ran as usual."""
+    """Run workloads on head; return for each why its run proves nothing, "" if it ran normally."""
     failures = dict.fromkeys(workloads, NO_RUN)
     measuring = replace(request, command=Command.MEASURE, workloads=workloads, is_interleaved=False)
     for message in run_request(harness, measuring):

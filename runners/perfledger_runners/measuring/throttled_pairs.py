@@ -7,20 +7,21 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 
-# Heat sinks need seconds, a rack with other busy devices minutes; beyond that, nothing helps.
+# Heat sinks need seconds, a rack with other busy devices minutes; longer pauses do not help.
 FIRST_PAUSE_S = 5.0
 PAUSE_FACTOR = 2.0
 MAX_TRIES = 5
 # The key in a run's left_out for the steps of earlier tries.
 OF_THROTTLED_TRIES = "of tries on a throttled device"
 
-# Measures workloads as a pair once more, given how many processes were started so far.
+# Measures workloads as a pair once more; the second argument is how many processes were started so
+# far.
 MeasureAgain = Callable[[tuple[str, ...], int], MeasuredPair]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolingTime:
-    """How long a device may cool: the budget's rest, and what waits."""
+    """How long a device may cool: the rest of the budget, and the function that waits."""
 
     seconds_left: Callable[[], float]
     wait: Callable[[float], None]
@@ -29,10 +30,10 @@ class CoolingTime:
 def measured_when_cool(
     measured: MeasuredPair, again: MeasureAgain, cooling: CoolingTime
 ) -> MeasuredPair:
-    """Return a pair whose throttled workloads were measured again, if the budget let them.
+    """Return a pair whose throttled workloads were measured again, if the budget allowed.
 
     Each try follows a pause twice as long as the one before. A workload still throttled at the end
-    has failed, and says how often it was tried.
+    has failed, and its failure says how often it was tried.
     """
     pause_s = FIRST_PAUSE_S
     for tries in range(1, MAX_TRIES + 1):

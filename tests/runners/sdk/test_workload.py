@@ -146,9 +146,9 @@ def test_a_grid_gives_a_parameter_its_value():
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
-        pytest.param([], "needs values, each one once", id="none"),
-        pytest.param([1, 1], "needs values, each one once", id="twice"),
-        pytest.param([1, "1"], "needs values, each one once", id="twice the same id"),
+        pytest.param([], "needs values, each only once", id="none"),
+        pytest.param([1, 1], "needs values, each only once", id="twice"),
+        pytest.param([1, "1"], "needs values, each only once", id="twice the same id"),
         pytest.param([float("nan")], "not a finite number", id="nan"),
         pytest.param([float("inf")], "not a finite number", id="infinite"),
         pytest.param([""], "not a printable text", id="empty"),
@@ -356,7 +356,7 @@ def test_variants_of_the_configuration_replace_those_of_the_decorator():
     [
         ("compile", "variants is 'compile': write a list of words"),
         (["fast"], "variant 'fast' is not one of eager, compile"),
-        (["eager", "eager"], "each one once"),
+        (["eager", "eager"], "each only once"),
     ],
 )
 def test_variants_are_a_list_of_known_names(variants, what):

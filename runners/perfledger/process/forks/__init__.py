@@ -1,1 +1,1 @@
-"""Runs workloads in forks of a child, where these are independent."""
+"""Runs workloads in forks of a child, if such forks are independent."""

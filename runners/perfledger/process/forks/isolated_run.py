@@ -19,15 +19,14 @@ from perfledger.meters import child_processes, process_memory
 from perfledger.process.forks.obstacle import quiet_fork
 from perfledger.process.message_channel import MessageChannel
 
-# Of the exit functions of a workload that has answered.
+# Time limit, in seconds, of the exit functions of a workload that has answered.
 MAX_EXIT_S = 15
 
 
 def run_in_fork(channel: MessageChannel, task: Callable[[], object]) -> None:
-    """Run the task in a fork, which answers on the channel.
+    """Run the task in a fork, which answers on the channel; return when the task is done.
 
-    Return when the task is done. Else end this process as the fork ended, by the same exit status
-    or signal.
+    If the fork ends early, end this process in the same way, with its exit status or signal.
     """
     flush_output()
     pages = process_memory.file_pages()
@@ -42,10 +41,10 @@ def run_in_fork(channel: MessageChannel, task: Callable[[], object]) -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """Run the registered exit functions and end the process, and those that it left running.
+    """Run the registered exit functions, then end the process and those that it left running.
 
-    No object is freed: the interpreter would free every one, which with torch imported takes a
-    second and more in each child of a check.
+    No object is freed: with torch imported, freeing every object takes a second or more in each
+    child of a check.
     """
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public function
     flush_output()
@@ -54,7 +53,7 @@ def leave(status: int) -> NoReturn:
 
 
 def flush_output() -> None:
-    """Write what standard output and error hold back; the workload may have closed them."""
+    """Flush standard output and error; the workload may have closed them."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
@@ -71,9 +70,9 @@ def _run_and_leave(
         _forget_exit_functions()
         child_processes.adopt_orphans()  # a fork does not inherit it
         process_memory.map_pages(pages)
-        process_memory.give_back()  # copies the pages with objects, which a collection writes to
+        process_memory.give_back()  # a collection writes to, and so copies, pages with objects
         task()
-    except BaseException:  # a boundary: the harness's own failure, such as an agent that is gone
+    except BaseException:  # a boundary: the harness fails, such as without its agent
         traceback.print_exc()
         os._exit(1)
     is_done[0] = 1
@@ -82,10 +81,10 @@ def _run_and_leave(
 
 
 def _forget_exit_functions() -> None:
-    """Leave what is to be done at the parent's exit to the parent, such as removing its files.
+    """Leave the parent's exit functions, such as removing its files, to the parent.
 
-    weakref's and multiprocessing's functions stay: they end what this process makes. The latter
-    knows its own process, the former is told what is the parent's.
+    weakref's and multiprocessing's functions stay: they clean up what this process creates. The
+    latter knows which process it runs in; the former's existing entries are marked as the parent's.
     """
     atexit._clear()  # pyright: ignore[reportPrivateUsage] - there is no public function
     registry: dict[weakref.finalize[..., object], object]
@@ -108,7 +107,7 @@ def _limit_time() -> None:
 
 
 def _end_like(exit_code: int) -> NoReturn:
-    """End with this exit status, or by the signal of a negative one."""
+    """End with this exit status, or with a signal if it is negative."""
     if exit_code < 0:
         number = -exit_code
         with suppress(OSError, ValueError):

@@ -1,9 +1,8 @@
 """Finds what a fork of this process would share with it, or lose, besides a copy of its memory.
 
 A fork has one thread, whatever its parent had: a lock that another thread held stays locked, and a
-pool of threads has none. It shares open files with their positions, and memory that is mapped as
-shared. Where there is nothing of the kind, what a fork does reaches neither its parent nor the next
-fork.
+pool of threads is empty. It shares open files with their positions, and memory that is mapped as
+shared. Without any of these, what a fork does reaches neither its parent nor the next fork.
 """
 
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from perfledger.meters import child_processes
 
 PROCESS = Path("/proc/self")
-# A thread that was joined leaves the kernel's list a little later.
+# A joined thread disappears from the kernel's list a little later.
 TRIES, TRY_S = 200, 0.001
 NO_LIST = "this system does not list the threads of a process"
 
@@ -29,7 +28,7 @@ class OpenState:
 
 
 def open_state(process: Path = PROCESS) -> OpenState:
-    """Return what is open now; nothing where the system does not list it."""
+    """Return what is open now; nothing if the system does not list it."""
     try:
         return OpenState(frozenset(_files(process)), frozenset(_shared_mappings(process)))
     except OSError:
@@ -40,7 +39,7 @@ def fork_obstacle(before: OpenState, process: Path = PROCESS) -> str:
     """Return in one clause why forks of this process would not be independent, "" if they are.
 
     `before` is what was open before the user's code was imported. OpenBLAS ends its threads at a
-    fork and starts new ones afterwards, as do other libraries with handlers for it
+    fork and starts new ones afterwards, as do other libraries with fork handlers
     (pthread_atfork(3)): a fork that only exits shows which threads are left.
     """
     try:
@@ -61,7 +60,7 @@ def fork_obstacle(before: OpenState, process: Path = PROCESS) -> str:
 
 
 def quiet_fork() -> int:
-    """Fork without warnings: Python's and JAX's are about threads, of which there are none.
+    """Fork without warnings: Python's and JAX's are about threads, and there are no other threads.
 
     With `-W error` such a warning would end the process.
     """
@@ -76,7 +75,7 @@ def _files(process: Path) -> set[tuple[int, int]]:
     for name in os.listdir(process / "fd"):  # noqa: PTH208 - names, without a Path for each
         try:
             status = os.fstat(int(name))
-        except OSError:  # the one that listed them
+        except OSError:  # the descriptor that listed the folder
             continue
         files.add((status.st_dev, status.st_ino))
     return files

@@ -1,6 +1,6 @@
 """Reads what a workflow kept of a job: exit status, log and bundle, in an artifact's archive.
 
-The job ran a change's code on its machine, so the archive may be anything.
+The job ran a change's code on its machine, so the archive may contain anything.
 """
 
 import io
@@ -32,12 +32,12 @@ _DAMAGES = (
 
 
 class JobArchiveError(LauncherError):
-    """An archive that none of our jobs wrote."""
+    """An archive that was not written by one of our jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobArchive:
-    """What a job left: without an exit status it did not come to its end.
+    """What a job left; without an exit status it did not run to its end.
 
     A negative exit status is the number of the signal that ended it.
     """
@@ -48,7 +48,7 @@ class JobArchive:
 
 
 def read_job_archive(data: bytes) -> JobArchive:
-    """Return what is in an archive; raise JobArchiveError for a damaged or a too large one.
+    """Return what is in an archive; raise JobArchiveError if it is damaged or too large.
 
     Files are taken by name; anything else is ignored.
     """

@@ -16,7 +16,7 @@ RESULT_FOLDER = "perfledger-job"
 BUNDLE_FILE, SPREADS_FILE = "bundle.json", "spreads.json"
 # GitHub's limit for the inputs of one dispatch, in characters of JSON.
 MAX_INPUTS = 65_535
-COMMANDS = ("check", "history")  # of perfledger, that are jobs
+COMMANDS = ("check", "history")  # perfledger's commands that are jobs
 _BUNDLE, _HEAD, _SPREADS = "--save-bundle=", "--head=", "--spreads="
 _MAX_PAIRS = "PERFLEDGER_MAX_PAIRS="  # a setting, which stands before the program
 

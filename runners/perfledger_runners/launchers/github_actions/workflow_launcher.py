@@ -1,9 +1,9 @@
 """Runs submissions as runs of a GitHub Actions workflow.
 
-A dispatch is noted on disk before it is sent and never repeated, since GitHub may carry out what it
-did not answer. Its run is the one whose title contains the submission's name. GitHub can also
-answer with the run's id (`return_run_details`), but older servers do not, and a lost answer gives
-no id. Exit status, log and bundle come back as an artifact of the run.
+A dispatch is recorded on disk before it is sent and never repeated, since GitHub may carry out a
+request that it did not answer. Its run is the one whose title contains the submission's name.
+GitHub can also answer with the run's id (`return_run_details`), but older servers do not, and a
+lost answer gives no id. Exit status, log and bundle come back as an artifact of the run.
 """
 
 import os
@@ -44,7 +44,7 @@ from perfledger_runners.launchers.launcher import (
     SubmissionStatus,
 )
 
-# Two requests each time once its run is found, of GitHub's 5,000 an hour.
+# Once the run is found, each poll takes two of GitHub's 5,000 requests an hour.
 POLL_S = 20.0
 # GitHub shows a run within seconds, and within minutes on a bad day.
 APPEARANCE_S = 600.0
@@ -71,12 +71,12 @@ class DispatchedJob:
     note: Path
     inputs: dict[str, str]
     status: SubmissionStatus = _WAITING
-    problem: str = ""  # of its dispatch
+    problem: str = ""  # with its dispatch
     send_at: datetime = _NEVER  # not before
     run: WorkflowRun | None = None
     jobs: tuple[WorkflowJob, ...] = ()
-    jobs_status: str | None = None  # the run's when its jobs were asked for
-    completed_at: datetime | None = None  # seen so
+    jobs_status: str | None = None  # the run's status when its jobs were fetched
+    completed_at: datetime | None = None  # as last seen
     archive: JobArchive | None = None
 
 

@@ -14,7 +14,7 @@ import msgspec
 from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.safe_text import clean_text
 
-MAX_SHOWN_TEXT = 300  # characters shown of what GitHub says
+MAX_SHOWN_TEXT = 300  # characters shown of GitHub's messages
 
 
 class RequestEffect(StrEnum):

@@ -7,7 +7,7 @@ import msgspec
 from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.safe_text import clean_text
 
-MAX_DETAIL_TEXT = 300  # characters shown of what a cluster says
+MAX_DETAIL_TEXT = 300  # characters shown of a cluster's messages
 
 
 class ApiRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

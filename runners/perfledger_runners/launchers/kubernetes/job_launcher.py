@@ -1,8 +1,8 @@
 """Runs submissions as Jobs of Kubernetes.
 
-A Job has the name of its submission: creating it again finds it, so a lost answer and a runner that
-was killed measure nothing twice. The bundle comes back on a volume that runner and pods share,
-the exit status and the end of the log through the API server.
+A Job has the name of its submission: creating it again finds it, so that neither a lost answer nor
+a killed runner makes anything run twice. The bundle comes back on a volume that runner and pods
+share, the exit status and the end of the log through the API server.
 """
 
 import time
@@ -31,11 +31,11 @@ from perfledger_runners.launchers.launcher import (
 POLL_S = 5.0  # an API server has many users, so it is not polled in a tight loop
 # Between attempts of a request that got no answer, or to a busy server.
 RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
-# An unreachable registry comes back; a wrong image or Secret does not.
+# An unreachable registry recovers; a wrong image or Secret does not.
 START_WAIT_S = 600.0
-# A client of NFS may show a folder as of a minute ago.
+# An NFS client may show a folder's state of a minute ago.
 RESULT_WAIT_S = 90.0
-# A pod that is asked to end has its grace period, and the kubelet some time to report it.
+# A pod asked to end has its grace period, and the kubelet some time to report the end.
 DELETION_WAIT_S = GRACE_S + 60.0
 MAX_LOG_LINES = 10_000
 MAX_LOG_BYTES = 2 * 2**20
@@ -59,7 +59,7 @@ class KubernetesLauncher:
     _since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
 
     def __post_init__(self) -> None:
-        """Raise LauncherError for settings with which no pod can measure."""
+        """Raise LauncherError if no pod can measure with these settings."""
         check_job_settings(self.settings)
 
     def submit(self, submission: Submission) -> None:
@@ -136,7 +136,7 @@ class KubernetesLauncher:
         return status
 
     def _elapsed_s(self, name: str, what: str) -> float:
-        """Return for how long a submission has been in this state."""
+        """Return how long a submission has been in this state."""
         now = self.clock()
         return now - self._since.setdefault((name, what), now)
 
@@ -153,7 +153,7 @@ class KubernetesLauncher:
 
 
 def _is_file_there(submission: Submission) -> bool:
-    """Return whether the bundle is there; listing a folder makes a client of NFS look again."""
+    """Return whether the bundle is there; listing a folder makes an NFS client look again."""
     try:
         return submission.bundle in [*submission.bundle.parent.iterdir()]
     except OSError:

@@ -13,9 +13,9 @@ from perfledger_runners.machine.host_identity import HOST_VARIABLE
 # An object in etcd may have 1.5 MB.
 MAX_MANIFEST_BYTES = 1_000_000
 MAX_ENTRIES = 50  # of each table or list of the launcher file
-# Someone who reads a log the next day still finds the Job; later nobody needs it.
+# Whoever reads a log the next day still finds the Job; later nobody needs it.
 KEEP_FINISHED_S = 86_400
-# A check that is asked to end stops its children and removes its checkouts first.
+# A check asked to end first stops its children and removes its checkouts.
 GRACE_S = 60
 CONTAINER = "check"
 # Units in which Kubernetes allots memory; a check's limit always has one.
@@ -51,7 +51,7 @@ class SecretReference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class PodToleration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A taint of nodes on which a pod may run nevertheless."""
+    """A taint of nodes on which a pod may still run."""
 
     key: LabelKey
     value: LabelValue | None = None  # None: whatever its value
@@ -61,8 +61,8 @@ class PodToleration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class KubernetesJobSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An operator's settings for the Jobs that measure one class of devices.
 
-    `claims` are volumes that the runner has too, by the paths where both have them. The user's
-    number is that of the runner, whose files the pods share.
+    `claims` are volumes that the runner has too, by the paths where both mount them. The user id is
+    the runner's, whose files the pods share.
     """
 
     image: ImageName
@@ -81,7 +81,7 @@ class KubernetesJobSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_un
 
 
 def check_job_settings(settings: KubernetesJobSettings) -> None:
-    """Raise LauncherError for settings with which no pod can measure; the message names one."""
+    """Raise LauncherError if no pod can measure with these settings; the message names one."""
     for name, value in msgspec.structs.asdict(settings).items():
         if isinstance(value, Sized) and not isinstance(value, str) and len(value) > MAX_ENTRIES:
             _refuse(f"`{name}` may have {MAX_ENTRIES} entries")
@@ -133,7 +133,8 @@ def job_manifest(
             "spec": _pod_spec(submission, settings, limits),
         },
     }
-    # A pod's own limit starts on its node. A Job's limit includes the wait, for a lost runner.
+    # A pod's own limit starts on its node. A Job's limit includes the wait, in case its runner is
+    # lost.
     if limits.wait_s is not None and limits.run_s is not None:
         spec["activeDeadlineSeconds"] = int(limits.wait_s + limits.run_s)
     manifest = {
@@ -169,7 +170,7 @@ def _pod_spec(
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,  # their variables may begin with PERFLEDGER_, too
-        "shareProcessNamespace": True,  # the check is not process 1, which has to reap orphans
+        "shareProcessNamespace": True,  # so the check is not process 1, which must reap orphans
         "terminationGracePeriodSeconds": GRACE_S,
         "nodeSelector": settings.node_selector,
         "tolerations": [_toleration(one) for one in settings.tolerations],
@@ -225,7 +226,7 @@ def _labels(name: str) -> dict[str, str]:
 
 
 def _variables(settings: KubernetesJobSettings) -> list[dict[str, object]]:
-    """Return the environment of the job: as configured, and by which node its host is known."""
+    """Return the environment of the job: the configured variables, and the name of its node."""
     values: list[dict[str, object]] = [
         {"name": name, "value": literal_word(value)} for name, value in settings.environment.items()
     ]

@@ -8,7 +8,8 @@ from perfledger_runners.launchers.kubernetes.api_records import (
 )
 from perfledger_runners.launchers.launcher import SubmissionState, SubmissionStatus
 
-# A container that waits for one of these may never start: an image, a Secret or a volume is wrong.
+# A container that waits for one of these reasons may never start: an image, a Secret or a volume is
+# wrong.
 START_PROBLEMS = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull"}
     | {"ImageInspectError", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"}

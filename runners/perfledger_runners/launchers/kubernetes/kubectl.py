@@ -1,8 +1,8 @@
 """Sends requests to an API server with kubectl, which finds clusters and logs in.
 
-kubectl rather than the Python client: it is there where people use Kubernetes, with their contexts
-and login plugins, and needs no further package (version 37 of the client unpacks to 74 MB in
-1,900 files and needs ten). `--raw` sends exactly one request, without any discovery before it.
+kubectl rather than the Python client: Kubernetes users have it, with their contexts and login
+plugins, and it needs no further package (version 37 of the client unpacks to 74 MB in 1,900 files
+and needs ten packages). `--raw` sends exactly one request, without any discovery before it.
 """
 
 import re
@@ -26,13 +26,13 @@ REQUEST_TIMEOUT_S = 30
 MAX_PODS = 20  # for one Job; there are several if Kueue took it back
 MAX_EVENTS = 50
 MAX_KUBECTL_ERROR = 4000  # characters; its first line names the reason
-# Reasons that another attempt does not change.
+# Reasons for which another attempt is useless.
 REFUSALS = frozenset(
     {"BadRequest", "Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound"}
     | {"RequestEntityTooLarge", "Unauthorized", "UnsupportedMediaType"}
 )
 _REASON = re.compile(r"^Error from server \((\w{1,60})\)", re.MULTILINE)
-# Two reasons that kubectl words itself.
+# Two reasons that kubectl words differently from the API.
 _OTHER_WORDS = {
     "Unauthorized": re.compile(r"^error: You must be logged in", re.MULTILINE),
     "Invalid": re.compile(r"^The .{1,300} is invalid", re.MULTILINE),
@@ -65,7 +65,7 @@ class Kubectl:
     """The kubectl of this machine, for one namespace of a cluster."""
 
     namespace: str
-    context: str = ""  # "": kubectl's own, or in a pod that of its service account
+    context: str = ""  # "": kubectl's own, or in a pod its service account's
     request_timeout_s: float = REQUEST_TIMEOUT_S
     program: KubectlProgram = ask_tool
 
@@ -92,7 +92,7 @@ class Kubectl:
                 raise
 
     def newest_pod(self, name: str) -> KubernetesPod | None:
-        """Return the pod created last for the Job of this name, if there is any."""
+        """Return the newest pod of the Job of this name, if there is any."""
         query = {"labelSelector": f"app.kubernetes.io/instance={name}", "limit": MAX_PODS}
         answer = self._ask("get", f"{self._pods}?{urlencode(query)}")
         pods = decode_record(answer, PodList).items or ()

@@ -12,7 +12,7 @@ from perfledger_baselines.judging.variant_ranking import (
 )
 from perfledger_service.rendering.layout import number_format
 
-NOT_COMPARED = "its result was not compared with that of the step as it is written"
+NOT_COMPARED = "its result was not compared with that of the step as written"
 TIMES_FROM = 1.0  # a larger change is read as a factor: "9 times", not "+800 %"
 NO_ORDER = "which variant is fastest"
 

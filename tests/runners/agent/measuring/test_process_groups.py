@@ -36,6 +36,6 @@ def test_a_note_names_the_workloads_that_lose_time():
     (note,) = own_process_notes({**reasons, "m:only": "its imports leave a process running"})
 
     assert note == (
-        "m:w0, m:w1, m:w2 and 2 more ran in a process of their own each, because its imports leave "
-        "2 threads running: the check is faster if a set-up does that, and not the import"
+        "m:w0, m:w1, m:w2 and 2 more each ran in a separate process, because its imports leave "
+        "2 threads running: the check is faster if a set-up does that instead of the import"
     )

@@ -148,9 +148,9 @@ def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
 @pytest.mark.parametrize(
     ("heading", "line", "reason"),
     [
-        ("import inspect", "print(inspect.getsource(inspect.currentframe()))", "lines of code"),
+        ("import inspect", "print(inspect.getsource(inspect.currentframe()))", "line numbers"),
         ("", "print(open(__file__).read())", "its text was read"),
-        ("", "print(step.__wrapped__.__code__.co_firstlineno if 0 else 0)", "by lines of code"),
+        ("", "print(step.__wrapped__.__code__.co_firstlineno if 0 else 0)", "on line numbers"),
     ],
 )
 def test_comments_matter_to_code_that_reads_itself(checkouts, heading, line, reason):

@@ -31,7 +31,7 @@ def test_a_tag_that_no_expression_can_name_is_refused(tag):
 
 @pytest.mark.parametrize("tags", [["a", "a"], [str(number) for number in range(MAX_TAGS + 1)]])
 def test_tags_are_few_and_each_one_is_given_once(tags):
-    assert "each one once" in tags_fault(tags)
+    assert "each only once" in tags_fault(tags)
 
 
 def test_a_fault_names_its_argument():

@@ -50,8 +50,8 @@ def test_options_follow_the_kind():
         ("jit:remat", "is a parameter"),
         ("jit:xla_flag", "is neither 'donate' nor a flag"),
         ("jit:xla_flag=a,b", "is neither"),
-        ("jit:donate+donate", "twice"),
-        ("jit:xla_a=1+xla_a=2", "twice"),
+        ("jit:donate+donate", "repeated"),
+        ("jit:xla_a=1+xla_a=2", "repeated"),
         ("jit:--xla_a=1", "is neither"),
     ],
 )
@@ -71,7 +71,7 @@ def test_each_kind_is_of_one_framework_and_eager_of_any():
 @pytest.mark.parametrize(
     ("names", "what"),
     [
-        (["eager", "eager"], "each one once"),
+        (["eager", "eager"], "each only once"),
         ([f"jit:xla_a={n}" for n in range(MAX_VARIANTS + 1)], "give at most 20"),
         ([3], "is not a name"),
         (["jit:xla_a=" + "1" * 300], "of at most 200 letters"),

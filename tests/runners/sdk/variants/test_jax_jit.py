@@ -62,7 +62,7 @@ def test_a_function_that_is_jitted_as_it_is_written_is_the_same_program():
     step = step_of("jit", jax.jit(lambda x: x + 1), array())
 
     (remark,) = step.verify()
-    assert "jitted as it is written" in remark
+    assert "jitted as written" in remark
 
 
 @pytest.mark.parametrize("option", ["xla_no_such_flag=1", "xla_cpu_enable_fast_math=often"])

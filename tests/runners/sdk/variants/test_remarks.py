@@ -1,4 +1,4 @@
-"""First results of a variant and of the step as it is written: what may be said of the two."""
+"""First results of a variant and of the step as written: what may be said of the two."""
 
 from collections.abc import Iterable
 

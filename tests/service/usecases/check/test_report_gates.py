@@ -80,7 +80,7 @@ def test_asked_for_and_not_read_it_is_never_green(make_bundle, name):
 
 @pytest.fixture
 def with_variants(make_bundle):
-    """A check of a step as it is written, and of its compiled variant, at a third of its time."""
+    """A check of a step as written, and of its compiled variant, at a third of its time."""
 
     def make(**values):
         names = ("gpt:step", "gpt:step[variant=compile]")

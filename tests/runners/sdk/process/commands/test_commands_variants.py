@@ -1,4 +1,4 @@
-"""Variants in processes of their own: measured, compared with the step as it is written, refused.
+"""Variants in processes of their own: measured, compared with the step as written, refused.
 
 The children import the real torch and JAX, and compile with the compiler of this machine.
 """
@@ -172,7 +172,7 @@ def test_a_step_that_does_not_repeat_itself_says_nothing_about_the_variant(run_c
 
     counted = ask(run_child, write, text, Command.COUNT).about(NAME.format("net", "compile"))
 
-    assert "gives another result" in counted["variant_remarks"][-1]
+    assert "gives a different result" in counted["variant_remarks"][-1]
 
 
 @pytest.mark.slow(ci_only=True)
