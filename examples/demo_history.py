@@ -50,9 +50,9 @@ from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
-from perfledger_service.usecases.pull_requests.project import add_project, project_of
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import AbRequestView
 from perfledger_service.values.fleet_views import ImportKind

@@ -18,7 +18,7 @@ from perfledger_service.store.projects import Project
 from perfledger_service.usecases.jobs.job import schedule_runs
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import take_job
-from perfledger_service.usecases.pull_requests.uploads import receive_bundle
+from perfledger_service.usecases.uploads.uploads import receive_bundle
 
 DAYS = 14
 # On the last days the A100 is slower by this share, as with a fan that fails.

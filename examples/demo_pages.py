@@ -25,10 +25,10 @@ from sqlalchemy import Engine
 from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
-from perfledger_service.usecases.pull_requests.project import new_token
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.publishing import project_of_review, publish_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
+from perfledger_service.usecases.server.project import new_token
 from perfledger_service.values.people.person import Actor
 
 REVIEW_DAY = date(2026, 11, 22)  # the example's files were made then

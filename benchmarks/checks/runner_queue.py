@@ -39,7 +39,7 @@ from perfledger_service.store.projects import project_for, project_named
 from perfledger_service.store.tables import BundleRow, UploadRow
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.jobs.runner_queue import queue_job
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 
 RUNNER = str(Path(__file__).with_name("runner_queue_runner.py"))
 LONGEST_LIFE_S = 1.0  # of a runner that has a job, until it is killed

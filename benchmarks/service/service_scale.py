@@ -27,9 +27,9 @@ from upload import TOKEN, bundle, perfledger
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.search import search_events
-from perfledger_service.usecases.pull_requests.project import add_project, project_of
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.web.server import collect_less_often
 
 NOW = START + timedelta(days=DAYS + 1)

@@ -28,9 +28,9 @@ from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.project import add_project, project_of
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 
 UPLOADS = 20
 WORKLOADS = 100  # two metrics each

@@ -30,9 +30,9 @@ from perfledger_service.store.projects import token_of_prefix
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.project import add_project, project_of
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging

@@ -15,14 +15,14 @@ from perfledger_service.github.client import GitHub
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
-from perfledger_service.usecases.pull_requests.retry import (
+from perfledger_service.usecases.uploads.comment_and_check import post_report
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.retry import (
     defer_upload,
     due_work,
     retry_uploads,
 )
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import fail_upload, unfinished_work
+from perfledger_service.usecases.uploads.uploads import fail_upload, unfinished_work
 from perfledger_service.values.upload_views import UploadStatus
 
 pytestmark = pytest.mark.slow

@@ -25,12 +25,12 @@ from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.jobs.schedule import queue_due_jobs
 from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import queue_price_notices
-from perfledger_service.usecases.pull_requests.followed_heads import POLL_INTERVAL, check_heads
-from perfledger_service.usecases.pull_requests.machine_classes import unfinished_deadlines
-from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
-from perfledger_service.usecases.pull_requests.retry import due_work
-from perfledger_service.usecases.pull_requests.uploads import unfinished_work
 from perfledger_service.usecases.review.scheduled_review import ReviewSchedule, due_review
+from perfledger_service.usecases.uploads.followed_heads import POLL_INTERVAL, check_heads
+from perfledger_service.usecases.uploads.machine_classes import unfinished_deadlines
+from perfledger_service.usecases.uploads.missed_deliveries import redeliver_missed
+from perfledger_service.usecases.uploads.retry import due_work
+from perfledger_service.usecases.uploads.uploads import unfinished_work
 from perfledger_service.values.jobs.queued_work import QueuedRetention
 from perfledger_service.values.storage.retention import RetentionClass
 from perfledger_service.web import (

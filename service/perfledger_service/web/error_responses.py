@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.rendering.server.pages.error import error_page
 from perfledger_service.store.database import is_outage
-from perfledger_service.usecases.pull_requests.project import RESERVED_OWNERS
+from perfledger_service.usecases.server.project import RESERVED_OWNERS
 from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
 from perfledger_service.web.headers import HEADERS
 

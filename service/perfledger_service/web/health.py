@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from perfledger_service.store.upgrade import is_current
-from perfledger_service.usecases.pull_requests.missed_deliveries import last_poll
+from perfledger_service.usecases.uploads.missed_deliveries import last_poll
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.sign_in.access import anyone
 

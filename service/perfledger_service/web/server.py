@@ -34,12 +34,6 @@ from perfledger_service.usecases.notices.sending import (
 )
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
-from perfledger_service.usecases.pull_requests.comment_and_check import post_expected, post_report
-from perfledger_service.usecases.pull_requests.machine_classes import head_of_work, work_at
-from perfledger_service.usecases.pull_requests.merge_groups import later_checks
-from perfledger_service.usecases.pull_requests.retry import defer_upload
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
 from perfledger_service.usecases.review.scheduled_review import (
     fail_review,
     make_review,
@@ -47,6 +41,12 @@ from perfledger_service.usecases.review.scheduled_review import (
 )
 from perfledger_service.usecases.server.prune import prune
 from perfledger_service.usecases.server.retention_periods import retention_policy
+from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.machine_classes import head_of_work, work_at
+from perfledger_service.usecases.uploads.merge_groups import later_checks
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.retry import defer_upload
+from perfledger_service.usecases.uploads.uploads import fail_upload, judge_upload
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedUpload
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState, utc_now

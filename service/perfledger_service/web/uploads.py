@@ -14,8 +14,8 @@ from perfledger_service.rendering.layout.escape import path
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
-from perfledger_service.usecases.pull_requests.canary_uploads import StoredCanaries
-from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
+from perfledger_service.usecases.uploads.canary_uploads import StoredCanaries
+from perfledger_service.usecases.uploads.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.problems import Problem

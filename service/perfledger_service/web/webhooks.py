@@ -20,15 +20,15 @@ from perfledger_service.usecases.comments.commands import (
     receive_comment,
 )
 from perfledger_service.usecases.comments.grammar import PREFIX
-from perfledger_service.usecases.pull_requests.machine_classes import work_at
-from perfledger_service.usecases.pull_requests.merge_groups import (
+from perfledger_service.usecases.uploads.machine_classes import work_at
+from perfledger_service.usecases.uploads.merge_groups import (
     ENDINGS,
     MERGE_GROUP_EVENT,
     group_of,
     receive_group,
 )
-from perfledger_service.usecases.pull_requests.merges import receive_closing
-from perfledger_service.usecases.pull_requests.pushes import receive_push
+from perfledger_service.usecases.uploads.merges import receive_closing
+from perfledger_service.usecases.uploads.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS

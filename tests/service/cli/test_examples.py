@@ -31,8 +31,8 @@ from perfledger_service.usecases.inputs.imports import file_of_curves, import_fi
 from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
 from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.usecases.people.roles import grant_role
-from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.usecases.server.backup import back_up
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.fleet_views import ImportKind
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor, PersonProvider, Role

@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from perfledger_service.errors import RefusedError
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.project import add_project
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.server.project import add_project
+from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import (

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfledger_service.usecases.pull_requests import machine_classes
+from perfledger_service.usecases.uploads import machine_classes
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 ROUTE = "/api/v1/checks"

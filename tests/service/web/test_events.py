@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.token_scope import TokenScope
 
 TOKEN = "pl_0123abcd_" + "s" * 43

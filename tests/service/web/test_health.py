@@ -1,7 +1,7 @@
 from sqlalchemy import MetaData
 
 from perfledger_service.errors import GitHubError
-from perfledger_service.usecases.pull_requests.missed_deliveries import redeliver_missed
+from perfledger_service.usecases.uploads.missed_deliveries import redeliver_missed
 
 
 def test_a_process_that_answers_is_healthy(site):

@@ -19,7 +19,7 @@ from perfledger_runners.bundles.files import write_bundle
 from perfledger_runners.bundles.upload import upload
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.web.server import build_app, collect_less_often, serve
 
 GITHUB_TOKEN = "ghp_canaryCanaryCanaryCanaryCanary012345"

@@ -14,7 +14,7 @@ from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine
 from perfledger_service.store.comments.commands import unfinished_commands
 from perfledger_service.store.database import read_session
-from perfledger_service.usecases.pull_requests.project import let_actions_upload
+from perfledger_service.usecases.server.project import let_actions_upload
 from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
 from tests.cases import case
 

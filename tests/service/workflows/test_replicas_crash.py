@@ -13,7 +13,7 @@ import pytest
 
 from perfledger.records import Revision
 from perfledger_service.store.database import open_engine
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 

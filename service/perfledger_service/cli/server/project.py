@@ -48,7 +48,7 @@ def add(
     from perfledger_service.rendering.server.project import new_token_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import add_project, new_token
+        from perfledger_service.usecases.server.project import add_project, new_token
 
         token = new_token()
         add_project(
@@ -95,7 +95,7 @@ def actions(
     from perfledger_service.rendering.server.project import ActionsPermissionRow, actions_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import (
+        from perfledger_service.usecases.server.project import (
             let_actions_upload,
             refuse_actions,
         )
@@ -143,7 +143,7 @@ def rename(
     from perfledger_service.rendering.server.project import renamed_project_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import rename_project
+        from perfledger_service.usecases.server.project import rename_project
 
         actor = Actor(name=getuser())
         rename_project(engine, repository, new_name, actor=actor, now=datetime.now(UTC))
@@ -165,7 +165,7 @@ def accepted(
     from perfledger_service.rendering.server.project import accepted_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import list_acceptances
+        from perfledger_service.usecases.server.project import list_acceptances
 
         acceptances = list_acceptances(engine, repository)
     output.write_document(acceptances, partial(accepted_document, repository))
@@ -181,7 +181,7 @@ def list_projects(*, output: DocumentOutput) -> None:
     )
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import (
+        from perfledger_service.usecases.server.project import (
             list_projects as stored_projects,
             list_tokens,
         )

@@ -47,7 +47,7 @@ def reorder(
     settings = service_settings()
     with open_store() as engine:
         from perfledger_service.github.client import open_github
-        from perfledger_service.usecases.pull_requests.reorder import reorder as reorder_project
+        from perfledger_service.usecases.uploads.reorder import reorder as reorder_project
 
         order = reorder_project(
             engine,

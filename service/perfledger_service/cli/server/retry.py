@@ -32,7 +32,7 @@ def retry(
     from perfledger_service.rendering.server.retry import RetriedUploadRow, retried_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.retry import retry_uploads
+        from perfledger_service.usecases.uploads.retry import retry_uploads
 
         actor = Actor(name=getuser())
         chosen_uploads = retry_uploads(engine, uploads or (), actor=actor, now=datetime.now(UTC))

@@ -29,7 +29,7 @@ def revoke(
     from perfledger_service.rendering.server.project import revoked_token_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.project import revoke_token
+        from perfledger_service.usecases.server.project import revoke_token
 
         revoke_token(engine, prefix, actor=Actor(name=getuser()), now=datetime.now(UTC))
     output.write_document(prefix, revoked_token_document)

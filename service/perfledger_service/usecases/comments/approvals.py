@@ -18,7 +18,7 @@ from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_appro
 from perfledger_service.store.comments.commands import StoredCommand
 from perfledger_service.store.uploads import StoredUpload, newest_judged, restart_upload
 from perfledger_service.usecases.comments.grammar import ApprovalCommand
-from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
+from perfledger_service.usecases.uploads.reports import bundle_of
 
 # A quarter, after which prices are reviewed; a year is as far ahead as prices are known.
 DEFAULT_DAYS = 90

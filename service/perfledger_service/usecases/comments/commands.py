@@ -59,11 +59,11 @@ from perfledger_service.usecases.comments.job_commands import (
 from perfledger_service.usecases.events.pull_request_events import (
     expect_accepted,
 )
-from perfledger_service.usecases.pull_requests.acceptances import acceptable_workloads
-from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
-from perfledger_service.usecases.pull_requests.project import project_of_delivery
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import work_on
+from perfledger_service.usecases.server.project import project_of_delivery
+from perfledger_service.usecases.uploads.acceptances import acceptable_workloads
+from perfledger_service.usecases.uploads.machine_classes import judged_of_head
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import work_on
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
 

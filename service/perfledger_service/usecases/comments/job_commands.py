@@ -55,7 +55,7 @@ from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
 from perfledger_service.usecases.jobs.queue_place import is_served, same_job
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.jobs.schedule import job_key
-from perfledger_service.usecases.pull_requests.machine_classes import judged_of_head
+from perfledger_service.usecases.uploads.machine_classes import judged_of_head
 
 # The person who sets a label may not have seen a push just before it.
 LABEL_DELAY = timedelta(minutes=1)

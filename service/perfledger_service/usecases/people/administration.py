@@ -19,8 +19,8 @@ from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import revoke_token, token_of_prefix
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.store.webhook_polls import webhook_poll
-from perfledger_service.usecases.pull_requests.missed_deliveries import READ_EVENTS
-from perfledger_service.usecases.pull_requests.retry import retry_uploads
+from perfledger_service.usecases.uploads.missed_deliveries import READ_EVENTS
+from perfledger_service.usecases.uploads.retry import retry_uploads
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.admin_views import (
     DeliveryPoll,

@@ -25,7 +25,7 @@ from perfledger_service.store.projects import (
     tokens,
 )
 from perfledger_service.usecases.people.roles import roles_of
-from perfledger_service.usecases.pull_requests.project import (
+from perfledger_service.usecases.server.project import (
     new_token,
     token_hash,
     token_name,

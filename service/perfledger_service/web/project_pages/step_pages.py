@@ -21,8 +21,8 @@ from perfledger_service.rendering.trace.timeline.steps_page import (
 from perfledger_service.rendering.trace.timeline.timeline import StepWindow
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.pull_requests.compare_uploads import compared_profiles
-from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
+from perfledger_service.usecases.uploads.compare_uploads import compared_profiles
+from perfledger_service.usecases.uploads.reports import bundle_of
 from perfledger_service.web.pages import CheckName, Name
 from perfledger_service.web.sign_in.readers import CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.pull_requests.retry import defer_upload
+from perfledger_service.usecases.uploads.retry import defer_upload
 
 
 @pytest.fixture

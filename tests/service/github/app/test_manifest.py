@@ -15,7 +15,7 @@ from perfledger_service.github.app.manifest import (
     registration_url,
 )
 from perfledger_service.github.authentication import PERMISSIONS
-from perfledger_service.usecases.pull_requests.missed_deliveries import READ_EVENTS
+from perfledger_service.usecases.uploads.missed_deliveries import READ_EVENTS
 
 LEDGER = "https://ledger.example"
 BACK = "http://127.0.0.1:1/callback"

@@ -19,7 +19,7 @@ from perfledger_service.rendering.check.comment import (
     comment,
 )
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.machine_classes import conclude
+from perfledger_service.usecases.uploads.machine_classes import conclude
 from perfledger_service.values.pull_request_report import ClassReport, ClassStatus
 from perfledger_service.values.report import Conclusion
 

@@ -8,7 +8,7 @@ from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.fleet.device_utilization import stored_utilization
 from perfledger_service.store.uploads import set_status, upload_by_id
-from perfledger_service.usecases.pull_requests.upload_reports import bundle_of
+from perfledger_service.usecases.uploads.reports import bundle_of
 from perfledger_service.values.upload_views import UploadStatus
 
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43

@@ -12,7 +12,7 @@ from perfledger_service.store.expected_classes import expected_classes
 from perfledger_service.usecases.check.announce import announce_check, announcement_notes
 from perfledger_service.usecases.check.revisions import resolve_revisions
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
-from perfledger_service.usecases.pull_requests.machine_classes import head_of_work
+from perfledger_service.usecases.uploads.machine_classes import head_of_work
 from tests.service.git_history import GitHistory
 
 TOKEN = "pl_0123abcd_" + "s" * 43

@@ -16,9 +16,9 @@ from perfledger_service.usecases.comments.commands import (
 from perfledger_service.usecases.comments.job_commands import follow_commands
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, take_job
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.uploads.comment_and_check import post_report
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 
 CPU = "cpu:Test CPU:1"
 PUBLIC_URL = "https://ledger.example"

@@ -23,9 +23,9 @@ from perfledger_service.usecases.comments.grammar import (
     command_line,
     parse_command,
 )
-from perfledger_service.usecases.pull_requests.comment_and_check import post_report
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
-from perfledger_service.usecases.pull_requests.uploads import judge_upload
+from perfledger_service.usecases.uploads.comment_and_check import post_report
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.uploads import judge_upload
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState

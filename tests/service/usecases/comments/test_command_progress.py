@@ -16,8 +16,8 @@ from perfledger_service.usecases.jobs.runner_queue import (
     cancel_job,
     finish_without_bundle,
 )
-from perfledger_service.usecases.pull_requests.merges import receive_closing
-from perfledger_service.usecases.pull_requests.pushes import receive_push
+from perfledger_service.usecases.uploads.merges import receive_closing
+from perfledger_service.usecases.uploads.pushes import receive_push
 from perfledger_service.values.upload_views import UploadSender
 
 CPU = "cpu:Test CPU:1"

@@ -17,10 +17,10 @@ from perfledger_service.usecases.comments.commands import (
     label_command_id,
     unfinished_command_work,
 )
-from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
-from perfledger_service.usecases.pull_requests.merges import receive_closing
-from perfledger_service.usecases.pull_requests.pushes import receive_push
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.uploads.machine_classes import announce_classes
+from perfledger_service.usecases.uploads.merges import receive_closing
+from perfledger_service.usecases.uploads.pushes import receive_push
+from perfledger_service.usecases.uploads.reports import UploadReports
 from tests.service.retention_history import remove_bundle
 
 ACCEPT = "/perfledger accept gpt:step --reason the larger batch is worth it"

@@ -18,8 +18,8 @@ from perfledger_service.usecases.comments.job_commands import queue_requested
 from perfledger_service.usecases.jobs.runner_queue import (
     fail_job,
 )
-from perfledger_service.usecases.pull_requests.machine_classes import announce_classes
-from perfledger_service.usecases.pull_requests.pushes import receive_push
+from perfledger_service.usecases.uploads.machine_classes import announce_classes
+from perfledger_service.usecases.uploads.pushes import receive_push
 from perfledger_service.values.upload_views import UploadSender
 
 CPU = "cpu:Test CPU:1"

@@ -20,7 +20,7 @@ from perfledger_service.usecases.fleet.capacity import (
 )
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
-from perfledger_service.usecases.pull_requests.reorder import reorder
+from perfledger_service.usecases.uploads.reorder import reorder
 from perfledger_service.values.fleet_views import ImportKind
 
 SACCT = (

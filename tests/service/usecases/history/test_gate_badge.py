@@ -22,7 +22,7 @@ from perfledger_service.store.events.tracked_events import save_event
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.fleet.device import quarantine_device
 from perfledger_service.usecases.history.gate_badge import STALE_AFTER, gate_badge
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.branch_views import GateState
 from perfledger_service.values.people.person import Actor
 

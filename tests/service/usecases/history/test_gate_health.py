@@ -14,7 +14,7 @@ from perfledger_service.usecases.history.gate_health import (
     gate_notes,
     priced_gates,
 )
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.uploads.reports import UploadReports
 from tests.cases import case
 
 TOO_FINE = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)

@@ -10,7 +10,7 @@ from perfledger_service.usecases.jobs.job import (
     limit_jobs,
     schedule_runs,
 )
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from tests.service.job_policies import job_policy
 
 NIGHTLY = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)

@@ -30,8 +30,8 @@ from perfledger_service.usecases.jobs.runner_queue import (
     take_job,
 )
 from perfledger_service.usecases.jobs.schedule import job_key, queue_due_jobs
-from perfledger_service.usecases.pull_requests.project import add_project, list_projects
-from perfledger_service.usecases.pull_requests.uploads import receive_bundle
+from perfledger_service.usecases.server.project import add_project, list_projects
+from perfledger_service.usecases.uploads.uploads import receive_bundle
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect

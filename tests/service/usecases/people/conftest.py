@@ -4,7 +4,7 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.github.account_permissions import AccountPermission
 from perfledger_service.store.database import write_session
 from perfledger_service.store.people.persons import person_for
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.people.person import PersonProvider
 
 

@@ -14,7 +14,7 @@ from perfledger_service.usecases.people.roles import (
     revoke_role,
     roles_of,
 )
-from perfledger_service.usecases.pull_requests.project import add_project, let_actions_upload
+from perfledger_service.usecases.server.project import add_project, let_actions_upload
 from perfledger_service.values.people.person import Actor, Role
 
 ROOT = Actor(name="root")

@@ -13,7 +13,7 @@ from perfledger_service.usecases.people.tokens import (
     revoke_personal_token,
     token_holder,
 )
-from perfledger_service.usecases.pull_requests.project import project_of
+from perfledger_service.usecases.server.project import project_of
 from perfledger_service.values.people.person import AuditAction, Role
 from perfledger_service.values.token_scope import TokenScope
 

@@ -6,10 +6,10 @@ from perfledger_service.errors import NotFoundError, TooLargeError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_project
 from perfledger_service.usecases.people.audit import audit_log
-from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.usecases.review import publishing
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.people.person import Actor
 
 pytestmark = pytest.mark.slow  # the example takes a second to build

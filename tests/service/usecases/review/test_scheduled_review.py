@@ -21,7 +21,6 @@ from perfledger_service.store.reviews.stored_reviews import (
 from perfledger_service.usecases.notices.messages import message_of
 from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.usecases.people.audit import audit_log
-from perfledger_service.usecases.pull_requests.project import add_project
 from perfledger_service.usecases.review.scheduled_review import (
     DELAY,
     ReviewSchedule,
@@ -30,6 +29,7 @@ from perfledger_service.usecases.review.scheduled_review import (
     make_review,
     review_schedule,
 )
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeStatus, NoticeTarget
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.review_views import NewReview

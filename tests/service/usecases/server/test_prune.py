@@ -8,8 +8,8 @@ from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.tracked_events import mark_search_due
 from perfledger_service.store.people.audit import add_audit_entry, audit_entries
-from perfledger_service.usecases.pull_requests.reorder import reorder
 from perfledger_service.usecases.server.prune import run_retention
+from perfledger_service.usecases.uploads.reorder import reorder
 from perfledger_service.values.people.person import AuditAction
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy, UploadPart
 from tests.service.retention_history import (

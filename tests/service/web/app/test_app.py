@@ -9,9 +9,9 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.project import RESERVED_OWNERS
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
+from perfledger_service.usecases.server.project import RESERVED_OWNERS
+from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.workflows import UploadWorkflow

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 # What it prints are the types that msgspec inspected after all modules were imported.

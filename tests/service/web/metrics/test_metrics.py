@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from sqlalchemy import MetaData
 
 from perfledger_service.github.request_counts import RequestCounts, RequestOutcome
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.web.app import create_app
 
 METRICS_TOKEN = "m" * 32

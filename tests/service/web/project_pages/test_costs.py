@@ -15,7 +15,7 @@ from perfledger.records import Device, Machine
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.uploads.reports import UploadReports
 from tests.cases import case
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", count=8)

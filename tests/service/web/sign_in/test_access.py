@@ -5,7 +5,7 @@ import re
 import pytest
 from fastapi import APIRouter, Depends
 
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app import create_app
 from perfledger_service.web.sign_in.access import Access, access_by_route, anyone

@@ -9,7 +9,7 @@ from perfledger_service.github.actions_tokens import ActionsTokens
 from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.pull_requests.project import add_project, let_actions_upload
+from perfledger_service.usecases.server.project import add_project, let_actions_upload
 from perfledger_service.values.upload_views import UploadSender
 from tests.service.servers.actions_issuer import AUDIENCE, Issuer, serving_issuer
 

@@ -11,7 +11,7 @@ from perfledger_service.store.database import open_engine, read_session
 from perfledger_service.store.tables import BundleRow, UploadRow
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.pull_requests.project import add_project
+from perfledger_service.usecases.server.project import add_project
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 UPLOADS, CLIENTS = 40, 4

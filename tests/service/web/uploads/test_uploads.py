@@ -8,9 +8,9 @@ from sqlmodel import select
 
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import UploadRow
-from perfledger_service.usecases.pull_requests import uploads as use_case
-from perfledger_service.usecases.pull_requests.project import revoke_token
-from perfledger_service.usecases.pull_requests.uploads import fail_upload
+from perfledger_service.usecases.server.project import revoke_token
+from perfledger_service.usecases.uploads import uploads as use_case
+from perfledger_service.usecases.uploads.uploads import fail_upload
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import SecretStr
 
-from perfledger_service.usecases.pull_requests.project import add_project, let_actions_upload
+from perfledger_service.usecases.server.project import add_project, let_actions_upload
 from tests.cases import case
 
 SECRET = "canaryCanaryCanaryWebhookSecret"

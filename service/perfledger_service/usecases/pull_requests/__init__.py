@@ -1,1 +1,0 @@
-"""Owns uploads: judging, posting on GitHub, approvals and confirmation of suspects."""

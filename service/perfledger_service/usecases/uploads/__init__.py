@@ -1,0 +1,1 @@
+"""Owns uploads: receiving, judging, posting on GitHub, and the confirmation of suspects."""

@@ -1,0 +1,333 @@
+"""Posts the measurements of a pull request's head as one comment and one check run.
+
+The posted text comes from `machine_classes`, which combines the reports of all classes.
+
+What is posted comes from `machine_classes`, which puts the reports of all classes together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_service.errors import RemovedError
+from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
+from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
+from perfledger_service.rendering.check.comment import MARKER
+from perfledger_service.rendering.check_run.annotations import code_annotations
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
+from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
+from perfledger_service.store.heads.uploads import uploads_of_head
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    StoredUpload,
+    set_posted,
+    set_status,
+    upload_by_id,
+)
+from perfledger_service.usecases.uploads.machine_classes import pull_request_report
+from perfledger_service.usecases.uploads.merge_groups import find_group
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.values.pull_request_report import (
+    ClassStatus,
+    CodeAnnotation,
+    PullRequestReport,
+)
+from perfledger_service.values.report import Conclusion, Report
+from perfledger_service.values.upload_views import UploadStatus
+
+MAX_ANNOTATED_FILES = 20  # each costs a request to GitHub
+CHECK_NAME = "perfledger"
+# GitHub's conclusions for merge groups that ended: the first is no failure of the branch.
+MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
+NEWER_RESULT = "a newer result of the same commit is already posted"
+
+
+def post_report(
+    engine: Engine,
+    upload_id: str,
+    *,
+    pull_requests: PullRequests | None,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post an upload's report on its pull request, or refuse it if there is something newer.
+
+    Newer means another head of the pull request, or a later measurement of the same head on the
+    same machine class. Other classes' reports are posted with it. Can be repeated at any point:
+    existing posts are found and updated. Without GitHub (None) the upload stays judged. Raises
+    GitHubError.
+    """
+    with read_session(engine) as session:
+        upload = upload_by_id(session, upload_id)
+        head = upload.head
+        if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
+            return
+        posts = posted_ids(session, head)
+        outcome = _outcome(session, upload, reports=reports, now=now)
+        is_late = any(
+            other.measured_at > upload.measured_at
+            for other in uploads_of_head(session, head)
+            if other.device_class == upload.device_class and other.status is UploadStatus.POSTED
+        )
+    reason = NEWER_RESULT if is_late else ""
+    reason = reason or _objection(
+        head, pull_requests.pull_request(head.repository, head.pull_request)
+    )
+    if reason:
+        _refuse(engine, upload, posts, reason)
+        return
+    _post(
+        engine,
+        head,
+        upload_id,
+        pull_requests=pull_requests,
+        reports=reports,
+        public_url=public_url,
+        now=now,
+    )
+    _mark_posted(engine, upload, outcome)
+
+
+def post_expected(
+    engine: Engine,
+    head: CheckedHead,
+    *,
+    pull_requests: PullRequests | None,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post a head's current reports again, as when a machine class is announced or overdue.
+
+    Nothing is posted if the pull request is closed or at another commit, or if the commit belongs
+    to no merge group. Raises GitHubError.
+    """
+    if pull_requests is None:
+        return
+    if head.is_merge_group:
+        group = find_group(engine, head, pull_requests=pull_requests, now=now)
+        if group is not None:
+            _post_group(
+                engine,
+                head,
+                group,
+                pull_requests=pull_requests,
+                reports=reports,
+                public_url=public_url,
+                now=now,
+            )
+        return
+    if _objection(head, pull_requests.pull_request(head.repository, head.pull_request)):
+        return
+    with read_session(engine) as session:
+        upload_id = posted_ids(session, head).upload_id
+    _post(
+        engine,
+        head,
+        upload_id,
+        pull_requests=pull_requests,
+        reports=reports,
+        public_url=public_url,
+        now=now,
+    )
+
+
+def _post(
+    engine: Engine,
+    head: CheckedHead,
+    upload_id: str,
+    *,
+    pull_requests: PullRequests,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post the reports of all machine classes as one comment and one check run.
+
+    While no class has reported there is no comment.
+    """
+    with read_session(engine) as session:
+        posts = replace(posted_ids(session, head), upload_id=upload_id)
+        result = pull_request_report(session, head, reports=reports, now=now)
+    url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
+    if any(one.status is not ClassStatus.PENDING for one in result.classes):
+        body = classes_comment(result, public_url=public_url, url=url)
+        comment_id = _post_comment(
+            pull_requests, head.repository, head.pull_request, body, posts.comment_id
+        )
+        posts = replace(posts, comment_id=comment_id)
+        _save_posts(engine, head, posts, now=now)
+    check = CheckRunContent(
+        name=CHECK_NAME,
+        head_sha=head.head_sha,
+        conclusion=result.conclusion or "",
+        title=result.title,
+        summary=classes_summary(result, public_url=public_url, url=url),
+        details_url=url,
+        external_id=upload_id,
+        annotations=_annotations(pull_requests, head, result),
+    )
+    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+    _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+
+
+def _post_group(
+    engine: Engine,
+    head: CheckedHead,
+    group: MergeGroup,
+    *,
+    pull_requests: PullRequests,
+    reports: UploadReports,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post the reports on a merge group's head as a check run: a group has no comment.
+
+    A group that ended before all classes reported is neither red nor green, unless one failed.
+    """
+    with read_session(engine) as session:
+        posts = posted_ids(session, head)
+        result = pull_request_report(session, head, reports=reports, now=now)
+    upload_ids = [one.upload_id for one in result.classes if one.upload_id]
+    page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
+    url = f"{public_url}/{page}"
+    conclusion, title = result.conclusion or "", result.title
+    has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
+    is_complete = result.classes and all(one.result for one in result.classes)
+    if group.ending and not is_complete and not has_failed:
+        conclusion = MERGED_UNMEASURED if group.ending == MERGED else ENDED_UNMEASURED
+        title = f"The merge group was {group.ending} before it was measured"
+    check = CheckRunContent(
+        name=CHECK_NAME,
+        head_sha=head.head_sha,
+        conclusion=conclusion,
+        title=title,
+        summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
+        details_url=url,
+        external_id=upload_ids[0] if upload_ids else "",
+        annotations=_annotations(pull_requests, head, result),
+    )
+    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+    posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
+    _save_posts(engine, head, posts, now=now)
+
+
+def _annotations(
+    pull_requests: PullRequests, head: CheckedHead, result: PullRequestReport
+) -> tuple[CodeAnnotation, ...]:
+    """Return the annotations of a finished check, on lines that GitHub has at its head.
+
+    A check in progress has none, because none can be taken back.
+    """
+    if result.conclusion is None:
+        return ()
+    reports = [one.report for one in result.classes if one.report is not None]
+    annotations = tuple(dict.fromkeys(chain.from_iterable(map(code_annotations, reports))))
+    paths = tuple(dict.fromkeys(one.path for one in annotations))[:MAX_ANNOTATED_FILES]
+    lines = {path: pull_requests.line_count(head.repository, path, head.head_sha) for path in paths}
+    return tuple(one for one in annotations if one.line <= (lines.get(one.path) or 0))
+
+
+def _outcome(
+    session: Session, upload: StoredUpload, *, reports: UploadReports, now: datetime
+) -> Report | StoredUpload:
+    """Return an upload's report, or the upload itself once retention has removed its bundle."""
+    try:
+        return reports.report(session, upload, today=now.date())[0]
+    except RemovedError:
+        return upload
+
+
+def _objection(head: CheckedHead, current: PullRequest | None) -> str:
+    """Return why a report is not posted, or "": it must be of the pull request's current head."""
+    if current is None:
+        return f"{head.repository} has no pull request #{head.pull_request}"
+    if not current.is_open:
+        return f"pull request #{current.number} is closed"
+    if current.head_sha != head.head_sha:
+        return f"the pull request is at {current.head_sha} now, the bundle is about another commit"
+    return ""
+
+
+def _post_comment(
+    pull_requests: PullRequests, repository: str, number: int, body: str, comment_id: int | None
+) -> int:
+    """Update our comment, or create it, and delete our others.
+
+    GitHub may create a comment long after its answer was lost, so any post may find another one.
+    Another login's comment is never changed, even with our marker.
+    """
+    ours = _our_comments(pull_requests, repository, number)
+    candidates = _stored_first(ours, comment_id)
+    posted_id = next(
+        (one for one in candidates if pull_requests.update_comment(repository, one, body)), None
+    )
+    if posted_id is None:
+        posted_id = pull_requests.create_comment(repository, number, body)
+        ours = _our_comments(pull_requests, repository, number)
+    for extra in ours:
+        if extra != posted_id:
+            pull_requests.delete_comment(repository, extra)
+    return posted_id
+
+
+def _stored_first(ids: Sequence[int], stored_id: int | None) -> tuple[int, ...]:
+    """Return ids without duplicates, the stored one first."""
+    return tuple(dict.fromkeys((*filter(None, [stored_id]), *ids)))
+
+
+def _our_comments(pull_requests: PullRequests, repository: str, number: int) -> tuple[int, ...]:
+    """Return the ids of our comments with the marker, oldest first."""
+    me = pull_requests.me()
+    return tuple(
+        comment.id
+        for comment in pull_requests.comments(repository, number)
+        if comment.author == me and comment.body.startswith(MARKER)
+    )
+
+
+def _post_check(
+    pull_requests: PullRequests, repository: str, check: CheckRunContent, check_run_id: int | None
+) -> int:
+    """Update the head commit's check run, or add it.
+
+    A check run cannot be deleted: if a lost answer left a second one, both say the same.
+    """
+    ours = pull_requests.check_runs(repository, check.head_sha, check.name)
+    candidates = _stored_first(ours, check_run_id)
+    updated_ids = [one for one in candidates if pull_requests.update_check(repository, one, check)]
+    return updated_ids[0] if updated_ids else pull_requests.create_check(repository, check)
+
+
+def _save_posts(engine: Engine, head: CheckedHead, posts: PostedIds, *, now: datetime) -> None:
+    with write_session(engine) as session:
+        save_posted_ids(session, head, posts, now=now)
+        session.commit()
+
+
+def _mark_posted(engine: Engine, upload: StoredUpload, outcome: StoredUpload | Report) -> None:
+    with write_session(engine) as session:
+        set_posted(
+            session,
+            upload,
+            conclusion=outcome.conclusion,
+            title=outcome.title,
+            headline=outcome.headline,
+        )
+        session.commit()
+
+
+def _refuse(engine: Engine, upload: StoredUpload, posts: PostedIds, reason: str) -> None:
+    """Refuse an upload; one that was already posted and queued for posting again is left alone."""
+    if upload.attempt > 1 and posts.upload_id == upload.id and posts.check_run_id is not None:
+        _mark_posted(engine, upload, upload)
+        return
+    with write_session(engine) as session:
+        set_status(session, upload.id, UploadStatus.REFUSED, reason=reason)
+        session.commit()

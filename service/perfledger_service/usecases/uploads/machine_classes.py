@@ -1,0 +1,254 @@
+"""Draws a conclusion from the reports of all machine classes expected on a pull request's head.
+
+The classes are those that a check announced or planned, and those that have reported. A missing
+class is pending until its deadline, then not measured; neither is ever green.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger_runners.bundles.validation import MAX_CLASSES
+from perfledger_service.errors import RemovedError, TooManyRequestsError, UsageError
+from perfledger_service.rendering.history.stored_verdict_rows import device
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.store.comments.acceptances import acceptances_of
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.expected_classes import (
+    ExpectedClass,
+    add_expected_classes,
+    count_heads,
+    expected_classes,
+    heads_with_deadlines,
+    missing_classes,
+)
+from perfledger_service.store.heads.uploads import head_of, uploads_of_head
+from perfledger_service.store.projects import lock_project
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    StoredUpload,
+    upload_by_id,
+)
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.values.jobs.queued_work import QueuedCheck
+from perfledger_service.values.pull_request_report import (
+    ClassReport,
+    ClassStatus,
+    PullRequestReport,
+    RemovedReport,
+)
+from perfledger_service.values.report import Conclusion, ExitCode
+from perfledger_service.values.upload_views import UploadStatus
+
+# Heads whose deadlines are in the future or passed within the hour, so that one that ends at once
+# counts too; more than any project has pull requests.
+MAX_ANNOUNCED_HEADS = 1000
+ANNOUNCEMENT_PERIOD = timedelta(hours=1)
+# Older deadlines were posted before the service stopped.
+MAX_DEADLINE_AGE = timedelta(days=7)
+# Worst first; a check in progress (None) is worse than anything that may be green.
+_SEVERITY = (
+    Conclusion.FAILURE,
+    None,
+    Conclusion.ACTION_REQUIRED,
+    Conclusion.NEUTRAL,
+    Conclusion.SUCCESS,
+)
+
+
+def announce_classes(
+    engine: Engine,
+    head: CheckedHead,
+    machine_classes: Sequence[str],
+    *,
+    deadline: datetime,
+    now: datetime,
+) -> tuple[ExpectedClass, ...]:
+    """Store machine classes that have to report on a head, and return all that have to.
+
+    A class that was announced before keeps its first deadline. Raises UsageError for too many
+    classes, and TooManyRequestsError for too many heads.
+    """
+    with write_session(engine) as session:
+        lock_project(session, head.project_id)
+        known_classes = {one.machine_class for one in expected_classes(session, head)}
+        heads = count_heads(session, head.project_id, since=now - ANNOUNCEMENT_PERIOD)
+        if not known_classes and heads >= MAX_ANNOUNCED_HEADS:
+            msg = (
+                f"{heads} commits of {head.repository} are announced: the limit; announce this one "
+                "when deadlines have passed"
+            )
+            raise TooManyRequestsError(msg)
+        if len(known_classes | set(machine_classes)) > MAX_CLASSES:
+            msg = f"more than {MAX_CLASSES} machine classes for one commit: announce fewer patterns"
+            raise UsageError(msg)
+        add_expected_classes(session, head, machine_classes, deadline=deadline)
+        expected = expected_classes(session, head)
+        session.commit()
+    return expected
+
+
+def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
+    """Return the work that is due when the deadlines of an upload's head end."""
+    with read_session(engine) as session:
+        head = head_of(session, upload_by_id(session, upload_id))
+        if head is None:
+            return ()
+        return tuple(
+            work_at(head, deadline)
+            for deadline in dict.fromkeys(one.deadline for one in expected_classes(session, head))
+        )
+
+
+def unfinished_deadlines(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:
+    """Return the work that is due when the deadlines of recent heads end."""
+    with read_session(engine) as session:
+        heads = heads_with_deadlines(session, since=now - MAX_DEADLINE_AGE)
+        return tuple(work_at(head, deadline) for head, deadline in heads)
+
+
+def work_at(head: CheckedHead, due_at: datetime) -> QueuedCheck:
+    """Return the queue entry that posts a head's reports at a given time."""
+    return QueuedCheck(
+        project_id=head.project_id,
+        repository=head.repository,
+        pull_request=head.pull_request,
+        head_sha=head.head_sha,
+        due_at=due_at,
+    )
+
+
+def head_of_work(check: QueuedCheck) -> CheckedHead:
+    """Return the head that a queue entry is about."""
+    return CheckedHead(
+        project_id=check.project_id,
+        repository=check.repository,
+        pull_request=check.pull_request,
+        head_sha=check.head_sha,
+    )
+
+
+def judged_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
+    """Return the newest judged upload of a head for each machine class."""
+    by_class: dict[str, StoredUpload] = {}
+    for upload in uploads_of_head(session, head):
+        if upload.judged_at is not None:
+            by_class.setdefault(upload.device_class, upload)
+    return tuple(by_class.values())
+
+
+def pull_request_report(
+    session: Session, head: CheckedHead, *, reports: UploadReports, now: datetime
+) -> PullRequestReport:
+    """Return the reports of all machine classes on a head, and the conclusion from the worst.
+
+    If the head is ignored, classes without a report do not count.
+    """
+    newest: dict[str, StoredUpload] = {}
+    # An unjudged measurement does not replace the one before.
+    for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
+        newest.setdefault(upload.device_class, upload)
+    reported = [
+        _class_report(session, upload, reports=reports, today=now.date())
+        for upload in newest.values()
+    ]
+    missing = [
+        _missing(one, now=now) for one in missing_classes(expected_classes(session, head), newest)
+    ]
+    result = conclude((*reported, *missing))
+    acceptances = acceptances_of(session, head.project_id, head.pull_request)
+    if any(one.is_of_commit and one.head_sha == head.head_sha for one in acceptances):
+        of_reports = conclude([one for one in reported if one.result is not None])
+        return replace(result, conclusion=of_reports.conclusion or Conclusion.NEUTRAL)
+    return result
+
+
+def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
+    """Return the classes, worst first, with the conclusion and title of all."""
+    ordered = tuple(sorted(classes, key=_severity))
+    worst = ordered[0] if ordered else None
+    only_result = worst.result if worst is not None and len(ordered) == 1 else None
+    return PullRequestReport(
+        classes=ordered,
+        conclusion=worst.conclusion if worst else None,
+        title=only_result.title if only_result is not None else _title(ordered),
+        counts=_counts(ordered),
+    )
+
+
+def _class_report(
+    session: Session, upload: StoredUpload, *, reports: UploadReports, today: date
+) -> ClassReport:
+    """Return an upload's class; an upload that is not judged yet is pending."""
+    if upload.judged_at is None:
+        is_failed = upload.status is UploadStatus.FAILED
+        return ClassReport(
+            machine_class=upload.device_class,
+            status=ClassStatus.NOT_MEASURED if is_failed else ClassStatus.PENDING,
+            upload_id=upload.id,
+            reason=f"its upload failed: {upload.reason}" if is_failed else "",
+        )
+    report, removed = None, None
+    try:
+        report, _ = reports.report(session, upload, today=today)
+    except RemovedError as error:
+        removed = RemovedReport(
+            conclusion=Conclusion(upload.conclusion),
+            title=upload.title,
+            headline=upload.headline,
+            removal=str(error),
+        )
+    return ClassReport(
+        machine_class=upload.device_class,
+        status=ClassStatus.REPORTED,
+        report=report,
+        removed=removed,
+        upload_id=upload.id,
+    )
+
+
+def _missing(expected: ExpectedClass, *, now: datetime) -> ClassReport:
+    is_over = now >= expected.deadline
+    return ClassReport(
+        machine_class=expected.machine_class,
+        status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,
+        deadline=expected.deadline,
+        reason="no report arrived by its deadline" if is_over else "",
+    )
+
+
+def _severity(class_report: ClassReport) -> tuple[int, bool, str]:
+    is_regression = (
+        class_report.report is not None and class_report.report.exit_code is ExitCode.REGRESSION
+    )
+    return _SEVERITY.index(class_report.conclusion), not is_regression, class_report.machine_class
+
+
+def _title(ordered: Sequence[ClassReport]) -> str:
+    """Return the outcome of the worst class, its name, and how many classes have this outcome."""
+    if not ordered:
+        return "Nothing to compare"
+    outcomes = [_outcome(one) for one in ordered]
+    if ordered[0].conclusion is Conclusion.SUCCESS:
+        same = outcomes[0] if len(set(outcomes)) == 1 else "No regression"
+        return f"{same} on {len(ordered)} machine classes"
+    name = clean(device(ordered[0].machine_class))
+    if len(ordered) == 1:
+        return f"{outcomes[0]} on {name}"
+    share = f"{outcomes.count(outcomes[0])} of {len(ordered)} machine classes"
+    return f"{outcomes[0]} on {name}, {share}"
+
+
+def _outcome(class_report: ClassReport) -> str:
+    result = class_report.result
+    return str(class_report.status).capitalize() if result is None else result.title
+
+
+def _counts(ordered: Sequence[ClassReport]) -> str:
+    words = Counter(_outcome(one).lower() for one in ordered)
+    counts = ", ".join(f"{word} on {count}" for word, count in words.items())
+    return f"{len(ordered)} machine classes: {counts}" if len(ordered) > 1 else ""

@@ -1,0 +1,190 @@
+"""Tests adding projects with tokens, and telling whose a token is."""
+
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from perfledger_runners.checkouts.repository_name import is_repository_name
+from perfledger_service.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from perfledger_service.store.database import read_session
+from perfledger_service.store.tables import TokenRow
+from perfledger_service.usecases.server.project import (
+    TOKEN,
+    add_project,
+    give_name,
+    let_actions_upload,
+    list_projects,
+    list_tokens,
+    new_token,
+    project_of,
+    refuse_actions,
+    rename_project,
+    revoke_token,
+)
+from perfledger_service.values.token_scope import TokenScope
+
+
+def test_a_token_is_its_projects(any_engine, now):
+    mine, other = new_token(), new_token()
+    add_project(any_engine, "octo/models", token=mine, now=now)
+    add_project(any_engine, "octo/other", token=other, now=now)
+
+    assert project_of(any_engine, mine, now=now).repository == "octo/models"
+    assert project_of(any_engine, other, now=now).repository == "octo/other"
+
+
+def test_tokens_are_random_and_long_enough():
+    tokens = {new_token() for _ in range(100)}
+
+    assert len(tokens) == 100
+    assert all(TOKEN.fullmatch(token) for token in tokens)
+
+
+def test_only_a_tokens_hash_is_stored(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now)
+    with read_session(engine) as session:
+        row = session.exec(select(TokenRow)).one()
+
+    assert token[12:] not in str(row.model_dump())
+    assert row.prefix == token[:11]
+
+
+def test_a_repository_that_is_there_gets_one_more_token(engine, now):
+    first, second = new_token(), new_token()
+    add_project(engine, "octo/models", token=first, now=now)
+    add_project(engine, "Octo/Models", token=second, now=now)
+
+    assert project_of(engine, first, now=now) == project_of(engine, second, now=now)
+    tokens = list_tokens(engine)
+    assert {token.project.repository for token in tokens} == {"octo/models"}
+    assert [token.prefix for token in tokens] == [first[:11], second[:11]]
+
+
+def test_a_revoked_token_is_useless_and_the_others_are_not(engine, now):
+    old, new = new_token(), new_token()
+    add_project(engine, "octo/models", token=old, now=now)
+    add_project(engine, "octo/models", token=new, now=now)
+    revoke_token(engine, old[:11], now=now)
+    revoke_token(engine, old[:11], now=now + timedelta(days=1))
+
+    with pytest.raises(RefusedError) as caught:
+        project_of(engine, old, now=now)
+    assert caught.value.status == 401
+    assert project_of(engine, new, now=now).repository == "octo/models"
+    assert [token.revoked_at for token in list_tokens(engine)] == [now, None]
+
+
+def test_revoking_what_is_not_there_says_so(engine, now):
+    with pytest.raises(NotFoundError, match="no token begins with 'pl_00000000'"):
+        revoke_token(engine, "pl_00000000", now=now)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "octo", "octo/", "/models", "a/b/c", "../..", "a/..", "./b", "a b/c", "ü/b"]
+)
+def test_a_name_that_is_none_is_refused(engine, now, name):
+    with pytest.raises(UsageError, match="is not a repository: give OWNER/NAME"):
+        add_project(engine, name, token=new_token(), now=now)
+
+    assert list_tokens(engine) == ()
+
+
+@pytest.mark.parametrize("name", ["admin/tokens", "Runs/x"])
+def test_a_name_that_the_services_own_pages_would_hide_is_refused(engine, now, name):
+    add_project(engine, "octo/models", token=new_token(), now=now)
+    for give in (
+        lambda: add_project(engine, name, token=new_token(), now=now),
+        lambda: rename_project(engine, "octo/models", name, now=now),
+    ):
+        with pytest.raises(UsageError, match=f"{name} cannot be a project"):
+            give()
+
+    assert [one.repository for one in list_projects(engine)] == ["octo/models"]
+
+
+@pytest.mark.parametrize("name", ["octo/models", "Octo-Org/a.b_c-1", ".github/.github"])
+def test_names_as_github_has_them_are_taken(name):
+    assert is_repository_name(name)
+
+
+def test_a_token_of_another_shape_is_not_stored(engine, now):
+    with pytest.raises(UsageError, match="the token is invalid"):
+        add_project(engine, "octo/models", token="hunter2", now=now)
+
+
+@pytest.mark.parametrize("text", ["", "\ud800", "pl_", "\x00", "x" * 10_000])
+def test_whatever_comes_instead_of_a_token_is_refused(engine, now, text):
+    with pytest.raises(RefusedError, match="no valid project token"):
+        project_of(engine, text, now=now)
+
+
+def test_a_token_may_nothing_from_its_end_on(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now, lifetime=timedelta(days=1))
+
+    last = now + timedelta(days=1) - timedelta(microseconds=1)
+    assert project_of(engine, token, now=last).repository == "octo/models"
+    with pytest.raises(RefusedError, match=f"the token {token[:11]}_… expired") as caught:
+        project_of(engine, token, now=now + timedelta(days=1))
+    assert caught.value.status == 401
+    assert token[12:] not in str(caught.value)
+
+
+def test_a_token_that_may_read_does_not_upload(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now, scope=TokenScope.READ)
+
+    assert project_of(engine, token, now=now, scope=TokenScope.READ).repository == "octo/models"
+    with pytest.raises(RefusedError, match="may only read") as caught:
+        project_of(engine, token, now=now)
+    assert caught.value.status == 403
+
+
+def test_a_repositorys_number_is_that_of_one_project(any_engine, now):
+    numbers = {"repository_id": 7, "owner_id": 8, "branch": "main", "now": now}
+    let_actions_upload(any_engine, "octo/models", **numbers)
+    let_actions_upload(any_engine, "Octo/Models", **numbers)
+
+    with pytest.raises(ConflictError, match="repository 7 is that of another project"):
+        let_actions_upload(any_engine, "octo/other", **numbers)
+    with pytest.raises(UsageError, match="is not a repository"):
+        let_actions_upload(any_engine, "models", **numbers)
+
+
+def test_a_repository_takes_its_project_to_its_new_name(any_engine, now):
+    token = new_token()
+    add_project(any_engine, "octo/models", token=token, now=now)
+    add_project(any_engine, "octo/other", token=new_token(), now=now)
+    rename_project(any_engine, "octo/MODELS", "Octo/Kernels", now=now)
+    rename_project(any_engine, "octo/kernels", "octo/kernels", now=now)
+
+    assert project_of(any_engine, token, now=now).repository == "octo/kernels"
+    for name, error in (("octo/OTHER", ConflictError), ("kernels", UsageError)):
+        with pytest.raises(error):
+            rename_project(any_engine, "octo/kernels", name, now=now)
+    with pytest.raises(NotFoundError):
+        rename_project(any_engine, "octo/models", "octo/new", now=now)
+
+
+def test_a_project_that_was_renamed_meanwhile_is_named_and_no_namesake(any_engine, now):
+    """As when two jobs of one run upload after a rename, and each has read the old name."""
+    add_project(any_engine, "octo/models", token=new_token(), now=now)
+    [project] = list_projects(any_engine)
+    rename_project(any_engine, "octo/models", "octo/kernels", now=now)
+    add_project(any_engine, "octo/models", token=new_token(), now=now)
+    give_name(any_engine, project, "octo/kernels")
+    give_name(any_engine, project, "octo/ops")
+
+    assert [one.repository for one in list_projects(any_engine)] == ["octo/models", "octo/ops"]
+
+
+def test_a_project_that_no_longer_lets_runs_upload_leaves_its_number_to_others(any_engine, now):
+    numbers = {"repository_id": 7, "owner_id": 8, "branch": "main", "now": now}
+    let_actions_upload(any_engine, "octo/models", **numbers)
+    refuse_actions(any_engine, "octo/models", now=now)
+    let_actions_upload(any_engine, "octo/other", **numbers)
+
+    by_name = {one.repository: one.actions_repository_id for one in list_projects(any_engine)}
+    assert by_name == {"octo/models": None, "octo/other": 7}
