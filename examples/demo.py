@@ -118,7 +118,7 @@ def terminal_text(comment: str) -> str:
 
 
 def first_part(comment: str) -> str:
-    """Return a comment up to its first collapsed section, as seen before any click."""
+    """Return a comment up to its first collapsed section, which a reader sees without a click."""
     return comment.partition("<details>")[0].rstrip() + "\n"
 
 
@@ -197,7 +197,7 @@ def _check(
     console: Console,
     site: Site | None,
 ) -> Outcome:
-    """Check a branch by the history that the service will judge it by, as a CI job does."""
+    """Check a branch with the history by which the service will judge it, as a CI job does."""
     _stage(console, f"Pull request {branch.pull_request}: perfledger check --head {branch.name}")
     console.print(f"{branch.subject}\n", style="italic", markup=False)
     console.print(git(repository, "diff", "--stat", f"main...{branch.name}"), markup=False)

@@ -65,8 +65,8 @@ def check_branch(
 ) -> Outcome:
     """Run `perfledger check` on a branch of `repository`; files go into `folder`.
 
-    `spreads` is what the service knows of earlier checks. Output goes to the terminal, or to `log`.
-    Raises DemoError if it fails.
+    `spreads` is the file of what the service learnt from earlier checks. Output goes to the
+    terminal, or to `log`. Raises DemoError if the check fails.
     """
     bundle, report = folder / f"{branch.name}.bundle.json", folder / f"{branch.name}.report.json"
     arguments = (
@@ -138,5 +138,5 @@ def _run(command: Sequence[str], where: Path, folder: Path, log: IO[str] | None)
             process.wait(timeout=CLEANUP_S)
         raise
     finally:
-        process.kill()  # no effect on one that has ended
+        process.kill()  # no effect if it has ended
         process.wait()

@@ -1,4 +1,4 @@
-"""Holds what the demo's history is about: commits, machines, pull requests and decisions."""
+"""Holds the content of the demo's history: commits, machines, pull requests and decisions."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -71,7 +71,7 @@ A100 = replace(
     speed=4.2,
     noise=0.08,
 )
-# The recorded one, as it is.
+# The recorded machine, unchanged.
 CPU = ShownMachine(
     machine=Machine(device=Device.CPU, model="AMD EPYC", cpu_model="AMD EPYC", cores=2)
 )
@@ -157,7 +157,7 @@ PULLS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a maintainer decided on an event of so many series."""
+    """What a maintainer decided on an event that has `series` series."""
 
     series: int
     state: EventState

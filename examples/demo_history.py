@@ -90,7 +90,7 @@ def seed_history(
 
 
 class _History:
-    """The made history while it is stored."""
+    """The generated history while it is stored."""
 
     def __init__(self, engine: Engine, project: Project, *, commits: int, now: datetime) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Stores what the demo's history has of machines: canaries of days, a runner and its schedule."""
+"""Stores the machines of the demo's history: daily canaries, a runner and its schedule."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from perfledger_service.usecases.jobs.runner_queue import take_job
 from perfledger_service.usecases.uploads.uploads import receive_bundle
 
 DAYS = 14
-# On the last days the A100 is slower by this share, as with a fan that fails.
+# On the last days the A100 is slower by this share, as with a failing fan.
 SLOW_DAYS, LOSS = 2, 0.07
 NOISE = 0.004  # of a rate from process to process, relative
 PROCESSES = 3
@@ -32,7 +32,7 @@ CANARIES = (
     ("memory_copy[mebibytes=1024]", "B", 3.0e12, 1.7e12),
     ("attention[batch=8,heads=16,length=1024]", "FLOP", 420e12, 170e12),
 )
-REACHED = 0.94  # of what should be reached
+REACHED = 0.94  # of the expected rates
 RUNNER = "h100-box"
 
 
@@ -60,7 +60,7 @@ def seed_machines(engine: Engine, project: Project, *, commit: str, now: datetim
 
 
 def _canaries(machine: Machine, place: int, *, speed: float, commit: str, at: datetime) -> Bundle:
-    """Return the canaries of a GPU that reaches so much of what it should."""
+    """Return the canaries of a GPU that reaches the share `speed` of the expected rates."""
     name = f"canaries {machine.uuid} {at.isoformat()}"
     noise = Random(name)
     readings = tuple(

@@ -1,4 +1,4 @@
-"""Serves an instance of the service with a made history of checks.
+"""Serves an instance of the service with a generated history of checks.
 
 make demo SERVE=1 and make screenshots run this; it measures nothing.
 """
@@ -31,14 +31,14 @@ from perfledger_service.usecases.review.review import ReviewRequest, quarter_nam
 from perfledger_service.usecases.server.project import new_token
 from perfledger_service.values.people.person import Actor
 
-REVIEW_DAY = date(2026, 11, 22)  # the example's files were made then
+REVIEW_DAY = date(2026, 11, 22)  # the day when the example's files were made
 
 
 @contextmanager
 def running_history(
     folder: Path, *, commits: int = COMMITS, pull_requests: int = PULL_REQUESTS
 ) -> Generator[str]:
-    """Store a history in a new database in `folder`; yield the address of a service of it."""
+    """Store a history in a new database in `folder`; yield the address of a service with it."""
     url = database_url(folder)
     upgrade(url)
     engine = open_engine(url)
@@ -50,7 +50,7 @@ def running_history(
         settings = {
             **service_settings(folder, github_url),
             **sign_in_settings(github_url, MAINTAINER),
-            # There are none that nobody may see: whoever opens the demo reads its review.
+            # No price is secret here: everyone who opens the demo may read its review.
             "PERFLEDGER_SHOW_OWN_PRICES": "true",
         }
         with running_service(folder, settings) as address:

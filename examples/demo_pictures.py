@@ -13,7 +13,7 @@ THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # CSS pixels; a comment has its full height, a page is cut off.
 WIDTH, PAGE_WIDTH, HEIGHT = 960, 1120, 1200
 PAGE_HEIGHT = 1000
-# The pages of a made history; of some the address is known to the links of another page only.
+# The pages of a generated history; the addresses of some are known only from links on another page.
 PAGES = {
     "checks": "/",
     "triage": f"/{REPOSITORY}",
@@ -107,10 +107,10 @@ def take_pictures(
 
 
 def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
-    """Write PNGs of every kind of page of a made history in both themes; return their paths.
+    """Write PNGs of every kind of page of a generated history in both themes; return their paths.
 
-    The pages are those of somebody who is signed in. Raises DemoError if playwright or
-    chromium is missing, or if a page lacks the link.
+    The pages are those of a signed-in person. Raises DemoError if playwright or chromium is
+    missing, or if a page lacks the link.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []

@@ -89,9 +89,9 @@ def service_settings(folder: Path, github_url: str) -> dict[str, str]:
 
 
 def sign_in_settings(github_url: str, login: str) -> dict[str, str]:
-    """Let anybody who signs in be one account, an admin of the repository; return the settings.
+    """Sign everybody in as one account, an admin of the repository; return the settings for this.
 
-    Pages are open to those who do not.
+    Pages are open to those who do not sign in.
     """
     admin = {"repository": REPOSITORY, "login": login, "permission": "admin"}
     _request(f"{github_url}/_stand_in/permissions", document=admin)
@@ -108,7 +108,7 @@ def sign_in_settings(github_url: str, login: str) -> dict[str, str]:
 def running_service(folder: Path, settings: Mapping[str, str]) -> Generator[str]:
     """Start the service on a free loopback port; yield its address, and stop it at the end.
 
-    Its database is there already. Raises DemoError if it does not start.
+    Its database must exist. Raises DemoError if it does not start.
     """
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
@@ -142,7 +142,7 @@ def upload_bundle(site: Site, bundle: str) -> str:
 
 
 def fetch_spreads(site: Site) -> Path:
-    """Ask the service what earlier checks know, like a CI job before its check."""
+    """Fetch what the service learnt from earlier checks, like a CI job before its check."""
     settings = {"PERFLEDGER_UPLOAD_URL": site.url, "PERFLEDGER_UPLOAD_TOKEN": site.token}
     file = site.folder.resolve() / "spreads.json"
     command = ("history", "spreads", "--output", str(file))
@@ -153,7 +153,7 @@ def fetch_spreads(site: Site) -> Path:
 def wait_for_report(site: Site, branch: Branch, page: str, commit: str) -> PostedReport:
     """Wait until the service has posted on the pull request, and return the posted report.
 
-    Raises DemoError if it does not, or unless there is exactly one comment and one check run.
+    Raises DemoError if it does not post, or unless there is exactly one comment and one check run.
     """
     upload = f"{site.url}/api/v1/uploads/{page.rpartition('/')[2]}"
     deadline = time.monotonic() + POSTING_S

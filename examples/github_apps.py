@@ -1,4 +1,4 @@
-"""The stand-in's App: who it is, where it is installed, and how one is registered by a manifest."""
+"""The stand-in's App: its identity, its installations, and its registration by a manifest."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ MANIFEST_FIELDS = frozenset(
 
 
 class Request(Protocol):
-    """What is read of a request, and headers to answer with."""
+    """The parts of a request that are read, and headers for the answer."""
 
     query: dict[str, list[str]]
     document: Document
@@ -37,7 +37,7 @@ class Request(Protocol):
 
 
 def check_jwt(request: Request) -> None:
-    """Refuse a JWT like GitHub does, except for its signature, whose key is unknown here."""
+    """Refuse a JWT as GitHub does, except by its signature, whose key is unknown here."""
     try:
         _, payload, _ = request.credential.split(".")
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -80,7 +80,7 @@ def register(state: State, request: Request, _owner: str = "") -> Reply:
 
 
 def convert(state: State, _request: Request, code: str) -> Reply:
-    """Answer with the secrets of a registered App, once."""
+    """Answer with the secrets of a registered App, only once."""
     manifest = state.registrations.pop(code, None)
     if manifest is None:
         refuse(404, "Not Found")

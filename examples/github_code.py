@@ -1,4 +1,4 @@
-"""Branches and files at the stand-in for GitHub: what its API tells of a repository's code."""
+"""The stand-in's branches and files: what GitHub's API returns about a repository's code."""
 
 from base64 import b64encode
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from github_state import Document, Reply, State, refuse
 
 
 class CodeRequest(Protocol):
-    """What is read of a request."""
+    """The parts of a request that are read."""
 
     document: Document
     query: dict[str, list[str]]

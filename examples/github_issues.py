@@ -1,4 +1,4 @@
-"""The stand-in's issues and comments: they are opened, listed, changed and deleted."""
+"""The stand-in's issues and comments, which can be opened, listed, changed and deleted."""
 
 import time
 from typing import Protocol
@@ -10,7 +10,7 @@ REACTIONS = frozenset(("+1", "-1", "laugh", "confused", "heart", "hooray", "rock
 
 
 class IssueRequest(Protocol):
-    """What is read of a request."""
+    """The parts of a request that are read."""
 
     query: dict[str, list[str]]
     document: Document
@@ -56,7 +56,7 @@ def update_issue(state: State, request: IssueRequest, name: str, number: str) ->
 
 
 def require_issue(state: State, name: str, number: str) -> None:
-    """Refuse a comment on what is neither an issue nor a pull request."""
+    """Refuse a comment unless it is on an issue or a pull request."""
     repository = state.repository(name)
     if number not in repository["issues"] and number not in repository["pulls"]:
         refuse(404, "Not Found")

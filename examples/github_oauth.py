@@ -17,7 +17,7 @@ CLIENT_SECRET = "stand-in client secret"
 
 
 class Request(Protocol):
-    """What is read of a request, and headers to answer with."""
+    """The parts of a request that are read, and headers for the answer."""
 
     query: dict[str, list[str]]
     document: Document
@@ -49,7 +49,7 @@ def authorize(state: State, request: Request) -> Reply:
 
 
 def exchange(state: State, request: Request) -> Reply:
-    """Answer 200 to whatever is wrong, as GitHub does; a code works once."""
+    """Answer every faulty request with status 200, as GitHub does; a code works once."""
     document = request.document
     secret = (document.get("client_id"), document.get("client_secret"))
     if secret != (CLIENT_ID, CLIENT_SECRET):

@@ -51,7 +51,7 @@ LOGIN = f"{SLUG}[bot]"
 MAX_BODY_BYTES = 4_000_000
 MAX_TEXT, MAX_COMMENT = 65_535, 65_536
 MAX_ANNOTATIONS = 50
-# Of these a browser or the request's body says who asks.
+# For these, a browser or the request's body says who sends the request.
 OPEN_PATHS = ("/login/", "/storage/", "/settings/", "/organizations/", "/app-manifests/")
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
@@ -297,7 +297,7 @@ class Handler(BaseHTTPRequestHandler):
         return refuse(404, "Not Found")
 
     def read_document(self, data: bytes) -> Document:
-        """Return a JSON body, whatever its type is called, or the fields of a browser's form."""
+        """Return a JSON body, whatever its content type, or the fields of a browser's form."""
         if data.startswith(b"manifest="):
             return {name: values[0] for name, values in parse_qs(data.decode()).items()}
         return json.loads(data) if data else {}

@@ -89,7 +89,7 @@ class State:
         return self.accounts.setdefault(login, FIRST_ID + len(self.accounts))
 
     def installation(self, name: str) -> Document:
-        """Return what the App may do in a repository, and the events that it is sent."""
+        """Return what the App may do in a repository, and the events that it receives."""
         read = {"metadata", "contents"}
         return {
             "account": {"login": name.partition("/")[0]},
@@ -120,7 +120,7 @@ class State:
         return self.repository(name)["comments"].setdefault(str(made["id"]), made)
 
     def add_delivery(self, document: Document) -> Document:
-        """Add an attempt to deliver a webhook, now where it does not say when."""
+        """Add an attempt to deliver a webhook; if it has no time, its time is now."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         made = {"delivered_at": now, "redelivery": False} | document | {"id": self.new_id()}
         self.deliveries.insert(0, made)

@@ -19,7 +19,7 @@ WORKFLOW = r"/repos/([\w.-]+/[\w.-]+)/actions/workflows/([\w.-]+)"
 
 
 class WorkflowRequest(Protocol):
-    """What is read of a request, and what its answer gets."""
+    """The parts of a request that are read, and what its answer receives."""
 
     query: dict[str, list[str]]
     document: Document
@@ -48,7 +48,7 @@ def dispatch(state: State, request: WorkflowRequest, name: str, workflow: str) -
         "conclusion": None,
         "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "html_url": f"https://github.example/{name}/actions/runs/{state.next_id}",
-        "inputs": inputs,  # GitHub does not tell them
+        "inputs": inputs,  # GitHub does not return them
         "workflow": f"{name}/{workflow}",
         "jobs": [],
     }
@@ -98,7 +98,7 @@ def lead_to(state: State, request: WorkflowRequest, _name: str, key: str) -> Rep
 
 
 def get_kept(state: State, request: WorkflowRequest, key: str) -> Reply:
-    """Return what was kept; the server that keeps it takes no token of GitHub's."""
+    """Return what was kept; the server that keeps it accepts no GitHub token."""
     if request.headers.get("Authorization"):
         refuse(400, "InvalidAuthenticationInfo")
     return 200, state.kept[key]["data"]

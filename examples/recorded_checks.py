@@ -1,8 +1,8 @@
 """Makes checks of other commits and machines from recorded ones.
 
 The samples are those of `recorded/`: two checks of this folder's example repository on a CPU. A
-check that is made from them draws its turns again, and scales their times to another machine and to
-what a commit did. Such checks show what the pages look like; they measure nothing.
+check made from them resamples their turns, and scales their times to another machine and to the
+effect of a commit. Such checks show what the pages look like; they measure nothing.
 """
 
 import math
@@ -23,25 +23,25 @@ from perfledger_runners.bundles.files import read_bundle
 
 RECORDED = EXAMPLES / "recorded"
 PAIRS = 6
-# Of a machine from one check to the next, relative.
+# Spread of a machine's speed from one check to the next, relative.
 DRIFT = 0.004
 NOTE = "Made from a check recorded on a CPU: its times were scaled, to show what the pages contain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMachine:
-    """A machine of the made history: its speed, and its part of the recorded noise."""
+    """A machine of the generated history: its speed, and its share of the recorded noise."""
 
     machine: Machine
-    speed: float = 1.0  # times the recorded one's
-    noise: float = 1.0  # the power of a sample over its workload's typical one
+    speed: float = 1.0  # as a multiple of the recorded machine's
+    noise: float = 1.0  # exponent of a sample over its workload's typical value
     margin: float = 0.10
     floor: float = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCommits:
-    """What a made check compares: commits, their effects by (workload, metric), and when."""
+    """What a generated check compares: commits, their effects by (workload, metric), and when."""
 
     base: Revision
     head: Revision
@@ -117,7 +117,7 @@ def made_check(
 
 
 def moved_check(recorded: Bundle, commits: CheckedCommits, *, seed: str) -> Bundle:
-    """Return a recorded check as it is, with its profiles, as one of other commits."""
+    """Return a recorded check, unchanged and with its profiles, as a check of other commits."""
     return replace(
         recorded,
         id=sha256(seed.encode()).hexdigest()[:32],
@@ -130,7 +130,7 @@ def moved_check(recorded: Bundle, commits: CheckedCommits, *, seed: str) -> Bund
 
 
 def reverted_check(recorded: Bundle) -> Bundle:
-    """Return a recorded check as that of a change which undoes it: base is head, and head base."""
+    """Return a recorded check as that of a change that undoes it: base is head, and head base."""
     other = {Side.BASE: Side.HEAD, Side.HEAD: Side.BASE}
     return replace(
         recorded,
@@ -185,7 +185,7 @@ def _scaled(
     picks: list[float],
     drift: float,
 ) -> Run:
-    """Return a run with its turns drawn again and its numbers scaled."""
+    """Return a run with resampled turns and scaled numbers."""
     is_cpu = shown.machine.device is Device.CPU
     turns = [int(pick * len(picks)) for pick in picks]
     steps, peaks = run.samples[STEP_TIME.name], run.samples[PEAK_MEMORY.name]

@@ -25,7 +25,8 @@ from perfledger.records import CoreTimes
 MAX_CLOCK_STEP = 0.005
 # Smallest share of a block's time spent in steps. Below it much of the CPU time is the harness's.
 MIN_TIMED_SHARE = 0.95
-# The harness needs microseconds between two readings: nothing beside a reading this long.
+# The harness needs microseconds between two readings, which is negligible beside a reading this
+# long.
 LONG_READING_S = 1e-3
 LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
 

@@ -130,7 +130,7 @@ def meter_of(context: CommandContext, bound: BoundWorkload) -> tuple[Device, Dev
 
 
 def trace_folder(context: CommandContext) -> Path:
-    """Return the existing folder for traces; every rank after the first has its own."""
+    """Create and return the folder for traces; every rank after the first has its own."""
     folder = Path(context.request.trace_folder).resolve()
     if context.link is not None and context.link.rank > 0:
         folder /= f"rank-{context.link.rank}"

@@ -63,7 +63,7 @@ class SiblingFinder(MetaPathFinder):
 
 
 class _SiblingLoader(Loader):
-    """A loader that returns an already named module under another name."""
+    """A loader that returns, for a short name, the module of a full name."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -86,7 +86,7 @@ def difference_remark(
         return ""
     share, limit = worst
     if share == float("inf"):
-        return "its result differs in which numbers are zero, infinite or not a number"
+        return "its result has zeros, infinities or NaNs in other places"
     return (
         f"its result differs by up to {share:.2g} of the largest number (tolerance {limit:g}): "
         "compare the speed of the two only if that is acceptable"

@@ -72,7 +72,7 @@ class DeviceLocks:
 
     def measure_on(self, machine: Machine) -> None:
         """Wait until this check may measure on all devices of the machine, MAX_WAIT_S in all."""
-        self._locks.close()  # never hold a lock while waiting for another
+        self._locks.close()  # waiting while holding it would make others wait
         until = self.clock() + MAX_WAIT_S
         for name, kind in _locks_on(machine):
             self._lock(name, kind, until)

@@ -216,7 +216,7 @@ def _profiling(
 
 
 def trace_folder(harness: Harness, side: Side) -> Path:
-    """Return the folder for the traces of a side's children, which exists."""
+    """Create and return the folder for the traces of a side's children."""
     folder = harness.folder / "traces" / side
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""A first workload: replace it by a step that matters to you."""
+"""A first workload: replace it with a step that matters to you."""
 
 import torch
 

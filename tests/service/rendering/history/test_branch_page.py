@@ -129,7 +129,7 @@ def test_accepted_regressions_are_found_by_a_part_of_their_workload():
 
     assert ">#2<" in page
     assert ">#1<" not in page
-    assert "Nothing was accepted of such a workload" in none
+    assert "Nothing has been accepted for such a workload" in none
     assert len(to_csv(accepted_document("octo/models", many)).splitlines()) == 3
 
 

@@ -103,7 +103,7 @@ def test_another_series_of_the_workload_is_chosen_and_laid_beside_it(history):
     assert "each relative to the first" not in alone
     assert "each relative to the first" in both
     assert 'href="/series/2?with=1"' in both
-    assert "Nothing to lay beside each other" in nothing
+    assert "Nothing to compare" in nothing
 
 
 def test_a_commit_is_compared_with_the_one_measured_before_it(history):
