@@ -1,4 +1,4 @@
-"""The command line as a whole: its groups, --version and shell completion."""
+"""Assembles the command line: its groups, --version and shell completion."""
 
 from typing import Annotated
 

@@ -15,14 +15,14 @@ from perfledger_service.cli.option_groups import OptionGroup
 from perfledger_service.cli.output import Formats
 
 HELP_NAMES = {"help_option_names": ["--help", "-h"]}
-# A line of an example: 80 columns less its indent and the backslash that continues it.
+# A line of an example: 80 columns, minus its indent and the backslash that continues it.
 _EXAMPLE_WIDTH = 74
 _INDENT = "  "
 
 
 @dataclass(frozen=True, slots=True)
 class HelpCommand:
-    """A function whose signature gives typer the options, and examples of its use."""
+    """Function whose signature gives typer the options, with examples of its use."""
 
     function: Callable[..., None]
     examples: tuple[str, ...]
@@ -34,7 +34,7 @@ class HelpCommand:
 
 
 class HelpFormatter(Protocol):
-    """The writer that typer passes for a help text."""
+    """The part of the writer of help texts, passed by typer, that is used."""
 
     def write(self, string: str) -> None:
         """Write text as it is."""
@@ -45,7 +45,7 @@ class HelpFormatter(Protocol):
         ...
 
     def write_dl(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Write names with their meaning."""
+        """Write names with their meanings."""
         ...
 
     def section(self, name: str) -> AbstractContextManager[None]:
@@ -54,7 +54,7 @@ class HelpFormatter(Protocol):
 
 
 class GroupedCommand(TyperCommand):
-    """A command with a help text of a sentence, grouped options and examples."""
+    """A command whose help text has a sentence, grouped options and examples."""
 
     examples: tuple[str, ...] = ()
 
@@ -128,7 +128,7 @@ def write_examples(examples: Iterable[str], formatter: HelpFormatter) -> None:
 
 
 def _lines(example: str) -> list[str]:
-    """Return the lines of an example; no line begins with the value of an option."""
+    """Return the lines of an example; no line begins with an option's value."""
     lines: list[str] = []
     for part in re.split(r" (?=--|perfledger )", example):
         if lines and len(lines[-1]) + len(part) < _EXAMPLE_WIDTH:
@@ -151,7 +151,7 @@ def _plain_words(meaning: str) -> str:
     """Return the meaning of an option in words.
 
     Typer puts defaults that are words in parentheses. The limits that it appends, such as "x>=0",
-    are left to its message for a value beyond them.
+    are left out: its message for a value beyond them states them.
     """
     meaning = re.sub(r"\[default: \((.*)\)", r"[default: \1", meaning)
     return re.sub(r"  \[x>=[\d.]+\]$|; x>=[\d.]+(?=\]$)", "", meaning)
@@ -160,7 +160,7 @@ def _plain_words(meaning: str) -> str:
 def _with_single_options(function: Callable[..., None]) -> Callable[..., None]:
     """Return the function with an option for each field of its option dataclasses.
 
-    Typer reads only a function's signature: this sets the signature that it reads.
+    Typer reads only a function's signature, so this sets the signature that it reads.
     """
     hints = get_type_hints(function, include_extras=True)
     option_sets: dict[str, type] = {}

@@ -1,4 +1,4 @@
-"""Options that choose a device of a recording, the same for each command that has them."""
+"""Defines the options that choose a device of a recording, shared by several commands."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Reads the files of a command, or those imported under the name of a source."""
+"""Reads the files of a command, or imported files by the name of their source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ LatencyMetric = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodFlags:
-    """The first and the end day of a period."""
+    """The first day and the end day of a period."""
 
     start: Annotated[datetime | None, what("first day; needs --end", metavar="DAY")] = None
     end: Annotated[datetime | None, what("end day, excluded; needs --start", metavar="DAY")] = None
@@ -45,7 +45,7 @@ class PeriodFlags:
         if self.start is None and self.end is None:
             return None
         if self.start is None or self.end is None:
-            msg = "--start and --end go together: give both days, the end exclusive"
+            msg = "--start and --end go together: give both days; the end is exclusive"
             raise UsageError(msg)
         if self.start >= self.end:
             msg = (

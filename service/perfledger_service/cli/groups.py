@@ -1,4 +1,4 @@
-"""Finds commands by name, and imports a command's module when the command is used."""
+"""Finds commands by name, and imports a command's module only when the command is used."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -229,7 +229,7 @@ class LazyGroup(TyperGroup):
     ) -> "GroupedCommand | LazyGroup | None":
         """Return a command or a group, None for an unknown name."""
         member = self.group.members.get(cmd_name)
-        if member is None:  # typer looks among the commands that are there for a similar name
+        if member is None:  # typer searches the imported commands for similar names
             self.commands.update(
                 {name: typer_member(name, each) for name, each in self.group.members.items()}
             )
@@ -273,7 +273,7 @@ def commands_of(group: Group) -> Iterator[HelpCommand]:
 
 
 def group_examples(group: Group) -> tuple[str, ...]:
-    """Return the examples of a group: one of each of its first commands."""
+    """Return the examples of a group: one for each of its first commands."""
     commands = tuple(islice(commands_of(group), GROUP_EXAMPLES))
     if len(commands) == 1:
         return commands[0].examples

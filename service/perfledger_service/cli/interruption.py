@@ -1,4 +1,4 @@
-"""Ends a command cleanly when it is interrupted, and says how to go on."""
+"""Ends a command cleanly when it is interrupted, and says how to continue."""
 
 import os
 import shlex
@@ -12,11 +12,11 @@ from types import FrameType
 import typer
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-EXIT_CODE_BASE = 128  # a shell's exit code of a process that a signal ended
+EXIT_CODE_BASE = 128  # a shell's exit code for a process that was ended by a signal
 
 
 class Interruption(KeyboardInterrupt):
-    """A signal that asks the command to end."""
+    """Signal that asks the command to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -27,9 +27,9 @@ class Interruption(KeyboardInterrupt):
 def interruptible(arguments: Sequence[str] = ()) -> Generator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into an exit that stops children and removes checkouts.
 
-    A second signal is ignored meanwhile: SIGKILL is the one that does not wait. One that was
-    ignored before, as nohup does, stays so. `arguments` are the command's own, to go on with where
-    something is saved.
+    A second signal is ignored during the exit; only SIGKILL does not wait. A signal that was
+    ignored before, as under nohup, stays ignored. `arguments` are the command's own; they are shown
+    for continuing if something was saved.
     """
     if threading.current_thread() is not threading.main_thread():  # signals cannot be handled there
         yield
@@ -57,7 +57,7 @@ def interruptible(arguments: Sequence[str] = ()) -> Generator[None]:
         for note in notes:
             options = [each for each in arguments if each != "--resume"]
             again = shlex.join(["perfledger", *options, "--resume"])
-            typer.echo(f"{note}; go on with them: {again}", err=True)
+            typer.echo(f"{note}; to continue with them: {again}", err=True)
         raise typer.Exit(EXIT_CODE_BASE + error.number) from None
     finally:
         for number, handler in handlers.items():
@@ -65,7 +65,7 @@ def interruptible(arguments: Sequence[str] = ()) -> Generator[None]:
 
 
 def _leave_closed(terminals: Sequence[int]) -> None:
-    """Send what is written to a terminal that was closed nowhere: writing would be an error."""
+    """Discard what is written to a terminal that was closed: writing would be an error."""
     for descriptor in terminals:
         if not os.isatty(descriptor):
             null = os.open(os.devnull, os.O_WRONLY)

@@ -53,8 +53,8 @@ def _option(
 ) -> OptionInfo:
     """Declare an option.
 
-    A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
-    is shown instead of the default value; `parser` checks a value.
+    A choice has no metavar. A flag is declared by its name, so that it gets no --no- form.
+    `default` is shown instead of the default value; `parser` checks a value.
     """
     info: OptionInfo = typer.Option(
         *(() if flag is None else (flag,)),

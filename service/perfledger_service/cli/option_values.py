@@ -10,11 +10,11 @@ from perfledger_service.cli.option_groups import argument
 from perfledger_service.errors import UsageError
 from perfledger_service.values.storage.retention import STORE_CLASSES, RetentionClass
 
-REPOSITORY = "OWNER/NAME"  # the metavar of what `repository_name` reads
+REPOSITORY = "OWNER/NAME"  # the metavar of values that `repository_name` reads
 
 
 class TrustedWord(StrEnum):
-    """Whose word on the commits of a project's default branch is believed."""
+    """Party that is trusted about the commits of a project's default branch."""
 
     GITHUB = "github"
     RUNNERS = "runners"

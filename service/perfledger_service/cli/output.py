@@ -1,4 +1,4 @@
-"""Writes a command's result in the format and to the file of its options."""
+"""Writes a command's result in the format and to the file that its options give."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ class Formats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedOutput:
-    """The options for the format of a result that is printed."""
+    """The options for the format of a printed result."""
 
     format: Annotated[Format, out("how to write the result")]
     json: Annotated[bool, out("short for --format json", flag="--json")] = False
@@ -58,7 +58,7 @@ class PrintedOutput:
 
     @property
     def file(self) -> Path | None:
-        """Return the file that the result is written into, None to print it."""
+        """Return the file to write the result to, None to print it."""
         return None
 
     def write_document(
@@ -87,11 +87,11 @@ class PrintedOutput:
 class Output(PrintedOutput):
     """The options for the format and the file of a result."""
 
-    output: Annotated[Path | None, out("write the result into this file", metavar="FILE")] = None
+    output: Annotated[Path | None, out("write the result to this file", metavar="FILE")] = None
 
     @property
     def file(self) -> Path | None:
-        """Return the file that the result is written into, None to print it."""
+        """Return the file to write the result to, None to print it."""
         return self.output
 
 

@@ -1,4 +1,4 @@
-"""The options for owned servers, of `cost compare` and `cost tco`."""
+"""Defines the options for owned servers, of `cost compare` and `cost tco`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +43,7 @@ class GridFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizonFlags:
-    """The years that an investment is judged over."""
+    """The years over which an investment is judged."""
 
     years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
 

@@ -1,4 +1,4 @@
-"""The options for prices and hardware inputs."""
+"""Defines the options for prices and hardware inputs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceFlags:
-    """The files with prices and inputs that replace packaged ones."""
+    """Files with prices and inputs that replace the packaged ones."""
 
     prices: Annotated[
         Path | None,

@@ -29,13 +29,13 @@ _BAR_WIDTH = 20  # columns
 
 
 class _Bar:
-    """A line on a terminal, shown within its context."""
+    """Line on a terminal, shown while its context is open."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Begin to show the line."""
         self._progress.start()
         return self
 
@@ -45,12 +45,12 @@ class _Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Clear the line away."""
+        """Clear the line."""
         self._progress.stop()
 
 
 class TerminalProgress(_Bar):
-    """The stage, pairs and time left of a check, on standard error.
+    """The stage, pairs and remaining time of a check, on standard error.
 
     A context manager. If standard error is not a terminal, each stage and each pair is a separate
     line.
@@ -83,7 +83,7 @@ class TerminalProgress(_Bar):
         self._progress.update(self._task, description=f"pair {pair + 1}, {side}: {name}")
 
     def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
-        """Show the number of pairs done and the time left."""
+        """Show the number of completed pairs and the remaining time."""
         state = f"{waiting} undecided, at most {_minutes(seconds_left)} more" if waiting else "done"
         self._progress.update(self._task, completed=pairs, state=state)
         if not self._console.is_terminal:
@@ -91,7 +91,7 @@ class TerminalProgress(_Bar):
 
 
 class PairsBar(_Bar):
-    """The pairs of a known number that are done, on standard error; a context manager."""
+    """Progress through a known number of pairs, on standard error; a context manager."""
 
     def __init__(self, console: Console, *, most: int) -> None:
         self._console = console
@@ -115,10 +115,10 @@ class PairsBar(_Bar):
             self._console.print(f"{name} ...", markup=False)
 
     def measuring(self, workload: str, side: Side, pair: int) -> None:
-        """Do nothing: a pair is soon done."""
+        """Do nothing: a pair takes only a moment."""
 
     def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:  # noqa: ARG002
-        """Show the number of pairs done and the time left."""
+        """Show the number of completed pairs and the remaining time."""
         state = f"pair {pairs} of {self._most}, at most {_minutes(seconds_left)} more"
         self._progress.update(self._task, completed=pairs, state=state)
         if not self._console.is_terminal:
@@ -155,7 +155,7 @@ class DownloadBar(_Bar):
 
 
 class TableBar(_Bar):
-    """The rows of each table that are copied, on standard error; a context manager."""
+    """Progress of the rows copied in each table, on standard error; a context manager."""
 
     def __init__(self, console: Console) -> None:
         progress = Progress(
@@ -176,12 +176,12 @@ class TableBar(_Bar):
         self._progress.reset(self._task, total=rows, description=label)
 
     def advanced(self, rows: int) -> None:
-        """Show that some more rows are done."""
+        """Show that more rows are done."""
         self._progress.advance(self._task, rows)
 
 
 class LoadBar(_Bar):
-    """The workload of a load test and its last point, on standard error; a context manager."""
+    """The workload and the last point of a load test, on standard error; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -209,7 +209,7 @@ class LoadBar(_Bar):
 
 
 def _measuring(console: Console) -> Progress:
-    """Return the line with the workload, its state and the time so far.
+    """Return the line with the workload, its state and the elapsed time.
 
     There is no bar because the number of pairs is unknown in advance. Long names are cut.
     """

@@ -1,6 +1,6 @@
 """Writes the reference of all commands, one Markdown page per group and subgroup.
 
-`python -m perfledger_service.cli.reference docs/reference/commands` is what `make docs` runs.
+`make docs` runs `python -m perfledger_service.cli.reference docs/reference/commands`.
 """
 
 import re
@@ -14,7 +14,7 @@ import typer
 from perfledger_service.cli.command import GroupedCommand, typer_command, unwrapped
 from perfledger_service.cli.groups import ROOT, Group, command_at
 
-EVERY_DAY = "every-day"  # the page of the commands outside groups
+EVERY_DAY = "every-day"  # the page of commands outside groups
 MAX_LINE = 120
 COMPLETION = (
     "`perfledger --install-completion` installs completion for your shell, "
@@ -56,7 +56,7 @@ def _page(name: str, group: Group) -> str:
 
 
 def _groups(group: Group, path: str = "") -> Iterator[tuple[str, Group]]:
-    """Yield the groups of a group and theirs, with the words that lead to each."""
+    """Yield a group's groups and theirs, with the words that lead to each."""
     for word, member in group.groups.items():
         name = f"{path} {word}".strip()
         yield name, member

@@ -16,7 +16,7 @@ MISSING = "the service is not installed here: pip install 'perfledger[service]'"
 def server_modules() -> Generator[None]:
     """Turn a missing dependency of the service into an error that says what to install.
 
-    A missing module of our own is a bug and stays one.
+    If a module of ours is missing, that is a bug and is raised unchanged.
     """
     try:
         yield

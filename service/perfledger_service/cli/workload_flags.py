@@ -1,4 +1,4 @@
-"""Options that choose workloads, the same for each command that has them."""
+"""Defines the options that choose workloads, shared by the commands that have them."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ PytestSuite = Annotated[bool, what("measure tests with the fixture `benchmark`",
 def suite_of(*, is_asv: bool, is_pytest: bool) -> str | None:
     """Return the suite of --asv or --pytest, None without either; raise UsageError for both."""
     if is_asv and is_pytest:
-        msg = "--asv and --pytest are two suites: check them one after the other"
+        msg = "--asv and --pytest select different suites: check them one after the other"
         raise UsageError(msg)
     if is_asv:
         return "asv"

@@ -71,7 +71,7 @@ class CommitmentTable(ConfigTable):
 
 
 class PolicyTable(ConfigTable):
-    """`[[tool.perfledger.policy]]`: how much a team's changes may cost a year."""
+    """`[[tool.perfledger.policy]]`: how much a change may cost a team a year."""
 
     team: Annotated[str, Field(min_length=1, max_length=100)]
     workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)

@@ -20,7 +20,7 @@ class SuspectResponse(BaseModel):
 
 
 class AbRequestResponse(BaseModel):
-    """An A/B run to measure: a check of these two commits answers it."""
+    """An A/B run to measure, by checking these two commits."""
 
     workload: str
     device_class: str
@@ -30,8 +30,8 @@ class AbRequestResponse(BaseModel):
     purpose: str
     requested_on: str
     suspects: tuple[SuspectResponse, ...]
-    waits: str  # why its job is not measured yet, as far as that is known
-    devices: tuple[str, ...]  # devices; a run on another of the class is stronger evidence
+    waits: str  # why its job is not measured yet, "" if unknown
+    devices: tuple[str, ...]  # devices; a run on another device of the class is stronger evidence
 
 
 class AbRequestsResponse(BaseModel):

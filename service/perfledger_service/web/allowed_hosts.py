@@ -1,7 +1,8 @@
-"""Refuses requests that were sent to another name than the service's.
+"""Refuses requests for a host name that is not the service's.
 
-A page on the internet may rebind its own name to the service's address (DNS rebinding): then the
-browser of somebody inside sends it what the service answers. Its requests carry its name.
+A page on the internet may rebind its own name to the service's address (DNS rebinding); the browser
+of somebody inside the network would then hand it the service's answers. Such requests carry the
+page's own name.
 """
 
 from ipaddress import ip_address
@@ -17,9 +18,9 @@ MISDIRECTED = 421
 
 
 class AllowedHosts:
-    """ASGI middleware that serves the host of the public URL, localhost, and addresses.
+    """ASGI middleware that serves the host of the public URL, localhost, and IP addresses.
 
-    An address in place of a name (a load balancer's probe) cannot be rebound.
+    A request to an IP address (a load balancer's probe) has no name that could be rebound.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str) -> None:

@@ -70,13 +70,13 @@ from perfledger_service.web.sign_in.access import access_by_route
 
 # A release may change a file without renaming it: browsers keep the old one for up to an hour.
 STATIC_SECONDS = 3600
-# Between looks for posts that are due, and for replicas that died.
+# Between searches for work that is due, and for replicas that died.
 SWEEP_S = 30.0
 TAKE_OVER_S = 1.0
-RETENTION_S = 600.0  # what is past its period goes once a day
-PRICES_S = 600.0  # between looks for prices that became old
-REVIEW_S = 600.0  # between looks for a quarter that ended
-# In the order in which a path is looked for: the pages' `/{owner}/{name}` fits most.
+RETENTION_S = 600.0  # runs every ten minutes, but prunes at most once a day
+PRICES_S = 600.0  # between searches for prices that are out of date
+REVIEW_S = 600.0  # between searches for a quarter that has ended
+# In matching order: the pages' `/{owner}/{name}` matches most paths, so it comes last.
 ROUTED: Final = (
     *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
     *(webhooks, health, metrics),
@@ -98,7 +98,7 @@ class CachedFiles(StaticFiles):
 def create_app(state: AppState) -> FastAPI:
     """Return the application, which runs the upload workflow while it serves.
 
-    Afterwards `app.state.is_finished` is whether all running work came to its end.
+    After shutdown, `app.state.is_finished` says whether all running work ended.
     """
 
     @asynccontextmanager
@@ -122,7 +122,7 @@ def create_app(state: AppState) -> FastAPI:
     app.state.metrics = metrics_registry(state)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.routes.extend(service_routes())
-    access_by_route(app)  # a route without a rule is a bug that is not served
+    access_by_route(app)  # a route without an access rule is a bug and is not served
     app.add_middleware(BodySizeLimit)
     app.add_middleware(AllowedHosts, public_url=state.public_url)
     app.add_middleware(SecurityHeaders)
@@ -134,7 +134,7 @@ def create_app(state: AppState) -> FastAPI:
 
 @cache
 def service_routes() -> tuple[BaseRoute, ...]:
-    """Return the routes, which no state changes: FastAPI reads their signatures once a process."""
+    """Return the routes, which depend on no state; FastAPI reads their signatures once."""
     router = APIRouter()
     for module in ROUTED:
         router.include_router(module.router)
@@ -143,14 +143,14 @@ def service_routes() -> tuple[BaseRoute, ...]:
 
 def _start(state: AppState) -> tuple[RepeatedTask, ...]:
     if state.replica is not None:
-        state.replica.hold()  # before the first work, which nobody else may take for a dead one's
+        state.replica.hold()  # before any work, which others could take for that of a dead replica
     state.workflow.launch()
     state.workflow.sweep(
         unfinished_work(state.engine),
         unfinished_deadlines(state.engine, now=state.now()),
         unfinished_command_work(state.engine, now=state.now()),
     )
-    if state.reviews is not None:  # what became due while the service was away
+    if state.reviews is not None:  # work that became due while the service was down
         _enqueue_review(state, state.reviews)
     tasks = _tasks(state)
     for task in tasks:
@@ -159,7 +159,7 @@ def _start(state: AppState) -> tuple[RepeatedTask, ...]:
 
 
 def _tasks(state: AppState) -> tuple[RepeatedTask, ...]:
-    """Return what is done again and again, as far as the settings ask for it."""
+    """Return the repeated tasks that the settings ask for."""
     tasks = [
         RepeatedTask("sweep", partial(_sweep, state), every_s=SWEEP_S),
         RepeatedTask("queue jobs", partial(_queue_jobs, state), every_s=SWEEP_S),
@@ -189,7 +189,7 @@ def _tasks(state: AppState) -> tuple[RepeatedTask, ...]:
 
 
 def _stop(state: AppState, tasks: tuple[RepeatedTask, ...]) -> bool:
-    """End all; return whether all running work came to its end."""
+    """Stop everything; return whether all running work ended."""
     for task in tasks:
         task.stop()
     is_finished = state.workflow.close()

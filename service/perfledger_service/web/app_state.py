@@ -1,4 +1,4 @@
-"""Holds what requests are answered with, and the dependencies that give it to routes."""
+"""Holds the application's state, and the dependencies that pass it to routes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,11 +33,11 @@ from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.page_cache import PageCache
 from perfledger_service.workflows import UploadWorkflow
 
-JWT_DOTS = 2  # between a JSON Web Token's three parts; a project's token has none
+JWT_DOTS = 2  # separates the three parts of a JSON Web Token; a project's token has none
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -50,19 +50,19 @@ class AppState:
     reports: UploadReports
     public_url: str
     webhook_secret: SecretStr | None = None  # None: no webhooks
-    previous_webhook_secret: SecretStr | None = None  # accepted as well
+    previous_webhook_secret: SecretStr | None = None  # also accepted
     actions: ActionsTokens | None = None  # None: runs of GitHub Actions need a project's token
-    pull_requests: PullRequests | None = None  # None: nobody is asked whether heads moved
-    deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not asked for
+    pull_requests: PullRequests | None = None  # None: no check whether heads have moved
+    deliveries: WebhookDeliveries | None = None  # None: missed webhooks are not requested again
     installations: AppInstallations | None = None  # None: there is no App
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
-    metrics_token: SecretStr | None = None  # None: only this machine reads the metrics
+    metrics_token: SecretStr | None = None  # None: only this machine can read the metrics
     github_requests: RequestCounts | None = None  # None: GitHub is not asked
-    proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()  # believed about their clients
-    sign_in: SignInOptions | None = None  # None: whoever reaches the service reads its pages
-    permissions: AccountPermissions | None = None  # None: people have granted roles alone
+    proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()  # trusted to name their clients
+    sign_in: SignInOptions | None = None  # None: anyone who reaches the service can read its pages
+    permissions: AccountPermissions | None = None  # None: people have only granted roles
     has_price_notices: bool = False
-    reviews: ReviewSchedule | None = None  # None: no review is made by itself
+    reviews: ReviewSchedule | None = None  # None: reviews are not scheduled
     retention: RetentionPolicy = field(default_factory=lambda: RetentionPolicy({}))
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
@@ -81,8 +81,8 @@ CurrentAppState = Annotated[AppState, Depends(app_state_of)]
 def client_address(request: Request, state: CurrentAppState) -> str:
     """Return the address that a request came from, for the audit log.
 
-    A declared proxy adds the address of its client to the end of X-Forwarded-For. No other word
-    counts: what stands before the last address that is not a declared proxy's may be made up.
+    A declared proxy appends its client's address to X-Forwarded-For. Entries before the last
+    address that is not a declared proxy's are not trusted: the client may have made them up.
     """
     address = request.client.host if request.client else ""
     hops = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
@@ -106,15 +106,15 @@ class Caller:
 
     project: Project
     run: ActionsRun | None = None  # None: the holder of a project's token
-    name: str = ""  # of the token, the part that may be shown, with its person
-    account: str = ""  # of that person at GitHub
+    name: str = ""  # of the token: the part that may be shown, and its person
+    account: str = ""  # that person's GitHub account
 
 
 def caller_that_reads(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Caller:
-    """Return who asks for what a project has learnt; raise RefusedError without a valid token."""
+    """Return the caller, who may read a project's data; raise RefusedError without such a token."""
     return _caller(state, credentials, scope=TokenScope.READ)
 
 
@@ -122,7 +122,7 @@ def caller_that_uploads(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Caller:
-    """Return who may upload for a project; raise RefusedError without such a token."""
+    """Return the caller, who may upload for a project; raise RefusedError without such a token."""
     return _caller(state, credentials, scope=TokenScope.UPLOAD)
 
 
@@ -130,7 +130,7 @@ def caller_that_maintains(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Caller:
-    """Return who may decide on a project's events; raise RefusedError without such a token."""
+    """Return the caller, who may decide on events; raise RefusedError without such a token."""
     return _caller(state, credentials, scope=TokenScope.MAINTAIN)
 
 
@@ -142,10 +142,11 @@ CurrentUploader = Annotated[Caller, Depends(caller_that_uploads)]
 def runner_that_asks(caller: CurrentUploader) -> Caller:
     """Return the holder of a project's token; raise RefusedError for a run of GitHub Actions.
 
-    A pull request can change what its own run does: it could take jobs, and answer them.
+    A pull request can change what its own run does: it could take jobs, and report results for
+    them.
     """
     if caller.run is not None:
-        msg = "a run of GitHub Actions takes no jobs: use a token of the project"
+        msg = "a run of GitHub Actions cannot take jobs: use a token of the project"
         raise RefusedError(msg)
     return caller
 
@@ -163,7 +164,7 @@ def _caller(
     if state.actions is not None and token.count(".") == JWT_DOTS:
         run = state.actions.run_of(token)
         if scope is TokenScope.MAINTAIN:
-            msg = "a run of GitHub Actions decides nothing: use a token that may maintain"
+            msg = "a run of GitHub Actions cannot decide on events: use a token that may maintain"
             raise RefusedError(msg)
         return Caller(project_of_run(state.engine, run), run)
     holder = token_holder(state.engine, token, state.permissions, now=state.now(), scope=scope)

@@ -1,4 +1,4 @@
-"""Limits the size of request bodies, and lets refused senders read their answer."""
+"""Limits the size of request bodies, and lets refused senders read the answer."""
 
 import asyncio
 from contextlib import suppress
@@ -8,11 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfledger_service.errors import TooLargeError
 
-# A bundle with 200 metrics x 20 samples has 0.1 MB; what it unpacks to is `read_bundle`'s limit.
+# A bundle with 200 metrics x 20 samples has 0.1 MB; `read_bundle` limits its unpacked size.
 MAX_REQUEST_BYTES = 32 * 2**20
-# Read and thrown away before the end of the answer to a request that was not read to its end. A
-# connection closed with unread bytes is reset, and most clients read no answer before they have
-# sent all.
+# Number of bytes that are read and discarded before the answer ends, if the request was not read to
+# its end. A connection that is closed with unread bytes is reset, and most clients do not read an
+# answer before they have sent everything.
 MAX_DRAINED_BYTES = 64 * 2**20
 MAX_DRAIN_SECONDS = 10.0
 
@@ -20,9 +20,9 @@ MAX_DRAIN_SECONDS = 10.0
 class BodySizeLimit:
     """ASGI middleware that raises TooLargeError once a body exceeds the limit.
 
-    It counts the body while it streams. Before it ends an answer, which is sent at once, it reads
-    what is left of the body, within bounds, unless the sender waits for a permission to send
-    (Expect: 100-continue).
+    It counts the body as it streams. It sends the answer at once, but before ending it reads the
+    rest of the body, up to a limit, unless the sender waits for permission to send (Expect:
+    100-continue).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class BodySizeLimit:
         self._max_drained_bytes = max_drained_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with a counter on its body."""
+        """Pass the request on, counting the bytes of its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -69,7 +69,7 @@ class BodySizeLimit:
 
 
 async def _drain(receive: Receive, *, max_bytes: int) -> None:
-    """Throw the rest of a body away, at most so many bytes and for MAX_DRAIN_SECONDS."""
+    """Discard the rest of a body: at most `max_bytes`, for at most MAX_DRAIN_SECONDS."""
     drained = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(MAX_DRAIN_SECONDS):

@@ -18,12 +18,12 @@ from perfledger_service.web.app_state import CurrentAppState, CurrentUploader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
 
 router = APIRouter(prefix="/api/v1/checks", tags=["uploads"])
-# Printable: the name of a class is shown on GitHub.
+# Printable, since GitHub shows the name of a class.
 MachineClass = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
 
 
 class CheckAnnouncement(BaseModel):
-    """A check that begins: which machine classes (globs) are to report on a head, and how soon."""
+    """A check that is starting: machine classes (globs) that must report on a head, and by when."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,14 +37,14 @@ class CheckAnnouncement(BaseModel):
 
 
 class ExpectedClassResponse(BaseModel):
-    """A machine class that is to report, and its deadline."""
+    """A machine class that must report, and its deadline."""
 
     machine_class: str
     deadline: datetime
 
 
 class AnnouncedCheckResponse(BaseModel):
-    """All machine classes that are to report on a head."""
+    """All machine classes that must report on a head."""
 
     repository: str
     pull_request: int | None
@@ -64,9 +64,9 @@ class AnnouncedCheckResponse(BaseModel):
 def announce_check(
     state: CurrentAppState, caller: CurrentUploader, announcement: CheckAnnouncement
 ) -> AnnouncedCheckResponse:
-    """Announce a check, so that a machine class that never reports is not taken for a green one.
+    """Announce a check, so that a machine class that never reports does not count as passed.
 
-    The head of a merge group has no pull request: that it is one, GitHub has to say.
+    A merge group's head has no pull request; GitHub must confirm that it is one.
 
     Repeating it changes nothing: a class keeps the deadline of its first announcement.
     """

@@ -18,22 +18,22 @@ from perfledger_service.usecases.server.project import RESERVED_OWNERS
 from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
 from perfledger_service.web.headers import HEADERS
 
-# A restart of a database takes some ten seconds; `perfledger upload` asks seven times.
+# A database restarts in about ten seconds; `perfledger upload` tries seven times.
 OUTAGE_RETRY_S = 10
 OUTAGE = (
     "the database does not answer, or its disk is full: try again in a few seconds. A repeated "
-    "upload is stored once. The service's log has the cause"
+    "upload is stored once. The service's log shows the cause"
 )
-# Of invalid queries: a request may have thousands of them.
+# Of invalid queries: a request may contain thousands.
 MAX_REASON = 500
-# Pages below a project: its name is that of an owner and a repository.
+# Pages below a project, whose name is an owner and a repository.
 _PROJECT_PATH = re.compile(r"/(([\w.-]+)/[\w.-]+)/.")
 
 _log = structlog.stdlib.get_logger(__name__)
 
 
 def add_error_responses(app: FastAPI) -> None:
-    """Answer our errors with their status, and all others with 500 and none of their content."""
+    """Answer our errors with their status, and all others with 500 and without details."""
     app.add_exception_handler(PerfledgerError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -52,9 +52,9 @@ def error_response(
 ) -> Response:
     """Return a problem document from the API, a page to browsers and plain text to all others.
 
-    `problem` is the name of one of our errors in its type.
+    `problem` is our error's name, used in its type.
     """
-    all_headers = {**HEADERS, **(headers or {})}  # a bug's answer passes no middleware
+    all_headers = {**HEADERS, **(headers or {})}  # the answer to a bug passes no middleware
     if status == 401:  # noqa: PLR2004 - HTTP requires the authentication scheme
         all_headers["WWW-Authenticate"] = "Bearer"
     if status == 413:  # noqa: PLR2004 - the rest of the body is not read
@@ -79,7 +79,7 @@ def _is_browser(request: Request) -> bool:
 
 
 def _repository_of(path: str) -> str:
-    """Return the project of a page's path, "" for a path that is not of one."""
+    """Return the project of a page's path, "" for a path that belongs to no project."""
     match = _PROJECT_PATH.match(path)
     return match[1] if match and match[2] not in RESERVED_OWNERS else ""
 
@@ -97,7 +97,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """Answer an invalid path like an unknown one, and name what else is invalid."""
+    """Answer an invalid path like an unknown one, and list whatever else is invalid."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
     problems = [
         ".".join(map(str, problem["loc"][1:])) + f": {problem['msg']}"
@@ -115,7 +115,7 @@ def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the
 
 
 def _database(request: Request, error: Exception) -> Response:
-    """Ask for another attempt during an outage; raise a bug again, which `_bug` answers."""
+    """Ask for a retry during an outage; re-raise a bug, which `_bug` answers."""
     if not is_outage(error):
         raise error
     cause = getattr(error, "orig", None) or error  # without the statement and its values

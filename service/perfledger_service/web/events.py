@@ -42,7 +42,7 @@ EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
 
 
 class ChangedSeriesResponse(BaseModel):
-    """A series that an event changed, by how much, with its interval; null where unknown."""
+    """A series that an event changed, by how much, and the interval; null if unknown."""
 
     workload: str
     metric: str
@@ -55,8 +55,8 @@ class ChangedSeriesResponse(BaseModel):
 class EventResponse(BaseModel):
     """An event with its state; it happened after one commit and up to another, if both are given.
 
-    One of a pull request that is not merged has no commits. `is_detected` is false where the newest
-    search of the history no longer finds it.
+    An event of an unmerged pull request has no commits. `is_detected` is false if the newest search
+    of the history no longer finds it.
     """
 
     id: int
@@ -78,7 +78,7 @@ class EventResponse(BaseModel):
 
 
 class EventNoteResponse(BaseModel):
-    """What happened to an event; `author` is "" for the measurements."""
+    """An entry of an event's history; `author` is "" for the measurements."""
 
     noted_at: datetime
     author: str
@@ -87,7 +87,7 @@ class EventNoteResponse(BaseModel):
 
 
 class EventHistoryResponse(BaseModel):
-    """An event and what happened to it, oldest first."""
+    """An event and its history, oldest first."""
 
     repository: str
     event: EventResponse
@@ -95,7 +95,7 @@ class EventHistoryResponse(BaseModel):
 
 
 class EventStateRequest(BaseModel):
-    """The state that an event is set to, and why."""
+    """The new state of an event, and the reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -118,7 +118,7 @@ def get_events(
     paging: CurrentPaging,
     state: Annotated[list[EventState] | None, Query(max_length=len(EventState))] = None,
 ) -> Listing[EventResponse]:
-    """Return the project's events in any of some states, all without one, newest first."""
+    """Return the project's events in any of the given states (all without one), newest first."""
     with read_session(state_of_service.engine) as session:
         page = events_page(
             session,
@@ -138,7 +138,7 @@ def get_events(
 def get_event(
     state: CurrentAppState, caller: CurrentReader, event_id: EventNumber
 ) -> EventHistoryResponse:
-    """Return one of the project's events with all that happened to it."""
+    """Return one of the project's events with its history."""
     return _history(event_history(state.engine, caller.project, event_id))
 
 
@@ -157,7 +157,7 @@ def put_event_state(
     event_id: EventNumber,
     request: EventStateRequest,
 ) -> EventHistoryResponse:
-    """Set the state of one of the project's events; the token's name is kept with it."""
+    """Set the state of one of the project's events; the token's name is recorded with it."""
     history = set_event(
         state.engine,
         caller.project,

@@ -12,9 +12,9 @@ HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # With "no-referrer" browsers would send our own forms without their origin.
+    # With "no-referrer", browsers would omit the origin of our own forms.
     "Referrer-Policy": "same-origin",
-    # Pages are for those who may view them now.
+    # Pages are only for those who may view them now.
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",

@@ -1,4 +1,4 @@
-"""Serves `/healthz`, `/healthz/webhooks` and `/readyz`: what is alive, missed and ready."""
+"""Serves `/healthz`, `/healthz/webhooks` and `/readyz`: liveness, missed webhooks and readiness."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -30,7 +30,7 @@ class Readiness(BaseModel):
 
 
 class WebhookHealth(BaseModel):
-    """What GitHub could not deliver; `polled_at` is null where nobody asks."""
+    """What GitHub could not deliver; `polled_at` is null if the service does not ask GitHub."""
 
     polled_at: datetime | None = None
     read_until: datetime | None = None
@@ -43,7 +43,7 @@ class WebhookHealth(BaseModel):
 
 @router.get("/healthz/webhooks")
 def webhook_health(state: CurrentAppState) -> WebhookHealth:
-    """Return until when missed webhooks were asked for, how many came again, and what fails."""
+    """Return how far missed webhooks were searched, how many were redelivered, and any problem."""
     poll = last_poll(state.engine)
     return WebhookHealth() if poll is None else WebhookHealth(**asdict(poll))
 

@@ -45,15 +45,15 @@ MAX_CLASS_DEVICES = 64
 JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]
-# Printable: they are shown to people.
+# Printable, since people see them.
 Name = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
-# An id, or a model and a kind of host; PostgreSQL stores no NUL.
+# An id, or a model and a kind of host; PostgreSQL cannot store NUL.
 DeviceName = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
 Reason = Annotated[str, Field(max_length=MAX_REASON, pattern=r"^[^\x00]*$")]
 JOB_PROBLEMS: dict[int | str, dict[str, object]] = {
     **CALLER_PROBLEMS,
     404: {"model": Problem, "description": "no such job in the token's project"},
-    409: {"model": Problem, "description": "the job is not this runner's, or has a result"},
+    409: {"model": Problem, "description": "the job is not this runner's, or already has a result"},
 }
 
 
@@ -62,10 +62,10 @@ class _Message(BaseModel):
 
 
 class TakeMessage(_Message):
-    """A runner that asks for a job; the same lease again, after a lost answer, is the same job.
+    """A runner that asks for a job; with the same lease, after a lost answer, it gets the same job.
 
-    `devices` are the names of those that a machine class is measured on. A class with one in
-    quarantine gets no job that measures code.
+    `devices` are the names of the devices that a machine class is measured on. A class with a
+    device in quarantine gets no job that measures code.
     """
 
     runner: Name
@@ -81,7 +81,7 @@ class TakeMessage(_Message):
 
 
 class HeartbeatMessage(_Message):
-    """A sign of life of the runner that holds a job."""
+    """A heartbeat of the runner that holds a job."""
 
     lease: Lease
     lease_s: LeaseSeconds = DEFAULT_LEASE_S
@@ -95,7 +95,7 @@ class FinishMessage(_Message):
 
 
 class FailMessage(_Message):
-    """A job that could not be done, and why; a final failure is not tried again."""
+    """A job that failed, and why; a final failure is not retried."""
 
     lease: Lease
     reason: Reason
@@ -109,15 +109,15 @@ class ReturnMessage(_Message):
 
 
 class CancelMessage(_Message):
-    """A job that is not needed any more, and why."""
+    """A job that is no longer needed, and why."""
 
     reason: Reason = "cancelled by the project"
 
 
 class JobResponse(BaseModel):
-    """A job for runners and where it stands.
+    """A job for runners and its state.
 
-    As it is lent to a runner it names the devices in quarantine, on which it is not to be measured.
+    When a runner takes it, it lists the devices in quarantine, which must not be used.
     """
 
     id: str
@@ -210,7 +210,8 @@ def store_result(
 ) -> UploadResponse:
     """Store a job's result bundle and end the job, both or neither.
 
-    The first result is stored; the same again returns the same upload, another one is refused.
+    The first result is stored; the same bundle again returns the same upload, a different one is
+    refused.
     """
     return store_bundle(state, body, caller.project, job_id=job_id)
 
@@ -235,7 +236,7 @@ def finish(
 def fail(
     state: CurrentAppState, caller: CurrentRunner, job_id: JobId, message: FailMessage
 ) -> JobResponse:
-    """Record that the job could not be done; it is queued again, at most so many times."""
+    """Record that the job failed; it is queued again, up to a maximum number of attempts."""
     job = fail_job(
         state.engine,
         caller.project,

@@ -22,17 +22,17 @@ _SECRET_TEXT = re.compile(
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
-# Their own handlers would write a second time.
+# Their own handlers would log a second time.
 _LIBRARIES = ("dbos", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
 
 
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Redact secrets of a log event, by field name and by the pattern of the text."""
+    """Redact secrets in a log event, by field name and by pattern."""
     return {key: _redacted(key, value) for key, value in event.items()}
 
 
 def configure_logging(stream: TextIO) -> None:
-    """Write every log record of the process to `stream` as JSON, also those of libraries.
+    """Write all log records of the process to `stream` as JSON, including those of libraries.
 
     Call it before the application starts, and run uvicorn with `log_config=None`.
     """
@@ -64,8 +64,8 @@ def configure_logging(stream: TextIO) -> None:
     for name in _LIBRARIES:
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # each /readyz would log
-    # The engine adds a handler of its own to a logger without one.
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # every /readyz would log
+    # The engine adds its own handler to a logger without one.
     logging.getLogger("dbos").handlers = [handler]
     logging.getLogger("dbos").propagate = False
 

@@ -17,7 +17,7 @@ class PageCache:
         self._lock = Lock()
 
     def page(self, key: Hashable, make: Callable[[], str]) -> str:
-        """Return the page of these stored values, rendered only if it is not cached."""
+        """Return the page for these stored values, rendered only if it is not cached."""
         with self._lock:
             cached = self._pages.get(key)
             if cached is not None:

@@ -57,19 +57,19 @@ from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=Response, include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
-# Of a filter by name; and what no database stores in a text.
+# For a filter by name; and the character that a database cannot store in a text.
 MAX_NAME = 200
 NUL = "\0"
-# A number past the end is the last page.
+# A number past the end means the last page.
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PULL_REQUEST)]
 Name = Annotated[str, Path(pattern=NAME)]
 
-# Of a side of a comparison: an upload's id, or the start of a commit's SHA.
+# A side of a comparison: an upload's id, or the start of a commit's SHA.
 CheckName = Annotated[str, Query(pattern=r"^([0-9a-f]{7,64})?$")]
 
 
 class PageFormat(StrEnum):
-    """The format of a page's data."""
+    """Format of a page or of its data."""
 
     HTML = "html"
     CSV = "csv"
@@ -89,7 +89,7 @@ def data_response(document: Document, output: PageFormat) -> Response:
 def page_response(
     page: Callable[[], str], document: Callable[[], Document], output: PageFormat
 ) -> Response:
-    """Return a page or its data, whichever is asked for."""
+    """Return a page or its data, as requested."""
     if output is PageFormat.HTML:
         return HTMLResponse(page())
     return data_response(document(), output)
@@ -112,7 +112,7 @@ def capacity(
 ) -> Response:
     """Show imported files and the device utilization that checks measured.
 
-    Imported files are about the fleet: whoever may view a project sees them.
+    Imported files are about the fleet: anyone who may view any project sees them.
     """
     reader.require_project()
     with reader.session() as session:
@@ -183,7 +183,7 @@ def series(
     other_id: Annotated[int | None, Query(alias="with", ge=1, le=MAX_PULL_REQUEST)] = None,
     output: Output = PageFormat.HTML,
 ) -> Response:
-    """Show one series over commits, beside another one of its project where that is chosen."""
+    """Show one series over commits, beside another series of its project if one is chosen."""
     with reader.session() as session:
         history = series_history(session, series_id)
         view = workload_view(session, history.series.repository, history.series.workload)
@@ -216,7 +216,7 @@ def pull_request(
     *,
     output: Output = PageFormat.HTML,
 ) -> Response:
-    """Show what a pull request changed, why and what it costs, and all its checks."""
+    """Show a pull request's changes, their causes and costs, and all its checks."""
     with reader.session() as session:
         view = pull_request_view(session, f"{owner}/{name}", number, now=state.now())
         if output is not PageFormat.HTML:
@@ -235,7 +235,7 @@ def pull_request(
             }
             return web_pages.pull_request_page(view, acceptances, reports=reports)
 
-        # As that of a check: approvals expire, verdicts never change.
+        # As for a check: approvals expire, verdicts never change.
         if any(approvals_of(session, decided_head(session, one), today=today) for one in current):
             return HTMLResponse(render())
         return HTMLResponse(state.pages.page((view, acceptances), render))
@@ -269,7 +269,7 @@ def workloads(
     text: Annotated[str, Query(max_length=MAX_NAME)] = "",
     output: Output = PageFormat.HTML,
 ) -> Response:
-    """Show a project's workloads whose names hold a text."""
+    """Show a project's workloads whose names contain a text."""
     with reader.session() as session:
         view = workloads_view(session, f"{owner}/{name}", text=text.replace(NUL, ""), page=page)
     return page_response(

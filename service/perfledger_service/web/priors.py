@@ -1,4 +1,4 @@
-"""Serves `/api/v1/priors`: how much pairs on given device classes differ without a change."""
+"""Serves `/api/v1/priors`: how much pairs vary without a change on given device classes."""
 
 from typing import Annotated
 
@@ -12,14 +12,14 @@ from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
-# A machine's devices, in any number of them, and its processor.
+# Enough for a machine's devices, in every number of them, and its processor.
 MAX_CLASSES = 100
-# PostgreSQL stores no NUL, and a machine's device, model and count are words of a bundle.
+# PostgreSQL cannot store NUL; a machine's device, model and count come from a bundle.
 DeviceClass = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class PriorResponse(BaseModel):
-    """Spread that earlier checks of one series predict for its next pair's difference of logs."""
+    """Predicted spread of the next pair's log ratio in a series, from earlier checks."""
 
     workload: str
     metric: str
@@ -30,7 +30,7 @@ class PriorResponse(BaseModel):
 
 
 class PriorsResponse(BaseModel):
-    """All known priors; a bundle names `history` to be judged by the same."""
+    """All known priors; a bundle names `history` so that it is judged by the same."""
 
     history: int
     priors: tuple[PriorResponse, ...]
@@ -40,7 +40,7 @@ class PriorsResponse(BaseModel):
     "",
     responses={
         **CALLER_PROBLEMS,
-        422: {"model": Problem, "description": "a device class that cannot be, or too many"},
+        422: {"model": Problem, "description": "an invalid device class, or too many of them"},
     },
 )
 def get_priors(

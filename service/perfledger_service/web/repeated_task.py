@@ -1,4 +1,4 @@
-"""Runs a task again and again beside the requests."""
+"""Runs a task repeatedly beside the requests."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class RepeatedTask:
-    """Thread that calls a task, waits, and calls it again, whatever it raises."""
+    """Thread that calls a task, waits, and calls it again, even if it raises."""
 
     def __init__(self, name: str, task: Callable[[], None], *, every_s: float) -> None:
         self._name = name
@@ -19,11 +19,11 @@ class RepeatedTask:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin with a wait: what is due at the start was done there."""
+        """Begin with a wait: work due at the start was done there."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, after a call that is under way."""
+        """Stop after the call in progress."""
         self._is_over.set()
         self._thread.join()
 
@@ -31,5 +31,5 @@ class RepeatedTask:
         while not self._is_over.wait(self._every_s):
             try:
                 self._task()
-            except Exception as error:  # the database may be away: the next call may succeed
+            except Exception as error:  # the database may be down: the next call may succeed
                 _log.error("a repeated task failed", task=self._name, exc_info=error)

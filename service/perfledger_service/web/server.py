@@ -55,24 +55,24 @@ from perfledger_service.web.sign_in.configuration import proxy_networks, sign_in
 from perfledger_service.workflow_database import workflow_database_url
 from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 
-# New objects before the youngest are searched for garbage, and rounds of that before older ones
-# are. By default all objects of a large bundle are searched dozens of times, which takes a third of
-# the time in which it is judged.
-GC_OBJECTS, GC_ROUNDS = 50_000, 3  # garbage of some 45 MB at most
+# The number of new objects after which the youngest are searched for garbage, and the number of
+# such rounds after which older ones are. With the defaults, all objects of a large bundle are
+# searched dozens of times, which takes a third of the time needed to judge it.
+GC_OBJECTS, GC_ROUNDS = 50_000, 3  # at most about 45 MB of garbage
 
 
 def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
     """Serve until the process is interrupted, and print the address; port 0 takes a free one.
 
-    Raises SettingsError for a database that is not reachable or not up to date, for invalid
-    credentials, for an address that cannot be listened on, and for one that others reach unless
-    people sign in or everybody may read.
+    Raises SettingsError for a database that is unreachable or not up to date, for invalid
+    credentials, for an address that cannot be listened on, and for one that others can reach unless
+    people sign in or anybody may read.
     """
     configure_logging(sys.stderr)
     if not (settings.public_read or is_loopback(host) or sign_in_options(settings)):
         msg = (
-            f"{host} is reachable by others and nobody signs in: set up signing in "
-            "(docs/how-to/sign-in.md), or PERFLEDGER_PUBLIC_READ=true to let everybody read"
+            f"others can reach {host} and nobody signs in: set up signing in "
+            "(docs/how-to/sign-in.md), or PERFLEDGER_PUBLIC_READ=true to let anybody read"
         )
         raise SettingsError(msg)
     with build_app(settings) as app, _listening(host, port) as listener:
@@ -80,27 +80,29 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
         bound_host, bound_port = listener.getsockname()[:2]
         print(f"perfledger listens on http://{bound_host}:{bound_port}", flush=True)  # noqa: T201 - for the operator
         collect_less_often()
-        # uvicorn raises the interruption again once all is closed: a service ends this way.
+        # uvicorn raises the interruption again after everything is closed: for a service this is
+        # the normal end.
         with suppress(KeyboardInterrupt, SystemExit):
             server.run(sockets=[listener])
     if not app.state.is_finished:
-        # A step that waits for GitHub would block the exit for minutes: it resumes at next start.
+        # A step that waits for GitHub would delay the exit by minutes: it resumes at the next
+        # start.
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
 
 
 def collect_less_often() -> None:
-    """Leave what the process began with out of garbage collections, and make fewer of them."""
+    """Exclude the objects of the start from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_OBJECTS, GC_ROUNDS, GC_ROUNDS)
 
 
 def server_config(app: FastAPI) -> uvicorn.Config:
-    """Return how the application is served: who asks is read from the connection alone.
+    """Return how the application is served; the client's address is that of the connection alone.
 
-    uvicorn would believe any X-Forwarded-For from this machine.
+    uvicorn would trust any X-Forwarded-For from this machine.
     """
     return uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
 
@@ -227,7 +229,7 @@ def _app_state(
 
 
 def _notice_senders(settings: ServiceSettings, github: GitHub | None) -> NoticeSenders:
-    """Return what notices are sent through; raise SettingsError for settings that are wrong."""
+    """Return the senders of notices; raise SettingsError for invalid settings."""
     return NoticeSenders(
         webhooks=WebhookSender(
             read_webhooks(settings.notice_webhooks),
@@ -241,7 +243,7 @@ def _notice_senders(settings: ServiceSettings, github: GitHub | None) -> NoticeS
 @contextmanager
 def _listening(host: str, port: int) -> Generator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Explicitly TCP: asyncio sets TCP_NODELAY only on sockets that declare it.
+    # Explicitly TCP: asyncio sets TCP_NODELAY only on sockets created with this protocol.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

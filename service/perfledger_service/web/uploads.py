@@ -49,18 +49,18 @@ class UploadResponse(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, object]] = {
-    400: {"model": Problem, "description": "the body is not a bundle that this version reads"},
-    401: {"model": Problem, "description": "no valid project token, nor one of a run"},
-    403: {"model": Problem, "description": "the token is for something else"},
+    400: {"model": Problem, "description": "the body is not a bundle that this version can read"},
+    401: {"model": Problem, "description": "no valid token of a project or of a run"},
+    403: {"model": Problem, "description": "the token is not valid for this"},
     409: {
         "model": Problem,
-        "description": "another bundle came with the run's token, or too many devices",
+        "description": "the run's token was already used for another bundle, or too many devices",
     },
     413: {"model": Problem, "description": "more bytes than the limit"},
     429: {"model": Problem, "description": "more uploads within an hour than the limit"},
     502: {"model": Problem, "description": "GitHub's keys cannot be read: try again"},
 }
-# Of every request that needs a token.
+# For every request that needs a token.
 CALLER_PROBLEMS: dict[int | str, dict[str, object]] = {
     status: PROBLEMS[status] for status in (401, 403, 502)
 }
@@ -88,11 +88,12 @@ def upload_bundle(
 ) -> UploadResponse:
     """Store a result bundle of the token's repository, to be judged and posted.
 
-    Canaries are compared with those of the same device and of its siblings instead.
+    Canaries are instead compared with earlier ones of the same device and with those of its
+    siblings.
 
-    The same bundle again returns the same upload; a failed upload starts again. The answer comes
-    once the bundle is stored durably; poll `GET /api/v1/uploads/{id}` until the status is no
-    longer "received".
+    The same bundle again returns the same upload; a failed upload is retried. The answer comes once
+    the bundle is stored durably; poll `GET /api/v1/uploads/{id}` until the status is no longer
+    "received".
     """
     return store_bundle(state, body, caller.project, run=caller.run)
 
@@ -126,7 +127,7 @@ def store_bundle(
     run: ActionsRun | None = None,
     job_id: str | None = None,
 ) -> UploadResponse:
-    """Store a bundle, have it judged unless it holds canaries, and return the answer."""
+    """Store a bundle, have it judged unless it contains canaries, and return the answer."""
     stored = receive_bundle(
         state.engine,
         body,
@@ -145,7 +146,7 @@ def store_bundle(
 
 
 def _canaries_response(state: AppState, stored: StoredCanaries) -> UploadResponse:
-    """Return canaries as they are shown to programs: final at once, with the page of machines."""
+    """Return the API's answer for canaries: final at once, with the page of machines."""
     return UploadResponse(
         id=stored.id,
         repository=stored.repository,
@@ -163,6 +164,6 @@ def _canaries_response(state: AppState, stored: StoredCanaries) -> UploadRespons
 
 
 def upload_response(state: AppState, upload: StoredUpload) -> UploadResponse:
-    """Return an upload as it is shown to programs."""
+    """Return the API's answer for an upload."""
     url = f"{state.public_url}/runs/{upload.id}"
     return UploadResponse.model_validate(asdict(upload) | {"url": url})

@@ -33,7 +33,7 @@ from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS
 
-# A comment and a pull request's text have 65,536 characters each, written as JSON.
+# A comment and a pull request's description have up to 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
@@ -48,7 +48,7 @@ router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
 
 class WebhookEvent(StrEnum):
-    """The events of GitHub that are read; every other one is answered and ignored."""
+    """GitHub's events that are read; every other one is answered and ignored."""
 
     COMMENT = "issue_comment"
     PULL_REQUEST = "pull_request"
@@ -134,7 +134,7 @@ class _MergeGroup(msgspec.Struct):
 
 
 class _MergeGroupDelivery(msgspec.Struct):
-    """The fields of a `merge_group` delivery that are read; `reason` is that of its end."""
+    """The fields of a `merge_group` delivery that are read; `reason` says why it ended."""
 
     action: str
     repository: _Repository
@@ -151,7 +151,7 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError.
 
     An empty secret counts as unset, because anybody could sign with it. While the secret is being
-    replaced, both sign.
+    replaced, both the old and the new one are accepted.
     """
     if not state.webhook_secret:
         msg = "webhooks are off: set PERFLEDGER_WEBHOOK_SECRET, and the same secret on GitHub"
@@ -172,7 +172,7 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     "/github",
     status_code=202,
     responses={
-        200: {"model": CommentResponse, "description": "a comment that was delivered before"},
+        200: {"model": CommentResponse, "description": "a comment that was already delivered"},
         400: {**PROBLEMS[400], "description": "signed, but not a delivery from GitHub"},
         401: {**PROBLEMS[401], "description": "not signed with the secret"},
         413: PROBLEMS[413],
@@ -186,10 +186,10 @@ def receive_delivery(
 ) -> CommentResponse:
     """Receive a comment on a pull request; its command is carried out after the answer.
 
-    Pull requests that are closed, labelled or pushed to are received as well, and merge groups.
+    Also receives pull requests that are closed, labelled or pushed to, and merge groups.
 
-    Only new comments by people count: others may edit a comment later. A comment that was delivered
-    before is answered with 200 and changes nothing.
+    Only new comments by people count: others may edit a comment later. A comment that was already
+    delivered is answered with 200 and changes nothing.
     """
     match request.headers.get("x-github-event"):
         case WebhookEvent.COMMENT:
@@ -208,7 +208,7 @@ def receive_delivery(
 def _receive_comment(
     state: AppState, delivery: _CommentDelivery, response: Response
 ) -> CommentResponse:
-    """Receive a comment, which is a command only of a person on an open pull request."""
+    """Receive a comment; it is a command only if a person wrote it on an open pull request."""
     writer = delivery.comment.user
     is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
     if writer is None or not is_from_person or writer.login != delivery.sender.login:
@@ -234,7 +234,7 @@ def _receive_comment(
 def _accept_command(
     state: AppState, receipt: CommentReceipt, response: Response
 ) -> CommentResponse:
-    """Enqueue the work of a command; one that was delivered before is answered with 200."""
+    """Enqueue the work of a command; one that was already delivered is answered with 200."""
     if receipt.work is not None:
         state.workflow.enqueue_command(receipt.work)
     if receipt.is_repeated:
@@ -245,7 +245,7 @@ def _accept_command(
 def _receive_label(
     state: AppState, delivery: _PullRequestDelivery, label: _Label, *, delivery_id: str
 ) -> CommentReceipt:
-    """Receive a label as the command that it stands for, of who put or removed it."""
+    """Receive a label as the command that it stands for, by the person who added or removed it."""
     changed, sender = delivery.pull_request, delivery.sender
     if label.name != ALLOW_LABEL:
         return CommentReceipt(None, f"not the label {ALLOW_LABEL}")
@@ -274,7 +274,7 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
 def _receive_change(
     state: AppState, delivery: _PullRequestDelivery, response: Response, *, delivery_id: str
 ) -> CommentResponse:
-    """Receive that a pull request was closed, labelled or has another head."""
+    """Receive that a pull request was closed, labelled or got a new head."""
     changed, repository = delivery.pull_request, delivery.repository
     if delivery.label is not None and delivery.action in {LABELED, UNLABELED}:
         receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
@@ -304,7 +304,7 @@ def _receive_change(
 
 
 def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentResponse:
-    """Receive that a merge group is to be checked, or that it ended; its check follows."""
+    """Receive a merge group that needs a check, or the end of one."""
     sent = delivery.merge_group
     group = group_of(sent.head_ref, sent.head_sha)
     if group is None or not SHA.fullmatch(sent.base_sha):
@@ -312,7 +312,9 @@ def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentRes
     is_new = delivery.action == CHECKS_REQUESTED
     is_end = delivery.action == DESTROYED and delivery.reason in ENDINGS
     if not (is_new or is_end):
-        return CommentResponse(is_accepted=False, reason="not a merge group to check, nor its end")
+        return CommentResponse(
+            is_accepted=False, reason="not a merge group to check, nor the end of one"
+        )
     group = replace(group, base_sha=sent.base_sha, ending=delivery.reason if is_end else "")
     now, repository = state.now(), delivery.repository
     head, reason = receive_group(state.engine, repository.full_name, repository.id, group, now=now)
@@ -322,7 +324,7 @@ def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentRes
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body; raise TooLargeError past the limit, since its sender is not known yet."""
+    """Return the body; raise TooLargeError past the limit, since the sender is not yet verified."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -333,7 +335,7 @@ async def _read_body(request: Request) -> bytes:
 
 
 def read_comment(body: bytes) -> _CommentDelivery:
-    """Return the fields of a comment's delivery; raise UsageError if it is not one of GitHub's."""
+    """Return the fields of a comment's delivery; raise UsageError if it is not GitHub's."""
     return _read_delivery(body, _COMMENT_DECODER, event=WebhookEvent.COMMENT)
 
 

@@ -97,7 +97,7 @@ Output:
   --format <table|json|csv|markdown|svg>
                                   how to write the result  [default: table]
   --json                          short for --format json
-  --output FILE                   write the result into this file
+  --output FILE                   write the result to this file
   -h, --help                      Show this message and exit.
 
 Examples:

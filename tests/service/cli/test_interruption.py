@@ -52,7 +52,7 @@ def test_what_is_saved_is_told_with_the_command_that_goes_on(capsys):
     interrupt(signal.SIGTERM, note="3 pairs are saved")
 
     assert capsys.readouterr().err.splitlines()[1] == (
-        "3 pairs are saved; go on with them: perfledger check --base 'a b' --resume"
+        "3 pairs are saved; to continue with them: perfledger check --base 'a b' --resume"
     )
 
 

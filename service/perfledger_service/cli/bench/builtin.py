@@ -40,9 +40,9 @@ def builtin(
     repository: Annotated[
         str,
         what(
-            "the repository that the bundle names",
+            "the repository to name in the bundle",
             metavar=REPOSITORY,
-            default="that of origin",
+            default="that of the remote origin",
             parser=repository_name,
         ),
     ] = "",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorFlags:
-    """How long the same code is measured on both sides."""
+    """Duration of measuring the same code on both sides."""
 
     pairs: Annotated[
         int, how("most pairs of the same code; 0 only examines the machine", metavar="COUNT")
@@ -31,7 +31,8 @@ class DoctorFlags:
     fix: Annotated[
         bool,
         how(
-            "only print the commands for what an administrator should set, which are not run",
+            "only print the commands for settings that an administrator should change; none "
+            "are run",
             flag="--fix",
         ),
     ] = False
@@ -90,9 +91,9 @@ def doctor(
     service = None
     try:
         service = upload_target(upload_url, upload_settings(), actions_settings())
-    except SettingsError as error:  # without a token a machine can be examined all the same
+    except SettingsError as error:  # even without a token, a machine can be examined
         typer.echo(
-            f"the service was not asked whether the device is in quarantine: {error}", err=True
+            f"could not ask the service whether the device is in quarantine: {error}", err=True
         )
     request = doctor_flags.request(workload)
     with interruptible(), PairsBar(Console(stderr=True), most=request.pairs) as progress:

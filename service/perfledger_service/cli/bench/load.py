@@ -1,4 +1,4 @@
-"""Load-tests a workload as the clients of a server would."""
+"""Load-tests a workload with simulated clients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def load(
     """Measure a workload's throughput against its P50, P95 and P99 latency.
 
     Without a load option it adds clients until throughput stops rising, then sends random arrivals
-    at 25 to 90 percent of that. Exits with 3 if a batch, or everything, could not be measured.
+    at 25 to 90 percent of that rate. Exits with 3 if a batch, or everything, could not be measured.
     """
     from rich.console import Console
 

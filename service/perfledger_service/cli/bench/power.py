@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerFlags:
-    """The tests whose power is shown."""
+    """The tests whose power is computed."""
 
     pairs: Annotated[int | None, how("only for this number of pairs", metavar="COUNT")] = None
     change_percent: Annotated[float | None, how("only for this change", metavar="PERCENT")] = None
@@ -62,7 +62,7 @@ def power(
     from perfledger_service.usecases.bench.power import power_of_file, power_of_spread
 
     if (file is None) is (spread_percent is None):
-        msg = "give a FILE to learn the spread from, or --spread-percent"
+        msg = "give a FILE to estimate the spread from, or --spread-percent"
         raise UsageError(msg)
     if file is not None:
         curve = power_of_file(file, power_flags.request, column=column)

@@ -43,9 +43,8 @@ def announce(
 ) -> None:
     """Announce a check on its pull request or merge group, before it measures.
 
-    The service shows the check as in progress, and as not measured once its deadline has passed
-    without a report. Repeating it is safe. `perfledger check` does this itself
-    if a service is configured.
+    The service shows the check as in progress, and as not measured if no report arrives by its
+    deadline. Repeating it is safe. `perfledger check` does this itself if a service is configured.
     """
     from perfledger_service.rendering.check.announce import announced_document
     from perfledger_service.usecases.check.announce import announce_check

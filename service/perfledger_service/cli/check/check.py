@@ -97,7 +97,7 @@ class MeasuringFlags:
     ] = None
     budget: Annotated[
         str | None,
-        how("time limit from finding workloads to profiles", metavar="DURATION", default="10m"),
+        how("time limit from finding workloads to profiling", metavar="DURATION", default="10m"),
     ] = None
     budget_usd: Annotated[
         str | None, how("cost limit for measuring; needs --device-price", metavar="USD")
@@ -112,7 +112,7 @@ class MeasuringFlags:
     ] = None
     exclude_device: Annotated[
         list[str] | None,
-        how("refuse to measure on the device of this name; repeatable", metavar="NAME"),
+        how("do not measure on the device of this name; repeatable", metavar="NAME"),
     ] = None
     isolated: Annotated[bool, how("a separate environment for each side", flag="--isolated")] = (
         False
@@ -165,8 +165,8 @@ def check(
     """Measure, judge, explain and price a change of this repository.
 
     Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage or configuration, 3
-    undecided, not measured or a cost to approve, 4 internal, 6 an excluded device; 129, 130 and 143
-    when a signal ends it.
+    undecided, not measured or a cost to approve, 4 internal error, 6 an excluded device; 129, 130
+    and 143 when a signal ends it.
     """
     from rich.console import Console
 
@@ -209,14 +209,14 @@ def check(
 
 
 def _times(watcher: "TerminalProgress", bundle: "Bundle") -> str:
-    """Return how long each stage took, and for how much of it steps were measured."""
+    """Return how long each stage took, and how much of that was measured steps."""
     times = watcher.stage_times()
     stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times)
     steps_s = sum(
         run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ())) for run in bundle.runs
     )
     total_s = sum(seconds for _, seconds in times)
-    return f"took {total_s:.0f} s: {stages}; {steps_s:.0f} s are measured steps"
+    return f"took {total_s:.0f} s: {stages}; {steps_s:.0f} s of that are measured steps"
 
 
 def _upload(bundle: Path, target: "UploadTarget") -> None:
@@ -227,7 +227,7 @@ def _upload(bundle: Path, target: "UploadTarget") -> None:
     try:
         page = upload_bundle_file(bundle, target)
     except PerfledgerError as error:
-        retry = f"the report above is valid; retry: perfledger upload {shlex.quote(str(bundle))}"
+        retry = f"the report above is valid; to retry: perfledger upload {shlex.quote(str(bundle))}"
         typer.echo(f"perfledger: not uploaded: {error}; {retry}", err=True)
         raise typer.Exit(ExitCode.INTERNAL) from None
     typer.echo(f"page: {page}", err=True)

@@ -31,7 +31,7 @@ def compare(
     *,
     metric: Annotated[str | None, what("only this metric, or this column", metavar="NAME")] = None,
     baseline: Annotated[
-        str, what("compare B with this commit's check in folder A", metavar="COMMIT")
+        str, what("compare B with the check of this commit in folder A", metavar="COMMIT")
     ] = "",
     accepted_commit: Annotated[
         list[str] | None,

@@ -19,7 +19,7 @@ def config_show(
 ) -> None:
     """Show every setting with its value and where the value comes from.
 
-    Secrets are hidden. This reads the file in the working folder; a check reads that of the base
+    Secrets are hidden. It reads the file in the working folder; a check reads that of the base
     commit.
     """
     from perfledger_service.rendering.check.config_show import settings_document

@@ -1,4 +1,4 @@
-"""Sets a repository up for perfledger."""
+"""Sets up a repository for perfledger."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Measures what the service's queue has for this machine."""
+"""Measures the jobs of the service's queue for this machine."""
 
 import os
 import platform
@@ -36,7 +36,11 @@ def runner(
     ] = "",
     machine_class: Annotated[
         list[str] | None,
-        what("a machine class that it measures; repeatable", metavar="CLASS", default="this one's"),
+        what(
+            "a machine class that the runner measures; repeatable",
+            metavar="CLASS",
+            default="this one's",
+        ),
     ] = None,
     launcher: Annotated[
         Path | None,
@@ -58,7 +62,8 @@ def runner(
 
     Run it in a clone of the repository, with the Python that the workloads need; it fetches the
     commits of each job. After SIGTERM or SIGINT it finishes its job and exits; a second signal
-    returns the job to the queue. A runner that was killed resumes what it left unfinished.
+    returns the job to the queue. A runner that was killed resumes its unfinished job when it is
+    started again.
     """
     from perfledger_runners.jobs.work_loop import Drain, RunnerOptions
     from perfledger_service.usecases.check.runner import (
@@ -76,7 +81,7 @@ def runner(
             "as pages and bundles show it"
         )
         raise UsageError(msg)
-    # What another machine measures on is not known here.
+    # The devices of another machine are not known here.
     machines = machines_here(os.environ) if choice is None or choice.is_local else ()
     classes = tuple(machine_class or (one.device_class for one in machines))
     options = RunnerOptions(
@@ -102,7 +107,7 @@ def runner(
 
 
 def _workflow_runs(repository: str) -> "WorkflowRuns":
-    """Return a repository's workflow runs, by the service's client of GitHub."""
+    """Return a repository's workflow runs, through the service's GitHub client."""
     from perfledger_service.github.workflow_runs import open_workflow_runs
     from perfledger_service.settings.service import service_settings
 
@@ -114,7 +119,7 @@ def _workflow_runs(repository: str) -> "WorkflowRuns":
 
 @contextmanager
 def _ended_by_signals(draining: "Drain", *, within_s: float) -> Generator[None]:
-    """Let the first SIGTERM or SIGINT end the runner with its job, and the second one at once."""
+    """End the runner after its job at the first SIGTERM or SIGINT, and at once at the second."""
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's signature
         draining.ask(0.0 if draining.is_asked else within_s)

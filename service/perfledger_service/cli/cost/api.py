@@ -1,4 +1,4 @@
-"""Computes the throughput from which own or rented devices cost less than an API."""
+"""Computes the throughput above which own or rented devices cost less than an API."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -40,7 +40,7 @@ def api(
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Compute from how many tokens per second your own or rented devices beat an API."""
+    """Compute how many tokens per second your own or rented devices need to beat an API."""
     from perfledger_service.rendering.cost.api import api_document
     from perfledger_service.usecases.cost.api import ApiComparison, api_break_evens, api_price
     from perfledger_service.usecases.cost.places import places_of

@@ -23,7 +23,7 @@ ANY_WORKLOAD = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedChangeFlags:
-    """A change to price that is not from a bundle."""
+    """A change that is priced without a bundle."""
 
     ratio: Annotated[
         float | None, what("step time of head / base, instead of a bundle", metavar="RATIO")
@@ -60,7 +60,7 @@ class FleetFlags:
 
     @property
     def entry(self) -> "FleetUse | None":
-        """Return the fleet entry of the options, None without any; raises UsageError."""
+        """Return the fleet entry of the options, None without such options; raises UsageError."""
         from perfledger.bundle import FleetUse
         from perfledger_cost_models.change.price import MAX_DEVICE_HOURS
         from perfledger_service.usecases.cost.work_costs import COMMAND_LINE_SOURCE
@@ -153,10 +153,10 @@ def _price(
         ratios = (interval[0], ratio, interval[1])
         pricing = _on(fleet.entry, pricing_at(fleet.config))
         return price_ratio(flags.workload, ratios, pricing=pricing, today=today(), sheet=sheet)
-    msg = "give a bundle, or --ratio with --interval: no change is priced without its interval"
+    msg = "give a bundle, or --ratio with --interval: a change is not priced without its interval"
     raise UsageError(msg)
 
 
 def _on(entry: "FleetUse | None", pricing: "PricingConfig") -> "PricingConfig":
-    """Return the pricing with the entry of the command line as its fleet."""
+    """Return the pricing with the fleet entry of the command line."""
     return pricing if entry is None else replace(pricing, fleet=(entry,))

@@ -70,7 +70,7 @@ class WorkFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotFlags:
-    """The time that interruptions cost a spot job."""
+    """The time that a spot job loses to interruptions."""
 
     interruptions_per_hour: Annotated[
         float | None, how("interruptions of a spot job; needs --checkpoint-minutes", metavar="RATE")
@@ -87,7 +87,7 @@ class SpotFlags:
 
     @property
     def interruptions(self) -> "InterruptionModel | None":
-        """Return the interruptions, None without such an option; raises UsageError."""
+        """Return the interruptions, None without such options; raises UsageError."""
         from perfledger_cost_models.tco.spot_interruption import InterruptionModel
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 

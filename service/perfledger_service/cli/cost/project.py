@@ -16,14 +16,15 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectFlags:
-    """The options that complete the workload of a file."""
+    """The options that complete a workload from a file."""
 
     workload: Annotated[str, what("which workload, if there are several", metavar="NAME")] = ""
     source_accelerator: Annotated[
-        str, what("the accelerator that it runs on; a bundle names it", metavar="NAME")
+        str, what("the accelerator that it runs on; a bundle contains it", metavar="NAME")
     ] = ""
     units_per_second: Annotated[
-        float | None, what("speed of one source device; a bundle already has it", metavar="RATE")
+        float | None,
+        what("speed of one source device; a bundle already contains it", metavar="RATE"),
     ] = None
     dtype: Annotated[
         str | None, how("data type of a bundle's workload", metavar="TYPE", default="bfloat16")
@@ -41,13 +42,13 @@ class SubjectFlags:
         if not is_declared(file):
             if self.source_accelerator or self.units_per_second is not None:
                 msg = (
-                    f"{file} has its own device and speed: leave out --source-accelerator and "
+                    f"{file} already has a device and a speed: leave out --source-accelerator and "
                     "--units-per-second"
                 )
                 raise UsageError(msg)
             return measured_subject(Path(file), name=self.workload, dtype=self.dtype or PEAK_DTYPE)
         if self.dtype is not None:
-            msg = "--dtype is for bundles: a declared workload names its own"
+            msg = "--dtype is for bundles: a declared workload has its own"
             raise UsageError(msg)
         return declared_subject(
             file,
@@ -86,7 +87,8 @@ def project(
 ) -> None:
     """Estimate a workload's speed and cost on hardware that it was not measured on.
 
-    A roofline projection, with an interval from published results; never a measurement.
+    The estimate is a roofline projection with an interval from published results, never a
+    measurement.
     """
     from perfledger_service.rendering.cost.project import projection_document
     from perfledger_service.rendering.cost.projection_plot import projection_svg

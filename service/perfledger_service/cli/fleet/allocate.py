@@ -52,7 +52,8 @@ class LabelFlags:
     """The labels that name the owner of a job."""
 
     team_label: Annotated[
-        str, how("the label that names a job's team", metavar="LABEL", default="the first known")
+        str,
+        how("the label that names a job's team", metavar="LABEL", default="the first one known"),
     ] = ""
     project_label: Annotated[str, how("the label that names its project", metavar="LABEL")] = ""
 
@@ -88,7 +89,7 @@ def allocate(
 ) -> None:
     """Allocate a bill to teams and projects: used, idle and shared cost.
 
-    Rows sum to the bill to the cent. Use without a known owner is a separate row. --format svg
+    Rows sum to the bill to the cent. Use without a known owner gets a separate row. --format svg
     draws a heat map of hours by team and week.
     """
     from perfledger_service.rendering.fleet.allocate import allocation_document
@@ -111,7 +112,7 @@ def allocate(
 
 
 def _sources(usage: Sequence[Path], source: str | None, labels: LabelFlags) -> "UsageSources":
-    """Return the usage; without files the bill's own teams share it."""
+    """Return the usage; without files, the bill is shared among its own teams."""
     from perfledger_service.usecases.fleet.allocate import UsageSources
     from perfledger_service.values.fleet_views import ImportKind
 

@@ -15,12 +15,12 @@ from perfledger_service.cli.output import DocumentOutput
 )
 def faults(
     *,
-    faults: Annotated[int, what("how many faults were observed", metavar="COUNT")],
-    devices: Annotated[int, what("devices that were observed", metavar="COUNT")],
-    days: Annotated[float, what("how long they were observed", metavar="DAYS")],
+    faults: Annotated[int, what("number of observed faults", metavar="COUNT")],
+    devices: Annotated[int, what("number of observed devices", metavar="COUNT")],
+    days: Annotated[float, what("length of the observation", metavar="DAYS")],
     fleet_devices: Annotated[
         int | None,
-        what("devices of the fleet to plan for", metavar="COUNT", default="the observed ones"),
+        what("devices of the fleet to plan for", metavar="COUNT", default="the observed devices"),
     ] = None,
     confidence_percent: Annotated[
         float, how("confidence of the intervals", metavar="PERCENT")

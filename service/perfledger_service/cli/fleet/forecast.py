@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetFlags:
-    """A budget whose last day is forecast."""
+    """A budget; the forecast shows the day on which it is spent."""
 
-    budget_usd: Annotated[str | None, what("budget: forecasts when it is spent", metavar="USD")] = (
-        None
-    )
+    budget_usd: Annotated[
+        str | None, what("budget: forecasts the day on which it is spent", metavar="USD")
+    ] = None
     budget_start: Annotated[
         datetime | None,
         what("first day of the budget", metavar=DAY, default="the first day of the forecast"),
@@ -76,7 +76,7 @@ def forecast(
 ) -> None:
     """Forecast device-hours and spend from past usage.
 
-    The quantiles are as wide as the errors of the same forecast made at earlier dates.
+    The quantiles are as wide as the errors of the same forecast made from earlier dates.
     """
     from perfledger_service.rendering.fleet.forecast import forecast_document
     from perfledger_service.rendering.fleet.forecast_fan import forecast_svg

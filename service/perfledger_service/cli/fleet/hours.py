@@ -53,7 +53,7 @@ def hours(
 
     usage = files_of(files or (), source, ImportKind.USAGE)
     profile = fleet_of(usage, configuration=config, period=period.period)
-    if output.chosen is not Format.TABLE:  # the table contains these lines
+    if output.chosen is not Format.TABLE:  # the table already contains these notes
         for sentence in unmatched_sentences(profile):
             typer.echo(sentence, err=True)
     output.write(profile, document_formats(fleet_document) | {Format.TOML: fleet_toml})

@@ -53,7 +53,7 @@ def start_window(
     *,
     job: JobFlags,
     objective: Annotated[
-        StartObjective | None, how("what to minimise", default="usd where the file has prices")
+        StartObjective | None, how("what to minimise", default="usd if the file has prices")
     ] = None,
     output: ChartOutput,
 ) -> None:

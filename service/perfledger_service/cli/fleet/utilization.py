@@ -1,4 +1,4 @@
-"""Reports how well devices are used."""
+"""Reports the utilization of devices."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from perfledger_service.cli.output import ChartOutput, Format, Output
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
 
-# A common target of teams that manage utilization; beyond it jobs wait for each other.
+# A common target of teams that manage utilization; above it, jobs wait for each other.
 DEFAULT_TARGET = 0.7
 
 
@@ -49,10 +49,10 @@ def utilization(
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Report how well devices are used, by which owners, and how many could be freed.
+    """Report how well devices are used and by which owners, and how many could be freed.
 
     Several files are combined, such as one per metric, but no two may cover the same device and
-    time. Missing time stays unknown and never counts as idle.
+    time. Missing time is unknown and never counts as idle.
     """
     from perfledger_service.rendering.fleet.utilization import utilization_document
     from perfledger_service.rendering.fleet.utilization_plot import utilization_svg

@@ -47,7 +47,11 @@ def bisect(
     ] = None,
     budget: Annotated[
         str | None,
-        how("time limit, not counting builds", metavar="DURATION", default="10m"),
+        how(
+            "do not measure on the device of this name; repeatable",
+            metavar="DURATION",
+            default="10m",
+        ),
     ] = None,
     build: Annotated[
         str | None,
@@ -62,16 +66,17 @@ def bisect(
     ] = False,
     output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
     save_bundle: Annotated[
-        Path | None, out("also write the bundle of the commit found to this file", metavar="FILE")
+        Path | None,
+        out("also write the bundle of the found commit's check to this file", metavar="FILE"),
     ] = None,
 ) -> None:
     """Find the commit that changed a workload, by measuring a few commits in pairs.
 
-    It bisects the first-parent commits from GOOD to BAD, allows for noise, and skips commits that
-    do not build or run. The commit that it finds is checked against its parent, with causes.
+    It bisects the first-parent commits from GOOD to BAD, accounts for noise, and skips commits that
+    do not build or run. It then checks the found commit against its parent, with causes.
 
     Exit codes: 0 one commit was found, 2 usage or configuration, 3 several commits remain, 4
-    internal, 5 GOOD and BAD do not differ, 6 an excluded device.
+    internal error, 5 GOOD and BAD do not differ, 6 an excluded device.
     """
     from rich.console import Console
 

@@ -35,10 +35,10 @@ def detect(
         str | None, what("the column that changes with the machine", metavar="NAME")
     ] = None,
     error_column: Annotated[
-        str | None, what("the column of the values' standard errors", metavar="NAME")
+        str | None, what("the column with the values' standard errors", metavar="NAME")
     ] = None,
     time_column: Annotated[
-        str | None, what("the column of when each value was measured", metavar="NAME")
+        str | None, what("the column with the time of each value", metavar="NAME")
     ] = None,
     source: ToolName = None,
     clone: CloneFolder = None,
@@ -49,10 +49,11 @@ def detect(
 
     A CSV or JSON file has one value per commit; the bundles of a folder are ordered by date. Empty
     cells and "nan" are gaps. With --time-column, the machine's daily and weekly cycles are removed.
-    Changes in several series at one commit are one event. Exits with 0 whatever it finds.
+    Changes in several series at one commit are one event. Exits with 0 whether or not it finds
+    changes.
 
-    Histories of other tools are recognised by their content. Their commits are in the order of
-    --clone, else of the file, else of their dates. Results of uncommitted changes are left out.
+    Histories of other tools are recognised by their content. Their commits are ordered by --clone,
+    else by the file, else by their dates. Results of uncommitted changes are left out.
     """
     from perfledger_service.rendering.history.detect import histories_document
     from perfledger_service.usecases.history.detect import events_of, search

@@ -44,7 +44,7 @@ def import_history(
     """Import another tool's history into the service.
 
     Each commit is uploaded once: repeating the command, with more commits or after a failure, adds
-    what is missing. Imported results are separate series, one per tool and machine. They are
+    only what is missing. Imported results are separate series, one per tool and machine. They are
     searched for changes, but are never a baseline, judged or priced.
     """
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Fetches what the service knows about the spread of pairs."""
+"""Fetches the spreads of pairs that the service knows."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ def spreads(
 ) -> None:
     """Fetch the spread of the pairs of earlier checks, for `perfledger check --spreads`.
 
-    Run as a separate step, it lets the check itself run without the service's token.
+    Run as a separate step, it lets the check run without the service's token.
     """
     from perfledger_service.usecases.history.spreads import spreads_of_service
 

@@ -1,4 +1,4 @@
-"""Options of commands that read another tool's history."""
+"""Defines the options of commands that read another tool's history."""
 
 from pathlib import Path
 from typing import Annotated

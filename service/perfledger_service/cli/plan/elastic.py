@@ -46,7 +46,7 @@ def elastic(
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Compare schedulers that know a job's speed by class and number of devices, with their cost.
+    """Compare schedulers that know a job's speed by class and number of devices, and their cost.
 
     Gavel's time shares and Sia's elastic jobs are compared with first come, first served.
     """

@@ -1,4 +1,4 @@
-"""The options for a job log."""
+"""Defines the options for a job log."""
 
 from pathlib import Path
 from typing import Annotated

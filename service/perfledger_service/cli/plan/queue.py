@@ -23,7 +23,7 @@ class WaitFlags:
         float | None, how("the longest acceptable wait", metavar="MINUTES")
     ] = None
     wait_percentile: Annotated[
-        float, how("percent of jobs that must wait no longer than this", metavar="PERCENT")
+        float, how("percent of jobs that must not wait longer than this", metavar="PERCENT")
     ] = 95.0
 
     @property
@@ -40,7 +40,7 @@ class WaitFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayFlags:
-    """How a log is replayed."""
+    """The replay of a log."""
 
     devices_per_node: Annotated[
         int | None,
@@ -51,7 +51,7 @@ class ReplayFlags:
         how(
             "a policy of `plan simulate`",
             metavar="POLICY",
-            default="the one nearest to the recorded waits, else fifo",
+            default="the one closest to the recorded waits, else fifo",
         ),
     ] = None
 
@@ -80,7 +80,7 @@ def queue(
         how(
             "all devices that the jobs share",
             metavar="COUNT",
-            default="those that the log shows in use; 8 without a log",
+            default="those in use in the log; 8 without a log",
         ),
     ] = None,
     replay: ReplayFlags,

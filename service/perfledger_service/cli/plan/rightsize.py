@@ -10,7 +10,7 @@ from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
-# A service that grows by a tenth an hour, and takes two hours until more of it runs.
+# For a service whose rate grows by a tenth an hour and that needs two hours to add capacity.
 DEFAULT_HEADROOM = 0.2
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.scheduling.reservations import Reservation
     from perfledger_service.usecases.plan.simulate import ClusterNodes, SimulationSettings
 
-# What most clusters do, and the three that the literature compares it with.
+# What most clusters use, and the three that the literature compares it with.
 DEFAULT_POLICIES = ("fifo", "easy", "srtf", "fair")
 _RESERVATION_PARTS = 4
 

@@ -32,7 +32,7 @@ def check(
     ] = None,
     output: DocumentOutput,
 ) -> None:
-    """Find prices that cannot be right: typos, placeholders, old prices under a new date.
+    """Find prices that cannot be right: typos, placeholders, and old prices with a new date.
 
     Each price is compared with its earlier values, the packaged sheet, and other terms, regions
     and sizes. Also counts prices that are too old. Exits with 2 if a row must not be used.

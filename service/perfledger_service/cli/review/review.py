@@ -107,9 +107,9 @@ def review(
 def _review_store(
     repository: str,
 ) -> "Generator[Callable[[Review, Path, Sequence[ReviewFormat]], Iterator[str]]]":
-    """Open the service, and yield what writes a review's documents and stores them there, too.
+    """Open the service, and yield a writer that also stores a review's documents there.
 
-    Raises NotFoundError for no such project, before anything is computed.
+    Raises NotFoundError if there is no such project, before anything is computed.
     """
     from perfledger_service.settings.service import service_settings
 

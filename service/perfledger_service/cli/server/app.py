@@ -30,10 +30,11 @@ def app(
 ) -> None:
     """Register the service's GitHub App, by one confirmation in a browser.
 
-    PERFLEDGER_PUBLIC_URL says where GitHub reaches the service, and PERFLEDGER_GITHUB_API_URL which
-    GitHub it is. The App gets its permissions, its webhook and sign-in. Its secrets go into the
-    file, which only its owner may read. The browser must reach this machine's loopback: from
-    another machine, forward the port first with ssh -L 8766:127.0.0.1:8766 HOST.
+    PERFLEDGER_PUBLIC_URL is the address at which GitHub reaches the service,
+    PERFLEDGER_GITHUB_API_URL the API of that GitHub. The App gets its permissions, its webhook and
+    sign-in. Its secrets are written to the file, which only its owner may read. The browser must
+    reach this machine's loopback: from another machine, forward the port first with ssh -L
+    8766:127.0.0.1:8766 HOST.
     """
     from perfledger_service.settings.service import service_settings
 

@@ -1,4 +1,4 @@
-"""Lists what people did."""
+"""Lists people's actions."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ def audit(
     most: Annotated[int, what("number of entries to list", metavar="COUNT", minimum=1)] = 200,
     output: DocumentOutput,
 ) -> None:
-    """List what people did, newest first: sign-ins, tokens, roles and states of events."""
+    """List people's actions, newest first: sign-ins, tokens, roles and states of events."""
     from perfledger_service.rendering.server.audit import audit_document
 
     with open_store() as engine:

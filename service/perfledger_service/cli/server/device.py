@@ -83,7 +83,7 @@ def release(
 ) -> None:
     """Release a device from quarantine, and start its history again.
 
-    If it is still slower than its siblings, its next two runs of canaries quarantine it again.
+    If it is still slower than its siblings, its next two canary runs quarantine it again.
     """
     from perfledger_service.rendering.server.device import quarantine_document
 

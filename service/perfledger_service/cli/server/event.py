@@ -1,4 +1,4 @@
-"""Lists events, sets their states, and reports what there is to decide."""
+"""Lists events, sets their states, and reports the ones to decide."""
 
 from datetime import UTC, datetime, timedelta
 from getpass import getuser
@@ -84,7 +84,7 @@ def set_event(
     *,
     reason: Annotated[str, how("the reason for this state", metavar="TEXT")] = "",
     owner: Annotated[
-        str, how("who is responsible for it; required for expected", metavar="NAME")
+        str, how("the person responsible for it; required for expected", metavar="NAME")
     ] = "",
     until: Annotated[
         datetime | None,

@@ -1,4 +1,4 @@
-"""Exports what projects measured."""
+"""Exports projects' measurements."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -31,7 +31,7 @@ def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE, output: Docum
     """Import usage by job: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
 
     `fleet hours`, `allocate` and `forecast` read it with `--source`. Repeating it is safe. Files of
-    one source that cover the same time are rejected, because their hours would count twice.
+    one source that cover the same time are rejected because their hours would be counted twice.
     """
     from perfledger_service.values.fleet_views import ImportKind
 
@@ -94,8 +94,8 @@ def import_load(
 ) -> None:
     """Import load curves from perfledger or another tool.
 
-    `plan rightsize` reads it with `--source`, and prefers the newest curve of a replica. Repeating
-    it is safe.
+    `plan rightsize` reads them with `--source`, and prefers the newest curve of a replica.
+    Repeating it is safe.
     """
     from perfledger_service.usecases.inputs.imports import file_of_curves
     from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
@@ -164,6 +164,6 @@ def _import(files: "Sequence[NamedBytes]", kind: "ImportKind", source: str, outp
             for file in files:
                 now = datetime.now(UTC)
                 imported.append(import_file(engine, file, kind=kind, source=source, now=now))
-        finally:  # those before a file that is rejected are stored
+        finally:  # those before a rejected file are stored
             if imported:
                 output.write_document(imported, new_imports_document)

@@ -13,7 +13,7 @@ from perfledger_service.cli.server_modules import open_store
 
 
 class RunKind(StrEnum):
-    """A regular run of the default branch."""
+    """Kind of a regular run of the default branch."""
 
     NIGHTLY = "nightly"
     WEEKLY = "weekly"
@@ -61,8 +61,8 @@ def schedule(
 
     A run is queued within half a minute of its hour. If runs were missed, one is queued
     immediately, unless an earlier one is still waiting. A canary run measures the newest commit
-    against itself. A builtin run measures the canaries of `bench builtin`, which put drifting
-    devices in quarantine.
+    against itself. A builtin run measures the canaries of `bench builtin`; devices that drift are
+    put in quarantine.
     """
     from perfledger_service.rendering.server.job import schedule_document
 
@@ -109,8 +109,8 @@ def budget(
 ) -> None:
     """Limit the device time and cost of a project's jobs per week (Monday to Sunday, UTC).
 
-    A job over the limit waits, and `server job list` says why. A job that has not ended counts as
-    ten minutes.
+    A job beyond the limit waits, and `server job list` shows the reason. A job that has not ended
+    counts as ten minutes.
     """
     from perfledger_service.rendering.server.job import budget_document
 

@@ -37,13 +37,13 @@ def add(
         bool, what("also the triage report, on Mondays at 08:00 UTC", flag="--weekly")
     ] = False,
     hourly: Annotated[
-        int, how("most events an hour; any others are only counted", metavar="COUNT", minimum=1)
+        int, how("most events an hour; the others are only counted", metavar="COUNT", minimum=1)
     ] = 10,
     output: DocumentOutput,
 ) -> None:
     """Send a notice of each new regression of the default branch to a target.
 
-    When a regression ends, a second notice follows. Existing regressions are not sent. Adding a
+    A second notice follows when the regression ends. Existing regressions are not sent. Adding a
     target again changes its options.
     """
     from perfledger_service.rendering.server.notice import notices_document
@@ -87,7 +87,7 @@ def remove(
     )
 )
 def list_notices(repository: Repository, *, output: DocumentOutput) -> None:
-    """List targets of notices, the newest notices, and why one is waiting or failed."""
+    """List targets of notices, the newest notices, and why a notice is waiting or failed."""
     from perfledger_service.rendering.server.notice import notices_document
 
     with open_store() as engine:

@@ -13,7 +13,10 @@ from perfledger_service.cli.server_modules import open_store
 from perfledger_service.values.people.person import Actor, Role
 
 Name = Annotated[
-    str, argument("login on GitHub, or proxy: and the name that the proxy sends", metavar="PERSON")
+    str,
+    argument(
+        "login on GitHub, or proxy: followed by the name that the proxy sends", metavar="PERSON"
+    ),
 ]
 
 
@@ -70,8 +73,8 @@ def grant(
 def revoke(name: Name, repository: Repository, *, output: DocumentOutput) -> None:
     """Revoke the role that was granted to a person in a project.
 
-    Revoke a role that comes from the repository's permissions on GitHub there; it ends within five
-    minutes.
+    A role that comes from the repository's permissions must be revoked on GitHub; it ends within
+    five minutes.
     """
     from perfledger_service.rendering.server.person import role_document
 
@@ -90,7 +93,7 @@ def revoke(name: Name, repository: Repository, *, output: DocumentOutput) -> Non
     )
 )
 def sign_out(name: Name, *, output: DocumentOutput) -> None:
-    """End all sessions of a person, on every browser."""
+    """End all sessions of a person, in every browser."""
     from perfledger_service.rendering.server.person import ended_sessions_document
 
     with open_store() as engine:

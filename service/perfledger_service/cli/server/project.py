@@ -76,11 +76,11 @@ def actions(
     *,
     repository_id: Annotated[
         int | None,
-        how("what `gh api repos/OWNER/NAME --jq .id` prints", metavar="NUMBER", minimum=1),
+        how("the output of `gh api repos/OWNER/NAME --jq .id`", metavar="NUMBER", minimum=1),
     ] = None,
     owner_id: Annotated[
         int | None,
-        how("what `gh api repos/OWNER/NAME --jq .owner.id` prints", metavar="NUMBER", minimum=1),
+        how("the output of `gh api repos/OWNER/NAME --jq .owner.id`", metavar="NUMBER", minimum=1),
     ] = None,
     branch: Annotated[
         str, how("the branch whose runs may enter the baseline", metavar="NAME")

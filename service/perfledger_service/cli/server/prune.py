@@ -22,21 +22,21 @@ def prune(
     *,
     keep: Annotated[
         list[str] | None,
-        what("how long to keep a class of data, instead of its setting", metavar="CLASS=DAYS"),
+        what("retention period of a class of data, instead of its setting", metavar="CLASS=DAYS"),
     ] = None,
     is_dry_run: Annotated[
         bool, how("print what would be removed, and remove nothing", flag="--dry-run")
     ] = False,
     is_to_vacuum: Annotated[
-        bool, how("then shrink SQLite's file to the space that it uses", flag="--vacuum")
+        bool, how("then shrink SQLite's file to its content", flag="--vacuum")
     ] = False,
     output: DocumentOutput,
 ) -> None:
     """Remove data after its retention period.
 
-    The setting PERFLEDGER_KEEP_CLASS_DAYS is the period of a class; without it, the class is
-    kept for ever. Data that judging, reviews, pages and open pull requests still read is never
-    removed. The audit log records what was removed. The service prunes once a day by itself.
+    PERFLEDGER_KEEP_CLASS_DAYS sets the period of a class; without it, the class is kept for ever.
+    Data that judging, reviews, pages and open pull requests still need is never removed. The audit
+    log records what was removed. The service itself prunes once a day.
     """
     from perfledger_service.rendering.server.prune import retention_document
     from perfledger_service.settings.service import service_settings

@@ -1,4 +1,4 @@
-"""Reads the order of a project's default branch again."""
+"""Updates the order of a project's default branch."""
 
 from getpass import getuser
 from pathlib import Path

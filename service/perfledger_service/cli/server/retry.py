@@ -1,4 +1,4 @@
-"""Attempts uploads again that failed or wait for GitHub."""
+"""Retries uploads that failed or wait for GitHub."""
 
 from datetime import UTC, datetime
 from getpass import getuser

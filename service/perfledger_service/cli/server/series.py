@@ -31,8 +31,8 @@ def remove(
 ) -> None:
     """Remove imported series and their points, such as those with a wrong direction.
 
-    Their events disappear, and the audit log records who removed them. This never removes what
-    checks measured. Importing the same file with another --worse creates new series.
+    Their events disappear, and the audit log records who removed them. Measurements of checks are
+    never removed. Importing the same file with another --worse creates new series.
     """
     from perfledger_service.rendering.server.series import series_removal_document
 

@@ -29,9 +29,10 @@ def diff(
     rank: Rank = None,
     output: Annotated[Output, Formats(*DOCUMENT, Format.SVG, Format.SPEEDSCOPE)],
 ) -> None:
-    """Show which operations made a step slower or faster, and what is left unexplained.
+    """Show which operations made a step slower or faster, and how much is not explained.
 
-    It does not judge: exits with 0 for any difference, with 2 for a file that cannot be read.
+    It does not judge: it exits with 0 for any difference, and with 2 for a file that cannot be
+    read.
     """
     from perfledger_service.rendering.trace.diff import trace_diff_document, trace_diff_speedscope
     from perfledger_service.rendering.trace.profile_svg import trace_diff_svg

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerFlags:
-    """The shape of a transformer, from which its model FLOPs follow."""
+    """The shape of a transformer, which determines its model FLOPs."""
 
     parameters: Annotated[
         float | None,
@@ -61,7 +61,7 @@ class TransformerFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFlags:
-    """What is known about the step besides its time."""
+    """Facts about the step besides its time."""
 
     devices: Annotated[int, what("devices that share the step", metavar="COUNT", minimum=1)] = 1
     units_per_step: Annotated[
@@ -86,7 +86,7 @@ class StepFlags:
     ] = False
 
     def facts(self, seconds: float, *, model_flops: float | None) -> "StepFacts":
-        """Return what is known about a step of this duration."""
+        """Return the facts about a step of this duration."""
         from perfledger_profiles.hardware.step_metrics import StepFacts
 
         return StepFacts(
@@ -132,8 +132,8 @@ def mfu(
 ) -> None:
     """Compute MFU, HFU, FLOP/s, work per joule and scaling efficiency of a step.
 
-    FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
-    are dense, from the hardware table. Figures whose inputs are missing are left out.
+    A transformer's FLOPs per token are 6N + 12LHQT, forward only 2N + 4LHQT (PaLM, appendix B).
+    Peaks are dense, from the hardware table. Figures whose inputs are missing are left out.
     """
     from perfledger_profiles.parsing.units import MEGA
     from perfledger_service.rendering.trace.mfu import step_metrics_document

@@ -37,10 +37,9 @@ def summary(
 ) -> None:
     """Show where the time of a step goes, what it is bound by and what to do about it.
 
-    A recording of several devices is broken down per device; --device-number and --rank
-    choose one. With one file per rank of a job, also show which rank the others wait for, how often
-    and how long.
-    Each file is read in a separate process with limits on memory and time. Exits with 2 for a
+    A recording of several devices is broken down per device; --device-number and --rank choose one.
+    With one file per rank of a job, it also shows which rank the others wait for, how often and how
+    long. Each file is read in a separate process with limits on memory and time. Exits with 2 for a
     file that cannot be read, else with 0.
     """
     from perfledger_service.rendering.trace.profile_svg import trace_svg
@@ -65,7 +64,7 @@ def summary(
 
 
 def _export(file: Path, output: Path | None) -> None:
-    """Write a whole recording for speedscope, and note on standard error what was left out."""
+    """Write a whole recording for speedscope, and report on standard error what was left out."""
     from perfledger_service.rendering.layout.escape import clean
     from perfledger_service.usecases.inputs.history_sources import display_name
     from perfledger_service.usecases.trace.summary import export

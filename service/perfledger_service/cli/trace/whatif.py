@@ -10,7 +10,7 @@ from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
-# No part of a step changes by a larger factor without being removed, or being the whole step.
+# No part of a step changes by a larger factor unless it is removed or is the whole step.
 MAX_SPEEDUP = 1e6
 
 

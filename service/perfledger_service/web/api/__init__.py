@@ -1,1 +1,1 @@
-"""The API's reads, its problem documents (RFC 9457), its cursors, ETags and OpenAPI description."""
+"""Owns the API's reads, problem documents (RFC 9457), cursors, ETags and OpenAPI description."""

@@ -1,8 +1,9 @@
-"""Writes and reads the cursors of lists: opaque, and bound to the list that they go on in.
+"""Writes and reads the cursors of lists: opaque, and valid only for the list that issued them.
 
-A cursor grants nothing: what it goes on in is read for the project of the token. Its checksum finds
-one that was cut, changed or taken from another list, or from the same list with other filters. It
-has no secret, so that every replica reads it: the parts of its key are untrusted.
+A cursor grants no rights: the next page is read for the token's project. Its checksum detects a
+cursor that was cut, changed or taken from another list, or from the same list with other filters.
+It is computed without a secret, so that every replica can check it; the parts of the key are
+therefore untrusted.
 """
 
 import base64
@@ -23,21 +24,21 @@ from perfledger_service.web.uploads import UPLOAD_ID
 MAX_CURSOR: Final = 400
 _CHECKSUM_BYTES: Final = 12
 _PAGING = frozenset({"cursor", "limit"})
-_LARGEST_NUMBER: Final = 2**31 - 1  # of a column that counts
+_LARGEST_NUMBER: Final = 2**31 - 1  # of an integer column
 _RUN_ID: Final = re.compile(UPLOAD_ID)
 _MOMENTS: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC))
 _KEY: Final = msgspec.json.Decoder(tuple[int | str, ...])
 
 
 class KeyPart(StrEnum):
-    """What a part of a key is."""
+    """Kind of a part of a key."""
 
     NUMBER = "number"
     MOMENT = "moment"
     RUN_ID = "run id"
 
     def fits(self, part: int | str) -> bool:
-        """Return whether this list could have written a part."""
+        """Return whether a part of this kind could be in a cursor of ours."""
         if isinstance(part, int):
             return self is KeyPart.NUMBER and 0 <= part <= _LARGEST_NUMBER
         if self is KeyPart.MOMENT:
@@ -55,9 +56,9 @@ def write_cursor(request: Request, project_id: int, key: Key) -> str:
 def read_cursor(
     request: Request, project_id: int, cursor: str | None, parts: tuple[KeyPart, ...]
 ) -> Key | None:
-    """Return where a page begins, None without a cursor; `parts` are those of the list's keys.
+    """Return the key after which a page begins, None without a cursor; `parts` describe the key.
 
-    Raises RequestValidationError for a cursor that this list did not give.
+    Raises RequestValidationError for a cursor that this list did not issue.
     """
     if cursor is None:
         return None
@@ -75,7 +76,7 @@ def read_cursor(
 
 
 def query_of(request: Request) -> tuple[tuple[str, str], ...]:
-    """Return a request's filters by name: all of its query but the paging."""
+    """Return a request's filters by name: its query without the paging."""
     filters = request.query_params.multi_items()
     return tuple(sorted(one for one in filters if one[0] not in _PAGING))
 
@@ -89,7 +90,7 @@ def _is_moment(text: str) -> bool:
     first, end = _MOMENTS
     try:
         return first <= datetime.fromisoformat(text) < end
-    except (ValueError, TypeError, OverflowError):  # no moment, one without a zone, year 1 in UTC
+    except (ValueError, TypeError, OverflowError):  # no time, a time without a zone, year 1 in UTC
         return False
 
 

@@ -13,16 +13,16 @@ _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
 _EVERYWHERE = {
     "421": "sent to a name that is not the service's",
-    "422": "a query or a body that is not as described",
+    "422": "a query or a body that does not match this description",
     "500": "an internal error of the service",
     "503": "the database does not answer or is full: try again after Retry-After",
 }
 _WITH_BODY = {"400": "a body that cannot be read", "413": "more bytes than the limit"}
-_WITH_PATH = {"404": "nothing has this name"}
+_WITH_PATH = {"404": "no such resource"}
 
 
 def complete_description(app: FastAPI) -> None:
-    """Let an application describe its errors as it answers them."""
+    """Make an application's OpenAPI description list its errors."""
     generate = app.openapi
 
     def described() -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _complete(document: dict[str, Any]) -> None:
 
 
 def _describe_problems(path: str, operation: dict[str, Any]) -> None:
-    """Describe the errors of a route of the API, also those that every such route has."""
+    """Describe the errors of a route of the API, including those that every such route has."""
     responses = operation["responses"]
     expected = dict(_EVERYWHERE)
     if "requestBody" in operation:

@@ -1,4 +1,4 @@
-"""Serves `/api/v1/devices`: a project's devices, what their canaries say, and their quarantine."""
+"""Serves `/api/v1/devices`: a project's devices, their canaries' results, and their quarantine."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/v1/devices", tags=["devices"])
 
 
 class QuarantineResponse(BaseModel):
-    """Since when a device is not measured on, why, and by whose word."""
+    """The start of a device's quarantine, its reason, and who imposed it."""
 
     since: datetime
     reason: str
@@ -24,7 +24,7 @@ class QuarantineResponse(BaseModel):
 
 
 class DeviceResponse(BaseModel):
-    """A device; `canaries` is what its newest ones say, null without any."""
+    """A device; `canaries` is the result of its newest ones, null if there are none."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class DeviceResponse(BaseModel):
 
 
 class DevicesResponse(BaseModel):
-    """The devices of a project, those in quarantine first; `left_out` more are not listed."""
+    """A project's devices, those in quarantine first; `left_out` counts those not listed."""
 
     repository: str
     devices: tuple[DeviceResponse, ...]

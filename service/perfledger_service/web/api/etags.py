@@ -1,4 +1,4 @@
-"""Gives answers strong ETags, so that a client does not receive again what it has (RFC 9110)."""
+"""Gives answers strong ETags, so that clients do not receive the same content twice (RFC 9110)."""
 
 from collections.abc import Callable, Coroutine
 from hashlib import sha256
@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-# A client may keep an answer and asks each time whether it is still the same.
+# A client may keep an answer, but must ask each time whether it is still current.
 _CACHE_CONTROL: Final = "private, no-cache"
 _OK: Final = 200
 
@@ -16,7 +16,7 @@ class EtagRoute(APIRoute):
     """A route whose answers have the hash of their body as an ETag."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return a handler that answers 304 to a client that names the body's ETag."""
+        """Return a handler that answers 304 to a client that sends the body's ETag."""
         handler = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -36,6 +36,6 @@ class EtagRoute(APIRoute):
 
 
 def _has(values: list[str], etag: str) -> bool:
-    """Return whether If-None-Match names an ETag; the comparison is the weak one."""
+    """Return whether If-None-Match contains an ETag, by the weak comparison."""
     named = [one.strip().removeprefix("W/") for value in values for one in value.split(",")]
     return etag in named or "*" in named

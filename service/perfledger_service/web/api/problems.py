@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:perfledger:problem:"
-# Of answers that none of our errors stands for. Any other status is explained by itself.
+# For answers that none of our errors describes. Any other status needs no explanation.
 STATUS_PROBLEMS: Final = {
     400: "usage",
     404: "not-found",
@@ -28,11 +28,11 @@ class Problem(BaseModel):
     title: str = Field(description="the status in words")
     status: int
     detail: str = Field(description="what happened, to what, and what to do")
-    instance: str = Field(description="the path that was asked for")
+    instance: str = Field(description="the path of the request")
 
 
 def problem_of(status: int, detail: str, *, name: str | None, path: str) -> Problem:
-    """Return the document of an error; without a name the status decides on its type."""
+    """Return the document of an error; without a name its type follows from the status."""
     problem = name or STATUS_PROBLEMS.get(status)
     return Problem(
         type=f"{TYPE_PREFIX}{problem}" if problem else ITSELF,

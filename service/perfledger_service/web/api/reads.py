@@ -1,4 +1,4 @@
-"""Serves `/api/v1/series`, `/runs` and `/verdicts`: what a project measured, page by page."""
+"""Serves `/api/v1/series`, `/runs` and `/verdicts`: a project's measurements, page by page."""
 
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 MOST_ROWS = 1000
 USUAL_ROWS = 100
 MAX_SERIES_ID = 2**31 - 1  # a larger one fits no column
-# PostgreSQL stores no NUL.
+# PostgreSQL cannot store NUL.
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 PullRequest = Annotated[int, Field(ge=1, le=MAX_PULL_REQUEST)]
@@ -42,7 +42,7 @@ SeriesId = Annotated[int, Path(ge=1, le=MAX_SERIES_ID)]
 RunId = Annotated[str, Path(pattern=UPLOAD_ID)]
 
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "the client has this already: `If-None-Match`"}
+    304: {"description": "the client already has this: `If-None-Match`"}
 }
 
 router = APIRouter(
@@ -54,7 +54,7 @@ router = APIRouter(
 
 
 class Listing(BaseModel, Generic[Item]):
-    """Rows of a list; `next` is the path of the following page, null on the last one."""
+    """Rows of a list; `next` is the path of the next page, null on the last one."""
 
     repository: str
     items: tuple[Item, ...]
@@ -68,10 +68,10 @@ class PointListing(Listing[PointRead]):
 
 
 class RunResponse(BaseModel):
-    """A run with its verdicts, in the report's order: none before it is judged.
+    """A run with its verdicts, in the report's order; none before it is judged.
 
-    `removals` say what retention removed of it. Without its results, it has no verdicts any more,
-    and its conclusion and headline still hold.
+    `removals` lists what retention removed of it. A run whose results were removed has no verdicts
+    any more, but its conclusion and headline still hold.
     """
 
     repository: str
@@ -81,7 +81,7 @@ class RunResponse(BaseModel):
 
 
 class Paging:
-    """The part of a list that a request asks for, and the way to the next."""
+    """The part of a list that a request asks for, and the link to the next."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Paging:
         return read_cursor(self._request, self._project.id, self._cursor, parts)
 
     def next_path(self, page: KeysetPage[Item]) -> str | None:
-        """Return the path of the next page, and name it in the answer's Link (RFC 8288)."""
+        """Return the path of the next page, and add it to the answer's Link (RFC 8288)."""
         if page.last is None:
             return None
         cursor = write_cursor(self._request, self._project.id, page.last)
@@ -132,7 +132,7 @@ def get_series(
 ) -> Listing[SeriesRead]:
     """Return the project's series in the order in which they were first measured.
 
-    With `on_branch` those alone that were measured at a commit of the default branch.
+    With `on_branch`, only those that were measured at a commit of the default branch.
     """
     with read_session(state.engine) as session:
         page = series_page(
@@ -159,7 +159,7 @@ def get_points(
 ) -> PointListing:
     """Return a series' points in the order in which their commits were first seen.
 
-    With `on_branch` those alone of the default branch's commits; sort by `branch_place` for its
+    With `on_branch`, only those of the default branch's commits; sort by `branch_place` for its
     order.
     """
     with read_session(state.engine) as session:

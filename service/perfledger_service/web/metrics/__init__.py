@@ -1,1 +1,1 @@
-"""Serves what Prometheus reads."""
+"""Serves the metrics for Prometheus."""

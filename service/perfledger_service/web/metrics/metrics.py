@@ -15,7 +15,7 @@ router = APIRouter(tags=["health"], dependencies=[Depends(metrics_reader)])
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {}}, "description": "Prometheus' text format"},
-        401: {"content": {"text/plain": {}}, "description": "no token, from another machine"},
+        401: {"content": {"text/plain": {}}, "description": "no token, and from another machine"},
     },
 )
 def metrics(request: Request) -> Response:

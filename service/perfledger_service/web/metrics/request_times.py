@@ -1,4 +1,4 @@
-"""Measures how long requests take, by the template of their route and never by their path."""
+"""Measures how long requests take, labelled by their route's template, never by their path."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Of requests that no route answered; a path is the sender's choice.
+# For requests that no route answered; the sender chooses the path.
 NO_ROUTE = "none"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER_METHOD = "other"

@@ -1,4 +1,4 @@
-"""Turns what the service counts into metrics; labels take their values from fixed sets."""
+"""Turns the service's counts into metrics; labels take their values from fixed sets."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -17,9 +17,9 @@ GITHUB_METHODS: Final = ("DELETE", "GET", "PATCH", "POST")
 
 
 class ServiceCollector(Collector):
-    """Metrics that are read when somebody asks for them.
+    """Metrics that are computed when they are scraped.
 
-    `counts` returns what the database holds, None where it does not answer.
+    `counts` returns the database's counts, None if it does not answer.
     """
 
     def __init__(
@@ -34,16 +34,16 @@ class ServiceCollector(Collector):
         self._is_launched = is_launched
 
     def describe(self) -> Iterator[Metric]:
-        """Yield nothing: registering a collector reads no database."""
+        """Yield nothing: registering the collector does not read the database."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; without a database those of the process alone."""
+        """Yield the metrics; without a database, only those of the process."""
         yield InfoMetricFamily(
             "perfledger_build", "Version of the service", value={"version": version("perfledger")}
         )
         is_launched = float(self._is_launched())
-        yield _gauge("workflow_running", "Whether uploads are worked on", is_launched)
+        yield _gauge("workflow_running", "Whether the workflow runs", is_launched)
         if self._github is not None:
             yield from _github_metrics(self._github)
         counts = self._counts()
@@ -53,7 +53,7 @@ class ServiceCollector(Collector):
 
 
 def metrics_registry(state: AppState) -> CollectorRegistry:
-    """Return a registry of an application's metrics and its process's."""
+    """Return a registry with the metrics of an application and its process."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(

@@ -1,1 +1,1 @@
-"""Owns the pages of a project that have data of their own: events, costs and audit log."""
+"""Owns the pages of a project that have their own data: events, costs and audit log."""

@@ -1,4 +1,4 @@
-"""Leads the admins of a project to what people did in it."""
+"""Redirects the admins of a project to its part of the audit log."""
 
 from urllib.parse import quote
 
@@ -12,5 +12,5 @@ router = APIRouter(prefix="/{owner}/{name}", include_in_schema=False)
 
 @router.get("/audit")
 def audit(project: CurrentAdminProject) -> RedirectResponse:
-    """Lead to the entries of the audit log about a project."""
+    """Redirect to the entries of the audit log about a project."""
     return RedirectResponse(f"/admin/audit?project={quote(project.repository, safe='')}", SEE_OTHER)

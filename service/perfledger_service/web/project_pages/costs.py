@@ -1,4 +1,4 @@
-"""Serves the costs of a project: what purchase options cost, and the prices of its changes."""
+"""Serves the costs of a project: its purchase options' costs, and the prices of its changes."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -38,7 +38,7 @@ def cost_form(
     at: Annotated[list[Text] | None, Query(max_length=MAX_PLACES)] = None,
     shows_all: Annotated[bool, Query(alias="all")] = False,
 ) -> CostForm:
-    """Return the form that the parameters of an address fill in."""
+    """Return the form that an address's parameters fill in."""
     return CostForm(
         allocated_share=allocated_share.strip(),
         years=years.strip(),
@@ -62,9 +62,9 @@ def costs(
     hx_request: Annotated[bool, Header()] = False,
     hx_history_restore_request: Annotated[bool, Header()] = False,
 ) -> Response:
-    """Show what purchase options cost, and the prices of a project's changes.
+    """Show the costs of purchase options, and the prices of a project's changes.
 
-    The form's own requests get the part of the page that it recomputes.
+    Requests by the form itself get only the part of the page that it recomputes.
     """
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")

@@ -1,4 +1,4 @@
-"""Serves the page of a project, and an event, on which its maintainers decide."""
+"""Serves the pages of a project and of an event, where its maintainers decide."""
 
 from datetime import date
 from typing import Annotated, Literal
@@ -59,10 +59,10 @@ EventNumber = Annotated[int, Path(ge=1, le=MAX_EVENT_ID)]
 
 
 class EventStateForm(BaseModel):
-    """The form that sets an event's state; a field that is left empty is not given.
+    """The form that sets an event's state; an empty field counts as not given.
 
-    On the page of a project it has the part, order and page of the list that it is in, to which it
-    leads back; on the page of an event it has no part.
+    On a project's page it holds the part, order and page of the list that it is in, to return to;
+    on an event's page it has no part.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -90,7 +90,7 @@ class EventStateForm(BaseModel):
 
 
 class EventJobsForm(BaseModel):
-    """The form that measures the commits of an event again, or searches the one that it is."""
+    """The form that measures an event's commits again, or searches for the commit that it is."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -111,7 +111,7 @@ def branch(
     text: Text = "",
     output: Output = PageFormat.HTML,
 ) -> Response:
-    """Show what there is to decide of a project, and how far its checks can be trusted.
+    """Show a project's open decisions, and how far its checks can be trusted.
 
     The event that was just decided stays in its place, whatever its part is now.
     """
@@ -188,7 +188,7 @@ def set_event_state(
     address: CurrentAddress,
     event_id: EventNumber,
 ) -> Response:
-    """Set the state of an event, and lead back to where the form was."""
+    """Set the state of an event, and redirect to the page that the form was on."""
     wish = values_of_form(EventStateForm, form)
     set_event(
         state.engine,
@@ -214,7 +214,7 @@ def queue_jobs(
     address: CurrentAddress,
     event_id: EventNumber,
 ) -> Response:
-    """Queue the jobs that measure an event again, and lead to the page that lists them."""
+    """Queue the jobs that measure an event again, and redirect to the page that lists them."""
     queue_event_jobs(
         state.engine,
         project,
@@ -227,7 +227,7 @@ def queue_jobs(
 
 
 def _form_token(reader: PageReader, project: Project) -> str:
-    """Return the token of forms for a maintainer of a project, "" for others."""
+    """Return the form token for a maintainer of a project, "" for others."""
     may_decide = reader.may(Role.MAINTAINER, project.id)
     return require_browser(reader).form_token if may_decide else ""
 

@@ -25,13 +25,13 @@ def badge(
 ) -> Response:
     """Show the state of the gate of a project's default branch.
 
-    Caches ask each time whether it is still the same: a badge that is late would not be true.
+    Caches must ask each time whether it is still the same: an outdated badge would be wrong.
     """
     with reader.session() as session:
         picture = badge_svg(gate_badge(session, f"{owner}/{name}", now=state.now()))
     tag = f'"{sha256(picture.encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if reader.browser is None:  # anybody reads it: then other sites may show it, too
+    if reader.browser is None:  # anybody may read it, so other sites may show it
         headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     else:
         headers["Cache-Control"] = "private, no-cache"

@@ -1,4 +1,4 @@
-"""Serves the page of a project's machines, on which maintainers quarantine and release devices."""
+"""Serves the page of a project's machines, where maintainers quarantine and release devices."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -30,14 +30,14 @@ router = APIRouter(prefix="/{owner}/{name}/machines", include_in_schema=False)
 
 
 class QuarantineDecision(StrEnum):
-    """What a maintainer decides on a device."""
+    """A maintainer's decision on a device."""
 
     QUARANTINE = "quarantine"
     RELEASE = "release"
 
 
 class QuarantineForm(BaseModel):
-    """The form that begins or ends the quarantine of a device."""
+    """The form that begins or ends a device's quarantine."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,7 +73,7 @@ def decide(
     address: CurrentAddress,
     decision: QuarantineDecision,
 ) -> Response:
-    """Put a device in quarantine or release it, and lead back to the page."""
+    """Put a device in quarantine or release it, and redirect to the page."""
     wish = values_of_form(QuarantineForm, form)
     carry_out = quarantine_device if decision is QuarantineDecision.QUARANTINE else release_device
     carry_out(

@@ -1,4 +1,4 @@
-"""Serves the reviews of quarters that were stored for a project, and their documents."""
+"""Serves a project's stored quarterly reviews, and their documents."""
 
 from typing import Annotated, Final
 
@@ -23,7 +23,7 @@ router = APIRouter(
     prefix="/{owner}/{name}/reviews", include_in_schema=False, default_response_class=Response
 )
 ReviewNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
-# The document has its style inside, and nothing else: no script, and nothing from anywhere.
+# The document contains its own styles and loads nothing: no script, and nothing from outside.
 DOCUMENT_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -68,7 +68,7 @@ def document(
     review_id: ReviewNumber,
     form: ReviewFormat,
 ) -> Response:
-    """Return a document of a review: the web page to be read, and all others to be saved."""
+    """Return a document of a review: the web page to be shown, all others to be saved."""
     with reader.session() as session:
         stored = stored_review(session, project.id, review_id)
         content = review_document(session, stored, form)

@@ -46,7 +46,7 @@ def steps_of_check(
     end_us: Microseconds = MAX_US,
     output: Output = StepsFormat.HTML,
 ) -> Response:
-    """Show a step of either side of a check, or a part of both."""
+    """Show a step of one side of a check, or a part of both."""
     with reader.session() as session:
         upload = upload_by_id(session, upload_id)
         profiles = {(one.workload, one.side): one for one in bundle_of(session, upload).profiles}
@@ -93,7 +93,10 @@ def compared_steps(
 
 def _window(start_us: int, end_us: int) -> StepWindow:
     if start_us >= end_us:
-        msg = f"no part of a step: it begins at {start_us} us and ends at {end_us} us"
+        msg = (
+            f"a part of a step that begins at {start_us} us cannot end at {end_us} us: give a "
+            "later end"
+        )
         raise UsageError(msg)
     return StepWindow(start_seconds=start_us / US_PER_S, end_seconds=end_us / US_PER_S)
 

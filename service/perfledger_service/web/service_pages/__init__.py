@@ -1,1 +1,1 @@
-"""Owns the pages about all projects at once: search and administration."""
+"""Owns the pages about all projects: search and administration."""

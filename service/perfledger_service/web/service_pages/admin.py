@@ -1,4 +1,4 @@
-"""Serves the administration of projects: tokens, what waits, GitHub and prices."""
+"""Serves the administration of projects: tokens, waiting work, GitHub and prices."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -44,7 +44,7 @@ from perfledger_service.web.uploads import UPLOAD_ID
 router = APIRouter(prefix="/admin", include_in_schema=False, default_response_class=Response)
 PROJECTS_PER_PAGE = 50
 MAX_PROJECTS = 10_000  # in the data
-# GitHub is asked about each, one after another.
+# GitHub is asked about each of them, one after another.
 INSTALLATIONS_PER_PAGE = 10
 Format = Annotated[PageFormat, Query(alias="format")]
 TokenPrefix = Annotated[str, Path(pattern=r"^pl_[0-9a-f]{8}$")]
@@ -91,7 +91,7 @@ def admin_tokens(
 def revoke_token(
     state: CurrentAppState, admin: CurrentFormAdmin, address: CurrentAddress, prefix: TokenPrefix
 ) -> Response:
-    """Revoke a token, and lead back to the tokens."""
+    """Revoke a token, and redirect to the tokens."""
     with admin.session() as session:
         revoke_project_token(
             state.engine, session, prefix, actor=_actor(admin, address), now=state.now()
@@ -103,7 +103,7 @@ def revoke_token(
 def waiting(
     state: CurrentAppState, admin: CurrentAdmin, output: Format = PageFormat.HTML
 ) -> Response:
-    """Show what waits, and why."""
+    """Show the waiting work, and the reasons."""
     with admin.session() as session:
         view = waiting_work(session, has_github=state.pull_requests is not None)
     form_token = require_browser(admin).form_token
@@ -119,7 +119,7 @@ def retry(
     address: CurrentAddress,
     waiting_id: Annotated[str, Path(pattern=UPLOAD_ID)],  # not `upload_id`: of any project
 ) -> Response:
-    """Attempt an upload again, and lead back to what waits."""
+    """Retry an upload, and redirect to the waiting work."""
     with admin.session() as session:
         retry_upload(
             state.engine, session, waiting_id, actor=_actor(admin, address), now=state.now()
@@ -134,7 +134,7 @@ def github(
     page: PageNumber = 1,
     output: Format = PageFormat.HTML,
 ) -> Response:
-    """Show what GitHub says of the App in these projects, and of its webhooks."""
+    """Show GitHub's state of the App in these projects, and of its webhooks."""
     with admin.session() as session:
         names = tuple(project.repository for project in projects(session))
         names_page = page_of(names, page, size=INSTALLATIONS_PER_PAGE)
@@ -160,7 +160,7 @@ def prices(
     page: PageNumber = 1,
     output: Format = PageFormat.HTML,
 ) -> Response:
-    """Show the prices that the service computes with, and which are old."""
+    """Show the prices that the service computes with, and which are out of date."""
     today = state.now().date()
     sheet = current_sheet(today=today)
     return _answer(

@@ -36,7 +36,7 @@ def audit_log(
     before: Annotated[int | None, Query(ge=1, le=MAX_ENTRY)] = None,
     output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
 ) -> Response:
-    """Show what people did in the projects that the reader administers."""
+    """Show people's actions in the projects that the reader administers."""
     fields = {
         "project": project.replace(NUL, "").strip(),
         "actor": actor.replace(NUL, "").strip(),
@@ -71,7 +71,7 @@ def _action(text: str) -> AuditAction | None:
 
 
 def _day(text: str) -> datetime | None:
-    """Return the begin of a day, as browsers send it, in UTC."""
+    """Return the start of a day, as browsers send it, in UTC."""
     try:
         return datetime.combine(date.fromisoformat(text), time(), UTC) if text else None
     except ValueError:

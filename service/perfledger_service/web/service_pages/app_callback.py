@@ -1,6 +1,6 @@
 """Serves the two loopback pages of an App's registration: to GitHub, and back with a code.
 
-The service does not run yet when its App is registered, so this is a server of its own.
+The service does not run yet when its App is registered, so this is a separate server.
 """
 
 import hmac
@@ -22,7 +22,7 @@ POLL_S = 0.2
 
 
 class AppCallback(ThreadingHTTPServer):
-    """Waits on loopback for the browser that GitHub sends back."""
+    """Server on loopback that waits for the browser that GitHub sends back."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -37,7 +37,7 @@ class AppCallback(ThreadingHTTPServer):
 
     @property
     def redirect_url(self) -> str:
-        """Return where GitHub sends the browser."""
+        """Return the address to which GitHub sends the browser back."""
         return f"{self.url}{CALLBACK_PATH}"
 
     def wait_for_code(self) -> str:
@@ -46,18 +46,18 @@ class AppCallback(ThreadingHTTPServer):
             try:
                 return self.codes.get(timeout=POLL_S)
             except queue.Empty:
-                continue  # lets a signal through
+                continue  # lets signals through
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection of a browser."""
+    """Connection of a browser."""
 
     timeout = REQUEST_TIMEOUT_S
 
     def do_GET(self) -> None:
-        """Answer with the form, or take a code."""
+        """Answer with the form, or accept a code."""
         url = urlsplit(self.path)
-        # Any other name is a page elsewhere whose name was made to lead here.
+        # Any other name is an outside page's, made to point here (DNS rebinding).
         if self.headers.get("Host", "") not in self._own_hosts():
             self._answer(403, "this address is for 127.0.0.1 only")
         elif url.path == "/":
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         return cast("AppCallback", self.server)
 
     def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the library's name
-        """Log nothing: a request's address has the code."""
+        """Log nothing: a request's address contains the code."""
 
     def _own_hosts(self) -> tuple[str, str]:
         port = self.callback.server_port
@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         fields = parse_qs(query)
         code, state = (fields.get(name, [""])[0] for name in ("code", "state"))
         if not hmac.compare_digest(state.encode(), self.callback.state.encode()):
-            self._answer(403, "this registration was not begun here: run the command again")
+            self._answer(403, "this registration was not started here: run the command again")
         elif not is_code(code):
             self._answer(400, "GitHub sent no code: run the command again")
         else:

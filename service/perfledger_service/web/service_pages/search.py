@@ -19,7 +19,7 @@ def search_by_name(
     text: Annotated[str, Query(alias="q", max_length=MAX_NAME)] = "",
     output: Annotated[PageFormat, Query(alias="format")] = PageFormat.HTML,
 ) -> Response:
-    """Show what a text names."""
+    """Show what has a text in its name."""
     reader.require_project()
     with reader.session() as session:
         view = search(session, text)

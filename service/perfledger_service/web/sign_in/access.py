@@ -1,6 +1,6 @@
-"""Names who may use each route: exactly one rule, which is a dependency that enforces it.
+"""Defines who may use each route: exactly one rule, a dependency that enforces it.
 
-A route without a rule keeps the service from starting, so that none is open by oversight.
+The service does not start if a route has no rule, so that none is open by mistake.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,25 +31,25 @@ from perfledger_service.web.webhooks import signed_body
 class Access(StrEnum):
     """Who may use a route."""
 
-    ANYONE = "anyone who can reach the service; nothing of a project is shown"
-    PAGE_READER = "anyone who may view the project, by a role in it, or where pages are open"
+    ANYONE = "anyone who can reach the service; the answer contains nothing about a project"
+    PAGE_READER = "anyone who may view the project, by a role in it or because pages are open"
     SIGNED_IN = "a person who is signed in"
-    OWN_FORM = "a person who is signed in, by a form of the service"
-    PAGE_MAINTAINER = "a maintainer of the project, by a form of the service"
-    OWN_PRICES = "a maintainer of the project; where own prices are shown, anyone who may view it"
+    OWN_FORM = "a person who is signed in, through a form of the service"
+    PAGE_MAINTAINER = "a maintainer of the project, through a form of the service"
+    OWN_PRICES = "a maintainer of the project; if own prices are shown, anyone who may view it"
     PAGE_ADMIN = "an admin of the project"
-    SERVICE_ADMIN = "an admin of any project, who sees what is of theirs"
-    ADMIN_FORM = "an admin of any project, by a form of the service, in theirs"
+    SERVICE_ADMIN = "an admin of any project, who sees only their projects"
+    ADMIN_FORM = "an admin of any project, through a form of the service, for their projects"
     READ_TOKEN = "a token of the project, of any scope"  # noqa: S105 - a rule, no token
     UPLOAD_TOKEN = "a token of the project that may upload, or a run of its GitHub Actions"  # noqa: S105
     RUNNER_TOKEN = "a token of the project that may upload"  # noqa: S105
     MAINTAIN_TOKEN = "a token of the project that may maintain"  # noqa: S105
-    METRICS_TOKEN = "the token for metrics; where none is set, a program on this machine"  # noqa: S105
+    METRICS_TOKEN = "the token for metrics; if none is set, a program on this machine"  # noqa: S105
     WEBHOOK_SIGNATURE = "GitHub, by its signature over the body"
 
 
 def anyone() -> None:
-    """Let whoever reaches the service use a route."""
+    """Let anyone who reaches the service use a route."""
 
 
 _RULES: dict[Callable[..., object], Access] = {
@@ -76,7 +76,7 @@ def access_by_route(app: FastAPI) -> dict[tuple[str, str], Access]:
     access: dict[tuple[str, str], Access] = {}
     for context in iter_route_contexts(app.routes):
         if not isinstance(context.original_route, APIRoute):
-            continue  # static files and the description of the API, which are the same for all
+            continue  # static files and the API's description, which are the same for everyone
         rules = _outermost_rules(context.dependant)
         if len(rules) != 1:
             msg = f"{context.path} has {len(rules)} access rules: give it one of web/sign_in"
@@ -88,7 +88,7 @@ def access_by_route(app: FastAPI) -> dict[tuple[str, str], Access]:
 
 
 def _outermost_rules(dependant: Dependant) -> set[Access]:
-    """Return the rules without those that another of them includes."""
+    """Return the rules except those that another of them includes."""
     callables = {call for call, _ in _rule_dependants(dependant)}
     included = {
         call for _, rule in _rule_dependants(dependant) for call, _ in _rule_dependants(rule)
@@ -99,7 +99,7 @@ def _outermost_rules(dependant: Dependant) -> set[Access]:
 def _rule_dependants(
     dependant: Dependant,
 ) -> Iterator[tuple[Callable[..., object], Dependant]]:
-    """Yield all rules that a route or a rule depends on, however indirectly."""
+    """Yield all rules that a route or a rule depends on, directly or indirectly."""
     for dependency in dependant.dependencies:
         if dependency.call is not None and dependency.call in _RULES:
             yield dependency.call, dependency

@@ -1,4 +1,4 @@
-"""Serves `/account`: who somebody is, their roles, and their own tokens for the API."""
+"""Serves `/account`: a person's identity, their roles, and their own tokens for the API."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from perfledger_service.web.sign_in.readers import (
 )
 
 router = APIRouter(prefix="/account", include_in_schema=False)
-MAX_REPOSITORY = 140  # GitHub: 39 of the owner, 100 of the name
+MAX_REPOSITORY = 140  # GitHub: 39 for the owner, 100 for the name
 Prefix = Annotated[str, Path(pattern=r"^pl_[0-9a-f]{8}$")]
 
 

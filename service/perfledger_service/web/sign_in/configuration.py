@@ -10,12 +10,12 @@ from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.usecases.people.sign_in import SignInOptions
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
-# What the service or another part of HTTP reads by itself.
+# Headers that the service or another part of HTTP reads itself.
 _OTHER_HEADERS = frozenset({"authorization", "cookie", "host", "origin", "x-forwarded-for"})
 
 
 def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
-    """Return how people sign in, None where nobody does.
+    """Return how people sign in, None if nobody does.
 
     Raises SettingsError for half of the App's settings, for a proxy's header without addresses, and
     for both ways at once.
@@ -30,7 +30,10 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
         msg += "PERFLEDGER_PROXY_ADDRESSES, too"
         raise SettingsError(msg)
     if with_github and with_proxy:
-        msg = "people sign in with GitHub or at the proxy: set the client id or the proxy's header"
+        msg = (
+            "people sign in either with GitHub or at the proxy: set the client id or the proxy's "
+            "header, not both"
+        )
         raise SettingsError(msg)
     if not (with_github or with_proxy):
         return None
@@ -53,7 +56,7 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
 
 
 def proxy_networks(settings: ServiceSettings) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Return the proxies that are believed about their clients; raise SettingsError for others."""
+    """Return the proxies that are trusted to name their clients; raise SettingsError if invalid."""
     names = (one.strip() for one in settings.proxy_addresses.split(","))
     try:
         return tuple(ip_network(name) for name in names if name)
@@ -73,7 +76,10 @@ def _is_pair_set(*pair: tuple[str, object]) -> bool:
 
 def _header(name: str) -> str:
     if name and (not _HEADER.fullmatch(name) or name.lower() in _OTHER_HEADERS):
-        msg = f"PERFLEDGER_PROXY_HEADER is {name[:100]!r}, which names no person: use the header "
+        msg = (
+            f"PERFLEDGER_PROXY_HEADER is {name[:100]!r}, which cannot name a person: use the "
+            "header "
+        )
         msg += "that the proxy sets, such as X-Forwarded-User"
         raise SettingsError(msg)
     return name

@@ -1,7 +1,7 @@
 """Names, sets and removes the cookies of a sign-in and of a session.
 
-With https the names begin with __Host-, so that no other host, also of the same domain, can set
-them, and they are sent over https only. No script reads them.
+With https the names begin with __Host-, so that no other host, even of the same domain, can set
+them, and they are sent over https only. Scripts cannot read them.
 """
 
 import re
@@ -11,17 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 SESSION = "perfledger_session"
-# Of sign-ins that are not finished, each with a part of its state's hash behind it.
+# For sign-ins in progress, each followed by a part of its state's hash.
 ATTEMPT = "perfledger_sign_in_"
 ATTEMPT_DIGITS = 16
-# A browser's sign-ins at a time, such as those of tabs that open at once: servers and proxies
+# A browser's concurrent sign-ins, such as those of tabs that open at once: servers and proxies
 # refuse many cookies.
 MAX_ATTEMPTS = 20
 _ATTEMPT_NAME = re.compile(rf"{ATTEMPT}[0-9a-f]{{{ATTEMPT_DIGITS}}}", re.ASCII)
 
 
 def attempt_cookie(state: str) -> str:
-    """Return the name of the cookie of one sign-in, by its state."""
+    """Return the name of a sign-in's cookie, by its state."""
     return ATTEMPT + sha256(state.encode("utf-8", "surrogatepass")).hexdigest()[:ATTEMPT_DIGITS]
 
 
@@ -44,7 +44,7 @@ def cookie_of(request: Request, name: str, *, public_url: str) -> str:
 def set_cookie(
     response: Response, name: str, secret: str, *, max_age_s: float, public_url: str
 ) -> None:
-    """Give a browser a secret for some time."""
+    """Set a secret in a browser's cookie for some time."""
     response.set_cookie(
         _full_name(name, public_url),
         secret,
@@ -52,12 +52,12 @@ def set_cookie(
         path="/",
         secure=_is_https(public_url),
         httponly=True,
-        samesite="lax",  # sent when GitHub's page leads back, not with the forms of other sites
+        samesite="lax",  # sent when GitHub's page redirects back, but not with forms of other sites
     )
 
 
 def remove_cookie(response: Response, name: str, *, public_url: str) -> None:
-    """Let a browser forget a secret."""
+    """Remove a secret from a browser."""
     response.delete_cookie(
         _full_name(name, public_url),
         path="/",

@@ -1,7 +1,7 @@
-"""Reads forms that people send from pages, and refuses those that other sites make them send.
+"""Reads forms that people send from pages, and refuses forms that other sites forge.
 
-A form is of the service's own page if its Origin is the service's, and it holds the token of the
-session, which no other site and no other session knows. A script may send it in a header instead.
+A form is from the service's own page if its Origin is the service's and it contains the session's
+token, which no other site or session knows. A script may send the token in a header instead.
 """
 
 import hmac
@@ -37,10 +37,10 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 async def own_form(
     request: Request, reader: CurrentPageReader, state: CurrentAppState
 ) -> Mapping[str, str]:
-    """Return the fields of a form of ours that somebody who is signed in sent.
+    """Return the fields of a form of ours, sent by a person who is signed in.
 
-    Raises RefusedError for anybody else's, TooLargeError for a large one, and UsageError for a
-    body that is no form.
+    Raises RefusedError for any other form, TooLargeError for a large one, and UsageError for a body
+    that is not a form.
     """
     browser = require_browser(reader)
     _check_origin(request, state.public_url)
@@ -70,7 +70,7 @@ def admin_form(
     admin: CurrentAdmin,
     form: CurrentForm,  # noqa: ARG001 - checked before anything is changed
 ) -> PageReader:
-    """Return the admin who changes something by a form; raise RefusedError for others."""
+    """Return the admin who changes something through a form; raise RefusedError for others."""
     return admin
 
 
@@ -79,7 +79,7 @@ CurrentMaintainedProject = Annotated[Project, Depends(page_maintainer)]
 
 
 def values_of_form(kind: type[Values], fields: Mapping[str, str]) -> Values:
-    """Return what a form asks for; raise UsageError, which names the fields, for a wrong one."""
+    """Return a form's values; raise UsageError, which names the fields, for invalid ones."""
     try:
         return kind.model_validate(dict(fields))
     except ValidationError as error:
@@ -91,7 +91,7 @@ def values_of_form(kind: type[Values], fields: Mapping[str, str]) -> Values:
 def _check_origin(request: Request, public_url: str) -> None:
     """Raise RefusedError unless a page of this service sent the request.
 
-    Browsers send the origin with every POST. The host that was asked for is one of ours.
+    Browsers send the origin with every POST. The requested host is one of ours.
     """
     host, public = request.headers.get("host", ""), urlsplit(public_url)
     scheme = public.scheme if host == public.netloc else "http"  # an address, without a proxy

@@ -1,6 +1,6 @@
-"""Tells who may read the metrics: holders of a token for them, or programs on this machine.
+"""Decides who may read the metrics: holders of their token, or programs on this machine.
 
-They are about all projects, so that no project's token opens them.
+Metrics cover all projects, so no project's token grants access to them.
 """
 
 import hmac
@@ -13,7 +13,7 @@ from perfledger_service.errors import RefusedError
 from perfledger_service.settings.network_addresses import is_loopback
 from perfledger_service.web.app_state import CurrentAppState
 
-# What a proxy on this machine adds to the requests of others.
+# Headers that a proxy on this machine adds to the requests of others.
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="Metrics", description="the service's PERFLEDGER_METRICS_TOKEN"
@@ -25,9 +25,10 @@ def metrics_reader(
     state: CurrentAppState,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> None:
-    """Let the holder of the token read; raise RefusedError else.
+    """Let the holder of the token read; raise RefusedError for others.
 
-    Without a token, programs on this machine read. A plain proxy on it looks like one of them.
+    Without a token, programs on this machine may read. A proxy on this machine that adds no headers
+    looks like one of them.
     """
     expected = state.metrics_token.get_secret_value().encode() if state.metrics_token else b""
     sent = credentials.credentials.encode() if credentials else b""
@@ -38,9 +39,9 @@ def metrics_reader(
 
 
 def _is_of_this_machine(request: Request) -> bool:
-    """Return whether a request came from this machine to an address of its own, and directly.
+    """Return whether a request came directly from this machine to one of its own addresses.
 
-    A proxy on this machine passes on others' requests, with the name that they asked for.
+    A proxy on this machine forwards the requests of others, with the host name that they requested.
     """
     if any(name in request.headers for name in _FORWARDED):
         return False

@@ -1,4 +1,4 @@
-"""Tells who reads a page, which projects they see, and what they may do there."""
+"""Identifies the readers of pages, the projects that they see, and their rights there."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -30,9 +30,9 @@ ProjectPart = Annotated[str, Path(pattern=NAME)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReader:
-    """Who reads a page; `project_ids` are the projects that they see, None for all.
+    """Reader of a page; `project_ids` are the projects that they see, None for all.
 
-    `browser` is None for somebody who is not signed in, where pages are open.
+    `browser` is None for a reader who is not signed in, where pages are open.
     """
 
     state: AppState
@@ -42,29 +42,29 @@ class PageReader:
 
     @contextmanager
     def session(self) -> Generator[Session]:
-        """Open a session that reads what they may see, whatever is queried."""
+        """Open a session whose queries return only what the reader may see."""
         with scoped_session(self.state.engine, self.project_ids) as session:
             yield session
 
     def require_project(self) -> None:
-        """Raise RefusedError for somebody who may view no project at all."""
+        """Raise RefusedError for a reader who may view no project at all."""
         if self.project_ids is not None and not self.project_ids:
             msg = (
-                "you may view no project here: ask for access to its repository on GitHub, or have "
-                "a role granted to you (perfledger server person grant)"
+                "you may not view any project here: ask for access to its repository on GitHub, "
+                "or for a role (perfledger server person grant)"
             )
             raise RefusedError(msg)
 
     def may(self, role: Role, project_id: int) -> bool:
-        """Return whether they have a role in a project."""
+        """Return whether the reader has a role in a project."""
         role_there = self.roles.get(project_id)
         return role_there is not None and role_there.includes(role)
 
 
 def page_reader(request: Request, state: CurrentAppState) -> PageReader:
-    """Return who reads a page; send a browser that has to sign in there first.
+    """Return the reader of a page; first redirect a browser that must sign in.
 
-    A page of a project needs the role in this project alone.
+    A page of a project needs only the role in this project.
     """
     options = state.sign_in
     if options is None:
@@ -89,25 +89,25 @@ CurrentPageReader = Annotated[PageReader, Depends(page_reader)]
 
 
 def signed_in(reader: CurrentPageReader) -> PageReader:
-    """Return who is signed in; raise NotFoundError where nobody can be, RefusedError else."""
+    """Return who is signed in; raise NotFoundError if nobody can be, RefusedError otherwise."""
     require_browser(reader)
     return reader
 
 
 def page_admin(reader: CurrentPageReader, owner: ProjectPart, name: ProjectPart) -> Project:
-    """Return the project of a page that its admins read; raise RefusedError for others."""
+    """Return the project of a page that only its admins read; raise RefusedError for others."""
     return project_with_role(reader, f"{owner}/{name}", Role.ADMIN)
 
 
 def service_admin(reader: CurrentPageReader) -> PageReader:
-    """Return who is an admin of a project, as one who sees these projects alone.
+    """Return the reader, an admin of some project, with only the administered projects visible.
 
-    Raises NotFoundError where nobody can sign in, and RefusedError for others.
+    Raises NotFoundError if nobody can sign in, and RefusedError for others.
     """
     require_browser(reader)
     mine = frozenset(project for project, role in reader.roles.items() if role is Role.ADMIN)
     if not mine:
-        msg = "this is for admins of a project: your roles are on /account"
+        msg = "this is for admins of a project: /account lists your roles"
         raise RefusedError(msg)
     return replace(reader, project_ids=mine)
 
@@ -115,14 +115,14 @@ def service_admin(reader: CurrentPageReader) -> PageReader:
 def own_prices_reader(reader: CurrentPageReader, owner: ProjectPart, name: ProjectPart) -> Project:
     """Return the project of a page that shows own prices; raise RefusedError for others.
 
-    Its maintainers read them, and everybody who views it where PERFLEDGER_SHOW_OWN_PRICES says so.
+    Its maintainers may read them, and with PERFLEDGER_SHOW_OWN_PRICES everybody who may view it.
     """
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")
     if not (price_settings().show_own_prices or reader.may(Role.MAINTAINER, project.id)):
         msg = (
-            "reviews hold own prices: they are for maintainers of the project, or for all who view "
-            "it with PERFLEDGER_SHOW_OWN_PRICES=true"
+            "reviews contain own prices: they are for maintainers of the project, or for all who "
+            "view it with PERFLEDGER_SHOW_OWN_PRICES=true"
         )
         raise RefusedError(msg)
     return project
@@ -147,8 +147,8 @@ def require_browser(reader: PageReader) -> BrowserSession:
 def project_with_role(reader: PageReader, repository: str, role: Role) -> Project:
     """Return a project in which a reader has a role.
 
-    Raises NotFoundError for a project that the reader does not see, as for none, and RefusedError
-    for less than the role.
+    Raises NotFoundError for a project that the reader does not see, as for one that does not exist,
+    and RefusedError for a lower role.
     """
     require_browser(reader)
     with reader.session() as session:
@@ -160,7 +160,7 @@ def project_with_role(reader: PageReader, repository: str, role: Role) -> Projec
 
 
 def _repository_asked_for(request: Request, state: AppState) -> str:
-    """Return the repository that a page is about, "" for one about all."""
+    """Return the repository that a page is about, "" for a page about all."""
     of_path = request.path_params
     if "owner" in of_path and "name" in of_path:
         return f"{of_path['owner']}/{of_path['name']}"
@@ -189,9 +189,9 @@ def _session(request: Request, state: AppState, options: SignInOptions) -> Brows
 
 
 def _sign_in_first(request: Request) -> Exception:
-    """Return what leads a browser to the sign-in, and refuses other programs."""
+    """Return a redirect to the sign-in for a browser; refuse other programs."""
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        path = quote(request.scope["path"])  # which the server decoded: names have spaces
+        path = quote(request.scope["path"])  # decoded by the server: names contain spaces
         target = local_path(f"{path}?{request.url.query}" if request.url.query else path)
         location = f"/sign-in?next={quote(target, safe='')}"
         return HTTPException(SEE_OTHER, "sign in first", headers={"Location": location})

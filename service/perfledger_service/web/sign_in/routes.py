@@ -1,4 +1,4 @@
-"""Serves `/sign-in`, where GitHub or a proxy says who somebody is, and the way out again."""
+"""Serves `/sign-in`, where GitHub or a proxy identifies a person, and `/sign-out`."""
 
 import re
 from typing import Annotated
@@ -49,7 +49,7 @@ _ERROR = re.compile(r"[a-z_]{1,60}")  # GitHub's names of errors
 def sign_in(
     request: Request, state: CurrentAppState, address: CurrentAddress, next_path: NextPath = HOME
 ) -> Response:
-    """Send a browser to GitHub, or start its session with the name that the proxy sent."""
+    """Redirect a browser to GitHub, or start its session with the name that the proxy sent."""
     options = _options(state)
     if options.proxy_header:
         name = proxy_name(request, options)
@@ -86,7 +86,7 @@ def callback(
     """Start the session of a browser that comes back from GitHub."""
     options = _options(app_state)
     if options.github is None:
-        msg = "nobody signs in with GitHub here"
+        msg = "signing in with GitHub is not set up here: see docs/how-to/sign-in.md"
         raise NotFoundError(msg)
     if error or not code:
         reason = error if _ERROR.fullmatch(error) else "no reason given"
@@ -116,14 +116,14 @@ def leave(state: CurrentAppState, reader: CurrentPageReader, address: CurrentAdd
 
 @router.get("/signed-out", dependencies=[Depends(anyone)], response_class=HTMLResponse)
 def signed_out() -> str:
-    """Show that a session ended, and the way back."""
+    """Show that a session ended, and how to sign in again."""
     return signed_out_page()
 
 
 def _with_session(
     request: Request, state: AppState, account: ProvenAccount, next_path: str, *, address: str
 ) -> Response:
-    """Return what leads a browser to a page of ours, with a new session."""
+    """Return a redirect to a page of ours, with a new session."""
     options = _options(state)
     browser = start_session(
         state.engine,

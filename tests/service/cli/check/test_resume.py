@@ -82,7 +82,7 @@ def test_a_check_that_is_ended_twice_goes_on_where_it_was(command, tmp_path):
     _, errors = third.communicate()
 
     assert first.returncode == 143
-    assert "go on with them: perfledger check --save-bundle" in words
+    assert "to continue with them: perfledger check --save-bundle" in words
     assert words.rstrip().endswith("--resume")
     assert second.returncode == -signal.SIGKILL
     assert third.returncode in {0, 3}, errors

@@ -45,7 +45,7 @@ def test_a_ratio_with_its_interval_is_priced_on_hours(run):
 
 
 def test_a_ratio_without_its_interval_is_refused(run):
-    with pytest.raises(UsageError, match="no change is priced without its interval"):
+    with pytest.raises(UsageError, match="a change is not priced without its interval"):
         run("cost", "change", "--ratio", "1.12", *HOURS)
 
 

@@ -302,7 +302,7 @@ def test_a_bundle_that_cannot_be_projected_says_why(run, bundle_file, values, pr
         (("training/bert", *ON_A100, "--units-per-second", "0"), "above 0"),
         (("training/bert", *ON_A100, "--units-per-second", "nan"), "above 0"),
         (("training/bert", *ON_A100, "--dtype", "int8"), "for bundles"),
-        (("bundle.json", *ON_A100), "has its own device"),
+        (("bundle.json", *ON_A100), "already has a device"),
         (
             ("nothing.json",),
             "nothing.json is neither a file nor a packaged benchmark: choose from training/bert",

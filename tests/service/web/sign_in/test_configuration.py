@@ -70,9 +70,9 @@ def test_a_proxy_without_a_header_only_says_where_requests_come_from():
         (GITHUB | PROXY, "with GitHub or at the proxy"),
         (PROXY | {"proxy_addresses": "10.0.0.1/8"}, "PERFLEDGER_PROXY_ADDRESSES is wrong"),
         (PROXY | {"proxy_addresses": "proxy.example"}, "PERFLEDGER_PROXY_ADDRESSES is wrong"),
-        (PROXY | {"proxy_header": "X User"}, "names no person"),
-        (PROXY | {"proxy_header": "Cookie"}, "names no person"),
-        (PROXY | {"proxy_header": "X-Forwarded-For"}, "names no person"),
+        (PROXY | {"proxy_header": "X User"}, "cannot name a person"),
+        (PROXY | {"proxy_header": "Cookie"}, "cannot name a person"),
+        (PROXY | {"proxy_header": "X-Forwarded-For"}, "cannot name a person"),
     ],
 )
 def test_half_a_set_up_is_refused_at_the_start(values, problem):

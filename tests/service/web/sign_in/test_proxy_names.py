@@ -42,7 +42,7 @@ def test_the_proxys_name_is_believed(peer):
 
 @pytest.mark.parametrize("peer", ["192.0.2.16", "127.0.0.1", "2001:db9::1", None, "unix"])
 def test_a_strangers_name_is_refused(peer):
-    with pytest.raises(RefusedError, match="only for the proxy"):
+    with pytest.raises(RefusedError, match="only the proxy may send"):
         proxy_name(request("alice", peer=peer), OPTIONS)
 
 

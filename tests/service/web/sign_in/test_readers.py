@@ -109,7 +109,7 @@ def test_who_may_view_nothing_is_told_so(browser_of):
     for path in ("/", "/capacity", "/search?q=octo"):
         answer = nobody.get(path)
         assert answer.status_code == 403
-        assert "you may view no project here" in answer.text.lower()
+        assert "you may not view any project here" in answer.text.lower()
     assert "octo" not in nobody.get("/account").text
 
 

@@ -69,9 +69,9 @@ def test_the_check_of_a_merge_group_is_posted_when_it_begins_and_when_it_ends(de
     ("document", "reason"),
     [
         (a_group(head_ref="refs/heads/main"), "not a branch of a merge queue"),
-        (a_group("edited"), "not a merge group to check, nor its end"),
-        (a_group("destroyed", reason="exploded"), "not a merge group to check, nor its end"),
-        (a_group("destroyed"), "not a merge group to check, nor its end"),
+        (a_group("edited"), "not a merge group to check, nor the end of one"),
+        (a_group("destroyed", reason="exploded"), "not a merge group to check, nor the end of one"),
+        (a_group("destroyed"), "not a merge group to check, nor the end of one"),
         (a_group("destroyed", reason="dequeued"), "no check of the merge group is posted"),
         (a_group(repository={"id": 1, "full_name": "octo/models"}), "its number differs"),
         (a_group(repository={"id": 1, "full_name": "octo/unknown"}), "octo/unknown"),
