@@ -8,8 +8,8 @@ import msgspec
 
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
-from perfledger_cost_models.change.device_transfer import DeviceTransfers
-from perfledger_cost_models.change.price import NO_TRANSFERS
+from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
+from perfledger_cost_models.change_price.price import NO_TRANSFERS
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice

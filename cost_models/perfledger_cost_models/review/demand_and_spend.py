@@ -16,9 +16,9 @@ from perfledger_cost_models.billing.showback import (
     bill_days,
     bill_to_allocate,
 )
-from perfledger_cost_models.change.device_transfer import DeviceTransfers
-from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
-from perfledger_cost_models.change.price import NO_TRANSFERS, price_changes
+from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
+from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet

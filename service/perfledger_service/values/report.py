@@ -16,7 +16,7 @@ from perfledger_baselines.judging.variant_ranking import VariantRanking
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_limits import JudgedLimit, LimitOutcome
 from perfledger_baselines.planning.sample_size import PairsNeeded
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation
+from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import StepTimeExplanation

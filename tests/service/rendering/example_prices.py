@@ -3,7 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation
+from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 
 

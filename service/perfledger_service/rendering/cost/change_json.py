@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation
+from perfledger_cost_models.change_price.cost_policy import Approval, PolicyEvaluation
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout.document import attributes
 

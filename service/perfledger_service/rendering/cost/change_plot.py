@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation
+from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation
 from perfledger_cost_models.quote import ChangePrice, SummedPrice
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widened
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
-from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import (
+    Approval,
+    PolicyEvaluation,
+    PolicyOutcome,
+)
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.quote import ChangePrice, Interval, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout import number_format

@@ -2,7 +2,11 @@
 
 import json
 
-from perfledger_cost_models.change.fleet_hours import FleetProfile, UsageMatcher, YearlyFleetHours
+from perfledger_cost_models.change_price.fleet_hours import (
+    FleetProfile,
+    UsageMatcher,
+    YearlyFleetHours,
+)
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,

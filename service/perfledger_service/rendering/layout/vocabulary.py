@@ -25,7 +25,7 @@ from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import MOST_PAIRS, DecidedBy, VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
-from perfledger_cost_models.change.cost_policy import PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause

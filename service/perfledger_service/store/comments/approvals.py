@@ -5,7 +5,7 @@ from datetime import date
 import msgspec
 from sqlmodel import Session, col, select
 
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_service.store.comments.tables import ApprovalRow
 from perfledger_service.store.uploads import CheckedHead, StoredUpload
 

@@ -16,7 +16,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_limits import LimitOutcome, limits_of
 from perfledger_baselines.planning.sample_size import pairs_for_margin
 from perfledger_baselines.significance.spread_prior import Priors
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs

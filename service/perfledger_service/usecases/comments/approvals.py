@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
-from perfledger_cost_models.change.approval import is_entitled
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.approval import is_entitled
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_service.errors import RemovedError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_approval

@@ -9,16 +9,16 @@ from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_cost_models.change.approval import apply_approvals
-from perfledger_cost_models.change.cost_policy import (
+from perfledger_cost_models.change_price.approval import apply_approvals
+from perfledger_cost_models.change_price.cost_policy import (
     Approval,
     PolicyEvaluation,
     PolicyOutcome,
     evaluate_policy,
 )
-from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
-from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
-from perfledger_cost_models.change.price import price_changes
+from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.memory_upgrade import MemoryGrowth
+from perfledger_cost_models.change_price.price import price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceSheet

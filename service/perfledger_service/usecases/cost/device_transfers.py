@@ -6,7 +6,7 @@ from functools import cache
 
 from perfledger.bundle import Bundle
 from perfledger.records import Machine, Side, WorkloadSpec
-from perfledger_cost_models.change.device_transfer import DeviceTransfers
+from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 from perfledger_profiles.bottleneck.classification import (

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from perfledger.bundle import PricingConfig
 from perfledger_cost_models.billing.usage_readers import read_usage
-from perfledger_cost_models.change.fleet_hours import FleetProfile, UsageMatcher, fleet_profile
+from perfledger_cost_models.change_price.fleet_hours import (
+    FleetProfile,
+    UsageMatcher,
+    fleet_profile,
+)
 from perfledger_cost_models.usage.device_spans import DeviceUsage, check_runs_differ
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.check import CheckSettings

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_baselines.significance.spread_prior import Priors
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_runners.bundles.files import decode_bundle, unpack
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.acceptances import acceptances_of

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.change.cost_policy import PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table

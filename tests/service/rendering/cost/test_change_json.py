@@ -3,7 +3,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from perfledger_cost_models.change.cost_policy import Approval, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import Approval, PolicyOutcome
 from perfledger_service.rendering.cost.change_json import (
     RATE_PARTS,
     change_price_record,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.bundle import CostPolicy
-from perfledger_cost_models.change.cost_policy import evaluate_policy
+from perfledger_cost_models.change_price.cost_policy import evaluate_policy
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, PricedChanges, SummedPrice
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.cost.change_plot import (

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.change.cost_policy import Approval, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import Approval, PolicyOutcome
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.rendering.cost.yearly_cost_rows import (
     absorbed_hours_sentence,

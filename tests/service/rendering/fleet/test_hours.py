@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.change.fleet_hours import FleetProfile, YearlyFleetHours
+from perfledger_cost_models.change_price.fleet_hours import FleetProfile, YearlyFleetHours
 from perfledger_service.rendering.fleet.hours import fleet_document, fleet_toml
 from perfledger_service.rendering.layout.writers import to_csv
 

@@ -8,7 +8,7 @@ from perfledger.profile import Bucket
 from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import DecidedBy, VerdictExplanation
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger.records import Revision
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_approval, approvals_of
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id

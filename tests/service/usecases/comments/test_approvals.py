@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
 from perfledger.records import Device, Machine, Revision
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_service.store.comments.approvals import MAX_APPROVALS, add_approval
 from perfledger_service.store.comments.commands import command_by_id
 from perfledger_service.store.database import read_session, write_session

@@ -8,7 +8,7 @@ import pytest
 from perfledger.bundle import Commitment, CostPolicy, FleetUse, PricingConfig
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Failure, FailureReason, Machine, Side
-from perfledger_cost_models.change.cost_policy import PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.cost.change import APPROVAL, OVER_LIMIT

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.change_price.cost_policy import Approval
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.comments.approvals import add_approval
 from perfledger_service.store.database import read_session, write_session

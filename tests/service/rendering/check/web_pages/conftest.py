@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from perfledger.profile import MemoryPoint
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.check import web_pages

@@ -4,12 +4,12 @@ from math import exp, log
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.change.device_transfer import (
+from perfledger_cost_models.change_price.device_transfer import (
     DeviceTransfers,
     TransferError,
     carried_over,
 )
-from perfledger_cost_models.change.fleet_entry_price import COVERAGE, MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry_price import COVERAGE, MeasuredChange
 from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.bundle import CostPolicy
-from perfledger_cost_models.change.cost_policy import PolicyOutcome, evaluate_policy
+from perfledger_cost_models.change_price.cost_policy import PolicyOutcome, evaluate_policy
 from perfledger_cost_models.quote import SummedPrice
 
 

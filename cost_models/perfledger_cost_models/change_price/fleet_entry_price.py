@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger.bundle import Commitment, FleetUse
 from perfledger_cost_models.arrays import BoolArray, FloatArray
-from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
+from perfledger_cost_models.change_price.memory_upgrade import MemoryGrowth
 from perfledger_cost_models.draws import DRAWS, draw_pert, draw_ratios
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 from perfledger_cost_models.quote import HourlyRate, Interval

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import Commitment, CostPolicy, FleetUse, PricingConfig
-from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
-from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
-from perfledger_cost_models.change.price import MAX_PARTS, price_changes
+from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.memory_upgrade import MemoryGrowth
+from perfledger_cost_models.change_price.price import MAX_PARTS, price_changes
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.tco.hourly_rates import rate_of
 

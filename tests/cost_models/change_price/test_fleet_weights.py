@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.bundle import FleetUse
-from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
+from perfledger_cost_models.change_price.fleet_weights import FleetSplitError, hours_of_workload
 
 GRID = tuple(f"gpt:train[batch={size}]" for size in (8, 16, 32, 64))
 

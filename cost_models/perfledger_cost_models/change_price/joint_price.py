@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.change.fleet_entry_price import central_interval
+from perfledger_cost_models.change_price.fleet_entry_price import central_interval
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import ChangePrice, SummedPrice
 

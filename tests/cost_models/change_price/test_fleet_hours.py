@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.change.fleet_hours import UsageMatcher, fleet_profile
+from perfledger_cost_models.change_price.fleet_hours import UsageMatcher, fleet_profile
 from perfledger_cost_models.usage.device_spans import DeviceSpan, UsageFileError, usage_of
 
 START = datetime(2026, 9, 1, tzinfo=UTC)

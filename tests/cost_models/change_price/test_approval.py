@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.bundle import CostPolicy
-from perfledger_cost_models.change.approval import apply_approvals, is_entitled
-from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.change_price.approval import apply_approvals, is_entitled
+from perfledger_cost_models.change_price.cost_policy import (
+    Approval,
+    PolicyEvaluation,
+    PolicyOutcome,
+)
 from perfledger_cost_models.quote import SummedPrice
 
 POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=10, approvers=("Alice", "bob"))

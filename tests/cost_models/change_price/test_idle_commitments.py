@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfledger.bundle import Commitment
-from perfledger_cost_models.change.idle_commitments import (
+from perfledger_cost_models.change_price.idle_commitments import (
     cash_share,
     idle_hours,
     queue_effect,

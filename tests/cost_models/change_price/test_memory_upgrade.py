@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.change.memory_upgrade import (
+from perfledger_cost_models.change_price.memory_upgrade import (
     LADDERS,
     MemoryGrowth,
     may_outgrow,

@@ -18,27 +18,27 @@ import numpy as np
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.arrays import BoolArray, FloatArray
-from perfledger_cost_models.change.device_transfer import (
+from perfledger_cost_models.change_price.device_transfer import (
     DeviceTransfers,
     TransferError,
     carried_over,
 )
-from perfledger_cost_models.change.fleet_entry_price import (
+from perfledger_cost_models.change_price.fleet_entry_price import (
     FleetEntryPrice,
     MeasuredChange,
     PriceDraws,
     central_interval,
     hours_of,
 )
-from perfledger_cost_models.change.fleet_weights import FleetSplitError, hours_of_workload
-from perfledger_cost_models.change.idle_commitments import (
+from perfledger_cost_models.change_price.fleet_weights import FleetSplitError, hours_of_workload
+from perfledger_cost_models.change_price.idle_commitments import (
     cash_share,
     idle_hours,
     queue_effect,
     renewal_devices,
 )
-from perfledger_cost_models.change.joint_price import JointPrice
-from perfledger_cost_models.change.memory_upgrade import (
+from perfledger_cost_models.change_price.joint_price import JointPrice
+from perfledger_cost_models.change_price.memory_upgrade import (
     MemoryGrowth,
     may_outgrow,
     memory_of,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
-from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
-from perfledger_cost_models.change.price import price_changes
+from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.price import price_changes
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 
 SHEET = packaged_sheet()

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfledger.bundle import CostPolicy
-from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.change_price.cost_policy import (
+    Approval,
+    PolicyEvaluation,
+    PolicyOutcome,
+)
 
 
 def is_entitled(policy: CostPolicy, login: str) -> bool:
