@@ -29,9 +29,9 @@ from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
-from perfledger_profiles.xla.hlo_lines import instruction_lines, with_instruction_lines
 from perfledger_profiles.xla.hlo_programs import read_programs
 from perfledger_profiles.xla.peak_buffers import with_peak_buffers
+from perfledger_profiles.xla.source_lines import instruction_lines, with_instruction_lines
 
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.

@@ -88,7 +88,7 @@ def _common_lines(inputs: Sequence[ModelInput]) -> Iterator[FormulaLine]:
 def _discount_lines() -> Iterator[FormulaLine]:
     """Yield today's worth of a dollar at each year's end and of one paid month by month.
 
-    The second is `finance.monthly_worth` as a text; the sum of powers has a value at any rate.
+    The second is `discounting.monthly_worth` as a text; the sum of powers has a value at any rate.
     """
     month, monthly = "a_month_away", "paid_by_the_month"
     per_year = str(MONTHS_PER_YEAR)

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import assert_never
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.discounting import CashFlows, internal_rate_of_return, payback_years
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
-from perfledger_cost_models.finance import CashFlows, internal_rate_of_return, payback_years
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
 from perfledger_cost_models.procurement.cost_model import (

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.discounting import capital_recovery_factor
 from perfledger_cost_models.draws import DRAWS, draw_pert
-from perfledger_cost_models.finance import capital_recovery_factor
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,

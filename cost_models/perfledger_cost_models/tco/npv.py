@@ -6,14 +6,14 @@ from enum import IntEnum
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.draws import draw_pert
-from perfledger_cost_models.finance import (
+from perfledger_cost_models.discounting import (
     CashFlows,
     internal_rate_of_return,
     monthly_worth,
     payback_years,
     present_value,
 )
+from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.tco.buy_vs_rent import WACC
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
@@ -113,7 +113,7 @@ def npv_of_owning(
 def _present_values(
     flows: tuple[FloatArray, FloatArray, FloatArray], rate: FloatArray, *, years: int
 ) -> FloatArray:
-    """Return `finance.present_value` of each draw's purchase, yearly savings and resale."""
+    """Return `discounting.present_value` of each draw's purchase, yearly savings and resale."""
     price, saved, resale = flows
     discounts: FloatArray = np.zeros(1)
     for year in range(years):

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.discounting import capital_recovery_factor, sinking_fund_factor
 from perfledger_cost_models.draws import draw_pert
-from perfledger_cost_models.finance import capital_recovery_factor, sinking_fund_factor
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MaxAge, staleness_warnings
 from perfledger_cost_models.quote import HourlyRate

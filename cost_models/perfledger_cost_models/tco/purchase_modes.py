@@ -13,7 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
-from perfledger_cost_models.finance import capital_recovery_factor
+from perfledger_cost_models.discounting import capital_recovery_factor
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 from perfledger_cost_models.units import HOURS_PER_DAY

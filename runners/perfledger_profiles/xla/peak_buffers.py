@@ -14,7 +14,6 @@ from perfledger.profile import CallingLine, HeldTensors, Profile
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import MAX_OPERATIONS
 from perfledger_profiles.timeline.trace import MAX_COUNT
-from perfledger_profiles.xla.hlo_lines import ProgramLines
 from perfledger_profiles.xla.hlo_programs import Instruction, Program
 from perfledger_profiles.xla.protocol_buffer import (
     fields,
@@ -22,6 +21,7 @@ from perfledger_profiles.xla.protocol_buffer import (
     parts,
     read_varints,
 )
+from perfledger_profiles.xla.source_lines import ProgramLines
 
 ARGUMENT = "(argument of the largest program)"
 CONSTANT = "(constant of the largest program)"

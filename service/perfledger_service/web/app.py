@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
-from perfledger_service.rendering.check.web_pages import static_folder
+from perfledger_service.rendering.check.page import static_folder
 from perfledger_service.store.replicas import ReplicaLock
 from perfledger_service.usecases.comments.commands import (
     unfinished_command_work,
@@ -35,7 +35,7 @@ from perfledger_service.values.jobs.queued_work import QueuedRetention
 from perfledger_service.values.storage.retention import RetentionClass
 from perfledger_service.web import (
     ab_requests,
-    checks,
+    announcements,
     events,
     health,
     jobs,
@@ -78,7 +78,7 @@ PRICES_S = 600.0  # between searches for prices that are out of date
 REVIEW_S = 600.0  # between searches for a quarter that has ended
 # In matching order: the pages' `/{owner}/{name}` matches most paths, so it comes last.
 ROUTED: Final = (
-    *(uploads, priors, ab_requests, checks, events, reads, devices, jobs),
+    *(uploads, priors, ab_requests, announcements, events, reads, devices, jobs),
     *(webhooks, health, metrics),
     *(routes, account, search, admin, admin_audit, audit_page, gate_badge, costs),
     *(reviews, machine_pages, step_pages, pages, event_pages),

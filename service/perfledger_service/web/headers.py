@@ -6,7 +6,7 @@ A route that needs another value sets the header itself.
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY
+from perfledger_service.rendering.check.page import CONTENT_SECURITY_POLICY
 
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,

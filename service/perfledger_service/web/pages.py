@@ -8,14 +8,17 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.check import web_pages
-from perfledger_service.rendering.check.compare_page import compare_page, compare_page_document
+from perfledger_service.rendering.check import page as check_page
 from perfledger_service.rendering.check.project_lists import (
     pull_requests_page,
     workload_page,
     workloads_page,
 )
 from perfledger_service.rendering.check.report_json import report_json
+from perfledger_service.rendering.check.upload_comparison_page import (
+    compare_page,
+    compare_page_document,
+)
 from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.rendering.history.page_data import (
     capacity_document,
@@ -102,7 +105,7 @@ def index(reader: CurrentPageReader, output: Output = PageFormat.HTML) -> Respon
     with reader.session() as session:
         view = index_view(session)
     return page_response(
-        lambda: web_pages.index_page(view), lambda: uploads_document(view.uploads), output
+        lambda: check_page.index_page(view), lambda: uploads_document(view.uploads), output
     )
 
 
@@ -148,7 +151,7 @@ def run(
 
         def render() -> str:
             report, bundle = state.reports.report(session, upload, today=today)
-            return web_pages.run_page(report, with_verdicts(session, view), bundle, page=page)
+            return check_page.run_page(report, with_verdicts(session, view), bundle, page=page)
 
         # Approvals expire, so a page with approvals is not cached. Verdicts never change.
         decided = decided_head(session, upload)
@@ -157,7 +160,7 @@ def run(
         acceptances = acceptances_of(session, upload.project_id, number)
         key = (view, upload, acceptances, page)
         text = render() if has_approvals else state.pages.page(key, render)
-    return HTMLResponse(text, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY})
+    return HTMLResponse(text, headers={"Cross-Origin-Opener-Policy": check_page.RUN_OPENER_POLICY})
 
 
 @router.get("/runs/{upload_id}/bundle.json", response_class=Response)
@@ -224,7 +227,7 @@ def pull_request(
         acceptances = acceptances_of(session, project_named(session, view.repository).id, number)
         current = [
             upload_by_id(session, one.id)
-            for one in web_pages.current_checks(view)
+            for one in check_page.current_checks(view)
             if not is_removed(one)
         ]
         today = state.now().date()
@@ -233,7 +236,7 @@ def pull_request(
             reports = {
                 one.id: state.reports.report(session, one, today=today)[0] for one in current
             }
-            return web_pages.pull_request_page(view, acceptances, reports=reports)
+            return check_page.pull_request_page(view, acceptances, reports=reports)
 
         # As for a check: approvals expire, verdicts never change.
         if any(approvals_of(session, decided_head(session, one), today=today) for one in current):
@@ -320,6 +323,6 @@ def compare(
     if output is PageFormat.HTML:
         text = compare_page(comparison.repository, comparison)
         return HTMLResponse(
-            text, headers={"Cross-Origin-Opener-Policy": web_pages.RUN_OPENER_POLICY}
+            text, headers={"Cross-Origin-Opener-Policy": check_page.RUN_OPENER_POLICY}
         )
     return data_response(compare_page_document(comparison), output)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.finance import monthly_worth
+from perfledger_cost_models.discounting import monthly_worth
 from perfledger_cost_models.procurement.cost_model import (
     PurchaseMode,
 )

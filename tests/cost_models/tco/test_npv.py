@@ -4,7 +4,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from perfledger_cost_models.finance import CashFlows, present_value
+from perfledger_cost_models.discounting import CashFlows, present_value
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.npv import Horizon, npv_of_owning
 from perfledger_cost_models.tco.onprem import SERVERS

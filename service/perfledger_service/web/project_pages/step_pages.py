@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.check.web_pages import RUN_OPENER_POLICY
+from perfledger_service.rendering.check.page import RUN_OPENER_POLICY
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.rendering.trace.step_pictures import sides_of
 from perfledger_service.rendering.trace.timeline.steps_page import (

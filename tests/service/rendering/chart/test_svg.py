@@ -24,7 +24,7 @@ from perfledger_service.rendering.chart.picture import (
     Picture,
 )
 from perfledger_service.rendering.chart.svg import embedded_svg, picture_svg
-from perfledger_service.rendering.check.web_pages import static_folder
+from perfledger_service.rendering.check.page import static_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = ("</title>", "<script>alert(1)</script>", "]]>", "&", '"', "\x00", "\ud800", "\u202e", "é")

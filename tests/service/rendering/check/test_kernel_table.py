@@ -12,9 +12,9 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 from perfledger_service.rendering.check.kernel_table import kernel_table
-from perfledger_service.rendering.check.web_pages import run_page
+from perfledger_service.rendering.check.page import run_page
 from perfledger_service.rendering.layout.document import TextStyle
-from tests.service.rendering.check.web_pages.conftest import upload_of
+from tests.service.rendering.check.page.conftest import upload_of
 from tests.service.rendering.example_views import bundle_of
 
 ESTIMATE = EffectEstimate(

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from perfledger_service.rendering.server.pages.admin import why_job_waits, why_upload_waits
 from perfledger_service.values.upload_views import UploadStatus
-from tests.service.rendering.check.web_pages.service_pages import waiting_view
+from tests.service.rendering.check.page.service_pages import waiting_view
 
 WAITING = waiting_view(str)
 

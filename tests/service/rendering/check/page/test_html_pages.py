@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY, static_folder
+from perfledger_service.rendering.check.page import CONTENT_SECURITY_POLICY, static_folder
 from tests.tries import tries
 
 NASTY = (

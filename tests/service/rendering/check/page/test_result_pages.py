@@ -7,14 +7,14 @@ from datetime import date
 import pytest
 
 from perfledger.records import FailureReason
-from perfledger_service.rendering.check.web_pages import (
+from perfledger_service.rendering.check.page import (
     RESULTS_PER_PAGE,
     pull_request_page,
     run_page,
 )
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.values.upload_views import PullRequestView
-from tests.service.rendering.check.web_pages.conftest import upload_of
+from tests.service.rendering.check.page.conftest import upload_of
 
 pytestmark = pytest.mark.slow
 

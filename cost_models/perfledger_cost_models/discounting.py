@@ -27,7 +27,7 @@ RETURNS = np.unique(
 )
 
 
-class FinanceError(ValueError):
+class DiscountingError(ValueError):
     """An error for flows that have no such figure."""
 
 
@@ -35,7 +35,7 @@ class FinanceError(ValueError):
 class CashFlows:
     """The payments of some years: those due once, and those that come month by month.
 
-    Raises FinanceError unless each year has both, as numbers.
+    Raises DiscountingError unless each year has both, as numbers.
     """
 
     once: tuple[float, ...]  # now and at the end of each year
@@ -49,7 +49,7 @@ class CashFlows:
                 f"{len(self.once)} payments once and {len(self.monthly)} years by the month: give "
                 "numbers, one for each year and one for now"
             )
-            raise FinanceError(msg)
+            raise DiscountingError(msg)
 
     @property
     def by_year(self) -> tuple[float, ...]:
@@ -90,11 +90,11 @@ def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatAr
 def present_value(flows: CashFlows, *, rate_per_year: float) -> float:
     """Return today's money of all payments: once_t / (1 + r)^t, and each month's at its end.
 
-    Raises FinanceError for a rate of -100 % or less.
+    Raises DiscountingError for a rate of -100 % or less.
     """
     if not (math.isfinite(rate_per_year) and rate_per_year > -1):
         msg = f"discount rate {rate_per_year} is not above -1: give a number such as 0.085"
-        raise FinanceError(msg)
+        raise DiscountingError(msg)
     return math.fsum(_worths(flows, np.array([rate_per_year]))[0].tolist())
 
 

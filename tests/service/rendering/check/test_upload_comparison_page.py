@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_service.rendering.check.compare_page import (
+from perfledger_service.rendering.check.upload_comparison_page import (
     MAX_RESULTS,
     compare_page,
     compare_page_document,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from perfledger_cost_models.finance import (
+from perfledger_cost_models.discounting import (
     CashFlows,
-    FinanceError,
+    DiscountingError,
     capital_recovery_factor,
     internal_rate_of_return,
     monthly_worth,
@@ -217,13 +217,13 @@ def test_a_year_is_what_comes_by_the_month_and_at_its_end():
     [((), ()), ((math.nan,), ()), ((1.0, math.inf), (0.0,)), ((1.0, 2.0), ()), ((1.0,), (2.0,))],
 )
 def test_flows_that_are_no_numbers_or_not_of_the_same_years_are_refused(once, monthly):
-    with pytest.raises(FinanceError, match="one for each year"):
+    with pytest.raises(DiscountingError, match="one for each year"):
         CashFlows(once=once, monthly=monthly)
 
 
 @pytest.mark.parametrize("interest", [-1.0, math.nan, math.inf])
 def test_a_rate_that_is_none_is_refused(interest):
-    with pytest.raises(FinanceError, match="above -1"):
+    with pytest.raises(DiscountingError, match="above -1"):
         present_value(paid_once(1.0), rate_per_year=interest)
 
 

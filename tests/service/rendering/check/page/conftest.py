@@ -20,7 +20,7 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
-from perfledger_service.rendering.check import web_pages
+from perfledger_service.rendering.check import page as check_page
 from perfledger_service.rendering.check.project_lists import (
     pull_requests_page,
     workload_page,
@@ -51,7 +51,7 @@ from perfledger_service.values.upload_views import (
     commits_of,
 )
 from tests.service.browsers import PATIENCE_MS
-from tests.service.rendering.check.web_pages.service_pages import service_pages
+from tests.service.rendering.check.page.service_pages import service_pages
 from tests.service.rendering.example_views import NOON, bundle_of
 
 BROWSER_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -221,10 +221,10 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         )
         pages = PagesByPath(histories)
         pages |= {
-            "/": web_pages.index_page(IndexView(repositories=(line.repository,), uploads=every)),
+            "/": check_page.index_page(IndexView(repositories=(line.repository,), uploads=every)),
             **service_pages(change),
-            "/empty": web_pages.index_page(IndexView(repositories=(), uploads=())),
-            "/acme/models/pull/41": web_pages.pull_request_page(
+            "/empty": check_page.index_page(IndexView(repositories=(), uploads=())),
+            "/acme/models/pull/41": check_page.pull_request_page(
                 PullRequestView(
                     repository=change("acme/models"),
                     number=41,
@@ -305,7 +305,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                 what_if(books, CostForm(years=change("4"), at=(change("p5"),)), today=NOON.date()),
                 PriceHistory(repository=change("acme/models"), checks=(), has_older=False),
             ),
-            "/acme/models/pull/1": web_pages.pull_request_page(
+            "/acme/models/pull/1": check_page.pull_request_page(
                 PullRequestView(repository=change("acme/models"), number=1, uploads=())
             ),
             "/acme/models/pulls": pull_requests_page(
@@ -324,7 +324,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
         for report, upload in zip(named, uploads, strict=True):
             profiled = bundle_of(report, rewrite(profiles, change))
             judged = replace(report, tests=judgement_of(profiled).tests)
-            pages[f"/runs/{upload.id}"] = web_pages.run_page(judged, upload, profiled)
+            pages[f"/runs/{upload.id}"] = check_page.run_page(judged, upload, profiled)
         return pages
 
     return make_all
@@ -344,7 +344,7 @@ def served(pages) -> Iterator[str]:
         def do_GET(self):
             name = self.path.removeprefix("/static/")
             if name != self.path:
-                content = (web_pages.static_folder() / name).read_bytes()
+                content = (check_page.static_folder() / name).read_bytes()
                 kind = mimetypes.guess_type(name)[0] or "text/plain"
             elif self.path in pages.points or "/steps?" in self.path:
                 text = pages.points.get(self.path, pages.points["steps"])
@@ -354,9 +354,9 @@ def served(pages) -> Iterator[str]:
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
-            self.send_header("Content-Security-Policy", web_pages.CONTENT_SECURITY_POLICY)
+            self.send_header("Content-Security-Policy", check_page.CONTENT_SECURITY_POLICY)
             if self.path.startswith("/runs/"):
-                self.send_header("Cross-Origin-Opener-Policy", web_pages.RUN_OPENER_POLICY)
+                self.send_header("Cross-Origin-Opener-Policy", check_page.RUN_OPENER_POLICY)
             self.end_headers()
             self.wfile.write(content)
 

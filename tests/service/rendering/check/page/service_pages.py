@@ -6,7 +6,7 @@ from dataclasses import replace
 from perfledger.records import Device, Machine, Side
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
-from perfledger_service.rendering.check.compare_page import compare_page
+from perfledger_service.rendering.check.upload_comparison_page import compare_page
 from perfledger_service.rendering.layout.paging import Page
 from perfledger_service.rendering.prices.page import prices_page
 from perfledger_service.rendering.review.stored import review_page, reviews_page

@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.profile import CallingLine
 from perfledger.records import Side
-from perfledger_profiles.xla.hlo_lines import instruction_lines, with_instruction_lines
 from perfledger_profiles.xla.hlo_programs import Instruction, Program, read_programs
+from perfledger_profiles.xla.source_lines import instruction_lines, with_instruction_lines
 from perfledger_profiles.xla.xplane import read_xplane
 from tests.runners.profiles.xla.hlo_bytes import (
     CALLER,
