@@ -2,7 +2,7 @@
 
     python docs/build_site.py FOLDER
 
-Pages keep their places, so that links between docs/ and the READMEs of the parts are the same on
+Pages keep their paths, so that links between docs/ and the READMEs of the parts are the same on
 GitHub and on the site. The navigation is that of docs/README.md. A warning of Zensical, or a link
 of the site that leads nowhere, is an error.
 """
@@ -78,7 +78,7 @@ def navigation() -> list[dict[str, object]]:
 
 
 def resolved(name: str) -> str:
-    """Return the place of a page that docs/README.md links."""
+    """Return the path of a page that docs/README.md links."""
     return str((ROOT / INDEX.parent / name).resolve().relative_to(ROOT))
 
 

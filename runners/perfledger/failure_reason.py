@@ -43,7 +43,7 @@ def failure_reason(error: BaseException) -> FailureReason:
 
 
 def detail_of(error: BaseException, *, root: Path) -> str:
-    """Return an exception's type, text and place in the user's code."""
+    """Return an exception's type, text and source line."""
     if isinstance(error, UnmeasurableError):
         return error.detail
     frames = [

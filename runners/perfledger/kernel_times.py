@@ -20,7 +20,7 @@ class KernelTimes:
     """
 
     family: str
-    name: str  # its place and name
+    name: str  # its path and name
     base_count: float  # calls per step
     head_count: float
     base: tuple[StepSeconds, ...]

@@ -181,7 +181,7 @@ class HeldTensors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """A compiler's report on one place in the user's code, with its reason."""
+    """A compiler's report on one source line of the user, with its reason."""
 
     kind: CompilationKind
     function: str  # "" if unknown

@@ -136,7 +136,7 @@ class SessionPlugin:
 
     def _bound(self, item: pytest.Function) -> BoundWorkload:
         spec = _spec(item, self._context.root)
-        workload = Workload(function=_no_set_up, place=f"{item.path}:{item.location[1]}")
+        workload = Workload(function=_no_set_up, source_line=f"{item.path}:{item.location[1]}")
         return BoundWorkload(workload, spec, within=partial(self._run_test, item, workload, spec))
 
     def _run_test(

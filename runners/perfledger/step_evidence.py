@@ -24,7 +24,7 @@ class ResultState(StrEnum):
 class StepEvidence:
     """What a process's step returned, and whether its time differs from an empty step's.
 
-    `answer` is what the workload's own check returned for the first step's result, by place, and
+    `answer` is what the workload's own check returned for the first step's result, by path, and
     `tolerance` how much numbers of base and head may differ, relative to the larger one. A reading
     of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
     read in the same way, None if the step is clearly longer than an empty one. `paused_cores` are

@@ -71,7 +71,7 @@ class Workload:
     """A registered function, which sets up and returns the step."""
 
     function: Callable[..., AnyStep | FunctionWithInputs]
-    place: str  # file:line
+    source_line: str  # file:line
     unit: str = "steps"
     units_per_step: Units = 1.0
     device: str = "auto"
@@ -288,7 +288,7 @@ def workload(
     def register(function: SetUp) -> SetUp:
         registered = Workload(
             function=function,
-            place=_place(function),
+            source_line=_source_line(function),
             unit=unit,
             units_per_step=units_per_step,
             device=device,
@@ -308,10 +308,11 @@ def workload(
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (
-            existing is not None and existing.place != registered.place
-        ):  # the same place: the module is imported again
+            existing is not None and existing.source_line != registered.source_line
+        ):  # the same line: the module is imported again
             raise _error(
-                registered, f"it is registered at {existing.place} already: rename one of them"
+                registered,
+                f"it is registered at {existing.source_line} already: rename one of them",
             )
         REGISTERED_WORKLOADS[registered.key] = registered
         return function
@@ -320,10 +321,10 @@ def workload(
 
 
 def _error(definition: Workload, what: str) -> WorkloadError:
-    return WorkloadError(f"workload {definition.key!r} at {definition.place}: {what}")
+    return WorkloadError(f"workload {definition.key!r} at {definition.source_line}: {what}")
 
 
-def _place(function: Callable[..., object]) -> str:
+def _source_line(function: Callable[..., object]) -> str:
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         msg = f"{function!r} is not a function: decorate the function that returns the step"
@@ -336,7 +337,7 @@ def _framework(name: str | None, function: Callable[..., object]) -> Framework |
         return None
     if name not in tuple(Framework):
         names = ", ".join(Framework)
-        msg = f"workload at {_place(function)}: framework {name!r} is not one of {names}"
+        msg = f"workload at {_source_line(function)}: framework {name!r} is not one of {names}"
         raise WorkloadError(msg)
     return Framework(name)
 
@@ -347,8 +348,8 @@ def _grid(
     for name, values in params.items():
         if not is_list(values):
             msg = (
-                f"workload at {_place(function)}: params has {values!r} for {name!r}: write a list "
-                "of values"
+                f"workload at {_source_line(function)}: params has {values!r} for {name!r}: "
+                "write a list of values"
             )
             raise WorkloadError(msg)
     return {name: tuple(values) for name, values in params.items()}
@@ -356,7 +357,9 @@ def _grid(
 
 def _words(argument: str, words: Sequence[str], function: Callable[..., object]) -> tuple[str, ...]:
     if not is_list(words):
-        msg = f"workload at {_place(function)}: {argument} is {words!r}: write a list of words"
+        msg = (
+            f"workload at {_source_line(function)}: {argument} is {words!r}: write a list of words"
+        )
         raise WorkloadError(msg)
     return tuple(words)
 

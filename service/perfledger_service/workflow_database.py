@@ -1,4 +1,4 @@
-"""Prepares the database of the workflow engine: its place, its journal and its clock."""
+"""Prepares the database of the workflow engine: its address, its journal and its clock."""
 
 import sqlite3
 import time

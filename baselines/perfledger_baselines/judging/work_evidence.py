@@ -33,7 +33,7 @@ EMPTY_STEPS = 2.0
 # A step that has finished uses none. In 107 recorded workloads head used at most 0.005 more than
 # base.
 MAX_PAUSED_CORES = 0.05
-MAX_PLACES = 3  # of an answer's differences, in a message
+MAX_PATHS = 3  # of an answer's differences, in a message
 
 DOUBT = "cannot tell whether head still does the work"
 WAY_ON = "give the workload a check=, or name it in accepted_work"
@@ -136,8 +136,8 @@ def _is_accepted(bundle: Bundle, workload: str) -> bool:
 
 
 def _failure_of(workload: str, pairs: Pairs) -> Failure | None:
-    if places := _differing_places(pairs):
-        named = ", ".join(place or "its value" for place in places[:MAX_PLACES])
+    if paths := _differing_paths(pairs):
+        named = ", ".join(path or "its value" for path in paths[:MAX_PATHS])
         detail = f"the workload's check disagrees between base and head: {named}"
         return _failure(workload, FailureReason.DIFFERENT, detail)
     doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
@@ -164,31 +164,31 @@ def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
 
 def _agrees(pairs: Pairs) -> bool:
     """Return whether the workload's own check gave equal answers in every pair that has them."""
-    return bool(_answers(pairs)) and not _differing_places(pairs)
+    return bool(_answers(pairs)) and not _differing_paths(pairs)
 
 
-def _differing_places(pairs: Pairs) -> list[str]:
-    places = (
-        place
+def _differing_paths(pairs: Pairs) -> list[str]:
+    paths = (
+        path
         for base, head in _answers(pairs)
         # The stricter of the two: head may not relax its own check.
-        for place in _differences(
+        for path in _differences(
             base.evidence.answer,
             head.evidence.answer,
             tolerance=min(base.evidence.tolerance, head.evidence.tolerance),
         )
     )
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys(paths))
 
 
 def _differences(base: Answer, head: Answer, *, tolerance: float) -> list[str]:
-    places = dict.fromkeys((*base, *head))
+    paths = dict.fromkeys((*base, *head))
     return [
-        place
-        for place in places
-        if place not in base
-        or place not in head
-        or not _is_alike(base[place], head[place], tolerance=tolerance)
+        path
+        for path in paths
+        if path not in base
+        or path not in head
+        or not _is_alike(base[path], head[path], tolerance=tolerance)
     ]
 
 

@@ -194,8 +194,8 @@ def _machine_offers(skus: _SkuIndex) -> Iterator[FeedOffer]:
             f"{machine.series} core": machine.cores,
             f"{machine.series} ram": machine.memory_gib,
         }
-        places = {(part.region, part.model) for part in skus.usd if part.name in quantities}
-        for region, model in sorted(places):
+        offered = {(part.region, part.model) for part in skus.usd if part.name in quantities}
+        for region, model in sorted(offered):
             parts = [
                 (skus.usd.get(_Part(part, region, model)), count)
                 for part, count in quantities.items()

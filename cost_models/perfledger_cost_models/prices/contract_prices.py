@@ -199,7 +199,7 @@ _OVERRIDES_DECODER = msgspec.json.Decoder(PriceOverrides)
 
 
 def read_overrides(text: str, name: str) -> PriceOverrides:
-    """Read overrides in TOML; raise OverrideError that names the place."""
+    """Read overrides in TOML; raise OverrideError that names the entry."""
     return read_toml(
         text,
         _OVERRIDES_DECODER,

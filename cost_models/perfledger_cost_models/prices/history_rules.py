@@ -25,7 +25,7 @@ MAX_FOLD_SPOT_OR_OWN = Decimal(5)
 SAME_LEVEL = Decimal("1.2")
 # A lower price that lasted up to this long may have been a promotion.
 MAX_PROMOTION = timedelta(days=365)
-# Days begin at different times in different places: a source may be a day ahead of its reader.
+# Days begin at different times in different time zones: a source may be a day ahead of its reader.
 ONE_DAY = timedelta(days=1)
 
 

@@ -331,7 +331,7 @@ _PLAN_DECODER = msgspec.json.Decoder(ProcurementPlan)
 
 
 def read_plan(text: str, name: str) -> ProcurementPlan:
-    """Read a plan in TOML; raises ProcurementPlanError that names the place."""
+    """Read a plan in TOML; raises ProcurementPlanError that names the entry."""
     return read_toml(
         text,
         _PLAN_DECODER,

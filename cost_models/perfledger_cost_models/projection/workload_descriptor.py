@@ -155,7 +155,7 @@ _FILE_DECODER = msgspec.json.Decoder(_File)
 
 
 def read_descriptors(text: str, name: str) -> tuple[WorkloadDescriptor, ...]:
-    """Read declared workloads in TOML; raises DescriptorError that names the place."""
+    """Read declared workloads in TOML; raises DescriptorError that names the entry."""
     document = read_toml(
         text,
         _FILE_DECODER,

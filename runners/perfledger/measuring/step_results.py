@@ -149,8 +149,8 @@ def _tensor_bounds(torch: Foreign, tensor: Foreign) -> tuple[float, ...]:
     return tuple(float(bound.item()) for bound in torch.aminmax(tensor))
 
 
-def _answers(place: str, value: Foreign) -> Iterator[tuple[str, str | int | float | bool]]:
-    """Yield the values in an answer by their place, such as "loss" and "norms.0"."""
+def _answers(path: str, value: Foreign) -> Iterator[tuple[str, str | int | float | bool]]:
+    """Yield the values in an answer by their path, such as "loss" and "norms.0"."""
     inside: Iterable[tuple[object, object]]
     match value:
         case dict():
@@ -158,10 +158,10 @@ def _answers(place: str, value: Foreign) -> Iterator[tuple[str, str | int | floa
         case list() | tuple():
             inside = enumerate(cast("list[object]", value))
         case _:
-            yield place[:MAX_TEXT], _answer(value)
+            yield path[:MAX_TEXT], _answer(value)
             return
     for key, item in inside:
-        yield from _answers(f"{place}.{key}".lstrip("."), item)
+        yield from _answers(f"{path}.{key}".lstrip("."), item)
 
 
 def _answer(value: Foreign) -> str | int | float | bool:

@@ -39,7 +39,7 @@ _GUARD_NUMBER = re.compile(r"^\d+/\d+: ")
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+")
 
 Row = Mapping[str, object]
-Place = tuple[str, str, int]  # a function, a path and a line
+Source = tuple[str, str, int]  # a function, a path and a line
 Metrics = Any  # torch._dynamo.utils.CompilationMetrics
 
 
@@ -72,7 +72,7 @@ def recorded_messages(loggers: Sequence[str]) -> Generator[MessageRecorder]:
 
 
 def graph_break_rows(messages: Iterable[str], *, root: Path) -> list[Row]:
-    """Return the places where torch.compile ends a graph, each with its reason."""
+    """Return the source lines where torch.compile ends a graph, each with its reason."""
     rows = _Rows(CompilationKind.GRAPH_BREAK, root)
     for message in messages:
         at = _BREAK.search(message)
@@ -89,8 +89,8 @@ def recompilation_rows(metrics: Iterable[Metrics], *, root: Path) -> list[Row]:
         reason = getattr(one, "recompile_reason", None)
         if reason:
             guard = _GUARD_NUMBER.sub("", _AFTER_GUARD.sub("", str(reason).partition("\n")[0]))
-            place = str(one.co_name or ""), str(one.co_filename or ""), one.co_firstlineno or 0
-            rows.add(place, guard)
+            source = str(one.co_name or ""), str(one.co_filename or ""), one.co_firstlineno or 0
+            rows.add(source, guard)
     return rows.as_records()
 
 
@@ -107,28 +107,28 @@ def retrace_rows(
         at, name = _MISS.search(message), _TRACED.search(message)
         if at is None or name is None:
             continue
-        place = name["known"] or name["unseen"], at["path"], int(at["line"])
+        source = name["known"] or name["unseen"], at["path"], int(at["line"])
         if _NEVER_SEEN in message:
-            redefined.add(place, REDEFINED)
+            redefined.add(source, REDEFINED)
         else:
-            retraced.add(place, "; ".join(_DIFFERENCE.findall(message)))
+            retraced.add(source, "; ".join(_DIFFERENCE.findall(message)))
     if kind is CompilationKind.START_RETRACE:
         return retraced.as_records()
     return [*retraced.as_records(), *(r for r in redefined.as_records() if r["count"] != 1)]
 
 
 class _Rows:
-    """Compilations of one kind by function and place, each with the first reason given there."""
+    """Compilations of one kind by function and source, each with the first reason given there."""
 
     def __init__(self, kind: CompilationKind, root: Path) -> None:
         self._kind = kind
         self._folder = f"{root}{os.sep}"
-        self._counts: Counter[Place] = Counter()
-        self._reasons: dict[Place, str] = {}
+        self._counts: Counter[Source] = Counter()
+        self._reasons: dict[Source, str] = {}
 
-    def add(self, place: Place, reason: str) -> None:
-        self._counts[place] += 1
-        self._reasons.setdefault(place, reason)
+    def add(self, source: Source, reason: str) -> None:
+        self._counts[source] += 1
+        self._reasons.setdefault(source, reason)
 
     def as_records(self) -> list[Row]:
         """Return rows for JSON; a path outside the repository becomes ""."""

@@ -36,7 +36,7 @@ def framework_of(workload: Workload, *, root: Path) -> Framework:
     frameworks = reached_frameworks((workload.function,), workload.function.__module__, root=root)
     if len(frameworks) > 1:
         msg = (
-            f"workload {workload.key!r} at {workload.place} uses torch and jax: set "
+            f"workload {workload.key!r} at {workload.source_line} uses torch and jax: set "
             'framework="torch" or framework="jax", whose arrays its step computes on'
         )
         raise WorkloadError(msg)

@@ -13,7 +13,7 @@ Foreign = Any  # an object of torch, see torch_clock
 Shape = tuple[int, ...]
 Formula = Callable[..., int]  # of the shapes of an operator's arguments
 
-# Operators that only move data between processes, or that mark a place in the program.
+# Operators that only move data between processes, or that mark a point in the program.
 _WITHOUT_ARITHMETIC = frozenset(
     {"prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "symm_mem"}
 )

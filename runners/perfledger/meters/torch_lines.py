@@ -19,16 +19,16 @@ from perfledger.workload import Step
 OVERRIDES = "torch.overrides"
 DISPATCH = "torch.utils._python_dispatch"
 TREE = "torch.utils._pytree"
-MAX_LINES = 20_000  # of operators, sizes and places in one step
+MAX_LINES = 20_000  # of operators, sizes and source lines in one step
 # Its argument is a tensor that torch.tensor has just made.
 NEW_FROM_PYTHON = "aten::lift_fresh"
 MAX_HELD = 200  # kinds of tensors: those with most bytes
 
 Foreign = Any  # an object of torch, see torch_clock
-Place = tuple[str, int]  # a path relative to the repository, and a line
-NO_PLACE: Place = ("", 0)
-Maker = tuple[str, Place, bool]  # an operator, its line, and whether it is of a backward pass
-Call = tuple[str, str, Place, bool]  # with the sizes of its tensors
+SourceLine = tuple[str, int]  # a path relative to the repository, and a line
+NO_LINE: SourceLine = ("", 0)
+Maker = tuple[str, SourceLine, bool]  # an operator, its line, and whether it is of a backward pass
+Call = tuple[str, str, SourceLine, bool]  # with the sizes of its tensors
 
 
 def record_lines(
@@ -64,13 +64,13 @@ def record_lines(
         {
             "operator": operator,
             "sizes": sizes,
-            "path": place[0],
-            "line": place[1],
+            "path": line[0],
+            "line": line[1],
             "is_backward": is_backward,
             "calls": count,
         }
-        for (operator, sizes, place, is_backward), count in calls.most_common(MAX_LINES)
-        if place != NO_PLACE
+        for (operator, sizes, line, is_backward), count in calls.most_common(MAX_LINES)
+        if line != NO_LINE
     ]
     return write_record(
         path,
@@ -85,21 +85,21 @@ def _peak_rows(storages: Iterable[NotedStorage[Maker]]) -> list[Row]:
     size_bytes: Counter[tuple[Maker, str]] = Counter()
     tensors: Counter[tuple[Maker, str]] = Counter()
     for one in storages:
-        operator, place, is_backward = one.maker
-        key = ("" if one.is_older else operator, place, is_backward), one.tensor
+        operator, line, is_backward = one.maker
+        key = ("" if one.is_older else operator, line, is_backward), one.tensor
         size_bytes[key] += one.size_bytes
         tensors[key] += 1
     return [
         {
             "operator": operator,
             "tensor": tensor,
-            "path": place[0],
-            "line": place[1],
+            "path": line[0],
+            "line": line[1],
             "is_backward": is_backward,
             "bytes": held_bytes,
-            "tensors": tensors[(operator, place, is_backward), tensor],
+            "tensors": tensors[(operator, line, is_backward), tensor],
         }
-        for ((operator, place, is_backward), tensor), held_bytes in size_bytes.most_common(MAX_HELD)
+        for ((operator, line, is_backward), tensor), held_bytes in size_bytes.most_common(MAX_HELD)
     ]
 
 
@@ -113,7 +113,7 @@ def _recorders(
 ) -> tuple[Foreign, Foreign]:
     """Return two contexts that together count calls of operators by line."""
     next_node = torch.autograd._get_sequence_nr
-    place_of_node: dict[int, Place] = {}
+    line_of_node: dict[int, SourceLine] = {}
 
     class Calls(load(OVERRIDES).TorchFunctionMode):  # type: ignore[misc]  # a class of torch
         """A recorder of the line of each node that a call adds to the graph."""
@@ -130,9 +130,9 @@ def _recorders(
                 return function(*args, **(kwargs or {}))
             finally:
                 if next_node() > first:
-                    place = _place(root)
+                    line = _source_line(root)
                     for node in range(first, next_node()):
-                        place_of_node.setdefault(node, place)
+                        line_of_node.setdefault(node, line)
 
     class Operators(load(DISPATCH).TorchDispatchMode):  # type: ignore[misc]  # a class of torch
         """A counter of operators by the line that calls them."""
@@ -145,17 +145,17 @@ def _recorders(
             kwargs: Mapping[str, object] | None = None,
         ) -> object:
             node = torch._C._current_autograd_node()
-            place = place_of_node.get(node._sequence_nr()) if node is not None else None
+            line = line_of_node.get(node._sequence_nr()) if node is not None else None
             sizes = "".join(
                 str(list(one.shape)).replace(" ", "")
                 for one in args
                 if isinstance(one, torch.Tensor) and one.dim()
             )
-            is_backward = place is not None
-            place = place or _place(root)
+            is_backward = line is not None
+            line = line or _source_line(root)
             operator = function._schema.name
-            calls[operator, sizes, place, is_backward] += 1
-            maker = operator, place, is_backward
+            calls[operator, sizes, line, is_backward] += 1
+            maker = operator, line, is_backward
             memory.note((args, kwargs), maker, is_older=operator != NEW_FROM_PYTHON)
             result = function(*args, **(kwargs or {}))
             memory.note(result, maker, is_older=False)
@@ -164,7 +164,7 @@ def _recorders(
     return Calls(), Operators()
 
 
-def _place(root: str) -> Place:
+def _source_line(root: str) -> SourceLine:
     """Return the innermost line of a file below the folder `root` that is being run."""
     frame = inspect.currentframe()
     while frame is not None:
@@ -172,4 +172,4 @@ def _place(root: str) -> Place:
         if name.startswith(root):
             return name[len(root) :], frame.f_lineno
         frame = frame.f_back
-    return NO_PLACE
+    return NO_LINE

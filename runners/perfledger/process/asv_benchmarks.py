@@ -212,8 +212,8 @@ def _workload(benchmark: AsvBenchmark, point: ParameterPoint) -> Workload:
     def tear_down(_: AnyStep) -> None:
         running[0].tear_down()
 
-    place = inspect.getsourcefile(benchmark.owner or benchmark.module) or ""
-    return Workload(function=set_up, place=f"{place}:1", teardown=tear_down)
+    file = inspect.getsourcefile(benchmark.owner or benchmark.module) or ""
+    return Workload(function=set_up, source_line=f"{file}:1", teardown=tear_down)
 
 
 class _RunningBenchmark:
@@ -257,7 +257,7 @@ class _RunningBenchmark:
             function(*self._values)
 
 
-# The values of setup_cache, by its function's place, stored as asv does: pickled, one per process.
+# The values of setup_cache, by its function's line, stored as asv does: pickled, one per process.
 _CACHES: dict[str, bytes] = {}
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
@@ -275,10 +275,10 @@ def _cache_copy(sources: Sequence[Foreign]) -> tuple[object, ...]:
     if function is None:
         return ()
     code = inspect.unwrap(function).__code__
-    place = f"{code.co_filename}:{code.co_firstlineno}"
-    if place not in _CACHES:
-        _CACHES[place] = pickle.dumps(function())
-    value = pickle.loads(_CACHES[place])  # noqa: S301 - written a line above
+    source_line = f"{code.co_filename}:{code.co_firstlineno}"
+    if source_line not in _CACHES:
+        _CACHES[source_line] = pickle.dumps(function())
+    value = pickle.loads(_CACHES[source_line])  # noqa: S301 - written a line above
     return () if value is None else (value,)
 
 

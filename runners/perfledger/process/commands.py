@@ -92,8 +92,8 @@ def run_command(
     os.environ["PYTHONPATH"] = python_path(
         root, sys.path, without=copied, inherited=os.environ.get("PYTHONPATH", "")
     )
-    own_places = (request.environment, os.environ.get("TORCH_EXTENSIONS_DIR", ""))
-    own_folders = [root, *(Path(place) for place in own_places if place)]
+    own_names = (request.environment, os.environ.get("TORCH_EXTENSIONS_DIR", ""))
+    own_folders = [root, *(Path(name) for name in own_names if name)]
     context = CommandContext(
         request=request,
         channel=channel,
@@ -127,7 +127,7 @@ def _collect_statement(context: CommandContext) -> CollectedWorkloads:
         function = statement_function(context.request.statement, str(context.root / STATEMENT_FILE))
     except SyntaxError as error:
         return CollectedWorkloads(broken=(_syntax_failure(error),))
-    workload = Workload(function=function, place=STATEMENT_FILE)
+    workload = Workload(function=function, source_line=STATEMENT_FILE)
     (spec,) = workload.specs(framework=framework_of(workload, root=context.root))
     return CollectedWorkloads(workloads=(BoundWorkload(workload, spec),))
 

@@ -29,14 +29,14 @@ def loaded_distributions(modules: Collection[str], search_path: Iterable[str]) -
 
 
 def _metadata_folders(search_path: Iterable[str]) -> Iterator[Path]:
-    for place in dict.fromkeys(search_path):
+    for folder in dict.fromkeys(search_path):
         try:
-            names = os.listdir(place) if place else ()  # noqa: PTH208 - strings sort much faster
+            names = os.listdir(folder) if folder else ()  # noqa: PTH208 - strings sort much faster
         except (OSError, ValueError):  # a search path may hold any text
             continue
         for name in sorted(names):
             if name.endswith(METADATA_SUFFIX):
-                yield Path(place, name)
+                yield Path(folder, name)
 
 
 def _is_loaded(folder: Path, name: str, loaded: Collection[str]) -> bool:

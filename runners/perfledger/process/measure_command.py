@@ -229,9 +229,9 @@ def evidence_of_ranks(evidence: StepEvidence, link: RankLink | None) -> StepEvid
     parts = link.exchange(ExchangeKind.FACTS, json.dumps(own_facts).encode())
     facts: list[tuple[str, Answer]] = [json.loads(part) for part in parts]
     answer = {
-        f"rank {rank} {place}".strip() if rank else place: value
+        f"rank {rank} {path}".strip() if rank else path: value
         for rank, (_, each) in enumerate(facts)
-        for place, value in each.items()
+        for path, value in each.items()
     }
     worst = worst_state(ResultState(state) for state, _ in facts)
     return replace(evidence, result=worst, answer=limited_answer(answer))

@@ -15,11 +15,11 @@ from perfledger.process.module_origin import INSTALL_FOLDERS
 class InstalledCopyFinder(MetaPathFinder):
     """A finder of packages that are complete only as installed copies.
 
-    `places` are the folders that hold the copies, by the packages' full names.
+    `folders` hold the copies, by the packages' full names.
     """
 
-    def __init__(self, places: dict[str, str]) -> None:
-        self._places = places
+    def __init__(self, folders: dict[str, str]) -> None:
+        self._folders = folders
 
     def find_spec(
         self,
@@ -28,8 +28,8 @@ class InstalledCopyFinder(MetaPathFinder):
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         """Return the installed copy of one of the packages, None for other modules."""
-        place = self._places.get(fullname)
-        return None if place is None else PathFinder.find_spec(fullname, [place])
+        folder = self._folders.get(fullname)
+        return None if folder is None else PathFinder.find_spec(fullname, [folder])
 
 
 def prefer_checkout(
@@ -51,11 +51,11 @@ def prefer_checkout(
     installed = [each for each in search_path if _is_installed(Path(each))]
     if environment:  # PYTHONPATH may name other copies before this one
         installed.sort(key=lambda each: not Path(each).is_relative_to(environment))
-    places: dict[str, str] = {}
+    copy_folders: dict[str, str] = {}
     for package in packages:
         copy = _installed_copy(package, installed) if package.root else None
         if copy is not None and _lacks_compiled(_source_folder(root, package), copy):
-            places[package.name] = str(copy.parent)
+            copy_folders[package.name] = str(copy.parent)
     names = dict.fromkeys(package.root for package in packages if package.root)
     folders = [(root / name).resolve() for name in names]
     search_path[at:at] = [
@@ -63,9 +63,9 @@ def prefer_checkout(
         for folder in folders
         if folder.is_relative_to(root) and str(folder) not in search_path and _is_safe(folder)
     ]
-    if places:
-        add_finder(InstalledCopyFinder(places))
-    return frozenset((root / each.root).resolve() for each in packages if each.name in places)
+    if copy_folders:
+        add_finder(InstalledCopyFinder(copy_folders))
+    return frozenset((root / each.root).resolve() for each in packages if each.name in copy_folders)
 
 
 def python_path(

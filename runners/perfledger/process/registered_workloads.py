@@ -23,7 +23,7 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
             variants = context.request.variants.get(workload.key)
             specs = workload.specs(framework=framework, values=values, variants=variants)
         except BaseException as error:  # a boundary: units_per_step may be the user's code
-            path = os.path.relpath(workload.place.rpartition(":")[0], context.root)
+            path = os.path.relpath(workload.source_line.rpartition(":")[0], context.root)
             detail = detail_of(error, root=context.root)
             broken.append(
                 ImportFailure(path=path, detail=detail, module=workload.function.__module__)

@@ -113,7 +113,7 @@ def _run_results(
             zip(map(str, cast("list[object]", columns)), cast("list[object]", row), strict=False)
         )
         if name in benchmarks:
-            columns_of_row = JsonObject(cells, f"{results.place}, {quote_name(name)}")
+            columns_of_row = JsonObject(cells, f"{results.path}, {quote_name(name)}")
             named = replace(origin, benchmark=name)
             yield from _values(columns_of_row, benchmarks[name], named)
 
@@ -135,7 +135,7 @@ def _values(
     factor = definition.unit.factor
     for index, (words, value) in enumerate(zip(combinations, values, strict=True)):
         cell = readings[index] if index < len(readings) else None
-        samples = JsonObject({"samples": cell}, row.place).numbers("samples")
+        samples = JsonObject({"samples": cell}, row.path).numbers("samples")
         yield replace(
             origin,
             benchmark=f"{name}({words})" if words else name,

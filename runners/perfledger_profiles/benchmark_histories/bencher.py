@@ -68,7 +68,7 @@ def _perf(perf: JsonObject) -> Iterator[BenchmarkResult]:
         branches.add(result.child("branch").text("name"))
         if len(branches) > 1:
             names = ", ".join(map(quote_name, sorted(branches)))
-            msg = f"{perf.place} has several branches, {names}: query one"
+            msg = f"{perf.path} has several branches, {names}: query one"
             raise HistoryFileError(msg)
         measure = result.child("measure")
         slug = measure.optional_text("slug")

@@ -37,11 +37,11 @@ class HistoryText:
         for document in self.documents:
             items = cast("list[object]", document) if isinstance(document, list) else [document]
             for index, item in enumerate(items):
-                place = f"{self.source}, item {index + 1}" if len(items) > 1 else self.source
+                path = f"{self.source}, item {index + 1}" if len(items) > 1 else self.source
                 if not isinstance(item, dict):
-                    msg = f"{place} is not an object: give the file as the tool writes it"
+                    msg = f"{path} is not an object: give the file as the tool writes it"
                     raise HistoryFileError(msg)
-                yield JsonObject(cast("Mapping[str, object]", item), place)
+                yield JsonObject(cast("Mapping[str, object]", item), path)
 
     def first_object(self) -> Mapping[str, object]:
         """Return the file's first object, or an empty one."""

@@ -1,4 +1,4 @@
-"""Reads the fields of an untrusted JSON object; errors name the place."""
+"""Reads the fields of an untrusted JSON object; errors name the path."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ ADVICE = "Export the file again, or remove this entry."
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object in a file; `place` is its location, for errors."""
+    """An object in a file; `path` is its location, for errors."""
 
     fields: Mapping[str, object]
-    place: str
+    path: str
 
     def text(self, key: str) -> str:
         """Return a text; reject an empty one and any other value."""
@@ -78,7 +78,7 @@ class JsonObject:
             value = {}
         if not isinstance(value, dict):
             self.reject(key, f"is not an object but {_kind(value)}")
-        return JsonObject(cast("Mapping[str, object]", value), f"{self.place}, {quote_name(key)}")
+        return JsonObject(cast("Mapping[str, object]", value), f"{self.path}, {quote_name(key)}")
 
     def children(self, key: str) -> Iterator["JsonObject"]:
         """Yield the objects of a list; none if it is missing or null."""
@@ -91,7 +91,7 @@ class JsonObject:
             if not isinstance(item, dict):
                 self.reject(f"{key}[{index}]", f"is not an object but {_kind(item)}")
             fields = cast("Mapping[str, object]", item)
-            yield JsonObject(fields, f"{self.place}, {quote_name(key)}[{index}]")
+            yield JsonObject(fields, f"{self.path}, {quote_name(key)}[{index}]")
 
     def time(self, key: str) -> float:
         """Return an ISO 8601 time as seconds since the epoch, or NaN if it is missing or null.
@@ -116,7 +116,7 @@ class JsonObject:
 
     def reject(self, key: str, reason: str, advice: str = ADVICE) -> Never:
         """Raise HistoryFileError for a field."""
-        msg = f"{self.place}: {quote_name(key)} {reason}. {advice}"
+        msg = f"{self.path}: {quote_name(key)} {reason}. {advice}"
         raise HistoryFileError(msg)
 
     def _number(self, key: str, value: object) -> float:

@@ -28,7 +28,7 @@ def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
         metric = record.child("metric")
         values = metric.numbers("benchmark_values")
         measured = [value for value in values if not math.isnan(value)]
-        runner = next(record.children("runners"), JsonObject({}, record.place))
+        runner = next(record.children("runners"), JsonObject({}, record.path))
         yield BenchmarkResult(
             benchmark=_name(record),
             metric=metric.text("name"),

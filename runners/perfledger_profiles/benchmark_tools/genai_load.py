@@ -54,11 +54,11 @@ def _load(document: Document) -> Document:
     settings = document_of(document.get("input_config"))
     phases = [document_of(each) for each in values_of(settings.get("phases"))]
     counted = [each for each in phases if not each.get("exclude_from_results")]
-    places = (
+    sections = (
         settings,
         document_of(document_of(settings.get("perf_analyzer")).get("stimulus")),
         document_of(settings.get("loadgen")),
         *(counted if len(counted) == 1 else ()),
     )
-    settings_with_load = (each for each in places if any(each.get(key) for key in _LOAD_KEYS))
+    settings_with_load = (each for each in sections if any(each.get(key) for key in _LOAD_KEYS))
     return next(settings_with_load, document_of(None))

@@ -23,7 +23,7 @@ _RUN_START, _RUN_STOP = "run_start", "run_stop"
 _STATED = ("global_batch_size", "gradient_accumulation_steps", "train_samples", "eval_samples")
 _INTERVALS = (("init_start", "init_stop", "init_time"), ("eval_start", "eval_stop", "eval_time"))
 # Metadata that gives the position in a run, in order of preference.
-_PLACES = ("epoch_num", "samples_count", "step_num")
+_PROGRESS_KEYS = ("epoch_num", "samples_count", "step_num")
 
 
 def read_mlperf_training(data: bytes, *, workload: str, side: Side) -> Profile:
@@ -169,9 +169,9 @@ def _quality(run: Sequence[MlperfEvent], subject: str) -> Iterator[ProfileReadin
             name="eval_accuracy", value=value, subject=subject, source="the last one"
         )
     for event, value in accuracies:
-        place = next((name for name in _PLACES if name in event.metadata), None)
-        if place is not None:
-            words = f"{subject} {place} {str(event.metadata[place])[:20]}".strip()
+        key = next((name for name in _PROGRESS_KEYS if name in event.metadata), None)
+        if key is not None:
+            words = f"{subject} {key} {str(event.metadata[key])[:20]}".strip()
             yield ProfileReading(
                 name="eval_accuracy",
                 value=value,

@@ -7,7 +7,7 @@ from perfledger.profile import Kernel, Operation, Profile
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.stable_names import normal_place
+from perfledger_profiles.diff.stable_names import normal_region
 
 # Closer occupancies may be the same launch, rounded differently.
 MIN_OCCUPANCY_STEP = 0.05
@@ -50,7 +50,7 @@ def _reason_of(change: OperationChange, base: Profile, head: Profile) -> ReasonW
             )
         case MatchStage.INPUT:
             return ChangeReason.UNKNOWN, _most_changed(change)
-        case MatchStage.SAME | MatchStage.NAME | MatchStage.PLACE | MatchStage.ALONE:
+        case MatchStage.SAME | MatchStage.NAME | MatchStage.PATH | MatchStage.ALONE:
             return _by_inputs(change) or _by_kernels(change, base, head) or _other_reasons(change)
 
 
@@ -65,7 +65,7 @@ def join_names(operations: Sequence[Operation]) -> str:
     """Return the operations' names, the longest first: "aten::bmm, aten::_softmax and 3 more"."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for operation in operations:
-        seconds[normal_place(operation.name)] += operation.seconds
+        seconds[normal_region(operation.name)] += operation.seconds
     return _join(sorted(seconds, key=lambda name: -seconds[name]))
 
 

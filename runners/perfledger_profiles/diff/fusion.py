@@ -33,7 +33,7 @@ def match_fusions(base: Sequence[Operation], head: Sequence[Operation]) -> Unmat
     """Return the changes that are fusions, and the unmatched operations of each side."""
     changes: list[OperationChange] = []
     left, right = list(base), list(head)
-    for step in (_by_listed_parts, _inside_one_place, _by_similar_names):
+    for step in (_by_listed_parts, _inside_one_path, _by_similar_names):
         step_changes, left, right = step(left, right)
         changes += step_changes
     return changes, left, right
@@ -96,18 +96,18 @@ def _by_listed_parts(base: list[Operation], head: list[Operation]) -> UnmatchedO
     return changes, left, right
 
 
-def _inside_one_place(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
-    """Match all new and gone operations inside one place if exactly one side of it is fused.
+def _inside_one_path(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
+    """Match all new and gone operations inside one path if exactly one side of it is fused.
 
-    The deepest places come first; outer places get what remains.
+    The deepest paths come first; outer paths get what remains.
     """
     changes: list[OperationChange] = []
     left, right = list(base), list(head)
-    around = {id(one): _places(one) for one in (*base, *head)}
-    places = {place for inside in around.values() for place in inside}
-    for place in sorted(places, key=lambda place: (-place.count("/"), place)):
-        before = [one for one in left if place in around[id(one)]]
-        after = [one for one in right if place in around[id(one)]]
+    around = {id(one): _paths(one) for one in (*base, *head)}
+    paths = {path for inside in around.values() for path in inside}
+    for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
+        before = [one for one in left if path in around[id(one)]]
+        after = [one for one in right if path in around[id(one)]]
         if before and after and _has_fused(before) != _has_fused(after):
             changes.append(
                 OperationChange(base=tuple(before), head=tuple(after), stage=MatchStage.FUSION)
@@ -117,7 +117,7 @@ def _inside_one_place(base: list[Operation], head: list[Operation]) -> Unmatched
 
 
 def _by_similar_names(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
-    """Match fusions at one place whose names share most of their parts, the closest pair first."""
+    """Match fusions at one path whose names share most of their parts, the closest pair first."""
     pairs = [
         (similarity, before, after)
         for before in base
@@ -140,8 +140,8 @@ def _parts_of(fused: Operation, candidates: Sequence[Operation]) -> list[Operati
     return [one for one in candidates if is_listed(operator_of(one.name, one.path), fused.name)]
 
 
-def _places(operation: Operation) -> frozenset[str]:
-    """Return the places around an operation, each as its full path."""
+def _paths(operation: Operation) -> frozenset[str]:
+    """Return the paths around an operation, each as its full path."""
     parts = normal_path(operation.path).split("/")[:MAX_DEPTH] if operation.path else []
     return frozenset("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
@@ -151,7 +151,7 @@ def _has_fused(operations: Sequence[Operation]) -> bool:
 
 
 def _similarity(before: Operation, after: Operation) -> float:
-    """Return the share of common parts in two fusions' names (Jaccard), 0 at different places."""
+    """Return the share of common parts in two fusions' names (Jaccard), 0 at different paths."""
     names = fused_names(after.name)
     if not names or normal_path(before.path) != normal_path(after.path):
         return 0.0

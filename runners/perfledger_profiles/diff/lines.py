@@ -20,15 +20,15 @@ def longest_lines(operations: Sequence[Operation]) -> tuple[CallingLine, ...]:
     for operation in operations:
         calls = sum(line.calls for line in operation.lines)
         for line in operation.lines:
-            place = line.path, line.line
+            source = line.path, line.line
             share = operation.seconds * line.calls / calls
-            seconds[place] += share
-            listed_line = lines.get(place, line)
-            lines[place] = replace(
+            seconds[source] += share
+            listed_line = lines.get(source, line)
+            lines[source] = replace(
                 listed_line,
-                calls=line.calls if place not in lines else listed_line.calls + line.calls,
+                calls=line.calls if source not in lines else listed_line.calls + line.calls,
                 is_backward=listed_line.is_backward and line.is_backward,
                 is_changed=listed_line.is_changed or line.is_changed,
             )
-    ranked = sorted(lines, key=lambda place: (-seconds[place], place))
-    return tuple(lines[place] for place in ranked[:MAX_LINES])
+    ranked = sorted(lines, key=lambda source: (-seconds[source], source))
+    return tuple(lines[source] for source in ranked[:MAX_LINES])

@@ -2,7 +2,7 @@
 
 The stages go from the surest to the weakest, and each removes its matches from both sides: waits
 for input data; the same operation; the same one on inputs of other types; a fused attention and its
-parts; other operations at the same place on the same shapes; the same name up to library builds and
+parts; other operations at the same path on the same shapes; the same name up to library builds and
 compiler numbering; fused or split operations; new and gone operations inside one operator; kernels
 of one family. The rest is new or gone.
 """
@@ -19,7 +19,7 @@ from perfledger_profiles.diff.stable_names import (
     is_fused_name,
     normal_name,
     normal_path,
-    normal_place,
+    normal_region,
     plain_name,
     unqualified_name,
 )
@@ -27,9 +27,9 @@ from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
 
 # The parts of an unfused attention; "math" is torch's own fallback.
 _ATTENTION_PARTS = re.compile(r"(?i)bmm|matmul|softmax|masked_?fill|attention_math")
-# A place that is one operator: everything in it is that operator's work. An annotation or a
+# A path that is one operator: everything in it is that operator's work. An annotation or a
 # compiled module may contain the whole step, so new and gone operations in it may be unrelated.
-_OPERATOR_PLACE = re.compile(r"::[^/]*$|Backward\d*$|^jit\w*/[^/]+$")
+_OPERATOR_PATH = re.compile(r"::[^/]*$|Backward\d*$|^jit\w*/[^/]+$")
 
 # The type before an input's sizes: "c10::Half" of "c10::Half[8,8]".
 _TYPE = re.compile(r"[^\s\[\],]+(?=\[)")
@@ -49,20 +49,20 @@ def match(
 
     `families` maps the kernels' names to their families.
     """
-    same: _KeyOf = partial(_identity, renumbered=_renumbered_places(base, head))
+    same: _KeyOf = partial(_identity, renumbered=_renumbered_paths(base, head))
     alike: _KeyOf = partial(_family, families or {})
     steps: tuple[Callable[[list[Operation], list[Operation]], UnmatchedOperations], ...] = (
         partial(_stage, key=_input, stage=MatchStage.INPUT),
         partial(_stage, key=same, stage=MatchStage.SAME),
-        partial(_stage, key=_sizes_and_place, stage=MatchStage.NAME),
+        partial(_stage, key=_sizes_and_path, stage=MatchStage.NAME),
         _attention,
         partial(_stage, key=_variant, stage=MatchStage.VARIANT),
-        partial(_stage, key=_name_and_place, stage=MatchStage.NAME),
+        partial(_stage, key=_name_and_path, stage=MatchStage.NAME),
         partial(_stage, key=_name_and_shapes, stage=MatchStage.NAME),
         partial(_stage, key=_name, stage=MatchStage.NAME),
         partial(_stage, key=_unqualified, stage=MatchStage.NAME),
         match_fusions,
-        partial(_stage, key=_place, stage=MatchStage.PLACE),
+        partial(_stage, key=_path, stage=MatchStage.PATH),
         partial(_stage, key=alike, stage=MatchStage.FAMILY),
     )
     changes: list[OperationChange] = []
@@ -80,7 +80,7 @@ def match(
 
 
 def _kinds(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Yield the operations of one name at one place together, whatever their numbering or shapes.
+    """Yield the operations of one name at one path together, whatever their numbering or shapes.
 
     Fusions that a compiler numbers are kept apart, because they are different work.
     """
@@ -107,16 +107,14 @@ def _input(operation: Operation) -> _Key:
     return True if operation.bucket is Bucket.INPUT else None
 
 
-def _renumbered_places(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
-    """Return the places whose numbered operations differ between the sides.
+def _renumbered_paths(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
+    """Return the paths whose numbered operations differ between the sides.
 
     An added operation renumbers all later ones: base's dot.3 may be head's dot.4. Numbers are
     comparable only within the same program.
     """
     before, after = _numbered_names(base), _numbered_names(head)
-    return frozenset(
-        place for place in before.keys() | after.keys() if before[place] != after[place]
-    )
+    return frozenset(path for path in before.keys() | after.keys() if before[path] != after[path])
 
 
 def _numbered_names(operations: Sequence[Operation]) -> defaultdict[str, set[str]]:
@@ -128,12 +126,12 @@ def _numbered_names(operations: Sequence[Operation]) -> defaultdict[str, set[str
 
 
 def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
-    place = normal_path(operation.path)
-    name = plain_name(operation.name) if place in renumbered else operation.name
-    return normal_place(name), operation.bucket, operation.shapes, place
+    path = normal_path(operation.path)
+    name = plain_name(operation.name) if path in renumbered else operation.name
+    return normal_region(name), operation.bucket, operation.shapes, path
 
 
-def _sizes_and_place(operation: Operation) -> _Key:
+def _sizes_and_path(operation: Operation) -> _Key:
     """Return what an operation keeps if only its input types change, for example under autocast."""
     if not operation.shapes:
         return None
@@ -142,11 +140,11 @@ def _sizes_and_place(operation: Operation) -> _Key:
 
 
 def _variant(operation: Operation) -> _Key:
-    place = _place(operation)
-    return (place, operation.shapes) if place is not None and operation.shapes else None
+    path = _path(operation)
+    return (path, operation.shapes) if path is not None and operation.shapes else None
 
 
-def _name_and_place(operation: Operation) -> _Key:
+def _name_and_path(operation: Operation) -> _Key:
     return normal_name(operation.name), normal_path(operation.path)
 
 
@@ -163,9 +161,9 @@ def _unqualified(operation: Operation) -> _Key:
     return unqualified_name(operation.name), operation.bucket
 
 
-def _place(operation: Operation) -> _Key:
-    place = normal_path(operation.path)
-    return place if _OPERATOR_PLACE.search(place) else None
+def _path(operation: Operation) -> _Key:
+    path = normal_path(operation.path)
+    return path if _OPERATOR_PATH.search(path) else None
 
 
 def _family(families: Mapping[str, OperationFamily], operation: Operation) -> _Key:

@@ -11,12 +11,12 @@ class MatchStage(StrEnum):
     """The stage that matched operations, from the surest to the weakest."""
 
     INPUT = "input"  # both wait for input data
-    SAME = "same"  # name, shapes and place
+    SAME = "same"  # name, shapes and path
     ATTENTION = "attention"  # fused and unfused
-    VARIANT = "variant"  # another kernel or operator at the same place, on the same shapes
-    NAME = "name"  # with other shapes or at a different place
+    VARIANT = "variant"  # another kernel or operator at the same path, on the same shapes
+    NAME = "name"  # with other shapes or at a different path
     FUSION = "fusion"  # fused or split by a compiler
-    PLACE = "place"  # new and gone inside one operator
+    PATH = "path"  # new and gone inside one operator
     FAMILY = "family"  # kernels of one family
     CLOCK = "clock"  # all operations by the same ratio
     ALONE = "alone"  # new or gone
@@ -98,7 +98,7 @@ class OperationChange:
 
     @property
     def is_same_work(self) -> bool:
-        """Return whether both sides run the same operations, with equal place, shapes and count."""
+        """Return whether both sides run the same operations, with equal path, shapes and count."""
         return (
             self.stage is MatchStage.SAME
             and not self.label

@@ -1,4 +1,4 @@
-"""Normalises names of operations, kernels and places so that two builds of the same code agree."""
+"""Normalises names of operations, kernels and paths so that two builds of the same code agree."""
 
 import re
 from functools import lru_cache
@@ -37,7 +37,7 @@ _BUILD_WORD = re.compile(
 # The instruction's shape: s884 on Volta is s16816 on Ampere.
 _INSTRUCTION_SHAPE = re.compile(r"(?<=[a-z])\d{3,5}(?=gemm|fprop|dgrad|wgrad)")
 
-_PLACES = (
+_REGIONS = (
     (re.compile(r"Torch-Compiled Region: \d+(?:/\d+)?(?:_\d+)?"), "Torch-Compiled Region"),
     (re.compile(r"## Call CompiledFxGraph \w+ ##"), "## Call CompiledFxGraph ##"),
     (re.compile(r"enumerate\(DataLoader\)#[\w.]+"), "enumerate(DataLoader)"),
@@ -54,7 +54,7 @@ _FUSED = re.compile(
 _EMITTER = re.compile(r"^(loop|input|output|wrapped|transpose_plumbing|parallel)_")
 _COMPILED_REGION = re.compile(r"Torch-Compiled Region|CompiledFxGraph|CompiledFunction")
 _FUSED_MARK = re.compile(r"^(\w+_)?fusion$|_fused_|_foreach_")
-# An operator dispatched by torch, the innermost place of its kernels.
+# An operator dispatched by torch, the innermost part of the path of its kernels.
 _DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")
 # Documented operator names are stable across versions; kernel names are not.
 _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
@@ -82,8 +82,8 @@ def normal_name(name: str) -> str:
         text = (
             f"{_ARGUMENTS.sub('', text)}<{','.join(sorted(map(_without_build_words, operators)))}>"
         )
-    for pattern, place in _PLACES:
-        text = pattern.sub(place, text)
+    for pattern, region in _REGIONS:
+        text = pattern.sub(region, text)
     text = _without_build_words(text) if _LIBRARY_KERNEL.search(text) else text
     return _COPY_NUMBER.sub("", text) or name
 
@@ -95,17 +95,17 @@ def unqualified_name(name: str) -> str:
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
-def normal_place(name: str) -> str:
+def normal_region(name: str) -> str:
     """Return the name without numbers of compiled regions and kinds of data loaders."""
-    for pattern, place in _PLACES:
-        name = pattern.sub(place, name)
+    for pattern, region in _REGIONS:
+        name = pattern.sub(region, name)
     return name
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def normal_path(path: str) -> str:
     """Return the path without addresses, counters and numbers of modules and compiled regions."""
-    return _INSTANCE.sub("", _ADDRESS.sub("", normal_place(path)))
+    return _INSTANCE.sub("", _ADDRESS.sub("", normal_region(path)))
 
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)

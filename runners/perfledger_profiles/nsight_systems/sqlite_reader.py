@@ -163,7 +163,7 @@ def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
 
 
 def _named(number: Cell, names: Sequence[str]) -> str:
-    """Return the name at a place, or "" for another value."""
+    """Return the name at an index, or "" for another value."""
     return names[number] if isinstance(number, int) and 0 <= number < len(names) else ""
 
 

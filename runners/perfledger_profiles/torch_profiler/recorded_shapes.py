@@ -10,19 +10,19 @@ from dataclasses import replace
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.timeline.breakdown import longest_operations
 
-_Place = tuple[str, Bucket, str]  # an operation's name, bucket and path
+_OperationKey = tuple[str, Bucket, str]  # an operation's name, bucket and path
 
 
 def with_shapes(timed: Profile, shaped: Profile) -> Profile:
     """Return the timed profile with the shaped one's shapes, and the readings that need them.
 
-    The seconds and calls of an operation at one place are divided among its shapes in the
+    The seconds and calls of an operation at one path are divided among its shapes in the
     proportions of the shaped window; seconds by calls if that window has no time for it. An
     operation that the shaped window lacks has no shapes.
     """
-    shapes: defaultdict[_Place, list[Operation]] = defaultdict(list)
+    shapes: defaultdict[_OperationKey, list[Operation]] = defaultdict(list)
     for operation in shaped.operations:
-        shapes[_place(operation)].append(operation)
+        shapes[_operation_key(operation)].append(operation)
     names = {(reading.name, reading.subject) for reading in timed.readings}
     return replace(
         timed,
@@ -37,9 +37,9 @@ def with_shapes(timed: Profile, shaped: Profile) -> Profile:
 
 
 def _divided(
-    operation: Operation, shapes: Mapping[_Place, Sequence[Operation]]
+    operation: Operation, shapes: Mapping[_OperationKey, Sequence[Operation]]
 ) -> Iterator[Operation]:
-    parts = shapes.get(_place(operation), ())
+    parts = shapes.get(_operation_key(operation), ())
     seconds, count = sum(one.seconds for one in parts), sum(one.count for one in parts)
     if not parts or not (seconds or count):
         yield operation
@@ -55,5 +55,5 @@ def _divided(
         )
 
 
-def _place(operation: Operation) -> _Place:
+def _operation_key(operation: Operation) -> _OperationKey:
     return operation.name, operation.bucket, operation.path

@@ -42,7 +42,7 @@ _FRAME_LOCATION, _FRAME_PARENT = 1, 2
 # jax.grad names the derivative of a forward operation "transpose(jvp(...))".
 _BACKWARD = "transpose("
 
-_Place = tuple[str, int]  # a path below the root, and a line
+_SourceLine = tuple[str, int]  # a path below the root, and a line
 _Frames = Mapping[int, tuple[str, int, int]]  # a frame's file, line and parent
 
 
@@ -160,27 +160,27 @@ def _own_lines(
     metadata: memoryview, operation: str, frames: _Frames, root: str
 ) -> tuple[CallingLine, ...]:
     """Return the innermost line below the root, and whether it belongs to a backward pass."""
-    place = _place_of_frame(last_number(metadata, _FRAME), frames, root) or _place(
+    source_line = _line_of_frame(last_number(metadata, _FRAME), frames, root) or _source_line(
         last_text(metadata, _SOURCE_FILE), last_number(metadata, _SOURCE_LINE), root
     )
-    if place is None:
+    if source_line is None:
         return ()
-    path, line = place
+    path, line = source_line
     return (CallingLine(path=path, line=line, calls=1.0, is_backward=_BACKWARD in operation),)
 
 
-def _place_of_frame(number: int, frames: _Frames, root: str) -> _Place | None:
+def _line_of_frame(number: int, frames: _Frames, root: str) -> _SourceLine | None:
     for _ in range(MAX_FRAMES):
         if number not in frames:
             return None
         file, line, number = frames[number]
-        place = _place(file, line, root)
-        if place is not None:
-            return place
+        source_line = _source_line(file, line, root)
+        if source_line is not None:
+            return source_line
     return None
 
 
-def _place(file: str, line: int, root: str) -> _Place | None:
+def _source_line(file: str, line: int, root: str) -> _SourceLine | None:
     return (file.removeprefix(root), line) if line > 0 and file.startswith(root) else None
 
 

@@ -239,12 +239,12 @@ def _replay(
 def _assignment(program: Program) -> _Assignment:
     buffers: dict[int, _Buffer] = {}
     for part in parts(program.buffers, _BUFFERS):
-        places = list(parts(part, _DEFINED_AT))
-        place = places[-1] if places else memoryview(b"")
+        definitions = list(parts(part, _DEFINED_AT))
+        definition = definitions[-1] if definitions else memoryview(b"")
         buffers[last_number(part, _ID)] = _Buffer(
             size_bytes=_size(part),
-            instruction=last_number(place, _INSTRUCTION),
-            shape_index=_numbers(place, _SHAPE_INDEX),
+            instruction=last_number(definition, _INSTRUCTION),
+            shape_index=_numbers(definition, _SHAPE_INDEX),
         )
     return _Assignment(
         program=program,

@@ -60,7 +60,7 @@ def intact_prefix(data: bytes) -> bytes:
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    """Return the number at a place, and the place after it."""
+    """Return the number at an offset, and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]

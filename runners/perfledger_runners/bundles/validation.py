@@ -310,8 +310,8 @@ def _check_compiled(where: str, compiled: CompileRecord) -> None:
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
-    places = {(each.workload, each.side) for each in counted}
-    require(len(places) == len(counted), "work: a duplicate side of a workload")
+    sides = {(each.workload, each.side) for each in counted}
+    require(len(sides) == len(counted), "work: a duplicate side of a workload")
     for index, each in enumerate(counted):
         where = f"work[{index}]"
         require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")

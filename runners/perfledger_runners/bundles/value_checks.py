@@ -26,9 +26,9 @@ LONG_TEXTS: dict[str | int, int] = {
     "variant_remarks": MAX_DETAIL,
 }
 
-# A value's place is its parent's place and its own name in it: writing out the paths of deep values
+# A value's path is its parent's path and its own name in it: writing out the paths of deep values
 # would take the square of the document's size.
-_Place = tuple["_Place", str | int] | None
+_Path = tuple["_Path", str | int] | None
 _Composite = dict[str, object] | list[object]
 _COMPOSITES = (dict, list)
 
@@ -50,12 +50,12 @@ def check_values(document: _Composite) -> None:
     their field's length. Raises BundleError.
     """
     checked_keys: set[str] = set()
-    pending: list[tuple[_Place, int, _Composite]] = [(None, MAX_WORD, document)]
+    pending: list[tuple[_Path, int, _Composite]] = [(None, MAX_WORD, document)]
     while pending:
-        place, longest, composite = pending.pop()
+        path, longest, composite = pending.pop()
         if isinstance(composite, dict):
             for key in composite.keys() - checked_keys:
-                _check_text(place, MAX_WORD, key)
+                _check_text(path, MAX_WORD, key)
             checked_keys.update(composite)
         elif _is_plain_list(composite, longest):
             continue
@@ -64,9 +64,9 @@ def check_values(document: _Composite) -> None:
                 continue
             longest_here = LONG_TEXTS.get(name, longest)
             if isinstance(value, _COMPOSITES):
-                pending.append(((place, name), longest_here, cast("_Composite", value)))
+                pending.append(((path, name), longest_here, cast("_Composite", value)))
             else:
-                _check_value((place, name), longest_here, value)
+                _check_value((path, name), longest_here, value)
 
 
 def _items(composite: _Composite) -> Iterable[tuple[str | int, object]]:
@@ -80,35 +80,35 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, int | float) and -MAX_INTEGER <= value <= MAX_INTEGER
 
 
-def _check_value(place: _Place, longest: int, value: object) -> None:
+def _check_value(path: _Path, longest: int, value: object) -> None:
     match value:
         case str():
-            _check_text(place, longest, value)
+            _check_text(path, longest, value)
         case int() | float():
             is_fine = math.isfinite(value) if isinstance(value, float) else _is_small(value)
             if not is_fine:
-                raise _error_at(place, "a number that cannot be stored")
+                raise _error_at(path, "a number that cannot be stored")
         case _:
             pass  # the decoder decides what else is allowed
 
 
-def _check_text(place: _Place, longest: int, text: str) -> None:
+def _check_text(path: _Path, longest: int, text: str) -> None:
     if len(text) > longest:
-        raise _error_at(place, f"a text of more than {longest} characters")
+        raise _error_at(path, f"a text of more than {longest} characters")
     if "\x00" in text:
-        raise _error_at(place, "a text with a NUL character")
+        raise _error_at(path, "a text with a NUL character")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _error_at(place, "a text with half a surrogate pair")
+        raise _error_at(path, "a text with half a surrogate pair")
 
 
-def _error_at(place: _Place, complaint: str) -> BundleError:
-    """Return an error with the path to a place; a deep path is cut."""
+def _error_at(path: _Path, complaint: str) -> BundleError:
+    """Return an error with the path to a value; a deep path is cut."""
     names: list[str] = []
-    while place is not None:
-        place, name = place
+    while path is not None:
+        path, name = path
         names.append(f".{name}" if isinstance(name, str) else f"[{name}]")
-    path = "".join(reversed(names)).removeprefix(".")
-    return BundleError(f"{path[:MAX_WORD]}: {complaint}")
+    text = "".join(reversed(names)).removeprefix(".")
+    return BundleError(f"{text[:MAX_WORD]}: {complaint}")
 
 
 def _is_plain_list(items: list[object], longest: int) -> bool:

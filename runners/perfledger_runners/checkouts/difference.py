@@ -27,7 +27,7 @@ class CheckoutDifference:
     """What differs between two checkouts, by paths below them.
 
     `kinds` are the paths that one side lacks, or that are another kind of file there: a folder, an
-    executable, a link to another place. `line_readers` are head's Python files whose code may
+    executable, a link to another path. `line_readers` are head's Python files whose code may
     depend on line numbers.
     """
 

@@ -64,7 +64,7 @@ def _is_bytecode(path: PurePath) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Yield the files below a folder, without links: their targets are read in their own places."""
+    """Yield the files below a folder, without links: their targets are read at their own paths."""
     for here, _, names in os.walk(root):
         paths = (Path(here, name) for name in names)
         yield from (path for path in paths if not path.is_symlink())

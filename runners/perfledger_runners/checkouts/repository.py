@@ -92,7 +92,7 @@ class Repository:
             target = _line(git(self.root, "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"))
         except GitFailedError:
             target = ""
-        heads = [f"refs/{where}/{name}" for name in ("main", "master") for where in _PLACES]
+        heads = [f"refs/{where}/{name}" for name in ("main", "master") for where in _NAMESPACES]
         for ref in (target, *heads):
             if ref and self._find(ref):
                 return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
@@ -313,7 +313,7 @@ class Repository:
                 return  # `add` failed before it wrote a record
 
 
-_PLACES = ("heads", "remotes/origin")
+_NAMESPACES = ("heads", "remotes/origin")
 
 
 def untracked_files(root: Path, *, environment: Mapping[str, str]) -> tuple[str, ...]:

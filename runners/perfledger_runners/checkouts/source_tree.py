@@ -209,16 +209,16 @@ def _packages(
         is_script = is_module and len(parts) > 1 and root in {"", "."}
         if is_script or not all(part.isidentifier() for part in parts):
             continue
-        place = PackageFolder(name=".".join(parts), root=root, folder=folder, project=project)
+        package = PackageFolder(name=".".join(parts), root=root, folder=folder, project=project)
         if root:
-            yield place
+            yield package
         if len(parts) > 1 and not is_module:
-            guesses.append(replace(place, name=parts[-1], root=""))
+            guesses.append(replace(package, name=parts[-1], root=""))
     yield from guesses
 
 
 def _submodule_packages(paths: Iterable[str]) -> Iterator[PackageFolder]:
-    """Yield the packages of submodules, none of which is certain to be imported from its place."""
+    """Yield the packages of submodules, none of which is certain to be imported from its folder."""
     for folder in _top_folders(paths):
         name = PurePosixPath(folder).name
         if name.isidentifier() and not is_within(folder, ASIDE):

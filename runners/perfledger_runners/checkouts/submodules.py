@@ -45,22 +45,22 @@ def _git_folder(root: Path) -> Path:
 
 
 def _list(
-    git_dir: Path, sha: str, place: str, hashes: dict[str, str], *, left: list[int]
+    git_dir: Path, sha: str, prefix: str, hashes: dict[str, str], *, left: list[int]
 ) -> Generator[str]:
-    """Add the hashes of the submodules' files below `place`; yield missing submodules."""
+    """Add the hashes of the submodules' files below `prefix`; yield missing submodules."""
     entries = _entries(git_dir, sha)
     links = {path: blob for path, (mode, blob) in entries.items() if mode == GITLINK}
-    if place:
+    if prefix:
         files = {path: blob for path, (_, blob) in entries.items() if path not in links}
-        hashes |= {f"{place}{path}": blob for path, blob in files.items()}
+        hashes |= {f"{prefix}{path}": blob for path, blob in files.items()}
     names = _names(git_dir, sha) if links else {}
     for path, commit in links.items():
         left[0] -= 1
         modules = git_dir / "modules" / names.get(path, "")
         if left[0] < 0 or not _has(git_dir, modules, commit):
-            yield f"{place}{path}"
+            yield f"{prefix}{path}"
         else:
-            yield from _list(modules, commit, f"{place}{path}/", hashes, left=left)
+            yield from _list(modules, commit, f"{prefix}{path}/", hashes, left=left)
 
 
 def _fill(git_dir: Path, checkout: Path, sha: str, *, left: list[int]) -> Generator[str]:

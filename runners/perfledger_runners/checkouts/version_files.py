@@ -64,7 +64,7 @@ def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]
         if target.exists() or not target.parent.is_dir():
             return False
         source, target = (clone / pure).resolve(strict=True), target.resolve()
-        places = {
+        paths = {
             one.relative_to(root.resolve()) for one, root in ((source, clone), (target, checkout))
         }
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
@@ -72,7 +72,7 @@ def _is_missing(clone: Path, checkout: Path, path: str, commits: Collection[str]
     # In its own folder, which may be a submodule.
     if git(source.parent, "ls-files", "-z", "--", source.name):
         return False
-    names = sorted(map(str, places))
+    names = sorted(map(str, paths))
     return not any(git(clone, "ls-tree", "-z", "--full-tree", sha, "--", *names) for sha in commits)
 
 

@@ -88,11 +88,11 @@ def find_workload_source(repository: Repository, name: str, *, folder: Path) -> 
     try:
         revision = repository.resolve(name)
     except UnknownRevisionError as error:
-        place = folder / name
-        if not place.is_dir():
+        source = folder / name
+        if not source.is_dir():
             msg = f"{name!r} is neither a revision of {repository.root} nor a folder"
             raise UnknownRevisionError(msg) from error
-        return _FolderSource(repository, place.resolve(), name)
+        return _FolderSource(repository, source.resolve(), name)
     return _RevisionSource(repository, revision.sha, revision.sha[:12])
 
 
@@ -156,12 +156,12 @@ class _FolderSource:
         if start.is_symlink() or start.is_file():
             yield top
         for here, folders, names in os.walk(start, onerror=self._refuse):
-            place = Path(here)
-            links = [name for name in folders if (place / name).is_symlink()]
+            parent = Path(here)
+            links = [name for name in folders if (parent / name).is_symlink()]
             folders[:] = sorted(set(folders) - LEFT_OUT)
             for name in sorted((*names, *links)):
                 if not name.endswith(".pyc"):
-                    yield (place / name).relative_to(self.root).as_posix()
+                    yield (parent / name).relative_to(self.root).as_posix()
 
     def _refuse(self, error: OSError) -> None:
         """Raise RepositoryError for a folder that cannot be listed: its workloads would be lost."""

@@ -36,7 +36,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         """Return the evidence with texts that are safe to show and store."""
         return StepEvidence(
             result=self.result,
-            answer={clean_text(place): _clean(value) for place, value in self.answer.items()},
+            answer={clean_text(path): _clean(value) for path, value in self.answer.items()},
             tolerance=self.tolerance,
             steps_per_reading=self.steps_per_reading,
             empty_step_s=self.empty_step_s,

@@ -203,10 +203,10 @@ def rank_folder(folder: Path) -> Path:
 
 def _git_folder(repository: Path) -> Path:
     """Return the folder with the history and settings; a linked work tree has only its name."""
-    place = repository / ".git"
-    if not place.is_file():
-        return place
-    folder = repository / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    git_folder = repository / ".git"
+    if not git_folder.is_file():
+        return git_folder
+    folder = repository / git_folder.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     common = folder / "commondir"
     if common.is_file():
         folder /= common.read_text(encoding="utf-8").strip()

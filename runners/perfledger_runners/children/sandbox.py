@@ -72,12 +72,12 @@ class Sandbox:
 
     def _default_options(self, paths: SandboxPaths) -> list[str]:
         temporary = Path(tempfile.gettempdir())
-        own_places = {
-            place: name
-            for place, name in ((self.home.resolve(), "home"), (temporary.resolve(), "tmp"))
-            if place.is_dir() and place != Path("/")
+        own_folders = {
+            folder: name
+            for folder, name in ((self.home.resolve(), "home"), (temporary.resolve(), "tmp"))
+            if folder.is_dir() and folder != Path("/")
         }
-        places = (*EMPTY_FOLDERS, *own_places)
+        folders = (*EMPTY_FOLDERS, *own_folders)
 
         def real_paths(several: Iterable[Path]) -> list[Path]:
             """Return paths with links on the way to them resolved."""
@@ -86,14 +86,14 @@ class Sandbox:
         readable = [
             each
             for each in real_paths((*self.readable, *paths.readable))
-            if _is_below(each, places) and each not in places
+            if _is_below(each, folders) and each not in folders
         ]
         writable = real_paths((paths.checkout, *paths.writable))
         hidden = [
             each
             for each in real_paths(paths.hidden)
             if each.is_dir()
-            and (_is_below(each, (*readable, *writable)) or not _is_below(each, places))
+            and (_is_below(each, (*readable, *writable)) or not _is_below(each, folders))
         ]
         devices = [node for pattern in DEVICE_NODES for node in Path("/dev").glob(pattern)]
         empty = [each for each in EMPTY_FOLDERS if each.is_dir() and not each.is_symlink()]
@@ -103,8 +103,8 @@ class Sandbox:
             *(word for each in empty for word in ("--tmpfs", str(each))),
             *(
                 word
-                for place, name in own_places.items()
-                for word in _own_folder(paths, name, place)
+                for folder, name in own_folders.items()
+                for word in _own_folder(paths, name, folder)
             ),
             *_options("--ro-bind", readable),
             *_options("--bind", writable),
@@ -145,23 +145,23 @@ def _options(kind: str, paths: Iterable[Path]) -> list[str]:
     return [word for path in paths for word in (kind, str(path), str(path))]
 
 
-def _own_folder(paths: SandboxPaths, name: str, place: Path) -> tuple[str, str, str]:
-    """Return the option that mounts a folder of the side at a place."""
+def _own_folder(paths: SandboxPaths, name: str, mount_point: Path) -> tuple[str, str, str]:
+    """Return the option that mounts a folder of the side at a path."""
     folder = paths.private / name
     folder.mkdir(parents=True, exist_ok=True)
-    return ("--bind", str(folder), str(place))
+    return ("--bind", str(folder), str(mount_point))
 
 
-def _real_path(path: Path, places: Iterable[Path]) -> Path:
-    """Return a path with the place that it is below, if any, resolved: bwrap mounts on no link."""
-    for place in places:
-        if path.is_relative_to(place):
-            return place.resolve() / path.relative_to(place)
+def _real_path(path: Path, folders: Iterable[Path]) -> Path:
+    """Return a path with the folder that it is below, if any, resolved: bwrap mounts on no link."""
+    for folder in folders:
+        if path.is_relative_to(folder):
+            return folder.resolve() / path.relative_to(folder)
     return path
 
 
-def _is_below(path: Path, places: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(place) for place in places)
+def _is_below(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _module_folders(python: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:

@@ -205,12 +205,12 @@ def _without_lower_bound(requirement: str) -> str:
 
 def _is_direct(requirement: str) -> bool:
     """Return whether the requirement is a URL or a path, whose version may not change."""
-    place = requirement.partition(";")[0].strip()
+    source = requirement.partition(";")[0].strip()
     return (
-        "://" in place
-        or " @ " in place
-        or place.startswith((".", "/"))
-        or (place.endswith(ARCHIVES))
+        "://" in source
+        or " @ " in source
+        or source.startswith((".", "/"))
+        or (source.endswith(ARCHIVES))
     )
 
 

@@ -269,11 +269,11 @@ def _points_into(venv: Path, checkout: Path) -> bool:
     """Return whether all or part of an installation is in the checkout, which will be removed."""
     if venv.is_symlink():
         return True
-    place = str(checkout).encode()
+    path_bytes = str(checkout).encode()
     files = (
         path
         for folder in package_folders(venv)
         for path in Path(folder).iterdir()
         if path.suffix in {".pth", ".py", ".egg-link"} and path.is_file()
     )
-    return any(place in path.read_bytes() for path in files)
+    return any(path_bytes in path.read_bytes() for path in files)

@@ -91,7 +91,7 @@ class Drain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRunner:
-    """A runner with its queue, its place on disk, and the command that it runs for a job."""
+    """A runner with its queue, its folder, and the command that it runs for a job."""
 
     jobs: ServiceJobs
     slot: JobSlot

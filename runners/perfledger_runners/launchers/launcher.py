@@ -35,13 +35,14 @@ class SubmissionState(StrEnum):
 class SubmissionStatus:
     """An engine's report on a submission.
 
-    One that ended without its own exit status has a reason. `place` names the node.
+    One that ended without its own exit status has a reason. `node` names the node,
+    or GitHub's runner and the page of the run.
     """
 
     state: SubmissionState
     exit_status: int | None = None
     reason: str = ""
-    place: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +161,8 @@ class _SubmissionWatch:
             return _ended_status(f"no answer about it for {silence_s / 60:.0f} minutes: {error}")
         self._answered_at = self._clock()
         if status.state is SubmissionState.ENDED:
-            if status.place:
-                self._say(f"it ended on {status.place}")
+            if status.node:
+                self._say(f"it ended on {status.node}")
             return status
         if status.state is not self._state:
             self._say(_change_text(status))
@@ -187,5 +188,5 @@ def _ended_status(reason: str) -> SubmissionStatus:
 
 def _change_text(status: SubmissionStatus) -> str:
     if status.state is SubmissionState.RUNNING:
-        return f"it runs on {status.place}" if status.place else "it runs"
+        return f"it runs on {status.node}" if status.node else "it runs"
     return f"it waits again: {status.reason or 'the engine requeued it'}"

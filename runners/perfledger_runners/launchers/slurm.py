@@ -138,7 +138,7 @@ class SlurmLauncher:
             return SubmissionStatus(
                 state=SubmissionState.ENDED,
                 exit_status=exit_status,
-                place=_place(record),
+                node=_node(record),
             )
         if problem is not None:
             raise problem
@@ -160,14 +160,14 @@ class SlurmLauncher:
         if record is not None and record.state in WAITING_STATES:
             return SubmissionStatus(state=SubmissionState.WAITING, reason=record.reason)
         if record is not None and record.state in RUNNING_STATES:
-            return SubmissionStatus(state=SubmissionState.RUNNING, place=record.nodes)
+            return SubmissionStatus(state=SubmissionState.RUNNING, node=record.nodes)
         if record is not None and record.state not in SELF_ENDED_STATES:
             reason = REASONS.get(record.state, f"Slurm ended it as {record.state}")
-            details = ", ".join(word for word in (record.reason, _place(record)) if word)
+            details = ", ".join(word for word in (record.reason, _node(record)) if word)
             return _ended_status(f"{reason} ({details})" if details else reason)
         since = self._ended_at.setdefault(submission.name, self.clock())
         if self.clock() - since < RESULT_WAIT_S:
-            return SubmissionStatus(state=SubmissionState.RUNNING, place=_place(record))
+            return SubmissionStatus(state=SubmissionState.RUNNING, node=_node(record))
         if record is None:
             return _ended_status("Slurm no longer knows it, and it left no exit status")
         state = f"{record.state} ({record.reason})" if record.reason else record.state
@@ -227,7 +227,7 @@ def _last_record(text: str) -> SlurmRecord | None:
     return SlurmRecord.of_line(lines[-1]) if lines else None
 
 
-def _place(record: SlurmRecord | None) -> str:
+def _node(record: SlurmRecord | None) -> str:
     if record is None or not record.nodes or record.nodes == "None assigned":
         return ""
     return f"{record.nodes}, {record.elapsed}" if record.elapsed else record.nodes

@@ -97,7 +97,7 @@ class DeviceLocks:
                 self._locks.callback(os.close, descriptor)
                 _write_holder(descriptor)
                 return
-            rival = f"another perfledger check{_holder(descriptor)} on {_place(name)}"
+            rival = f"another perfledger check{_holder(descriptor)} on {_locked_devices(name)}"
             os.close(descriptor)
             if not is_told:
                 self.waiting(f"waiting for {rival}")
@@ -128,7 +128,7 @@ def _locks_on(machine: Machine) -> tuple[tuple[str, int], ...]:
     return (*first.items(), *sorted(item for item in devices.items() if item[0] not in first))
 
 
-def _place(name: str) -> str:
+def _locked_devices(name: str) -> str:
     """Return what a lock is on, as text."""
     if name == HOST:
         return "the cores of this machine"

@@ -63,8 +63,8 @@ def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
         parts.append(f"not visible from here {load.hidden_cores:.1f}")
     elif load.hidden_cores >= NOISY_SHARE * cores:
         parts.append("not visible from here")
-    place = "on all cores: " if load.has_other_cores and load.programs else ""
-    named = f" ({place}{', '.join(parts)})" if parts else ""
+    cores_text = "on all cores: " if load.has_other_cores and load.programs else ""
+    named = f" ({cores_text}{', '.join(parts)})" if parts else ""
     waiting = "" if queue is None else f"; {queue:.1f} of their tasks per core run or wait"
     if share >= BUSY_SHARE or (queue or 0.0) >= BUSY_QUEUE:
         level = FindingLevel.BUSY

@@ -169,10 +169,10 @@ def _process_ticks(stat: str) -> ProcessTicks | None:
     """Return what /proc/PID/stat says, None if the process has ended or the line is damaged."""
     command, _, rest = stat.rpartition(")")
     fields = rest.split()[: START_FIELD + 1]
-    places = (PARENT_FIELD, START_FIELD, USER_FIELD, SYSTEM_FIELD)
-    numbers = [count(fields[place]) for place in places if place < len(fields)]
+    indices = (PARENT_FIELD, START_FIELD, USER_FIELD, SYSTEM_FIELD)
+    numbers = [count(fields[index]) for index in indices if index < len(fields)]
     values = [each for each in numbers if each is not None]
-    if len(values) < len(places):
+    if len(values) < len(indices):
         return None
     parent, began, user, system = values
     name = " ".join(clean_text(command.partition("(")[2]).split())[:MAX_NAME]

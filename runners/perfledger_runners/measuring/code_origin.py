@@ -109,12 +109,12 @@ class CodeOriginCheck:
             sure = (PackageFolder(name=package.name, root="", folder="", project="."),)
         return tuple(dict.fromkeys(sure))
 
-    def _is_copy(self, installed: Path, place: PackageFolder) -> bool:
+    def _is_copy(self, installed: Path, package: PackageFolder) -> bool:
         """Return whether an installed file is the same as in base or head."""
         return any(
             blob != EMPTY_BLOB
-            and is_below(path, place.folder)
-            and _blob(installed / path.removeprefix(f"{place.folder}/")) == blob
+            and is_below(path, package.folder)
+            and _blob(installed / path.removeprefix(f"{package.folder}/")) == blob
             for tree in (self.base, self.head)
             for path, blob in tree.hashes.items()
         )

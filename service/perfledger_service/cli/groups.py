@@ -295,9 +295,9 @@ def typer_member(name: str, member: "str | Group") -> "GroupedCommand | LazyGrou
     return typer_command(name, command_at(member))
 
 
-def command_at(place: str) -> HelpCommand:
+def command_at(reference: str) -> HelpCommand:
     """Import and return the command of a "module:function"."""
-    module, _, attribute = place.partition(":")
+    module, _, attribute = reference.partition(":")
     command: HelpCommand = getattr(import_module(f"{PACKAGE}.{module}"), attribute)
     return command
 

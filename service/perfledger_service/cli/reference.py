@@ -51,7 +51,7 @@ def _page(name: str, group: Group) -> str:
     title = f"`perfledger {name}`" if name else "Everyday commands"
     path = ("perfledger", *name.split())
     sections = [f"# {title}", group.sentence, NOTE]
-    sections += [_section((*path, word), place) for word, place in group.commands.items()]
+    sections += [_section((*path, word), reference) for word, reference in group.commands.items()]
     return "\n\n".join(sections) + "\n"
 
 
@@ -68,9 +68,9 @@ def _file(name: str) -> str:
     return f"{name.replace(' ', '-')}.md"
 
 
-def _section(path: tuple[str, ...], place: str) -> str:
+def _section(path: tuple[str, ...], reference: str) -> str:
     """Return a command's sentence, paragraphs, options and examples."""
-    member = command_at(place)
+    member = command_at(reference)
     command = typer_command(path[-1], member)
     paragraphs = unwrapped(command.help or "").split("\n\n")
     parts = [f"## `{' '.join(path)}`", *(fill(each, MAX_LINE) for each in paragraphs)]

@@ -221,7 +221,7 @@ class WhatIfView:
     """The comparison that a what-if form asks for, or what is wrong with it by field."""
 
     form: CostForm
-    places: tuple[str, ...]  # to choose from
+    option_names: tuple[str, ...]  # to choose from
     command: tuple[str, ...]  # that computes the same
     use: float | None = None  # as given, or the usual one; None where it is invalid
     comparison: CostView | None = None  # None where a field is invalid

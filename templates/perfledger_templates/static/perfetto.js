@@ -46,10 +46,10 @@
     }, PATIENCE_MS);
   }
 
-  for (const place of document.querySelectorAll(".hand-over")) {
-    const button = place.querySelector("button");
-    const output = place.querySelector("output");
+  for (const section of document.querySelectorAll(".hand-over")) {
+    const button = section.querySelector("button");
+    const output = section.querySelector("output");
     button.addEventListener("click", () => handOver(button.dataset, (text) => { output.textContent = text; }));
-    place.hidden = false;
+    section.hidden = false;
   }
 })();

@@ -33,7 +33,7 @@
     frame.addEventListener("pointercancel", end);
   }
 
-  // How far along the time axis a place on the screen is, from 0 to 1.
+  // How far along the time axis a position on the screen is, from 0 to 1.
   function axis(holder, svg) {
     const data = holder.dataset;
     const share = (clientX) => {

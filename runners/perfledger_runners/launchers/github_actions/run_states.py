@@ -33,12 +33,12 @@ _TIMESTAMP = re.compile(rb"^\d{4}-\d\d-\d\dT[\d:.]{8,30}Z ", re.MULTILINE)
 def open_status(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> SubmissionStatus:
     """Return the state of a run that has not ended."""
     if run.status == "in_progress":
-        return SubmissionStatus(state=SubmissionState.RUNNING, place=run_place(run, jobs))
+        return SubmissionStatus(state=SubmissionState.RUNNING, node=run_node(run, jobs))
     reason = WAITS.get(run.status or "", "") or _labels_text(jobs)
     return SubmissionStatus(state=SubmissionState.WAITING, reason=reason)
 
 
-def run_place(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
+def run_node(run: WorkflowRun, jobs: Sequence[WorkflowJob]) -> str:
     """Return the runner that has a run, if known, and the run's page."""
     names = (shown_text(job.runner_name) for job in jobs if job.runner_name)
     return ", ".join(filter(None, (next(names, ""), shown_text(run.html_url))))

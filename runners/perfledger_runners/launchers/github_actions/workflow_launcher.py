@@ -24,7 +24,7 @@ from perfledger_runners.launchers.github_actions.run_states import (
     end_of_failure,
     ending_reason,
     open_status,
-    run_place,
+    run_node,
 )
 from perfledger_runners.launchers.github_actions.workflow_inputs import (
     RESULT_FOLDER,
@@ -190,15 +190,15 @@ class WorkflowLauncher:
             data = self.runs.artifact(run.id, RESULT_FOLDER, max_bytes=MAX_ARCHIVE_BYTES)
             waited_s = (self.now() - job.completed_at).total_seconds()
             if data is None and run.conclusion == "success" and waited_s < RESULT_WAIT_S:
-                place = run_place(run, job.jobs)
-                return SubmissionStatus(state=SubmissionState.RUNNING, place=place)
+                node = run_node(run, job.jobs)
+                return SubmissionStatus(state=SubmissionState.RUNNING, node=node)
             job.archive = JobArchive() if data is None else read_job_archive(data)
-        exit_status, place = job.archive.exit_status, run_place(run, job.jobs)
+        exit_status, node = job.archive.exit_status, run_node(run, job.jobs)
         if exit_status is None:
-            return _ended_status(ending_reason(run, job.jobs), place=place)
+            return _ended_status(ending_reason(run, job.jobs), node=node)
         if exit_status < 0:
-            return _ended_status(f"signal {-exit_status} ended it", place=place)
-        return SubmissionStatus(state=SubmissionState.ENDED, exit_status=exit_status, place=place)
+            return _ended_status(f"signal {-exit_status} ended it", node=node)
+        return SubmissionStatus(state=SubmissionState.ENDED, exit_status=exit_status, node=node)
 
     def _ask_for_jobs(self, job: DispatchedJob, run: WorkflowRun) -> None:
         """Fetch a run's jobs, which show where it runs and why it failed, once per state."""
@@ -271,5 +271,5 @@ def _write(path: Path, data: bytes) -> None:
         raise LauncherError(msg) from error
 
 
-def _ended_status(reason: str, *, place: str = "") -> SubmissionStatus:
-    return SubmissionStatus(state=SubmissionState.ENDED, reason=reason, place=place)
+def _ended_status(reason: str, *, node: str = "") -> SubmissionStatus:
+    return SubmissionStatus(state=SubmissionState.ENDED, reason=reason, node=node)

@@ -76,7 +76,7 @@ class KubernetesLauncher:
             return self._waiting_status(submission.name, pod, status)
         is_missing = status.exit_status in STATUSES_WITH_BUNDLE and not _is_file_there(submission)
         if is_missing and self._elapsed_s(submission.name, "result") < RESULT_WAIT_S:
-            return SubmissionStatus(state=SubmissionState.RUNNING, place=status.place)
+            return SubmissionStatus(state=SubmissionState.RUNNING, node=status.node)
         return status
 
     def collect(self, submission: Submission) -> None:

@@ -42,8 +42,8 @@ def submission_status(job: KubernetesJob | None, pod: KubernetesPod | None) -> S
     if job is None:
         return _ended_status("somebody deleted its Job in Kubernetes")
     if job.condition("Complete") is not None:
-        place = "" if pod is None else pod.node
-        return SubmissionStatus(state=SubmissionState.ENDED, exit_status=0, place=place)
+        node = "" if pod is None else pod.node
+        return SubmissionStatus(state=SubmissionState.ENDED, exit_status=0, node=node)
     failure = job.condition("Failed")
     if failure is not None:
         return _failed_job(failure, pod)
@@ -80,9 +80,7 @@ def _unfinished_job(job: KubernetesJob, pod: KubernetesPod | None) -> Submission
     has_begun = pod is not None and pod.status.phase not in {"", "Pending"}
     # The pod of a Job that is being deleted may still end normally.
     if has_begun or job.is_being_deleted:
-        return SubmissionStatus(
-            state=SubmissionState.RUNNING, place="" if pod is None else pod.node
-        )
+        return SubmissionStatus(state=SubmissionState.RUNNING, node="" if pod is None else pod.node)
     return SubmissionStatus(state=SubmissionState.WAITING, reason=_waiting_reason(pod))
 
 
@@ -107,7 +105,7 @@ def _failed_job(failure: ApiCondition, pod: KubernetesPod | None) -> SubmissionS
     if terminated is None or not terminated.exit_code:
         return _ended_status("Kubernetes says that it failed", failure.text, pod.node)
     return SubmissionStatus(
-        state=SubmissionState.ENDED, exit_status=terminated.exit_code, place=pod.node
+        state=SubmissionState.ENDED, exit_status=terminated.exit_code, node=pod.node
     )
 
 

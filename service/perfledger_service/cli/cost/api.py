@@ -30,7 +30,7 @@ def api(
         str,
         what(
             "comma-separated: on-prem, a machine (p5, tpu-v4), a provider, an option",
-            metavar="PLACES",
+            metavar="NAMES",
         ),
     ] = "on-prem,p5",
     devices_per_replica: Annotated[
@@ -43,10 +43,10 @@ def api(
     """Compute how many tokens per second your own or rented devices need to beat an API."""
     from perfledger_service.rendering.cost.api import api_document
     from perfledger_service.usecases.cost.api import ApiComparison, api_break_evens, api_price
-    from perfledger_service.usecases.cost.places import places_of
+    from perfledger_service.usecases.cost.option_names import split_names
 
     books = price_flags.books
     price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_share)
-    request = replace(ownership.request(books), places=places_of(at))
+    request = replace(ownership.request(books), option_names=split_names(at))
     comparison = ApiComparison(price=price, devices_per_replica=devices_per_replica)
     output.write_document(api_break_evens(books, request, comparison), api_document)

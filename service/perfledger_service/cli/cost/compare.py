@@ -135,7 +135,7 @@ def compare(
         str | None,
         what(
             "comma-separated: on-prem, a machine (p5, tpu-v4), a provider, an option",
-            metavar="PLACES",
+            metavar="NAMES",
             default="everywhere",
         ),
     ] = None,
@@ -160,21 +160,21 @@ def compare(
     from perfledger_service.rendering.cost.compare import costs_document
     from perfledger_service.rendering.cost.plots import costs_svg
     from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
-    from perfledger_service.usecases.cost.places import accelerators_at, places_of
+    from perfledger_service.usecases.cost.option_names import accelerators_named, split_names
     from perfledger_service.usecases.cost.work_costs import priced_works
 
     books = price_flags.books
     works = priced_works(work.speeds)
-    places = places_of(at or "")
+    option_names = split_names(at or "")
     names = accelerator or [work.accelerator for work in works]
-    names = names or list(accelerators_at(books.sheet, books.servers, places))
+    names = names or list(accelerators_named(books.sheet, books.servers, option_names))
     names = names or [DEFAULT_ACCELERATOR]
     request = replace(
         ownership.request(books),
         years=horizon.horizon,
         grid=grid.grid,
         accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
-        places=places,
+        option_names=option_names,
         shows_all=every_option,
         interruptions=spot.interruptions,
         fallback_share=spot.fallback_percent / 100,

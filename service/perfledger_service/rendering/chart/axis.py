@@ -38,7 +38,7 @@ class Axis:
     has_grid: bool = True
 
     def share(self, value: float) -> float:
-        """Return the place of `value` between the ends: 0 at the low one, 1 at the high one."""
+        """Return how far `value` is between the ends: 0 at the low one, 1 at the high one."""
         low, high, at = self.low, self.high, value
         if self.is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)

@@ -1,4 +1,4 @@
-"""Writes elements of SVG; the only place where their texts are cleaned and escaped."""
+"""Writes elements of SVG; the only module where their texts are cleaned and escaped."""
 
 from collections.abc import Mapping
 from html import escape
@@ -23,11 +23,11 @@ def text_element(
     x: float, y: float, text: str, *, kind: str = "", anchor: Anchor = Anchor.START, title: str = ""
 ) -> str:
     """Return one line of text; `kind` is a class of the style sheet."""
-    place: dict[str, object] = {"class": kind} if kind else {}
-    place |= {"x": x, "y": y}
+    attributes: dict[str, object] = {"class": kind} if kind else {}
+    attributes |= {"x": x, "y": y}
     if anchor is not Anchor.START:
-        place["text-anchor"] = anchor
-    opened = element("text", place, title=title)
+        attributes["text-anchor"] = anchor
+    opened = element("text", attributes, title=title)
     content = escape(clean(text, limit=_MAX_TEXT))
     if title:
         return opened.replace("<title>", f"{content}<title>", 1)

@@ -72,16 +72,16 @@ def end_labels(area: PlotArea) -> Iterator[str]:
     lines = [mark for mark in area.chart.marks if isinstance(mark, LineMark) and mark.label]
     lines.sort(key=lambda line: -line.points[-1][1])
     ends = [min(max(area.down(line.points[-1][1]), area.top), area.bottom) for line in lines]
-    places = spread_labels(ends, top=area.top, bottom=area.bottom)
+    heights = spread_labels(ends, top=area.top, bottom=area.bottom)
     room = area.chart.width - area.right - 20
-    for line, end, place in zip(lines, ends, places, strict=True):
+    for line, end, height in zip(lines, ends, heights, strict=True):
         start = {"class": f"line {line.tone}", "stroke-width": 0.6}
         yield element(
-            "line", start | {"x1": area.right + 1, "y1": end, "x2": area.right + 14, "y2": place}
+            "line", start | {"x1": area.right + 1, "y1": end, "x2": area.right + 14, "y2": height}
         )
         label, kind = fit_text(line.label, width=room), f"soft tinted {line.tone}"
         title = line.title or line.label
-        yield text_element(area.right + 18, place + _BASELINE, label, kind=kind, title=title)
+        yield text_element(area.right + 18, height + _BASELINE, label, kind=kind, title=title)
 
 
 def _line(mark: LineMark, area: PlotArea) -> Attributes:
@@ -101,17 +101,22 @@ def _band(mark: BandMark, area: PlotArea) -> Attributes:
 def _dot(mark: DotMark, area: PlotArea) -> Attributes:
     kind = "line" if mark.is_open else "dot"
     opacity = {} if mark.opacity == 1 else {"fill-opacity": mark.opacity}
-    place = {"cx": area.across(mark.x), "cy": area.down(mark.y), "r": mark.radius}
-    return {"class": f"{kind} {mark.tone}"} | opacity | place
+    position = {"cx": area.across(mark.x), "cy": area.down(mark.y), "r": mark.radius}
+    return {"class": f"{kind} {mark.tone}"} | opacity | position
 
 
 def _bar(mark: BarMark, area: PlotArea) -> Attributes:
     left, right, top, bottom = _sides(mark, area)
     kind = "line dashes" if mark.is_open else "fill"
     opacity = {} if mark.opacity == 1 else {"fill-opacity": mark.opacity}
-    place = {"x": left, "y": top, "width": max(right - left, _LEAST_WIDTH), "height": bottom - top}
+    position = {
+        "x": left,
+        "y": top,
+        "width": max(right - left, _LEAST_WIDTH),
+        "height": bottom - top,
+    }
     round_corners = {} if mark.x is None or mark.y is None else {"rx": 2}
-    return {"class": f"{kind} {mark.tone}"} | opacity | place | round_corners
+    return {"class": f"{kind} {mark.tone}"} | opacity | position | round_corners
 
 
 def _sides(mark: BarMark, area: PlotArea) -> tuple[float, float, float, float]:

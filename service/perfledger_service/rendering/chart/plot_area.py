@@ -60,14 +60,14 @@ def fit_text(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> 
 
 def spread_labels(preferred: Sequence[float], *, top: float, bottom: float) -> tuple[float, ...]:
     """Return the heights of labels, from the top down, as close as possible to the wanted ones."""
-    places: list[float] = []
-    for place in preferred:
-        places.append(max(place, places[-1] + LABEL_HEIGHT if places else top))
+    heights: list[float] = []
+    for height in preferred:
+        heights.append(max(height, heights[-1] + LABEL_HEIGHT if heights else top))
     most = bottom
-    for number in reversed(range(len(places))):  # labels below the plot are pushed back up
-        places[number] = min(places[number], most)
-        most = places[number] - LABEL_HEIGHT
-    return tuple(places)
+    for number in reversed(range(len(heights))):  # labels below the plot are pushed back up
+        heights[number] = min(heights[number], most)
+        most = heights[number] - LABEL_HEIGHT
+    return tuple(heights)
 
 
 def _height(chart: Chart) -> float:

@@ -26,9 +26,9 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
-from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.compile_rows import CompileRow
 from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
@@ -38,7 +38,7 @@ from perfledger_service.rendering.trace.cause_rows import (
 )
 from perfledger_service.values.report import Report
 
-_MOST_PLACES = 3
+_MOST_LINES = 3
 _MOST_ACTIONS = 2
 # A smaller part of the change elsewhere is not worth a figure.
 _LEAST_ELSEWHERE = 0.02
@@ -62,7 +62,7 @@ class FirstScreen:
     counts: str
     why: str
     failure: str  # in the words of the failed program: untrusted
-    where: tuple[CodePlace, ...]
+    where: tuple[SourceLine, ...]
     actions: tuple[str, ...]
     commands: tuple[CommandHint, ...]  # comments that the service carries out
     names: tuple[str, ...]  # untrusted texts that the sentences quote
@@ -83,7 +83,7 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
         counts=workload_counts(report),
         why=_why(rows, row, explanation, block),
         failure=_failure(report, rows),
-        where=tuple(islice(_places(block, explanation, row.kind), _MOST_PLACES))
+        where=tuple(islice(_source_lines(block, explanation, row.kind), _MOST_LINES))
         if row and block and explanation
         else (),
         actions=steps.sentences,
@@ -229,9 +229,9 @@ def _compile_sentence(block: ReasonBlock) -> str:
     return f"{compiling.longest}: {short_name(row.name)} {row.how}{because}"
 
 
-def _places(
+def _source_lines(
     block: ReasonBlock, explanation: StepTimeExplanation, kind: MetricKind
-) -> Iterator[CodePlace]:
+) -> Iterator[SourceLine]:
     """Yield the lines of code of the first causes, each once; none of what explains nothing."""
     causes: Sequence[CauseRow | MemoryRow | CompileRow]
     match kind:
@@ -242,11 +242,11 @@ def _places(
             causes = block.compiling.rows[:_MOST_ACTIONS] if block.compiling else ()
         case _:
             causes = block.causes if explanation.is_attributable else ()
-    places: dict[str, CodePlace] = {}
+    source_lines: dict[str, SourceLine] = {}
     for cause in causes:
-        for place in cause.places:
-            places.setdefault(place.place, place)  # as the first cause has it
-    yield from places.values()
+        for line in cause.source_lines:
+            source_lines.setdefault(line.text, line)  # as the first cause has it
+    yield from source_lines.values()
 
 
 def _actions(block: ReasonBlock) -> Iterator[str]:

@@ -24,10 +24,10 @@ from perfledger_service.rendering.layout import (
     vocabulary,
 )
 from perfledger_service.rendering.layout.check_command import reproduction
-from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
+from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of
@@ -326,7 +326,7 @@ def _first_screen(
     if why := screen.why or screen.failure:
         yield _with_label("Why", clean_sentence(why))
     if screen.where:
-        yield _with_label("Where", ", ".join(map(_place_text, screen.where)))
+        yield _with_label("Where", ", ".join(map(_line_text, screen.where)))
     if screen.actions:
         steps = (clean_sentence(one, limit=_MAX_ACTION) for one in screen.actions)
         yield _with_label("What to do", " ".join(steps))
@@ -343,8 +343,8 @@ def _with_label(label: str, text: str) -> Text:
     return Text(f"{label}: ", style="bold").append(text, style="not bold")
 
 
-def _place_text(place: CodePlace) -> str:
-    return clean(place.place, limit=_MAX_NAME) + (f" ({place.remark})" if place.remark else "")
+def _line_text(line: SourceLine) -> str:
+    return clean(line.text, limit=_MAX_NAME) + (f" ({line.remark})" if line.remark else "")
 
 
 def _heading(text: str) -> Padding:

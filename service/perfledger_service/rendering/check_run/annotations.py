@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import StepTimeExplanation
-from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.compile_rows import CompileRow
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow, verdict_rows
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
@@ -46,8 +46,8 @@ def code_annotations(report: Report) -> tuple[CodeAnnotation, ...]:
         if row.outcome is Outcome.REGRESSED and block is not None:
             level = _level(row, report)
             for cause, text in _causes(row, block, explanations[row.workload]):
-                for place in cause.places:
-                    annotation = _annotation(place, row, text, level)
+                for line in cause.source_lines:
+                    annotation = _annotation(line, row, text, level)
                     if annotation is not None:
                         annotations.setdefault(annotation)
     return tuple(annotations)[:MAX_ANNOTATIONS]
@@ -87,14 +87,14 @@ def _step_text(cause: CauseRow) -> str:
 
 
 def _annotation(
-    place: CodePlace, row: VerdictTableRow, text: str, level: AnnotationLevel
+    source_line: SourceLine, row: VerdictTableRow, text: str, level: AnnotationLevel
 ) -> CodeAnnotation | None:
     """Return the annotation of a line, None for what is no line of a file of the repository."""
-    path, _, line = place.place.rpartition(":")
+    path, _, line = source_line.text.rpartition(":")
     is_line = line.isascii() and line.isdecimal() and 0 < int(line[:10]) <= MAX_LINE
     if not is_line or not is_path(path):
         return None
-    remark = f" ({place.remark})" if place.remark else ""
+    remark = f" ({source_line.remark})" if source_line.remark else ""
     return CodeAnnotation(
         path=path,
         line=int(line),

@@ -52,7 +52,7 @@ def what_if_part(repository: str, view: WhatIfView) -> str:
         "html/costs_what_if.html.j2",
         repository=repository,
         form=view.form,
-        places=view.places,
+        option_names=view.option_names,
         problems=view.problems,
         is_without_own_prices=view.is_without_own_prices,
         command=join(view.command),
@@ -128,6 +128,6 @@ def _parameters(form: CostForm) -> Iterator[tuple[str, str]]:
     for field in COST_NUMBERS:
         if text := str(getattr(form, field)):
             yield field, text
-    yield from (("at", place) for place in form.at)
+    yield from (("at", name) for name in form.at)
     if form.shows_all:
         yield "all", "true"

@@ -102,10 +102,10 @@ def _row(value: float, low: float, high: float) -> int:
 
 
 def _marks(searched: SearchedSeries, columns: int) -> str:
-    places = [" "] * columns
+    line = [" "] * columns
     marks = [(index, _SIDE) for index in searched.series.epochs]
     marks += [(change.index, mark_of(n)) for n, change in enumerate(searched.history.changes)]
     for index, mark in marks:
         # The last column that does not begin after it.
-        places[((index + 1) * columns - 1) // len(searched.series.values)] = mark
-    return (" " * (_AXIS + 1) + "".join(places)).rstrip()
+        line[((index + 1) * columns - 1) // len(searched.series.values)] = mark
+    return (" " * (_AXIS + 1) + "".join(line)).rstrip()

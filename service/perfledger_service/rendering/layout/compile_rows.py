@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from perfledger.profile import Compilation
 from perfledger_profiles.diff.cause import CompileCause, CompileExplanation
 from perfledger_service.rendering.layout import number_format, vocabulary
-from perfledger_service.rendering.layout.code_places import CodePlace, code_places
+from perfledger_service.rendering.layout.source_lines import SourceLine, source_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,7 @@ class CompilationRow:
 
     what: str  # trusted words: "torch.compile compiles a function again, 3 times"
     function: str  # "" if unknown
-    places: tuple[CodePlace, ...]
+    source_lines: tuple[SourceLine, ...]
     reason: str  # the compiler's words
 
 
@@ -26,7 +26,7 @@ class CompileRow:
     how: str  # trusted words: "was compiled 4 times, once before"
     delta: str
     reason: str  # the compiler's words; "" if unknown
-    places: tuple[CodePlace, ...]
+    source_lines: tuple[SourceLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def compilation_row(compilation: Compilation) -> CompilationRow:
     return CompilationRow(
         what=vocabulary.compilation_phrase(compilation),
         function=compilation.function,
-        places=code_places(compilation.lines),
+        source_lines=source_lines(compilation.lines),
         reason=compilation.reason,
     )
 
@@ -72,5 +72,5 @@ def _compile_row(cause: CompileCause) -> CompileRow:
         how=vocabulary.compile_phrase(cause),
         delta=number_format.signed_seconds(cause.delta_seconds),
         reason=cause.reason,
-        places=code_places(cause.lines),
+        source_lines=source_lines(cause.lines),
     )

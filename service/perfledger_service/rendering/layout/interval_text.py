@@ -37,9 +37,9 @@ def interval_text(
     line = [" "] * columns
     for first, last, shape in ((-margin, margin, _BAND), (estimate.low, estimate.high, _BAR)):
         line[at(first) : at(last) + 1] = [shape] * (at(last) - at(first) + 1)
-    places = ((0.0, _ZERO), (estimate.low, _ENDS[0]), (estimate.high, _ENDS[1]))
-    for place, shape in (*places, (estimate.change, _ESTIMATE)):
-        line[at(place)] = shape
+    marks_in_line = ((0.0, _ZERO), (estimate.low, _ENDS[0]), (estimate.high, _ENDS[1]))
+    for value, shape in (*marks_in_line, (estimate.change, _ESTIMATE)):
+        line[at(value)] = shape
     ends = (number_format.percent(low), number_format.percent(high))
     first_line = f"{ends[0]:>{_LABEL}} {''.join(line)} {ends[1]}"
     if not changes:

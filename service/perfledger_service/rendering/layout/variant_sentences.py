@@ -39,8 +39,8 @@ def remark_sentences(bundle: Bundle) -> Iterator[str]:
                 for remark in _remarks(work.get((spec.id, side))):
                     sides.setdefault((spec.id, remark), []).append(side)
     for (workload, remark), where in sides.items():
-        place = "" if len(where) > 1 else f" on {where[0]}"
-        yield f"{workload}{place}: {remark}"
+        side_words = "" if len(where) > 1 else f" on {where[0]}"
+        yield f"{workload}{side_words}: {remark}"
 
 
 def _remarks(work: StepWork | None) -> tuple[str, ...]:

@@ -273,8 +273,10 @@ def _energy(facts: OptionFacts) -> tuple[str, str]:
         return UNKNOWN_VALUE, UNKNOWN_VALUE
     carbon = facts.carbon
     market = UNKNOWN_VALUE if carbon.market_kg is None else f"{carbon.market_kg / 1000:,.1f}"
-    place = UNKNOWN_VALUE if carbon.location_kg is None else f"{carbon.location_kg / 1000:,.1f}"
-    return f"{carbon.energy_kwh / 1000:,.0f}{number_format.NBSP}MWh", f"{place} / {market}"
+    by_location = (
+        UNKNOWN_VALUE if carbon.location_kg is None else f"{carbon.location_kg / 1000:,.1f}"
+    )
+    return f"{carbon.energy_kwh / 1000:,.0f}{number_format.NBSP}MWh", f"{by_location} / {market}"
 
 
 def _returns(facts: OptionFacts) -> str:

@@ -17,7 +17,6 @@ from perfledger_profiles.diff.cause import (
 )
 from perfledger_profiles.diff.noise import NOISE_SHARE
 from perfledger_service.rendering.layout import number_format, vocabulary
-from perfledger_service.rendering.layout.code_places import CodePlace, code_places
 from perfledger_service.rendering.layout.compile_rows import (
     CompilationRow,
     CompileBlock,
@@ -26,6 +25,7 @@ from perfledger_service.rendering.layout.compile_rows import (
 )
 from perfledger_service.rendering.layout.escape import ELLIPSIS
 from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.layout.source_lines import SourceLine, source_lines
 from perfledger_service.rendering.trace.bottlenecks import (
     AdviceRow,
     SharePair,
@@ -69,7 +69,7 @@ class CauseRow:
     why: str  # why the time per call changed; "" if the profiles do not show it
     evidence: str  # for the reason
     path: str  # the enclosing operations
-    places: tuple[CodePlace, ...]  # in the user's code, that call it
+    source_lines: tuple[SourceLine, ...]  # in the user's code, that call it
     effects: str  # how much comes from the number of calls, if not all
     reverted: str  # the step's time without it
 
@@ -89,7 +89,7 @@ class MemoryRow:
     base: str
     head: str
     delta: str
-    places: tuple[CodePlace, ...]  # in the user's code, that make it
+    source_lines: tuple[SourceLine, ...]  # in the user's code, that make it
     is_worse: bool
 
 
@@ -249,7 +249,7 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         why=vocabulary.change_reason_phrase(cause),
         evidence=cause.evidence,
         path=_end(cause.path),
-        places=code_places(cause.lines or cause.base_lines),
+        source_lines=source_lines(cause.lines or cause.base_lines),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
     )
@@ -279,7 +279,7 @@ def _memory_row(cause: MemoryCause) -> MemoryRow:
         base=number_format.byte_count(cause.base_bytes),
         head=number_format.byte_count(cause.head_bytes),
         delta=number_format.signed_bytes(cause.delta_bytes),
-        places=code_places(cause.lines or cause.base_lines),
+        source_lines=source_lines(cause.lines or cause.base_lines),
         is_worse=cause.delta_bytes > 0,
     )
 

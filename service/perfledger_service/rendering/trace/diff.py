@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile
 from perfledger_profiles.flame_graph.speedscope_stacks import speedscope_stacks
-from perfledger_service.rendering.layout.code_places import CodePlace
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -23,6 +22,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.trace.bottlenecks import SharePair
 from perfledger_service.rendering.trace.cause_rows import (
     CauseRow,
@@ -133,7 +133,7 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
 
 def _compilation_words(row: CompilationRow) -> str:
     function = f" ({clean(row.function)})" if row.function else ""
-    at = f" at {_place_words(row.places)}" if row.places else ""
+    at = f" at {_line_words(row.source_lines)}" if row.source_lines else ""
     return f"On head {row.what}{function}{at}: {clean(row.reason, limit=_MAX_REASON)}."
 
 
@@ -141,7 +141,7 @@ def _compile_blocks(compiling: CompileBlock) -> Iterator[Block]:
     names = [name for row in compiling.rows for name in (row.name, row.reason) if name]
     yield from sentences([compiling.summary])
     for row in compiling.rows:
-        at = f" ({_place_words(row.places)})" if row.places else ""
+        at = f" ({_line_words(row.source_lines)})" if row.source_lines else ""
         because = f": {clean(row.reason, limit=_MAX_REASON)}" if row.reason else ""
         text = f"{clean(row.name)} {row.how} ({row.delta}){because}{at}."
         yield from sentences([text], names=names)
@@ -189,17 +189,19 @@ def _memory_columns() -> tuple[Column[MemoryRow], ...]:
 def _memory_words(row: MemoryRow) -> str:
     """Return what is held on both sides, and the lines that make it."""
     tensor = f"{clean(row.tensor)}: " if row.tensor else ""
-    return f"{tensor}{row.base} on base, {row.head} on head{_in_brackets(_places(row.places))}."
+    called_at = _in_brackets(_called_at(row.source_lines))
+    return f"{tensor}{row.base} on base, {row.head} on head{called_at}."
 
 
-def _places(places: Sequence[CodePlace]) -> list[str]:
+def _called_at(source_lines: Sequence[SourceLine]) -> list[str]:
     """Return where in the user's code something is called, in at most one phrase."""
-    return [f"called at {_place_words(places)}"] if places else []
+    return [f"called at {_line_words(source_lines)}"] if source_lines else []
 
 
-def _place_words(places: Sequence[CodePlace]) -> str:
+def _line_words(source_lines: Sequence[SourceLine]) -> str:
     return ", ".join(
-        f"{clean(one.place)} ({one.remark})" if one.remark else clean(one.place) for one in places
+        f"{clean(one.text)} ({one.remark})" if one.remark else clean(one.text)
+        for one in source_lines
     )
 
 
@@ -222,7 +224,7 @@ def _cause_words(cause: CauseRow) -> str:
     because = f"; {cause.why}" if cause.why else ""
     evidence = f": {clean(cause.evidence, limit=_MAX_EVIDENCE)}" if cause.evidence else ""
     details = [f"in {clean(cause.path)}"] if cause.path else []
-    details += _places(cause.places)
+    details += _called_at(cause.source_lines)
     details += [cause.effects] if cause.effects else []
     reverted = f". {cause.reverted}" if cause.reverted else ""
     return f"{cause.how}{base}{because}{evidence}{_in_brackets(details)}{reverted}."

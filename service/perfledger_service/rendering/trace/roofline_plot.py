@@ -129,7 +129,7 @@ def _dots(
 def _labels(points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[str]) -> list[str]:
     """Return the label of each dot: the first of overlapping dots has all their numbers."""
     numbers = {name: str(place) for place, name in enumerate(names, start=1)}
-    places = [
+    positions = [
         (x.share(one.intensity_flop_per_byte) * WIDTH, y.share(one.flops_per_second) * _HEIGHT)
         for one in points
     ]
@@ -137,7 +137,9 @@ def _labels(points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[s
     for at, point in enumerate(points):
         if point.name in numbers:
             near = (
-                other for other in beside if math.dist(places[other], places[at]) < _LABEL_HEIGHT
+                other
+                for other in beside
+                if math.dist(positions[other], positions[at]) < _LABEL_HEIGHT
             )
             beside.setdefault(next(near, at), {})[numbers[point.name]] = None
     return [", ".join(beside.get(at, ())) for at in range(len(points))]

@@ -33,7 +33,7 @@ def add_target(
     """
     row = _target_row(session, project_id, target.channel, target.address)
     if row is None and len(targets_of(session, project_id)) >= MOST_TARGETS:
-        msg = f"a project's notices go to at most {MOST_TARGETS} places: remove one"
+        msg = f"a project's notices go to at most {MOST_TARGETS} targets: remove one"
         raise ConflictError(msg)
     row = row or NoticeTargetRow(
         project_id=project_id,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from perfledger_cost_models.tco.api_break_even import ApiPrice, break_even_throughput
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.cost.compare import compare_costs
-from perfledger_service.usecases.cost.places import accelerators_at
+from perfledger_service.usecases.cost.option_names import accelerators_named
 from perfledger_service.usecases.cost.purchase_options import CostRequest
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
@@ -39,9 +39,9 @@ def api_price(*, input_usd: float, output_usd: float, output_percent: float) -> 
 def api_break_evens(books: PriceBooks, request: CostRequest, comparison: ApiComparison) -> ApiView:
     """Return the throughput at which each option costs as much as the API, the lowest first.
 
-    Raises NotFoundError for an unknown place, and UsageError.
+    Raises NotFoundError for an unknown name, and UsageError.
     """
-    names = accelerators_at(books.sheet, books.servers, request.places)
+    names = accelerators_named(books.sheet, books.servers, request.option_names)
     view = compare_costs(books, replace(request, accelerators=names))
     return ApiView(
         price=comparison.price,

@@ -64,7 +64,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
     `use` is the share of useful hours: committed and owned hardware is paid for all hours, hourly
     rentals only for the useful ones. With work, accelerators are compared by the cost of a piece;
     without it each is listed separately, because their hours are not comparable. Raises
-    NotFoundError for an accelerator without a price, or without one at these places, and
+    NotFoundError for an accelerator without a price, or without one of these names, and
     UsageError.
     """
     works = {work.accelerator: work for work in request.works}
@@ -73,7 +73,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
         offers = [offer for each in every for offer in each.options]
         if not offers:
             unknown = "; ".join(words for each in every for words in each.unknown)
-            msg = f"no price at {', '.join(request.places)} is known: {unknown}"
+            msg = f"no price at {', '.join(request.option_names)} is known: {unknown}"
             raise NotFoundError(msg)
         pieces = _cost_per_piece(offers, works)
         owned_piece = _owned_piece(offers, pieces)

@@ -46,7 +46,7 @@ from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.usecases.cost.places import is_priced_at, is_server_at
+from perfledger_service.usecases.cost.option_names import is_price_named, is_server_named
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve
 
@@ -62,10 +62,10 @@ CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRequest:
-    """The accelerators to compare, at some places or everywhere, and the assumptions."""
+    """The accelerators to compare, of some names or of all, and the assumptions."""
 
     accelerators: Sequence[str] = ("H100-80GB",)
-    places: Sequence[str] = ()
+    option_names: Sequence[str] = ()
     use: float
     today: date
     years: Horizon = Horizon.FIVE
@@ -147,14 +147,15 @@ def use_of(books: PriceBooks, percent: float | None) -> tuple[float, tuple[str, 
 def accelerator_options(
     books: PriceBooks, accelerator: str, request: CostRequest
 ) -> AcceleratorOptions:
-    """Return every purchase option of an accelerator at the request's places and use.
+    """Return every purchase option of an accelerator of the request's names and use.
 
-    Raises NotFoundError for an accelerator without a price; places that sell it may have none.
+    Raises NotFoundError for an accelerator without a price; one that is only named as unknown has
+    none.
     """
     servers = [
         one
         for one in books.servers
-        if one.accelerator == accelerator and is_server_at(one, request.places)
+        if one.accelerator == accelerator and is_server_named(one, request.option_names)
     ]
     options = [
         AcceleratorOption(
@@ -164,7 +165,7 @@ def accelerator_options(
     ]
     unknown: list[str] = []
     for price in _newest_prices(books.sheet, accelerator):
-        if not is_priced_at(price, request.places):
+        if not is_price_named(price, request.option_names):
             continue
         try:
             options.append(_rented_option(books, price, request))
@@ -174,17 +175,17 @@ def accelerator_options(
     unknown += [
         f"{each.provider}:{each.option}: its price was {each.reason}"
         for each in books.sheet.unknown
-        if each.accelerator == accelerator and is_priced_at(each, request.places)
+        if each.accelerator == accelerator and is_price_named(each, request.option_names)
     ]
     priced = {price.key for price in books.sheet.prices}
     unknown += [
         each.text
         for each in books.sheet.rejected
         if each.accelerator == accelerator
-        and is_priced_at(each, request.places)
+        and is_price_named(each, request.option_names)
         and each.key not in priced
     ]
-    if not options and not (request.places and unknown):
+    if not options and not (request.option_names and unknown):
         accelerators = sorted({price.accelerator for price in books.sheet.prices})
         msg = f"no price for accelerator {accelerator!r}: choose from {', '.join(accelerators)}"
         raise NotFoundError(msg)

@@ -13,7 +13,7 @@ from perfledger_cost_models.tco.spot_interruption import InterruptionModel
 from perfledger_cost_models.units import HOURS_PER_YEAR, MINUTES_PER_HOUR
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.cost.compare import compare_costs
-from perfledger_service.usecases.cost.places import ON_PREM, accelerators_at
+from perfledger_service.usecases.cost.option_names import ON_PREM, accelerators_named
 from perfledger_service.usecases.cost.purchase_options import CostRequest, use_of
 from perfledger_service.usecases.cost.tco import cost_of_owning
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -26,7 +26,7 @@ from perfledger_service.values.cost_views import (
     WhatIfView,
 )
 
-PLACES = (ON_PREM, "p4d", "p5", "tpu-v4")
+OPTION_NAMES = (ON_PREM, "p4d", "p5", "tpu-v4")
 RESTART_MINUTES = 5.0  # until an interrupted job resumes; the command's default
 # Comparisons kept in memory; one takes half a second to compute.
 MAX_COMPARISONS = 64
@@ -56,7 +56,7 @@ def what_if(books: PriceBooks, form: CostForm, *, today: date) -> WhatIfView:
         request, comparison, owning = None, None, None
     return WhatIfView(
         form=form,
-        places=PLACES,
+        option_names=OPTION_NAMES,
         command=("perfledger", "cost", "compare", *_options(form)),
         use=None if request is None else request.use,
         comparison=comparison,
@@ -71,8 +71,8 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
     with _blaming("allocated_share"):
         request = CostRequest(use=use, assumed=assumed, today=today, shows_all=form.shows_all)
     with _blaming("at"):
-        places = form.at or PLACES
-        accelerators = accelerators_at(books.sheet, books.servers, places)
+        option_names = form.at or OPTION_NAMES
+        accelerators = accelerators_named(books.sheet, books.servers, option_names)
     years, job_h = _years(form), _number(form, "job_hours")
     if job_h is not None and job_h > years * HOURS_PER_YEAR:
         msg = (
@@ -87,7 +87,7 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
         request = replace(request, job_h=job_h)
     return replace(
         request,
-        places=places,
+        option_names=option_names,
         accelerators=accelerators,
         years=years,
         interruptions=_interruptions(form),
@@ -164,7 +164,7 @@ def _compare(books: PriceBooks, request: CostRequest) -> _Comparison:
 
 def _options(form: CostForm) -> Iterator[str]:
     """Yield the options of the equivalent command."""
-    yield from ("--at", ",".join(form.at or PLACES))
+    yield from ("--at", ",".join(form.at or OPTION_NAMES))
     for field in COST_NUMBERS:
         if text := str(getattr(form, field)).strip():
             yield from (f"--{field.replace('_', '-')}", text)

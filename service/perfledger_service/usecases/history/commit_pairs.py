@@ -149,14 +149,14 @@ class CommitMeasurements:
         site = self._site(base, head)
         if isinstance(site, SkippedCommit):
             return site
-        place = self._place(base)
+        prepared = self._measurable(base)
         if not self._pairs:
-            self.locks.measure_on(place.machine)
-            self.cores.take(place.machine, fewest=place.spec.devices)
+            self.locks.measure_on(prepared.machine)
+            self.cores.take(prepared.machine, fewest=prepared.spec.devices)
         measurement = PairMeasurement(
             harness=site.harness,
-            requests=requests_for_device(site.requests, place.machine.device),
-            telemetry=NoTelemetry() if place.gpu is None else GpuTelemetry(place.gpu),
+            requests=requests_for_device(site.requests, prepared.machine.device),
+            telemetry=NoTelemetry() if prepared.gpu is None else GpuTelemetry(prepared.gpu),
             progress=self.progress,
             check_run=site.code.origin.failure,
         )
@@ -231,8 +231,8 @@ class CommitMeasurements:
         sha = configuration.checked_out_sha(repository, revision.sha)
         tree = git(repository.root, "rev-parse", f"{sha}^{{tree}}").decode().strip()
         if tree not in self._prepared:
-            place = f"commit {commit} of {len(self.commits) - 1}"
-            self.progress.stage(f"checking out {place}, {revision.sha[:12]}")
+            position = f"commit {commit} of {len(self.commits) - 1}"
+            self.progress.stage(f"checking out {position}, {revision.sha[:12]}")
             name = f"{commit}-{revision.sha[:12]}"
             checkout = self._stack.enter_context(self.checkouts.check_out(revision, name))
             self._prepared[tree] = self._with_workload(checkout)
@@ -257,7 +257,7 @@ class CommitMeasurements:
         refuse_excluded(machine, [spec], settings.excluded_devices)
         return _PreparedCommit(checkout, spec, machine, gpu)
 
-    def _place(self, commit: int) -> _PreparedCommit:
+    def _measurable(self, commit: int) -> _PreparedCommit:
         prepared = self._prepare(commit)
         if isinstance(prepared, str):
             raise NotMeasuredError(prepared)

@@ -79,7 +79,7 @@ class _Draft:
         default_factory=list[tuple[BenchmarkResult, Metric]]
     )
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
-    places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    measured_metrics: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     samples: int = 0
 
     def has_room(self, result: BenchmarkResult, metric: Metric) -> bool:
@@ -87,7 +87,7 @@ class _Draft:
         metrics = len(self.metrics) + (metric.name not in self.metrics)
         return (
             self.metrics.get(metric.name, metric) == metric
-            and (result.benchmark, metric.name) not in self.places
+            and (result.benchmark, metric.name) not in self.measured_metrics
             and len(self.results) < MAX_WORKLOADS
             and metrics <= MAX_METRICS
             and (not self.results or self.samples + len(result.samples) <= MAX_VALUES // 2)
@@ -97,7 +97,7 @@ class _Draft:
         """Add a result that fits."""
         self.results.append((result, metric))
         self.metrics[metric.name] = metric
-        self.places.add((result.benchmark, metric.name))
+        self.measured_metrics.add((result.benchmark, metric.name))
         self.samples += len(result.samples)
 
 
@@ -238,7 +238,7 @@ def _bundle(draft: _Draft, read: ToolResults, *, repository: str) -> Bundle:
         plan=_NO_PLAN,
         workloads=tuple(
             WorkloadSpec(id=name, module="", function="")
-            for name in sorted({benchmark for benchmark, _ in draft.places})
+            for name in sorted({benchmark for benchmark, _ in draft.measured_metrics})
         ),
         metrics=tuple(metric for _, metric in sorted(draft.metrics.items())),
         runs=tuple(

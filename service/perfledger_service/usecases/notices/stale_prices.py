@@ -50,14 +50,14 @@ def queue_price_notices(engine: Engine, *, now: datetime) -> None:
         return
     with read_session(engine) as session:
         project_ids = projects_with_targets(session)
-    places: set[tuple[NoticeChannel, str]] = set()
+    addresses: set[tuple[NoticeChannel, str]] = set()
     for project_id in project_ids:
         with write_session(engine) as session:
             lock_project(session, project_id)
             for target in targets_of(session, project_id):
-                place = (target.channel, target.address)
-                if target.is_weekly and place not in places and _is_shared(target):
-                    places.add(place)
+                address = (target.channel, target.address)
+                if target.is_weekly and address not in addresses and _is_shared(target):
+                    addresses.add(address)
                     _queue(session, project_id, target, key, now=now)
             session.commit()
 

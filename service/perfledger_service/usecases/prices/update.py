@@ -107,9 +107,11 @@ def updated_sheet(sheets: Sequence[BulkPrices], output: Path) -> PriceUpdate:
     with translate_errors():
         last = checked_file(output, CheckContext()).sheet if output.exists() else None
         now = layer_sheets([packaged_sheet(), *([last] if last else [])], name="now")
-        replaced = {_place(price) for price in new}
+        replaced = {_bulk_file_key(price) for price in new}
         kept_prices = [
-            price for price in (last.prices if last else ()) if _place(price) not in replaced
+            price
+            for price in (last.prices if last else ())
+            if _bulk_file_key(price) not in replaced
         ]
         text = text_of(PriceSheet(name=output.name, prices=(*kept_prices, *new)))
         context = CheckContext(reference=packaged_sheet(), previous=now)
@@ -123,7 +125,7 @@ def updated_sheet(sheets: Sequence[BulkPrices], output: Path) -> PriceUpdate:
     )
 
 
-def _place(price: Price) -> tuple[str, str, PricingModel]:
+def _bulk_file_key(price: Price) -> tuple[str, str, PricingModel]:
     """Return the provider, region and mode whose prices one bulk file holds completely."""
     return price.provider, price.region, price.pricing_model
 

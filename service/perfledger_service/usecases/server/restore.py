@@ -49,8 +49,8 @@ def restore(url: str, path: Path, *, watcher: RowWatcher) -> RestoredBackup:
 
 def _fill(url: str, backup: BackupReader, watcher: RowWatcher) -> None:
     """Fill a database; after a failure, a SQLite file that is new is removed."""
-    if place := workflow_tables(url):
-        msg = f"the workflow's tables are there ({place}): name a new database"
+    if database := workflow_tables(url):
+        msg = f"the workflow's tables are there ({database}): name a new database"
         raise ConflictError(msg)
     file = _sqlite_file(url)
     if file is None:

@@ -23,7 +23,7 @@ from perfledger_service.web.sign_in.readers import SEE_OTHER, CurrentPageReader
 
 router = APIRouter(prefix="/{owner}/{name}/costs", include_in_schema=False)
 MAX_TEXT = 80  # characters of a field
-MAX_PLACES = 12
+MAX_OPTION_NAMES = 12
 OK, UNPROCESSABLE = 200, 422
 Text = Annotated[str, Query(max_length=MAX_TEXT)]
 
@@ -35,7 +35,7 @@ def cost_form(
     job_hours: Text = "",
     interruptions_per_hour: Text = "",
     checkpoint_minutes: Text = "",
-    at: Annotated[list[Text] | None, Query(max_length=MAX_PLACES)] = None,
+    at: Annotated[list[Text] | None, Query(max_length=MAX_OPTION_NAMES)] = None,
     shows_all: Annotated[bool, Query(alias="all")] = False,
 ) -> CostForm:
     """Return the form that an address's parameters fill in."""
@@ -45,7 +45,7 @@ def cost_form(
         job_hours=job_hours.strip(),
         interruptions_per_hour=interruptions_per_hour.strip(),
         checkpoint_minutes=checkpoint_minutes.strip(),
-        at=tuple(dict.fromkeys(place.strip() for place in at or () if place.strip())),
+        at=tuple(dict.fromkeys(name.strip() for name in at or () if name.strip())),
         shows_all=shows_all,
     )
 

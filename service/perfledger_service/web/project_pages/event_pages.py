@@ -82,11 +82,11 @@ class EventStateForm(BaseModel):
 
     def page_of_event(self, project: Project, event_id: int) -> str:
         """Return the address of the page that the form was on, at its event."""
-        place = f"/{path(project.repository)}"
+        page = f"/{path(project.repository)}"
         if self.part is None:
-            return f"{place}/events/{event_id}"
+            return f"{page}/events/{event_id}"
         query = {"part": self.part, "order": self.order, "page": self.page, "decided": event_id}
-        return f"{place}?{urlencode(query)}#event-{event_id}"
+        return f"{page}?{urlencode(query)}#event-{event_id}"
 
 
 class EventJobsForm(BaseModel):

@@ -12,7 +12,7 @@ from perfledger_runners.launchers.launcher import (
 )
 
 WAITING = SubmissionStatus(state=SubmissionState.WAITING)
-RUNNING = SubmissionStatus(state=SubmissionState.RUNNING, place="node1")
+RUNNING = SubmissionStatus(state=SubmissionState.RUNNING, node="node1")
 DONE = SubmissionStatus(state=SubmissionState.ENDED, exit_status=0)
 
 

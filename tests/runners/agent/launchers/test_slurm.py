@@ -94,7 +94,7 @@ def test_a_job_gets_its_words_as_they_are_and_its_exit_status_comes_back(run, sl
     ending, lines = run(ECHO, *HOSTILE, folder=folder, log=folder / "job.log")
 
     assert (ending.exit_status, ending.reason) == (3, "")
-    assert ending.place.startswith(slurm.host)
+    assert ending.node.startswith(slurm.host)
     assert json.loads((folder / "job.log").read_text()) == [HOSTILE, str(folder), "1"]
     assert lines[-1].startswith(f"it ended on {slurm.host}")
     assert [path.name for path in folder.iterdir()] == ["job.log"]
@@ -262,7 +262,7 @@ def test_each_state_of_slurm_has_its_meaning(status_of, line, state, text, sourc
 
     assert status.state == state
     assert status.exit_status is None
-    assert text in status.reason + status.place
+    assert text in status.reason + status.node
 
 
 def test_an_exit_status_counts_whatever_slurm_says(status_of):

@@ -29,10 +29,10 @@ def test_json_is_parsed_and_other_text_is_kept(text, documents):
     assert list(file.documents) == documents
 
 
-def test_objects_of_lists_have_their_place():
-    places = [one.place for one in parse_history(b'[{"a": 1}, {"a": 2}]', "x").objects()]
+def test_objects_of_lists_have_their_path():
+    paths = [one.path for one in parse_history(b'[{"a": 1}, {"a": 2}]', "x").objects()]
 
-    assert places == ["x, item 1", "x, item 2"]
+    assert paths == ["x, item 1", "x, item 2"]
 
 
 def test_nan_is_a_gap():

@@ -112,7 +112,7 @@ def test_a_change_spread_over_one_optimizer_is_told_as_the_optimizers(make):
 
 def test_a_group_has_its_changes_stage_where_they_agree(make):
     single = changes(make, ("aten::mul", "f/g"), ("aten::mul", "f/h"))
-    mixed = [single[0], replace(single[1], stage=MatchStage.PLACE)]
+    mixed = [single[0], replace(single[1], stage=MatchStage.PATH)]
 
     by_name = [list(group_changes(each, step_seconds=100.0))[3] for each in (single, mixed)]
 

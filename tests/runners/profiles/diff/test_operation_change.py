@@ -55,7 +55,7 @@ def test_without_any_calls_all_of_it_is_the_rate():
 
 
 @pytest.mark.parametrize(
-    "stage", [MatchStage.VARIANT, MatchStage.FUSION, MatchStage.ATTENTION, MatchStage.PLACE]
+    "stage", [MatchStage.VARIANT, MatchStage.FUSION, MatchStage.ATTENTION, MatchStage.PATH]
 )
 def test_one_thing_in_place_of_another_is_replaced(stage):
     assert change((1.0, 1.0), (2.0, 1.0), stage).kind is ChangeKind.REPLACED

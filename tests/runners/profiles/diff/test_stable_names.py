@@ -8,7 +8,7 @@ from perfledger_profiles.diff.stable_names import (
     is_operator_name,
     normal_name,
     normal_path,
-    normal_place,
+    normal_region,
     plain_name,
     unqualified_name,
 )
@@ -144,7 +144,7 @@ def test_a_place_loses_addresses_counters_and_numbers_of_modules(path, normal):
 
 
 def test_a_name_keeps_the_number_that_may_tell_it_from_its_neighbour():
-    assert normal_place("fusion.12") == "fusion.12"
+    assert normal_region("fusion.12") == "fusion.12"
 
 
 @pytest.mark.parametrize(

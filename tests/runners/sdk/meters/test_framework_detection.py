@@ -36,7 +36,7 @@ def find(write, tmp_path, monkeypatch):
         root = write({"checkout/bench.py": text, **files}) / "checkout"
         sys.path[:0] = [str(root), str(tmp_path / "site")]
         module = __import__("bench")
-        return framework_of(Workload(function=module.work, place="bench.py:1"), root=root)
+        return framework_of(Workload(function=module.work, source_line="bench.py:1"), root=root)
 
     return framework
 
@@ -144,6 +144,6 @@ def test_both_frameworks_are_an_error_that_says_what_to_do(find):
 
 
 def test_a_declared_framework_is_not_searched_for(tmp_path):
-    workload = Workload(function=plain, place="x:1", framework=Framework.JAX)
+    workload = Workload(function=plain, source_line="x:1", framework=Framework.JAX)
 
     assert framework_of(workload, root=tmp_path) is Framework.JAX

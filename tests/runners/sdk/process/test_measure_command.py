@@ -128,7 +128,7 @@ def work():
 
 
 BOUND = BoundWorkload(
-    Workload(function=work, place="w.py"), WorkloadSpec(id="m:f", module="m", function="f")
+    Workload(function=work, source_line="w.py"), WorkloadSpec(id="m:f", module="m", function="f")
 )
 
 

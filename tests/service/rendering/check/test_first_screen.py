@@ -47,20 +47,20 @@ def test_lines_of_code_are_named_once_and_say_if_the_change_has_them(reports):
     causes = tuple(replace(one, lines=(line,)) for one in explanation.causes)
     report = replace(report, explanations=(replace(explanation, causes=causes),))
 
-    (place,) = screen_of(report).where
+    (shown_line,) = screen_of(report).where
 
-    assert (place.place, place.remark) == ("model.py:41", "changed on head")
+    assert (shown_line.text, shown_line.remark) == ("model.py:41", "changed on head")
     assert "**Where** `model.py:41` (changed on head)" in comment(report)
 
 
 @pytest.mark.parametrize(
-    ("is_attributable", "why", "places"),
+    ("is_attributable", "why", "lines"),
     [
         (True, "aten::mm +380 MiB at the peak: float32[64,1024]", ["model.py:41"]),
         (False, "no tensor accounts for it: the allocator caches", []),
     ],
 )
-def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributable, why, places):
+def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributable, why, lines):
     line = CallingLine(path="model.py", line=41, calls=12.0)
     causes = (
         MemoryCause(
@@ -90,11 +90,11 @@ def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributabl
     screen = screen_of(report)
 
     assert plain(screen.why) == why
-    assert [one.place for one in screen.where] == places
+    assert [one.text for one in screen.where] == lines
     assert screen.actions == (f"repeat it on such a machine: {CHECK_OF_GPT}",)
 
 
-def test_a_place_is_told_as_the_first_cause_has_it(reports):
+def test_a_source_line_is_shown_as_the_first_cause_has_it(reports):
     report = reports["regressed"]
     explanation = report.explanations[0]
     line = CallingLine(path="model.py", line=41, calls=12.0, is_changed=True)
@@ -105,9 +105,9 @@ def test_a_place_is_told_as_the_first_cause_has_it(reports):
     )
     report = replace(report, explanations=(replace(explanation, causes=causes),))
 
-    (place,) = screen_of(report).where
+    (shown_line,) = screen_of(report).where
 
-    assert place.remark == "changed on head"
+    assert shown_line.remark == "changed on head"
 
 
 def test_another_metric_does_not_get_the_causes_of_the_step_time(reports, make):
@@ -129,7 +129,7 @@ def test_a_slower_start_has_what_is_compiled_as_its_cause(reports, make):
         "backend compile +3.00 s: train_step is compiled 4 times in place of once: at x, now "
         "f32[33,128] and before f32[32,128]"
     )
-    assert [one.place for one in screen.where] == ["models/gpt.py:90"]
+    assert [one.text for one in screen.where] == ["models/gpt.py:90"]
     assert screen.actions == (f"repeat it on such a machine: {CHECK_OF_GPT}",)
     assert "at x, now f32[33,128] and before f32[32,128]" in screen.names
 

@@ -6,7 +6,7 @@ from perfledger_service.values.cost_views import CostForm, WhatIfView
 
 VIEW = WhatIfView(
     form=CostForm(job_hours='"><script>', at=("<b>",)),
-    places=("on-prem",),
+    option_names=("on-prem",),
     command=("perfledger",),
     problems={"job_hours": "'\"><script>' is no number"},
 )

@@ -22,7 +22,7 @@ def test_the_phases_and_what_is_compiled_more_often():
     assert plain(f"{row.name} {row.how} ({row.delta})") == (
         "train_step is compiled 4 times in place of once (+3.25 s)"
     )
-    assert [one.place for one in row.places] == ["models/gpt.py:90"]
+    assert [one.text for one in row.source_lines] == ["models/gpt.py:90"]
 
 
 def test_a_function_that_is_compiled_as_often_or_no_more():
@@ -49,6 +49,6 @@ def test_a_compilation_has_its_place_and_the_compilers_words():
     broken, again = map(compilation_row, compilations())
 
     assert broken.what == "torch.compile breaks its graph"
-    assert [one.place for one in broken.places] == ["models/gpt.py:90"]
+    assert [one.text for one in broken.source_lines] == ["models/gpt.py:90"]
     assert again.what == "torch.compile compiles a function again, 7 times"
     assert again.function == "forward"

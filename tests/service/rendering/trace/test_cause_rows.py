@@ -223,7 +223,7 @@ def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):
     softmax, product = block.memory.rows
     assert spaced(softmax.delta) == "+1.50 GiB"
     assert softmax.tensor == "3 of up to bfloat16[16,16,1024,1024]"
-    assert [(one.place, one.remark) for one in softmax.places] == [
+    assert [(one.text, one.remark) for one in softmax.source_lines] == [
         ("models/gpt.py:88", "changed on head")
     ]
     assert product.tensor == (

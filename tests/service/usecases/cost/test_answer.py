@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from perfledger_service.cli.app import app
 
-PLACES = ("--at", "on-prem,p4d,p5,tpu-v4")
+NAMES = ("--at", "on-prem,p4d,p5,tpu-v4")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def own_prices(folder, *rows):
 
 @pytest.mark.slow(ci_only=True)
 def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(compare):
-    answer, options = compare(*PLACES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-share", "60")
 
     ranked = {
         name: each["p50_usd"]
@@ -55,7 +55,7 @@ def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(co
 
 @pytest.mark.slow(ci_only=True)
 def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
-    answer, options = compare(*PLACES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-share", "60")
 
     speeds = {each["accelerator"]: each for each in answer["required_speeds"]}
     tpu = options["gcp:tpu-v4/on_demand"]["p50_usd"]
@@ -73,14 +73,14 @@ def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
 def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_is_not(
     compare, share
 ):
-    answer, _ = compare(*PLACES, "--allocated-share", str(share))
+    answer, _ = compare(*NAMES, "--allocated-share", str(share))
 
     found = [each for each in answer["switches"] if each["figure"] == "allocated share"]
     assert found
     for switch in found:
         step = 0.01 if switch["value"] < switch["now"] else -0.01
-        there, _ = compare(*PLACES, "--allocated-share", str(100 * switch["value"]))
-        before, _ = compare(*PLACES, "--allocated-share", str(100 * (switch["value"] + step)))
+        there, _ = compare(*NAMES, "--allocated-share", str(100 * switch["value"]))
+        before, _ = compare(*NAMES, "--allocated-share", str(100 * (switch["value"] + step)))
         assert there["cheapest"] == switch["alternative"]
         assert before["cheapest"] == answer["cheapest"]
 
@@ -163,7 +163,7 @@ def test_spot_partly_on_demand_has_no_switching_price(compare, percent):
 
 
 def test_the_cost_of_owning_changes_the_answer_at_the_rivals_median(compare):
-    answer, options = compare(*PLACES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-share", "60")
 
     (switch,) = [each for each in answer["switches"] if each["figure"] == "cost of owning"]
     rival = next(

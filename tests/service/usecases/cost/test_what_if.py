@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from perfledger_service.settings.service import PriceSettings
-from perfledger_service.usecases.cost.what_if import PLACES, what_if
+from perfledger_service.usecases.cost.what_if import OPTION_NAMES, what_if
 from perfledger_service.usecases.inputs.price_books import read_price_books
 from perfledger_service.values.cost_views import CostForm
 
@@ -59,5 +59,5 @@ def test_the_command_has_an_option_for_each_field_that_is_given(books):
     assert shlex.join(view.command) == (
         "perfledger cost compare --at 'a b' --allocated-share 'x y' --all"
     )
-    assert view.places == PLACES
+    assert view.option_names == OPTION_NAMES
     assert list(view.problems) == ["allocated_share"]

@@ -21,7 +21,7 @@ def test_a_target_that_is_added_again_changes(any_engine, send_to):
 def test_a_project_has_so_many_targets_at_most(send_to):
     for number in range(MOST_TARGETS):
         send_to(address=f"chat-{number}")
-    with pytest.raises(ConflictError, match="at most 20 places"):
+    with pytest.raises(ConflictError, match="at most 20 targets"):
         send_to(address="one-more")
     send_to(address="chat-1", hourly=2)
 

@@ -47,16 +47,16 @@ def test_a_run_that_no_machine_has_waits(status, jobs, reason):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "place"),
+    ("jobs", "node"),
     [
         ((), PAGE),
         ((a_job(runner_name=None), a_job(runner_name="gpu\x1b7\n8")), f"gpu\ufffd7 8, {PAGE}"),
     ],
 )
-def test_a_run_is_on_its_runner_and_has_a_page(jobs, place):
+def test_a_run_is_on_its_runner_and_has_a_page(jobs, node):
     found = open_status(a_run("in_progress"), jobs)
 
-    assert (found.state, found.place) == (SubmissionState.RUNNING, place)
+    assert (found.state, found.node) == (SubmissionState.RUNNING, node)
 
 
 def test_a_failure_names_its_step():

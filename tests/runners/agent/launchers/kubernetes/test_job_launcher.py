@@ -306,7 +306,7 @@ def test_a_pod_gets_its_words_as_they_are_and_secrets_by_reference(
     status = launcher.status(submission)
     launcher.collect(submission)
 
-    assert (status.state, status.exit_status, status.place) == (SubmissionState.ENDED, 2, NODE)
+    assert (status.state, status.exit_status, status.node) == (SubmissionState.ENDED, 2, NODE)
     assert json.loads(submission.log.read_text()) == [HOSTILE, str(tmp_path), "s3cret", False]
     assert "s3cret" not in manifest
     assert "hidden" not in manifest

@@ -67,7 +67,7 @@ def test_a_job_and_its_pod_have_one_meaning(record, pods, state, text):
     status = submission_status(record, pods)
 
     assert (status.state, status.exit_status) == (state, None)
-    assert text in status.reason + status.place
+    assert text in status.reason + status.node
 
 
 def test_a_condition_that_does_not_hold_means_nothing():

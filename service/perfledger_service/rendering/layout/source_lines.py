@@ -7,19 +7,19 @@ from perfledger.profile import CallingLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodePlace:
+class SourceLine:
     """A line of the user's code, as shown."""
 
-    place: str  # "models/gpt.py:34"
+    text: str  # "models/gpt.py:34"
     remark: str  # on what it does there; "" if there is nothing to add
 
 
-def code_places(lines: Iterable[CallingLine]) -> tuple[CodePlace, ...]:
+def source_lines(lines: Iterable[CallingLine]) -> tuple[SourceLine, ...]:
     """Return the lines, each with a remark on what it does there."""
-    return tuple(map(_code_place, lines))
+    return tuple(map(_source_line, lines))
 
 
-def _code_place(line: CallingLine) -> CodePlace:
+def _source_line(line: CallingLine) -> SourceLine:
     remarks = ["its backward pass"] if line.is_backward else []
     remarks += ["changed on head"] if line.is_changed else []
-    return CodePlace(place=f"{line.path}:{line.line}", remark=", ".join(remarks))
+    return SourceLine(text=f"{line.path}:{line.line}", remark=", ".join(remarks))
