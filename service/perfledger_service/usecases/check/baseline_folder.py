@@ -1,6 +1,6 @@
 """Chooses a head's baseline from a folder of bundles."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -17,6 +17,7 @@ from perfledger_baselines.planning.baseline_selection import (
     BaselineCandidate,
     BaselineRequest,
     BaselineSelection,
+    NoBaselineError,
     select_baseline,
 )
 from perfledger_baselines.planning.epochs import epoch_key
@@ -28,7 +29,14 @@ from perfledger_service.usecases.inputs.history_sources import (
     is_of_branch,
     sort_bundles,
 )
-from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.run_values import (
+    UsableValues,
+    is_usable,
+    left_out_text,
+    run_estimates,
+    runs_of,
+    usable_values,
+)
 from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
 from perfledger_service.usecases.inputs.table_columns import quote_text
 from perfledger_service.values.measured_series import MeasuredSeries
@@ -59,6 +67,17 @@ class BaselinePreferences:
 
 
 NO_PREFERENCES = BaselinePreferences()
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredCheck:
+    """A check of a folder: its bundle and place there, its runs and their values of a metric."""
+
+    place: int
+    bundle: Bundle
+    runs: tuple[Run, ...]
+    estimates: tuple[float, ...]
+    values: UsableValues
 
 
 class BaselineFolder:
@@ -115,10 +134,25 @@ class BaselineFolder:
             ),
             pinned=self._pinned,
         )
-        runs = dict(self._runs(head, workload, metric))
-        selection = select_baseline(request, runs)
+        checks = self._checks(head, workload, metric)
+        runs = {
+            _candidate(check.bundle, run, check.place): value
+            for check in checks
+            if not check.values.flaw
+            for run, value in zip(check.runs, check.estimates, strict=True)
+            if is_usable(value)
+        }
+        left_out = left_out_text([check.values for check in checks], "checks")
+        note = f"; left out are {left_out}" if left_out else ""
+        try:
+            selection = select_baseline(request, runs)
+        except NoBaselineError as error:
+            msg = f"{error}{note}"
+            raise NoBaselineError(msg) from error
         return Baseline(
-            values=_values(selection, runs), prior=self._priors.get(key), reason=selection.reason
+            values=_values(selection, runs),
+            prior=self._priors.get(key),
+            reason=f"{selection.reason}{note}",
         )
 
     def places_of_name(self, name: str) -> tuple[int, ...]:
@@ -141,22 +175,21 @@ class BaselineFolder:
         places = [place for place, bundle in enumerate(self._bundles) if _sha(bundle) == sha]
         return max(places, default=len(self._bundles))
 
-    def _runs(
-        self, head: Bundle, workload: str, metric: Metric
-    ) -> Iterator[tuple[BaselineCandidate, float]]:
-        """Yield the runs of each check whose runs all have the metric, with their values.
+    def _checks(self, head: Bundle, workload: str, metric: Metric) -> tuple[_StoredCheck, ...]:
+        """Return each check whose runs all have the metric.
 
-        Leaves out the head's own runs, and checks with another unit of work or definition of the
-        metric.
+        Leaves out the head's own, and those with another unit of work or definition of the metric.
         """
         unit = _unit(head, workload)
+        checks: list[_StoredCheck] = []
         for place, bundle in enumerate(self._bundles):
             is_alike = metric in bundle.metrics and _unit(bundle, workload) == unit
             runs = runs_of(bundle, _side(bundle)).get(workload, ())
-            values = run_values(runs, metric)
-            if bundle.id != head.id and is_alike and len(values) == len(runs):
-                for run, value in zip(runs, values, strict=True):
-                    yield _candidate(bundle, run, place), value
+            estimates = run_estimates(runs, metric)
+            if bundle.id != head.id and is_alike and len(estimates) == len(runs) > 0:
+                values = usable_values(estimates, metric)
+                checks.append(_StoredCheck(place, bundle, runs, estimates, values))
+        return tuple(checks)
 
 
 def _candidate(bundle: Bundle, run: Run, place: int) -> BaselineCandidate:

@@ -29,7 +29,7 @@ from perfledger_service.usecases.inputs.history_sources import (
 )
 from perfledger_service.usecases.inputs.run_values import (
     UsableValues,
-    run_estimates,
+    run_values,
     runs_of,
     usable_values,
 )
@@ -165,7 +165,7 @@ def _folder_tests(
             tests.append(_flawed_test(workload, metrics[0], reason))
             continue
         for metric in metrics:
-            values = usable_values(run_estimates(runs, metric), metric)
+            values = run_values(runs, metric)
             if not (values.values or values.left_out or metric.name == STEP_TIME.name):
                 continue
             try:
@@ -263,8 +263,8 @@ def _workload_tests(
         _test(
             workload,
             metric,
-            base=usable_values(run_estimates(runs[0], metric), metric),
-            head=usable_values(run_estimates(runs[1], metric), metric),
+            base=run_values(runs[0], metric),
+            head=run_values(runs[1], metric),
         )
         for metric in metrics
         if all(any(metric.name in run.samples for run in side) for side in runs)

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from statistics import median
 
@@ -13,7 +13,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.significance.power import steps_per_process
-from perfledger_service.usecases.inputs.run_values import run_values
+from perfledger_service.usecases.inputs.run_values import run_values, usable_values
 from perfledger_service.values.report import ProcessSteps
 
 # Fewest steps for a spread within a process, and fewest processes for one between them.
@@ -56,15 +56,16 @@ def best_steps(pairs: Sequence[tuple[Run, Run]], starts: Sequence[float]) -> tup
             None,
             "too few processes or steps to separate the spread within and between processes",
         )
+    readings = [usable_values(step_times, STEP_TIME) for step_times in steps]
+    sides = [run_values([pair[place] for pair in pairs], STEP_TIME) for place in (0, 1)]
+    if any(each.flaw for each in (*readings, *sides)):
+        return None, "over a quarter of a process's step times are zero, negative or not a number"
     startup_s = _startup_seconds(starts, runs)
-    step_s = median(step for step_times in steps for step in step_times)
+    step_s = median(step for each in readings for step in each.values)
     if not (startup_s > 0 and step_s > 0):
         return None, "the runs' times do not show how long a process takes to start"
-    within = float(np.median([np.log(step_times).var(ddof=1) for step_times in steps]))
-    sides: Mapping[int, Sequence[float]] = {
-        place: run_values([pair[place] for pair in pairs], STEP_TIME) for place in (0, 1)
-    }
-    scatter = float(np.mean([np.log(values).var(ddof=1) for values in sides.values()]))
+    within = float(np.median([np.log(each.values).var(ddof=1) for each in readings]))
+    scatter = float(np.mean([np.log(side.values).var(ddof=1) for side in sides]))
     explained = within / median(map(len, steps))
     between = math.sqrt(max(0.0, scatter - explained))
     best = steps_per_process(
@@ -81,7 +82,8 @@ def _startup_seconds(starts: Sequence[float], runs: Sequence[Run]) -> float:
         following = bisect_right(starts, start)
         if following < len(starts):
             steps_s = run.evidence.seconds_of(run.samples[STEP_TIME.name])
-            startups.append(starts[following] - start - steps_s)
+            if math.isfinite(steps_s):
+                startups.append(starts[following] - start - steps_s)
     return median(startups) if startups else 0.0
 
 

@@ -21,7 +21,12 @@ from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs import bundle_files
 from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
-from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.run_values import (
+    UsableValues,
+    left_out_text,
+    run_values,
+    runs_of,
+)
 from perfledger_service.usecases.inputs.table_columns import (
     GAPS,
     MAX_BYTES,
@@ -114,10 +119,12 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     """Return a series for each workload, metric and device class, in order of `created_at`.
 
     Every bundle adds one point: its head if the check is of the branch itself, else its base, since
-    a pull request's head or uncommitted changes may never be merged. An import has only a base.
+    a pull request's head or uncommitted changes may never be merged. An import has only a base. A
+    point that leaves out too many of its runs (`run_values`) is a gap; notes say what is left out.
     """
     ordered = sort_bundles(bundles)
     values: dict[tuple[str, str, str], dict[int, tuple[float, ...]]] = {}
+    read: dict[tuple[str, str, str], list[UsableValues]] = {}
     metrics: dict[str, Metric] = {}
     labels: list[str] = []
     for place, bundle in enumerate(ordered):
@@ -128,16 +135,27 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
         for workload, runs in runs_of(bundle, side).items():
             machine = machines[workload, side].device_class
             for metric in judged_metrics(bundle.metrics):
-                process_values = run_values(runs, metric, is_imported=bundle.is_imported)
-                if process_values:
+                point = run_values(runs, metric, is_imported=bundle.is_imported)
+                if point.values or point.left_out:
+                    key = (workload, metric.name, machine)
                     metrics[metric.name] = metric
-                    values.setdefault((workload, metric.name, machine), {})[place] = process_values
-    has_one_machine = len({machine for _, _, machine in values}) == 1
+                    read.setdefault(key, []).append(point)
+                    if point.comparable:
+                        values.setdefault(key, {})[place] = point.comparable
+    has_one_machine = len({machine for _, _, machine in read}) == 1
+    names = {
+        key: f"{key[0]} {key[1]}" + ("" if has_one_machine else f" on {key[2]}") for key in read
+    }
+    notes = tuple(
+        f"left out of {names[key]} are {left_out}"
+        for key, points in read.items()
+        if (left_out := left_out_text(points, "points"))
+    )
     environments = tuple(epoch_key(bundle.machine) for bundle in ordered)
     times = tuple(datetime.fromisoformat(bundle.created_at).timestamp() for bundle in ordered)
     return tuple(
         MeasuredSeries(
-            name=f"{workload} {metric}" + ("" if has_one_machine else f" on {machine}"),
+            name=names[workload, metric, machine],
             unit=metrics[metric].unit,
             values=tuple(geometric_mean(points.get(place, ())) for place in range(len(ordered))),
             errors=_errors(points, len(ordered)),
@@ -145,6 +163,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
             labels=tuple(labels),
             series=Series(workload, metrics[metric], machine),
             environments=environments,
+            notes=notes,
         )
         for (workload, metric, machine), points in values.items()
     )

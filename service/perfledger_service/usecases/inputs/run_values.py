@@ -31,11 +31,17 @@ def medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
 class UsableValues:
     """The comparable values of a side's runs, and how many are not comparable.
 
-    A value that is zero, negative or not a number has no ratio to another one.
+    A value that is zero, negative or not a number has no ratio to another one. Up to a quarter may
+    be left out: a verdict on what remains of more could be one on its better runs.
     """
 
     values: tuple[float, ...]
     left_out: int = 0
+
+    @property
+    def comparable(self) -> tuple[float, ...]:
+        """Return the values; () if too many are left out."""
+        return () if self.flaw else self.values
 
     @property
     def flaw(self) -> str:
@@ -62,24 +68,35 @@ def run_estimates(
     return tuple(value for value in estimates if value is not None)
 
 
-def run_values(
-    runs: Sequence[Run], metric: Metric, *, is_imported: bool = False
-) -> tuple[float, ...]:
-    """Return a metric's estimate in each run that has it; () if one is not positive.
-
-    Also () if a run has too few steps for a tail.
-    """
-    values = run_estimates(runs, metric, is_imported=is_imported)
-    return values if all(map(_is_usable, values)) else ()
+def run_values(runs: Sequence[Run], metric: Metric, *, is_imported: bool = False) -> UsableValues:
+    """Return the comparable estimates of a metric in the runs that have it."""
+    return usable_values(run_estimates(runs, metric, is_imported=is_imported), metric)
 
 
 def usable_values(estimates: Sequence[float], metric: Metric) -> UsableValues:
     """Return the comparable values; all or none of a count, for which zero is a valid value."""
-    usable = tuple(value for value in estimates if _is_usable(value))
+    usable = tuple(value for value in estimates if is_usable(value))
     if metric.scale is MetricScale.EXACT and len(usable) < len(estimates):
         return UsableValues((), len(estimates))
     return UsableValues(usable, len(estimates) - len(usable))
 
 
-def _is_usable(value: float) -> bool:
+def left_out_text(groups: Sequence[UsableValues], name: str) -> str:
+    """Return how many runs have no comparable value, and how many groups too few; "" for none.
+
+    `name` is what the groups are: "points".
+    """
+    left_out = sum(group.left_out for group in groups)
+    if not left_out:
+        return ""
+    runs = left_out + sum(len(group.values) for group in groups)
+    text = f"{left_out:,} of {runs:,} runs, which are zero, negative or not a number"
+    flawed = sum(bool(group.flaw) for group in groups)
+    if not flawed:
+        return text
+    return f"{text}, and {flawed:,} of {len(groups):,} {name}, where over a quarter are"
+
+
+def is_usable(value: float) -> bool:
+    """Return whether a value has a ratio to another one."""
     return math.isfinite(value) and value > 0

@@ -1,5 +1,6 @@
 """Tests the choice of a head's baseline from a folder of bundles, one bundle per commit."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -67,6 +68,43 @@ def test_a_check_is_one_value_however_many_processes_it_has(check):
 
     assert chosen.values == pytest.approx((0.04,), rel=0.01)
     assert chosen.reason.startswith("6 runs, at the merge base, the nearest measured commit;")
+
+
+def with_readings(bundle, *times):
+    """Return the bundle with runs that measured only these step times, the others as they were."""
+    runs = tuple(
+        replace(run, samples={STEP_TIME.name: (times[run.pair],)}) if run.pair < len(times) else run
+        for run in bundle.runs
+    )
+    return replace(bundle, runs=runs)
+
+
+def test_up_to_a_quarter_of_a_checks_runs_may_read_zero_and_are_counted(check):
+    folder = BaselineFolder([with_readings(check(0, pairs=4), 0.0)])
+
+    chosen = baseline(folder, check(1))
+
+    assert chosen.values == pytest.approx((0.01,), rel=0.01)
+    assert chosen.reason.startswith("3 runs, at the merge base,")
+    assert chosen.reason.endswith(
+        "; left out are 1 of 4 runs, which are zero, negative or not a number"
+    )
+
+
+def test_a_check_with_more_runs_that_read_zero_is_no_baseline_and_counted(check):
+    folder = BaselineFolder([check(0), with_readings(check(1, pairs=4), 0.0, math.nan)])
+
+    chosen = baseline(folder, check(2))
+
+    assert chosen.reason.startswith("2 runs, 1 commit before the merge base,")
+    assert chosen.reason.endswith("number, and 1 of 2 checks, where over a quarter are")
+
+
+def test_without_a_usable_check_the_error_says_what_is_left_out(check):
+    folder = BaselineFolder([with_readings(check(0, pairs=2), 0.0)])
+
+    with pytest.raises(NoBaselineError, match="left out are 1 of 2 runs"):
+        baseline(folder, check(1))
 
 
 def test_processes_of_a_check_are_pooled_by_their_geometric_mean(check):

@@ -89,6 +89,23 @@ def test_too_few_steps_or_processes_have_no_spread(make_bundle, few):
     assert reason.startswith("too few processes or steps")
 
 
+@pytest.mark.parametrize(("bad_steps", "is_known"), [(2, True), (3, False)])
+@pytest.mark.parametrize("bad", [0.0, math.nan])
+def test_over_a_quarter_of_steps_without_a_time_leave_the_best_count_unknown(
+    make_bundle, bad_steps, is_known, bad
+):
+    def steps_of(run):
+        good = run.samples[STEP_TIME.name]
+        return (bad,) * bad_steps + good[bad_steps:] if run.pair == 0 else good
+
+    bundle = timed(with_steps(make_bundle(pairs=6), alternating), startup_s=20.0)
+
+    steps, reason = best(with_steps(bundle, steps_of))
+
+    assert (steps is not None) is is_known
+    assert ("over a quarter of a process's step times" in reason) is not is_known
+
+
 def test_runs_that_all_start_at_once_do_not_show_the_start_up(make_bundle):
     steps, reason = best(timed(make_bundle(samples=6), started_at="2026-11-20T11:00:00+00:00"))
 

@@ -214,15 +214,43 @@ def test_a_metric_that_nothing_read_is_no_series(folder):
     assert len(read_histories(path)) == 2
 
 
-def test_readings_of_zero_are_gaps(folder, make_bundle):
-    def active(share):
-        samples = {"step_time_p50": (0.01,), "sm_active": (share,)}
-        runs = tuple(replace(run, samples=samples) for run in make_bundle().runs)
+@pytest.fixture
+def active(make_bundle):
+    """Return the fields of a bundle with a share of each process of the base."""
+
+    def active(*shares):
+        runs = tuple(
+            replace(run, samples={"step_time_p50": (0.01,), "sm_active": (shares[run.pair],)})
+            for run in make_bundle(pairs=len(shares)).runs
+        )
         return {"metrics": (STEP_TIME, SM_ACTIVE), "runs": runs}
 
-    series = read_histories(folder(active(0.5), active(0.0)))[1]
+    return active
 
-    assert list(series.values) == pytest.approx([math.nan, 0.5], nan_ok=True)
+
+def test_up_to_a_quarter_of_a_points_readings_may_be_zero_and_more_are_a_gap(folder, active):
+    path = folder(active(0.5, 0.5, 0.5, 0.5), active(0.5, 0.5, 0.0, 0.5), active(0.5, 0.0, 0.5))
+
+    speed, busy = read_histories(path)
+
+    assert list(busy.values) == pytest.approx([math.nan, 0.5, 0.5], nan_ok=True)
+    (note,) = busy.notes
+    assert note == (
+        "left out of gpt:step sm_active are 2 of 11 runs, which are zero, negative or not a "
+        "number, and 1 of 3 points, where over a quarter are"
+    )
+    assert not any(math.isnan(value) for value in speed.values)
+
+
+def test_a_metric_that_reads_only_zeros_is_no_series_but_a_note(folder, active):
+    (speed,) = read_histories(folder(active(0.0), active(0.0)))
+
+    assert speed.name == "gpt:step step_time_p50"
+    (note,) = speed.notes
+    assert note == (
+        "left out of gpt:step sm_active are 2 of 2 runs, which are zero, negative or not a "
+        "number, and 2 of 2 points, where over a quarter are"
+    )
 
 
 def test_a_folder_without_bundles_with_a_foreign_file_or_with_one_twice_is_refused(

@@ -9,6 +9,7 @@ from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95, MetricScal
 from perfledger.records import Side
 from perfledger_service.usecases.inputs.run_values import (
     UsableValues,
+    left_out_text,
     run_values,
     runs_of,
     usable_values,
@@ -53,27 +54,32 @@ def test_a_bundle_without_runs_has_no_groups(make_bundle):
 
 
 def test_each_run_has_one_value(runs):
-    values = run_values([run for run in runs if run.side is Side.BASE], STEP_TIME)
+    read = run_values([run for run in runs if run.side is Side.BASE], STEP_TIME)
 
-    assert values == pytest.approx((0.01,) * 6, rel=0.01)
+    assert read.left_out == 0
+    assert read.values == pytest.approx((0.01,) * 6, rel=0.01)
 
 
 def test_a_run_without_the_metric_has_no_value(runs):
-    assert run_values(measured(runs, 1.0, None, 2.0), STEP_TIME) == (1.0, 2.0)
-    assert run_values(measured(runs, 1.0), PEAK_MEMORY) == ()
+    assert run_values(measured(runs, 1.0, None, 2.0), STEP_TIME) == UsableValues((1.0, 2.0))
+    assert run_values(measured(runs, 1.0), PEAK_MEMORY) == UsableValues(())
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_one_value_that_has_no_logarithm_leaves_none(runs, bad):
-    assert run_values(measured(runs, 1.0, bad, 3.0), STEP_TIME) == ()
+@pytest.mark.parametrize(("good", "comparable"), [(3, (1.0,) * 3), (2, ())])
+def test_up_to_a_quarter_of_the_runs_may_have_no_ratio(runs, bad, good, comparable):
+    read = run_values(measured(runs, *(1.0,) * good, bad), STEP_TIME)
+
+    assert (read.values, read.left_out) == ((1.0,) * good, 1)
+    assert read.comparable == comparable
 
 
 def test_a_tail_needs_enough_steps_in_every_run(runs):
     long = replace(runs[0], samples={STEP_TIME.name: (0.01,) * 100})
     short = replace(runs[1], samples={STEP_TIME.name: (0.01,)})
 
-    assert run_values([long, long], STEP_TIME_P95) == pytest.approx((0.01, 0.01))
-    assert run_values([long, short], STEP_TIME_P95) == ()
+    assert run_values([long, long], STEP_TIME_P95).values == pytest.approx((0.01, 0.01))
+    assert run_values([long, short], STEP_TIME_P95) == UsableValues(())
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
@@ -102,3 +108,24 @@ def test_a_count_of_zero_is_a_value_that_has_no_ratio():
 )
 def test_up_to_a_quarter_may_be_left_out(values, left_out, flaw):
     assert UsableValues(values, left_out).flaw == flaw
+
+
+@pytest.mark.parametrize(
+    ("groups", "text"),
+    [
+        ([UsableValues((1.0, 2.0))], ""),
+        (
+            [UsableValues((1.0,) * 3, 1), UsableValues((1.0,) * 8)],
+            "1 of 12 runs, which are zero, negative or not a number",
+        ),
+        (
+            [UsableValues((1.0,) * 2, 1), UsableValues((1.0,) * 3, 1), UsableValues((1.0,) * 4)],
+            (
+                "2 of 11 runs, which are zero, negative or not a number, "
+                "and 1 of 3 points, where over a quarter are"
+            ),
+        ),
+    ],
+)
+def test_what_is_left_out_is_counted_in_runs_and_in_groups(groups, text):
+    assert left_out_text(groups, "points") == text
