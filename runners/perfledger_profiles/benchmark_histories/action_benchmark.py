@@ -23,8 +23,8 @@ _CUSTOM = frozenset({"customBiggerIsBetter", "customSmallerIsBetter"})  # the us
 def is_action_benchmark(file: HistoryText) -> bool:
     """Return whether this is a history of github-action-benchmark.
 
-    Its input, a list of names, units and values, is not recognised: any other table may look the
-    same.
+    A file of its custom results, a list of names, units and values, is not recognised, because any
+    other table may look the same.
     """
     return file.is_script or file.first_object().keys() >= {"lastUpdate", "entries"}
 

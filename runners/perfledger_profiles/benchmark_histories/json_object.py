@@ -8,7 +8,7 @@ from typing import Never, cast
 
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
 
-# A benchmark's name with all its parameters has some hundred characters.
+# A benchmark's name with all its parameters has about a hundred characters.
 MAX_TEXT = 2000
 _MAX_SHOWN = 40  # characters of an untrusted text that an error quotes
 # Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
@@ -25,31 +25,31 @@ class JsonObject:
     path: str
 
     def text(self, key: str) -> str:
-        """Return a text; reject an empty one and any other value."""
+        """Return a string; reject an empty one and any other value."""
         value = self.optional_text(key)
         if not value:
-            self.reject(key, "is missing, but must be a text")
+            self.reject(key, "is missing, but must be a string")
         return value
 
     def optional_text(self, key: str) -> str:
-        """Return a text, or "" if it is missing or null."""
+        """Return a string, or "" if it is missing or null."""
         value = self.fields.get(key)
         if value is None:
             return ""
         if not isinstance(value, str):
-            self.reject(key, f"is not a text but {_kind(value)}")
+            self.reject(key, f"is not a string but {_kind(value)}")
         if len(value) > MAX_TEXT:
             self.reject(key, f"has {len(value):,} characters, limit {MAX_TEXT:,}")
         return value
 
     def number(self, key: str) -> float:
-        """Return a number, or NaN for null; reject a missing field, a text and infinity."""
+        """Return a number, or NaN for null; reject a missing field, a string and infinity."""
         if key not in self.fields:
             self.reject(key, "is missing, but must be a number")
         return self.optional_number(key)
 
     def optional_number(self, key: str) -> float:
-        """Return a number, or NaN if it is missing or null; reject a text and infinity."""
+        """Return a number, or NaN if it is missing or null; reject a string and infinity."""
         return self._number(key, self.fields.get(key))
 
     def numbers(self, key: str) -> tuple[float, ...]:
@@ -147,7 +147,7 @@ def _kind(value: object) -> str:
         case int() | float():
             return "a number"
         case str():
-            return f"the text {quote_name(value)}"
+            return f"the string {quote_name(value)}"
         case list():
             return "a list"
         case _:

@@ -29,7 +29,7 @@ _MODEL_LABELS = ("modelName", "model_name")
 _HOST_LABELS = ("Hostname", "hostname")
 _INSTANCE_ID, _INSTANCE = "GPU_I_ID", "GPU_I_PROFILE"
 
-# A node with 16 devices, split into instances with a hundred fields each, has some ten thousand.
+# A node with 16 devices, split into instances with a hundred fields each, has about ten thousand.
 MAX_SAMPLES = 1_000_000
 
 # https://prometheus.io/docs/instrumenting/exposition_formats/; the time at the end is not used.

@@ -108,7 +108,7 @@ def _detail(lines: Sequence[str]) -> _Cells:
 
 
 def _text_or_number(value: object) -> object:
-    """Return a text or a number; drop lists, which may hold a million samples."""
+    """Return a string or a number; drop lists, which may hold a million samples."""
     if isinstance(value, str):
         return value
     return figure_of(value)

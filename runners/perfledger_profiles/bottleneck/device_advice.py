@@ -59,7 +59,7 @@ MORE_BLOCKS = Advice(
 FUSIBLE_SHARE = 0.1
 # Kernels with a smaller share of the step are not worth working on first.
 NOTABLE_SHARE = 0.05
-# A persistent kernel asks for no more than this share of the multiprocessors.
+# A grid for a larger share of the multiprocessors may be a persistent kernel's.
 MOST_MULTIPROCESSORS = 0.8
 TENSOR_MULTIPLE = 8
 # NVIDIA's CUDA C++ Programming Guide, "Compute Capabilities": tensor cores exist since Volta, with

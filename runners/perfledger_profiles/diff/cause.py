@@ -26,7 +26,7 @@ class ChangeReason(StrEnum):
     CLOCK = "clock"  # all operations by the same ratio
     SHAPE = "shape"  # different inputs
     TYPE = "type"  # the same sizes in a different type
-    VARIANT = "variant"  # the same work by a kernel that a library or autotuner chose
+    VARIANT = "variant"  # the same work by another kernel that a library or autotuner chose
     FUSION = "fusion"  # fused or split by a compiler
     OCCUPANCY = "occupancy"
     BYTES = "bytes"

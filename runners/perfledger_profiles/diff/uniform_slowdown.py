@@ -10,7 +10,7 @@ CLOCK = "(all operations)"
 
 # Ratios closer than this count as the same, for example that of a clock.
 CLOCK_TOLERANCE = 0.02
-# Share of the unchanged work's time; a few short operations always deviate.
+# Share of the same work's time; a few short operations always deviate.
 CLOCK_SHARE = 0.9
 # If the median operation changes by more than this for the same work, the machine changed rather
 # than a few operations.
@@ -22,7 +22,7 @@ MIN_COMMON_OPERATIONS = 8
 def with_uniform_slowdown(
     changes: Sequence[OperationChange], *, floor_s: float
 ) -> tuple[OperationChange, ...]:
-    """Merge all unchanged work into one change if it changed by the same ratio."""
+    """Merge all changes of the same work into one if all its times changed by the same ratio."""
     same_work = _same_work(changes, floor_s=floor_s)
     ratio = _common_ratio(same_work)
     if ratio is None or abs(ratio - 1) <= CLOCK_TOLERANCE or not _is_alike(same_work, ratio):
@@ -38,7 +38,7 @@ def with_uniform_slowdown(
 
 
 def drift_of(changes: Sequence[OperationChange], *, floor_s: float) -> tuple[float, float]:
-    """Return the ratio by which most unchanged work got slower, and the seconds it adds to a step.
+    """Return the ratio by which most of the same work changed, and the seconds it adds to a step.
 
     (1.0, 0.0) if most of it did not change, or if there is too little of it.
     """

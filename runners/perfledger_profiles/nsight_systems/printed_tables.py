@@ -7,8 +7,8 @@ from itertools import pairwise
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
-# The line below a table's titles, also inside a comment in source code or a quotation in a mail: "
-# -------- ---------------" or "+----------+-----------------+".
+# The line below a table's titles, also inside a comment in source code or a quotation in a mail:
+# " --------  ---------------" or "+----------+-----------------+".
 _RULE = re.compile(r"[\s/#*>]*(\+?)-{3,}(?:[ +]+-{3,})+\+?\s*")
 _DASHES = re.compile(r"-{3,}")
 _GAP = frozenset(" |")

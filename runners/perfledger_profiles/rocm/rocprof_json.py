@@ -179,8 +179,8 @@ def _facts(document: _Document, places: Mapping[int, int]) -> Iterator[ProfiledD
 def _calls_of_several(document: _Document, places: Mapping[int, int]) -> Iterator[TimelineCall]:
     """Yield the calls of several processes, which may drive devices of the same number.
 
-    Each process counts its calls from 1, so the numbers do not link calls. In containers, all
-    processes may have the same number.
+    Each process counts its calls from 1, so the numbers cannot link calls with their work. In
+    containers, all processes may have the same number.
     """
     for place, process in enumerate(document.processes):
         for call in _calls(process, places):

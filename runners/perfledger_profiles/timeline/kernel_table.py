@@ -44,8 +44,8 @@ _AUTOCAST = re.compile(
 def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel, ...]:
     """Return the chosen calls' kernels, copies and memsets per step, the longest first.
 
-    Rows differ in name, grid or block. Registers and shared memory are those of the launches with
-    most of the row's time. At most MAX_KERNELS rows are kept.
+    Rows differ in name, grid or block. Registers and shared memory are those of the row's longest
+    part. At most MAX_KERNELS rows are kept.
     """
     work = np.flatnonzero(chosen & trace.is_device_work)
     key = trace.name[work] * (len(trace.launches) + 1) + trace.launch[work] + 1

@@ -72,8 +72,8 @@ def direction_of(text: str) -> CopyDirection | None:
 def _bucket(opcode: str, text: str) -> Bucket:
     """Return the bucket of an instruction by its text, which says more than its opcode.
 
-    Any transfer to or from the host is a copy between host and device. Waiting for data from device
-    memory into core memory is part of compute: the program is bound by that memory.
+    A host transfer is a copy between host and device. Waiting for data from device memory into core
+    memory is part of compute: the program is bound by that memory.
     """
     bucket = bucket_of(opcode)
     if _HOST_TRANSFER in text:

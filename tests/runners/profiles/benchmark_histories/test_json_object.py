@@ -40,10 +40,10 @@ def test_missing_fields_are_empty_where_they_are_optional():
 @pytest.mark.parametrize(
     ("read", "value", "words"),
     [
-        ("text", None, "is missing, but must be a text"),
-        ("text", 5, "is not a text but a number"),
+        ("text", None, "is missing, but must be a string"),
+        ("text", 5, "is not a string but a number"),
         ("text", "a" * (MAX_TEXT + 1), "2,001 characters, limit 2,000"),
-        ("number", "5", "is not a number but the text '5'"),
+        ("number", "5", "is not a number but the string '5'"),
         ("number", True, "is not a number but true or false"),
         ("number", math.inf, "is infinite, or too large"),
         ("number", 10**400, "is infinite, or too large"),
