@@ -5,7 +5,7 @@ from perfledger_profiles.bottleneck.advice import Advice
 BESIDE_COMPUTE = "if it overlaps with all of the compute"
 HOST_CODE = Advice(
     "find out which host code runs between its calls (NVTX or ROCTx ranges, or a sampling "
-    "profiler), then take it out of the step or overlap it with work on the device",
+    "profiler), then move it out of the step or overlap it with work on the device",
     "if none of it stays in the step",
 )
 FEWER_LAUNCHES = Advice(
@@ -14,14 +14,14 @@ FEWER_LAUNCHES = Advice(
     "if the host's work around launches takes no time",
 )
 FEWER_WAITS = Advice(
-    "the host waits for the device in the step (synchronization, results that it reads; in PyTorch "
-    ".item(), .cpu(), nonzero): keep values on the device and read them once in many steps",
+    "the host waits for the device in the step (synchronization, reading results; in PyTorch "
+    ".item(), .cpu(), nonzero): keep values on the device and read them only every N steps",
     "if the host never waits",
 )
 ASYNCHRONOUS_COPIES = Advice(
     "the host waits inside copies: pin the host's memory (cudaMallocHost or hipHostMalloc, in "
     "PyTorch pin_memory=True), copy asynchronously (cudaMemcpyAsync or hipMemcpyAsync, "
-    "non_blocking=True), and read results once in many steps",
+    "non_blocking=True), and read results only every N steps",
     "if the host waits for no copy",
 )
 PINNED_MEMORY = Advice(

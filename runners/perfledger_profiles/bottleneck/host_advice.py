@@ -87,18 +87,18 @@ JIT = Advice(
     "if the host's work around launches takes no time",
 )
 PYTHON = Advice(
-    "see in the trace what Python does there (with_stack=True records its calls), then take it out "
+    "see in the trace what Python does there (with_stack=True records its calls), then move it out "
     "of the step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
     "if none of it stays in the step",
 )
 RECORDED_PYTHON = Advice(
-    "see in the trace which of the recorded Python calls take this time, then take them out of the "
+    "see in the trace which of the recorded Python calls take this time, then move them out of the "
     "step: prepare data in workers, log and check rarely, gc.freeze() after warm-up",
     "if none of it stays in the step",
 )
 JAX_PYTHON = Advice(
     "see in the trace viewer what Python does there (jax.profiler records its calls at "
-    "python_tracer_level=1), then take it out of the step: prepare data in a thread, log and check "
+    "python_tracer_level=1), then move it out of the step: prepare data in a thread, log and check "
     "rarely",
     "if none of it stays in the step",
 )
@@ -109,12 +109,12 @@ STAGED_COPIES = Advice(
 )
 READ_BACK = Advice(
     "the host waits for the device in the step (.item(), .cpu(), print, nonzero, synchronize): "
-    "keep values on the device and read them once in many steps",
+    "keep values on the device and read them only every N steps",
     "if the host never waits",
 )
 BLOCKING_COPIES = Advice(
     "the host waits inside copies: pin the host's memory (pin_memory=True), copy asynchronously "
-    "(non_blocking=True), and read results once in many steps",
+    "(non_blocking=True), and read results only every N steps",
     "if the host waits for no copy",
 )
 OPTIMIZER = Advice(

@@ -38,7 +38,7 @@ FLOAT64 = (
 )
 READ_BACK = (
     "values are read back in the step (.item(), .cpu(), print, a comparison), which waits for all "
-    "work before it: keep them on the device and read them once in many steps"
+    "work before it: keep them on the device and read them only every N steps"
 )
 WORKERS = (
     "the step waits for data that is now loaded in the main process: give the DataLoader "
@@ -84,8 +84,8 @@ SEQUENTIAL = (
     "independent iterations, or unroll= for dependent ones"
 )
 CALLBACK = (
-    "the compiled program calls back into Python and waits for it: compute it in JAX, or only once "
-    "in many steps"
+    "the compiled program calls back into Python and waits for it: compute it in JAX, or only "
+    "every N steps"
 )
 GATHER = (
     "single elements are gathered or scattered by index: use slices, lax.dynamic_slice or a matrix "
