@@ -133,7 +133,7 @@ _BOTTLENECKS = {
 }
 _REASONS = {
     ChangeReason.UNKNOWN: "",
-    ChangeReason.CLOCK: "all by one ratio, as with another clock",
+    ChangeReason.CLOCK: "all by the same ratio, as with a different clock",
     ChangeReason.SHAPE: "other input sizes",
     ChangeReason.TYPE: "another type",
     ChangeReason.VARIANT: "another kernel for the same work",

@@ -84,7 +84,7 @@ def test_evidence_without_a_reason_stands_alone(row_of):
     assert row_of(reason=ChangeReason.UNKNOWN, evidence="").because == ""
     assert (
         row_of(reason=ChangeReason.CLOCK, evidence="").because
-        == "all by one ratio, as with another clock"
+        == "all by the same ratio, as with a different clock"
     )
 
 
