@@ -27,9 +27,9 @@ from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.values.doctor_views import CanaryResult, CanaryState, CanaryView
 
 _MEANING = (
-    "A canary is slow if its whole interval is below three quarters of what the best known program "
-    "reaches on the device. It is unknown, neither slow nor fine, where nothing says what the "
-    "device should reach. An all-reduce has the bus bandwidth of nccl-tests."
+    "A canary is slow if its whole interval is below three quarters of what the best known "
+    "program reaches on the device. Without an expected rate for the device it is unknown, "
+    "neither slow nor fine. The rate of an all-reduce is its bus bandwidth, as in nccl-tests."
 )
 _STYLES = {CanaryState.SLOW: TextStyle.WORSE, CanaryState.NOT_MEASURED: TextStyle.MISSING}
 
@@ -39,14 +39,14 @@ def _rate(result: CanaryResult, per_second: float | None) -> str:
 
 
 def _share(result: CanaryResult) -> float | None:
-    """Return the part of the expected rate that was reached."""
+    """Return the rate as a share of the expected one."""
     if result.per_second is None or not result.expected_per_second:
         return None
     return result.per_second / result.expected_per_second
 
 
 def _remark(result: CanaryResult) -> str:
-    """Return where the expectation is from; why it is unknown is a note, once for all."""
+    """Return the source of the expected rate; a note below the table says why one is unknown."""
     return "" if result.state is CanaryState.UNKNOWN else result.basis
 
 

@@ -1,4 +1,4 @@
-"""Presents how fit a machine is to measure on, and how small a change it can show."""
+"""Presents a machine's fitness for measuring, and the smallest changes it can detect."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -40,16 +40,16 @@ _STYLES = {
     FindingLevel.FINE: TextStyle.PLAIN,
 }
 _TITLES = {
-    FindingLevel.BUSY: "This machine is busy: what is measured now is uncertain",
+    FindingLevel.BUSY: "This machine is busy: measurements taken now are uncertain",
     FindingLevel.NOISY: "This machine is quiet, but its settings or neighbours add noise",
-    FindingLevel.UNKNOWN: "Nothing is known to disturb this machine; some of it is unknown",
+    FindingLevel.UNKNOWN: "No disturbance found on this machine, but some facts are unknown",
     FindingLevel.FINE: "This machine is quiet and fit to measure on",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _PowerRow:
-    """A number of pairs, the time they take, and the smallest change that they find by metric."""
+    """A number of pairs, their duration, and the smallest change they detect, by metric."""
 
     pairs: int
     seconds: float
@@ -57,7 +57,7 @@ class _PowerRow:
 
     @property
     def first_change(self) -> float:
-        """Return the change of the first metric that has one, which the bars show."""
+        """Return the change of the first metric with one; the bars show it."""
         return next(iter(self.changes.values()), 0.0)
 
 
@@ -87,12 +87,12 @@ def doctor_document(view: DoctorView) -> Document:
 
 def _title(noise: NoiseFloor | None, findings: Sequence[HostFinding]) -> str:
     if noise is not None and any(map(_is_false_alarm, noise.metrics)):
-        return "This machine shows changes where there are none"
+        return "This machine shows changes between two runs of the same code"
     return _TITLES[findings[0].level if findings else FindingLevel.UNKNOWN]
 
 
 def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
-    """Yield the smallest change that a check of the configured length finds."""
+    """Yield the smallest change that a check of the configured length detects."""
     if noise is None or not noise.metrics:
         return
     first, pairs = noise.metrics[0], noise.check_pairs
@@ -100,18 +100,18 @@ def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
     if change is not None:
         time = number_format.duration(pairs * noise.seconds_per_pair)
         yield (
-            f"A check of {pairs} pairs, {time} for one workload, finds changes of "
-            f"{_label(first)} from {number_format.share(change)} on."
+            f"A check of {pairs} pairs, {time} for one workload, detects changes in "
+            f"{_label(first)} of {number_format.share(change)} or more."
         )
     elif first.spread.detectable:
         yield (
-            f"The budget of a check is enough for {quantity(pairs, 'pair')} of this "
-            "workload, too few to find a change: raise `budget`."
+            f"A check's budget allows {quantity(pairs, 'pair')} of this workload, too few to "
+            "detect a change: raise `budget`."
         )
 
 
 def _advice(findings: Sequence[HostFinding]) -> Iterator[str]:
-    """Yield what would help most."""
+    """Yield the advice that would help most."""
     by_advice: dict[str, HostFinding] = {}
     for each in findings:
         if each.advice:
@@ -133,14 +133,14 @@ def _fix_records(fixes: Sequence[SettingFix] | None) -> dict[str, object]:
 
 
 def _fix_blocks(fixes: Sequence[SettingFix] | None) -> Iterator[Block]:
-    """Yield the commands as a script whose comments say what each is for and what undoes it."""
+    """Yield the commands as a script; comments give the purpose of each and how to undo it."""
     if fixes is None:
         return
     if not fixes:
-        yield from sentences(["No setting is known that an administrator should change."])
+        yield from sentences(["No known setting needs an administrator's change."])
         return
-    yield heading("What an administrator should set")
-    yield from sentences(["perfledger runs none of these commands; a restart undoes them, too."])
+    yield heading("Settings for an administrator to change")
+    yield from sentences(["perfledger runs none of these commands. A restart undoes them as well."])
     lines = (
         f"# {clean(fix.setting)}\n{clean(fix.command)}\n# undo: {clean(fix.undo)}" for fix in fixes
     )
@@ -160,7 +160,7 @@ def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
         return
     each_takes = number_format.duration(noise.seconds_per_pair)
     pairs = quantity(noise.pairs, "pair")
-    yield from sentences([f"{pairs} of the same code on both sides, {each_takes} for each."])
+    yield from sentences([f"{pairs} of the same code on both sides, {each_takes} each."])
     yield from _false_alarms(noise)
     for each in noise.metrics:
         if picture := _picture(each, noise.margin):
@@ -169,7 +169,7 @@ def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
 
 
 def _false_alarms(noise: NoiseFloor) -> Iterator[Block]:
-    """Yield the changes that were found although there are none."""
+    """Yield the changes found between two runs of the same code."""
     for each in noise.metrics:
         estimate = each.verdict.estimate
         if _is_false_alarm(each) and estimate:
@@ -200,7 +200,7 @@ def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
     unknown = [each for each in noise.metrics if each.spread.sd is None and each.spread.source]
     if rows:
         largest = max(row.first_change for row in rows)
-        yield heading("Smallest change that a number of pairs finds, and the time it takes")
+        yield heading("Smallest detectable change by number of pairs, and the time they take")
         yield table(
             (
                 figure("", "pairs", lambda row: row.pairs),
@@ -215,7 +215,7 @@ def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
         first = _label(next(each for each in noise.metrics if each.spread.detectable))
         chance = number_format.whole_share(POWER)
         yield from notes(
-            [f"Found with a chance of {chance}, by a check of this workload; bars show {first}."]
+            [f"Detected with a chance of {chance} by a check of this workload; bars show {first}."]
         )
 
 

@@ -22,7 +22,7 @@ _MAX_NAME = 400
 
 
 def _own_rules(spec: WorkloadSpec) -> str:
-    """Return what a workload sets for itself, "" if it leaves all to the configuration."""
+    """Return the settings of a workload's own; "" if the configuration applies to all."""
     parts = (
         f"margin {number_format.margin(spec.margin)}" if spec.margin is not None else "",
         f"judged by {metric_words(spec.metrics)}" if spec.metrics else "",

@@ -61,7 +61,7 @@ def load_title(view: MeasuredLoad) -> str:
 
 
 def load_notes(view: MeasuredLoad) -> tuple[str, ...]:
-    """Return sentences about points with doubtful latencies."""
+    """Return a sentence for each point with doubtful latencies."""
     grown = tuple(
         f"At {load_name(point)} the queue grew: its latencies depend on how long it was measured."
         for point in view.points

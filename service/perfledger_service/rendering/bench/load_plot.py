@@ -1,7 +1,7 @@
-"""Draws a measured load curve: throughput against P50, P95 and P99.
+"""Draws a measured load curve: P50, P95 and P99 latency against throughput.
 
-The latency axis is logarithmic; P99 has its interval. Lines join the points of one loop and one
-batch.
+The latency axis is logarithmic; P99 is drawn with its interval. A line joins the points of one loop
+and one batch size.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Presents the changes that pairs detect, and the pairs that changes need."""
+"""Presents the detectable change by number of pairs, and the pairs needed by size of change."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -23,7 +23,7 @@ _BEYOND = ">10k"  # pairs: more than any check takes
 
 
 def power_document(view: PowerView) -> Document:
-    """Return the spread of each series, the detectable changes and the pairs that changes need."""
+    """Return the spread of each series, the detectable changes and the pairs needed."""
     return Document(
         name="perfledger-power",
         facts={
@@ -43,7 +43,7 @@ def power_document(view: PowerView) -> Document:
 
 
 def _tables(view: PowerView) -> Iterator[Block]:
-    """Yield the smallest changes by pairs, and the pairs by changes, one row per series."""
+    """Yield the smallest changes by pairs, and the pairs by change, one row per series."""
     pairs = dict.fromkeys(pairs for spread in view.spreads for pairs, _ in spread.detectable)
     changes = dict.fromkeys(change for spread in view.spreads for change, _ in spread.needed)
     series: Column[SpreadView] = name("", "series", lambda spread: spread.name, limit=_MAX_NAME)
@@ -105,8 +105,8 @@ def _steps(spread: SpreadView) -> str:
 def _rule(view: PowerView) -> str:
     shared = f" shared by {view.tests:,} tests" if view.tests > 1 else ""
     return (
-        f"Found with a chance of {number_format.whole_share(view.power)} or more. The chance of "
-        "any false change over all looks of a check is "
+        f"Detected with a chance of {number_format.whole_share(view.power)} or more. The chance "
+        "of any false change over all looks of a check is "
         f"{number_format.margin(view.alpha)}{shared}. Changes below "
         f"{number_format.margin(view.floor)} are never reported."
     )

@@ -28,10 +28,10 @@ _LINE, _BOX, _TYPICAL = (
     "\N{BOX DRAWINGS HEAVY HORIZONTAL}",
     "\N{BLACK CIRCLE}",
 )
-_MOST_LINES = 20  # of the picture: more processes are in the JSON
+_MOST_LINES = 20  # of the picture; the JSON has all processes
 _MEANING = (
-    "One line for each process: of its readings the middle 90 % (thin), the middle half (thick) "
-    "and the typical one. The interval is that of the processes' typical times. Garbage collection "
+    "One line per process: the middle 90 % of its readings (thin), the middle half (thick) and "
+    "its typical time (dot). The interval is that of the typical times. Garbage collection "
     "stays on, unlike in timeit."
 )
 
@@ -84,7 +84,7 @@ def _busy(timed: TimedStatement) -> Iterator[Block]:
 
 
 def _picture(timed: TimedStatement) -> Iterator[Block]:
-    """Yield the spread of each process's readings on a common, logarithmic scale."""
+    """Yield each process's spread of readings, on one logarithmic scale."""
     drawn_processes = timed.processes[:_MOST_LINES]
     low, high = (
         min(each.p5_s for each in drawn_processes),

@@ -14,7 +14,8 @@ _MAX_DECADES = 3.0
 class Tick:
     """A labelled value of an axis.
 
-    A row has detail lines below its label, and a figure with its own line right of the plot.
+    The label of a row may have detail lines below it, and a figure with detail lines right of the
+    plot.
     """
 
     label: str
@@ -28,7 +29,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A range of values; rows, which count from the top, have their `low` above their `high`."""
+    """A range of values. The rows axis counts from the top: its `low` is larger than its `high`."""
 
     low: float
     high: float
@@ -42,7 +43,7 @@ class Axis:
         low, high, at = self.low, self.high, value
         if self.is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)
-        return (at / 2 - low / 2) / (high / 2 - low / 2)  # halves: 1e308 - -1e308 is infinite
+        return (at / 2 - low / 2) / (high / 2 - low / 2)  # halved, because 1e308 - -1e308 overflows
 
 
 def linear_axis(
@@ -53,7 +54,7 @@ def linear_axis(
     factor: float = 1.0,
     title: str = "",
 ) -> Axis:
-    """Return a linear axis; its ticks are round in its values times `factor`."""
+    """Return a linear axis; its ticks are round after multiplication by `factor`."""
     ticks = tuple(
         Tick(value=value / factor, label=label(value))
         for value in nice_ticks(low * factor, high * factor)
@@ -64,7 +65,7 @@ def linear_axis(
 def log_axis(
     low: float, high: float, *, label: Callable[[float], str] = "{:g}".format, title: str = ""
 ) -> Axis:
-    """Return a logarithmic axis; its ticks are 1, 2 and 5 times powers of ten, if it has many."""
+    """Return a logarithmic axis; ticks at 1, 2 and 5 times powers of ten, or only at the powers."""
     decades = math.log10(high / low)
     factors = _FACTORS if decades <= _MAX_DECADES else _FACTORS[:1]
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -82,14 +83,14 @@ def share_axis(*, title: str = "") -> Axis:
 
 
 def places_axis(labels: Sequence[str], *, most: int) -> Axis:
-    """Return an axis of places 0, 1, 2, …, with about `most` evenly spaced labels."""
+    """Return an axis of positions 0, 1, 2, …, with about `most` evenly spaced labels."""
     every = max(math.ceil(len(labels) / most), 1)
     ticks = tuple(Tick(value=at, label=labels[at]) for at in range(0, len(labels), every))
     return Axis(low=-0.5, high=len(labels) - 0.5, ticks=ticks, has_grid=False)
 
 
 def rows_axis(rows: Sequence[str | Tick]) -> Axis:
-    """Return an axis of rows from the top down, each 1 high, with their names in their middle."""
+    """Return an axis of rows from the top down, each 1 high, with its name at its middle."""
     ticks = [Tick(label=row) if isinstance(row, str) else row for row in rows]
     placed = tuple(replace(tick, value=number + 0.5) for number, tick in enumerate(ticks))
     return Axis(low=float(max(len(rows), 1)), high=0.0, ticks=placed, has_grid=False)
@@ -107,6 +108,6 @@ def nice_ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def widened(low: float, high: float, *, share: float) -> tuple[float, float]:
-    """Return the two ends with `share` of the range free on each side; never a single point."""
+    """Return the ends, moved apart by `share` of the range on each side; never a single point."""
     margin = (high - low) * share or abs(high) * share or 1.0
     return low - margin, high + margin

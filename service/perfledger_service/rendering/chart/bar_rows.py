@@ -1,4 +1,4 @@
-"""Draws rows of names with figures, and a bar below each name."""
+"""Draws rows of names and figures, with a bar below each name."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class BarRow:
 
 
 def bar_rows_chart(title: str, rows: Sequence[BarRow], *, is_numbered: bool = False) -> Chart:
-    """Return the rows as a chart; numbers of rows are those of dots in other charts."""
+    """Return the rows as a chart, numbered like the dots of the other charts."""
     detail_start = _DETAIL if any(row.share for row in rows) else _FIGURE_END + 12.0
     marks: list[Mark] = []
     for number, row in enumerate(rows):

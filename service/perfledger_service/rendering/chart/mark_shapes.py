@@ -1,4 +1,4 @@
-"""Draws the marks of a chart as elements of SVG."""
+"""Draws the marks of a chart as SVG elements."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -30,7 +30,7 @@ _SHORTEST_LABEL = 6  # characters; a shorter part of a name is meaningless
 
 
 def mark_shape(mark: Mark, area: PlotArea) -> str:
-    """Return a mark's shape, clipped to the plot; "" for words."""
+    """Return a mark's shape, to be clipped to the plot; "" for text."""
     match mark:
         case LineMark():
             return element("polyline", _line(mark, area), title=mark.title)
@@ -49,7 +49,7 @@ def mark_shape(mark: Mark, area: PlotArea) -> str:
 
 
 def mark_label(mark: Mark, area: PlotArea) -> str:
-    """Return a mark's words, which may stand outside the plot; "" without any."""
+    """Return a mark's label, which may extend beyond the plot; "" without one."""
     match mark:
         case DotMark() if mark.label:
             x, y = area.across(mark.x) + mark.radius + 3, area.down(mark.y) + _BASELINE
@@ -68,7 +68,7 @@ def mark_label(mark: Mark, area: PlotArea) -> str:
 
 
 def end_labels(area: PlotArea) -> Iterator[str]:
-    """Yield the labels at the ends of the lines, without overlaps, and their leader lines."""
+    """Yield the labels at the line ends, spread so that none overlap, and their leader lines."""
     lines = [mark for mark in area.chart.marks if isinstance(mark, LineMark) and mark.label]
     lines.sort(key=lambda line: -line.points[-1][1])
     ends = [min(max(area.down(line.points[-1][1]), area.top), area.bottom) for line in lines]
@@ -126,7 +126,7 @@ def _sides(mark: BarMark, area: PlotArea) -> tuple[float, float, float, float]:
 
 
 def _bar_label(mark: BarMark, area: PlotArea) -> str:
-    """Return the words inside a bar, as many as fit; "" if too few would fit."""
+    """Return the label inside a bar, shortened to fit; "" if too little would remain."""
     left, right, top, bottom = _sides(mark, area)
     room = int((right - left - 4) / _INSIDE_WIDTH)
     if room < min(len(mark.label), _SHORTEST_LABEL):
@@ -138,7 +138,7 @@ def _bar_label(mark: BarMark, area: PlotArea) -> str:
 
 
 def _across(mark: RuleMark, area: PlotArea) -> LineMark:
-    """Return the line of a rule, across the whole other axis."""
+    """Return the line of a rule, across the full length of the other axis."""
     x, y = area.chart.x, area.chart.y
     if mark.x is not None:
         points = ((mark.x, y.low), (mark.x, y.high))
@@ -149,7 +149,7 @@ def _across(mark: RuleMark, area: PlotArea) -> LineMark:
 
 
 def _rule_label(mark: RuleMark, area: PlotArea) -> str:
-    """Return the words above a vertical rule, or at the left end of a horizontal one."""
+    """Return the label above a vertical rule, or at the left end of a horizontal one."""
     kind = f"soft tinted {mark.tone}"
     if mark.x is None:
         y = area.bottom if mark.y is None else area.down(mark.y)

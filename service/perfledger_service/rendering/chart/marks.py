@@ -1,4 +1,4 @@
-"""Holds the marks of charts: lines, bands, dots, bars, rules and words, in axis values."""
+"""Holds the marks of charts (lines, bands, dots, bars, rules and text) in axis values."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +30,7 @@ SERIES_TONES = tuple(Tone)[3:]
 
 
 class Anchor(StrEnum):
-    """The part of a text that is at its position."""
+    """The point of a text that is placed at its position."""
 
     START = "start"
     MIDDLE = "middle"
@@ -39,7 +39,7 @@ class Anchor(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineMark:
-    """A line through points (x, y); `label` stands right of the plot, at the line's end."""
+    """A line through points (x, y); `label` is right of the plot, at the line's end."""
 
     points: tuple[tuple[float, float], ...]
     tone: Tone = Tone.BLUE
@@ -74,7 +74,7 @@ class DotMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarMark:
-    """A rectangle; None along x or y is the whole axis. `label` is inside, if there is room."""
+    """A rectangle; None for x or y means the whole axis. `label` is inside, if there is room."""
 
     x: Span | None = None
     y: Span | None = None
@@ -100,7 +100,7 @@ class RuleMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMark:
-    """Words at a point, moved by `dx` and `dy` units of the picture."""
+    """Text at a point, offset by `dx` and `dy` units of the picture."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Holds charts, and pictures of several charts under one title."""
+"""Holds charts, and pictures that show several charts under one title."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,9 +32,9 @@ class LegendKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Two axes with marks; sizes are in units of the picture, `height` is that of the plot only.
+    """Two axes with marks; sizes are in units of the picture, `height` is that of the plot alone.
 
-    A height of None fits the rows, or is 200; a margin of None fits the labels.
+    A `height` of None fits the rows, or is 200 without rows. A margin of None fits the labels.
     """
 
     x: Axis
@@ -51,7 +51,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Charts below each other; `notes` stand below the last one."""
+    """Charts below each other; `notes` come below the last one."""
 
     title: str
     summary: str = ""

@@ -1,4 +1,4 @@
-"""Places a chart's plot: margins from its labels, and coordinates from its values."""
+"""Places a chart's plot: computes margins from labels, and coordinates from values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from perfledger_service.rendering.chart.marks import LineMark
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout.escape import ELLIPSIS, clean
 
-# Of small text on a narrow screen, where it is larger: what fits there fits anywhere.
+# Of small text on a narrow screen, where text is larger: what fits there fits anywhere.
 CHARACTER_WIDTH = 7.5
 LABEL_HEIGHT = 14.0
 EDGE = 12.0  # padding on either side of the picture
@@ -43,7 +43,7 @@ class PlotArea:
 
 
 def plot_area(chart: Chart, *, top: float) -> PlotArea:
-    """Return the area of a chart whose plot begins at `top`."""
+    """Return a chart's plot area, which begins at `top`."""
     left = _left_margin(chart) if chart.left is None else chart.left
     right = _right_margin(chart) if chart.right is None else chart.right
     height = _height(chart) if chart.height is None else chart.height
@@ -51,7 +51,7 @@ def plot_area(chart: Chart, *, top: float) -> PlotArea:
 
 
 def fit_text(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> str:
-    """Return clean text that fits; of a longer one both ends, because long names differ there."""
+    """Return clean text that fits; longer text keeps both ends, where long names differ."""
     limit = max(int(width / character), _SHORTEST)
     line = clean(text, limit=_LONGEST)
     half = limit // 2

@@ -35,14 +35,14 @@ _TITLE_LINES, _SUMMARY_LINES = 2, 4
 
 
 def picture_svg(picture: Picture) -> str:
-    """Return a document that stands alone, with a title and a description for screen readers."""
+    """Return a standalone document, with a title and a description for screen readers."""
     return _document(picture, label="", has_style=True) + "\n"
 
 
 def embedded_svg(picture: Picture | Chart, *, label: str, has_style: bool = False) -> str:
-    """Return a picture or one chart for a page; `label` is for screen readers.
+    """Return a picture, or one chart, to embed in a page; `label` is for screen readers.
 
-    `has_style` is for a page that does not load picture.css.
+    `has_style` adds the styles, for a page that does not load picture.css.
     """
     if isinstance(picture, Chart):
         picture = Picture(title="", charts=(picture,))
@@ -152,7 +152,7 @@ def _row_label(tick: Tick, area: PlotArea, y: float) -> Iterator[str]:
 
 
 def _columns(area: PlotArea) -> Iterator[str]:
-    """Yield the ticks of the x axis; a label that would touch the previous one is left out."""
+    """Yield the ticks of the x axis, without labels that would touch the previous one."""
     ends = {"y1": area.top, "y2": area.bottom}
     last = -inf
     for tick in area.chart.x.ticks:
@@ -172,7 +172,7 @@ def _columns(area: PlotArea) -> Iterator[str]:
 
 
 def _leaves_plot(chart: Chart) -> bool:
-    """Return whether a line or a band goes beyond the y axis."""
+    """Return whether a line or a band leaves the range of the y axis."""
     values: list[float] = []
     for mark in chart.marks:
         match mark:
@@ -186,7 +186,7 @@ def _leaves_plot(chart: Chart) -> bool:
 
 
 def _clipped_shapes(shapes: list[str], area: PlotArea) -> Iterator[str]:
-    """Yield shapes that end at the plot's edges; a page's equal plots have one clip path's name."""
+    """Yield shapes clipped to the plot; plots of equal area on a page share a clip path's name."""
     width, height = area.right - area.left, area.bottom - area.top
     corners = (area.left, area.top, width, height)
     name = "clip-" + "-".join(f"{corner:.0f}" for corner in corners)

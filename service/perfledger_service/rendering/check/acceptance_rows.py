@@ -1,4 +1,4 @@
-"""Lays out which regressions were accepted, and the command that accepts one."""
+"""Lays out accepted regressions, and the command that accepts one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.report import Conclusion, Report
 
-# A longer command could not be copied whole.
+# A longer command could not be copied in full.
 MAX_COMMAND = 400
 
 
@@ -20,7 +20,7 @@ class AcceptanceTableRow:
 
     verb: str
     login: str
-    workload: str  # "" for all that the check says
+    workload: str  # "" for all results of the check
     terms: str
     reason: str
 
@@ -40,7 +40,7 @@ def acceptance_rows(acceptances: Sequence[Acceptance]) -> tuple[AcceptanceTableR
 
 
 def acceptance_terms(acceptance: Acceptance) -> str:
-    """Return for what an acceptance counts."""
+    """Return the period for which an acceptance holds, in words."""
     if acceptance.until is not None:
         return f"until {acceptance.until}"
     day = acceptance.accepted_at.date()
@@ -48,9 +48,9 @@ def acceptance_terms(acceptance: Acceptance) -> str:
 
 
 def acceptance_command(report: Report, every: Sequence[VerdictTableRow]) -> str:
-    """Return the comment that accepts what fails a check, "" if none does.
+    """Return the comment that accepts the cause of a failed check, "" if no comment does.
 
-    That is its worst regression, or a workload that head removes. `every` are the rows of all
+    It accepts the worst regression, or a workload that head removes. `every` are the rows of all
     verdicts.
     """
     rows = telling_rows(report, every)

@@ -25,7 +25,7 @@ _COLUMNS: tuple[Column[AnnouncedClass], ...] = (
 
 
 def announced_document(announced: AnnouncedCheck) -> Document:
-    """Return the machine classes that are to report on a pull request's head."""
+    """Return the machine classes that must report on a pull request's head."""
     head = provenance_facts.short_sha(announced.head_sha)[:10]
     number = announced.pull_request
     subject = f"{announced.repository}#{number}"

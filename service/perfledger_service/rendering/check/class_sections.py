@@ -1,8 +1,8 @@
 """Renders the reports of several machine classes as one comment and one check run.
 
-Each class has a section, the worst first; the sections of classes that passed are folded. A text
-that is too long for GitHub has less detail in every section, and then only the headings of the best
-classes.
+Each class has a section, the worst first; sections of classes that passed are collapsed. If the
+text is too long for GitHub, every section loses detail, then the best classes keep only their
+headings.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,8 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
-# By which a check is marked whose verdicts may be removed, as one with verdicts is.
+# The outcome whose mark stands for a conclusion. Verdicts may have been removed, so the mark cannot
+# be derived from them.
 _OUTCOMES: dict[Conclusion | None, Outcome] = {
     Conclusion.FAILURE: Outcome.REGRESSED,
     Conclusion.SUCCESS: Outcome.IMPROVED,
@@ -75,7 +76,7 @@ def _text_within(
 def _section(
     class_report: ClassReport, result: PullRequestReport, *, limits: CommentLimits, public_url: str
 ) -> str:
-    """Return the section of a class, "" of a class without a report: it has a heading only."""
+    """Return the section of a class; "" without a report, where only a heading is shown."""
     if class_report.report is None:
         return ""
     return report_markdown(
@@ -104,7 +105,7 @@ def _text(result: PullRequestReport, sections: Sequence[str], *, url: str) -> st
 
 
 def class_sentence(class_report: ClassReport) -> str:
-    """Return what there is of a machine class, in words."""
+    """Return the state of a machine class in words."""
     match class_report.status:
         case ClassStatus.REPORTED:
             removal = f" ({class_report.removed.removal})" if class_report.removed else ""

@@ -1,6 +1,6 @@
-"""Words the answers to commands in comments.
+"""Words the replies to commands in comments.
 
-An answer never begins with a command, so that no answer is taken for one.
+A reply never begins with a command, so that it is never read as one.
 """
 
 from collections.abc import Sequence
@@ -34,27 +34,27 @@ changes nothing.
 
 
 def answer_marker(comment_id: int) -> str:
-    """Return the invisible first line by which the answer to a comment is found again."""
+    """Return the invisible first line that identifies the reply to a comment."""
     return f"<!-- perfledger:answer:{comment_id} -->"
 
 
 def help_answer() -> str:
-    """Return the commands that there are."""
+    """Return the list of commands."""
     return _HELP
 
 
 def invalid_answer(problem: str) -> str:
-    """Return the answer to what is no command, with those that there are."""
+    """Return the reply to an invalid command, with the list of commands."""
     return f"{sentence(problem, in_table=False)}\n\n{_HELP}"
 
 
 def refusal_answer(reason: str) -> str:
-    """Return the answer to a command that is not carried out, "" without a reason."""
+    """Return the reply to a refused command, "" without a reason."""
     return f"Not done: {sentence(reason, in_table=False)}\n" if reason else ""
 
 
 def no_write_access_answer(login: str, repository: str) -> str:
-    """Return the answer to a command of somebody who may not give it."""
+    """Return the reply to a command whose author lacks write access."""
     project = code(repository, limit=_MAX_NAME, in_table=False)
     return (
         f"Not done: this needs write access to {project}, "
@@ -63,7 +63,7 @@ def no_write_access_answer(login: str, repository: str) -> str:
 
 
 def unknown_workload_answer(workload: str, acceptable: Sequence[str]) -> str:
-    """Return the answer to an acceptance of what did not regress, with what did."""
+    """Return the reply to accepting a workload that did not regress; it lists those that did."""
     there = "These can be accepted:\n\n" if acceptable else "Nothing regressed.\n"
     return (
         f"Not done: {code(workload, in_table=False)} did not regress in the newest result. "
@@ -72,14 +72,14 @@ def unknown_workload_answer(workload: str, acceptable: Sequence[str]) -> str:
 
 
 def which_workload_answer(regressed: Sequence[str]) -> str:
-    """Return the answer to a bisection without a workload, where not exactly one regressed."""
+    """Return the reply to `bisect` without a workload, where none or several regressed."""
     if not regressed:
         return "Not done: nothing regressed. Name a workload: `/perfledger bisect WORKLOAD`.\n"
     return f"Not done: name one of these, `/perfledger bisect WORKLOAD`:\n\n{_names(regressed)}"
 
 
 def unmeasured_answer(workload: str, measured: Sequence[str]) -> str:
-    """Return the answer to a bisection of what the newest result does not have."""
+    """Return the reply to bisecting a workload that the newest result lacks."""
     there = "It has these:\n\n" if measured else "It has none.\n"
     return (
         f"Not done: {code(workload, in_table=False)} is not a workload of the newest result. "
@@ -88,20 +88,20 @@ def unmeasured_answer(workload: str, measured: Sequence[str]) -> str:
 
 
 def fork_answer(head_sha: str) -> str:
-    """Return the answer where a fork's commit is to run that nobody allowed."""
+    """Return the reply to running a fork's commit that nobody has allowed."""
     return (
-        "Not done: this pull request comes from a fork, and nobody allowed its newest commit. "
-        f"After reading its code: `/perfledger allow {head_sha}`\n"
+        "Not done: this pull request comes from a fork, and nobody has allowed its newest "
+        f"commit. Read its code, then comment `/perfledger allow {head_sha}`\n"
     )
 
 
 def allowed_answer(head_sha: str, why: str) -> str:
-    """Return the answer where a fork's commit is allowed, and does not run yet."""
+    """Return the reply when a fork's commit is allowed but does not run yet."""
     return f"{code(head_sha, in_table=False)} is allowed until the next push. {why}"
 
 
 def no_runner_answer(machine_classes: Sequence[str], why: str) -> str:
-    """Return the answer where no runner measures any of the machine classes."""
+    """Return the reply when no runner measures any of the machine classes."""
     names = ", ".join(code(name, in_table=False) for name in machine_classes[:MOST_WORKLOADS])
     return f"Not done on {names}: {why}.\n"
 

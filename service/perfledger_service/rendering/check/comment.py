@@ -1,6 +1,6 @@
 """Renders a report as the Markdown of a pull request's comment and of its check run.
 
-Both always fit GitHub's limits: a text that is too long is laid out again with less detail, step by
+Both always fit GitHub's limits: text that is too long is laid out again with less detail, step by
 step, and says what was left out and where to find it.
 """
 
@@ -25,7 +25,7 @@ from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.values.report import Report
 
 MARKER = "<!-- perfledger:comment:v1 -->"
-# GitHub's limits, in characters. They are held in bytes of UTF-8, which are never fewer.
+# GitHub's limits, in characters. They are enforced in bytes of UTF-8, which are never fewer.
 MAX_COMMENT = 65_536
 MAX_SUMMARY = 65_535
 
@@ -34,7 +34,7 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentLimits:
-    """The room of a layout for each kind of detail."""
+    """The limits of a layout for each kind of detail."""
 
     logs: int = 8
     log_lines: int = 30
@@ -49,12 +49,12 @@ class CommentLimits:
     names: int = 40
     counts: int = 24
     notes: int = 20
-    top: int = 8  # rows of the summary table, if filled with unchanged results
+    top: int = 8  # rows of the summary table when unchanged results fill it up
     loud: int = 20  # rows of the summary table in total
 
 
-# What is cut first when a comment is too long: logs, then the long tables, then all but the largest
-# causes, and last the rows of the summary table. The verdict, its counts and the link always stay.
+# The order of cuts in a comment that is too long: logs, then the long tables, then all but the
+# largest causes, and last the rows of the summary table. The verdict, its counts and the link stay.
 LADDER = (
     CommentLimits(),
     CommentLimits(log_lines=10, log_characters=800),
@@ -92,7 +92,7 @@ LADDER = (
 
 
 class ListTruncation:
-    """A cutter of lists to their limits, with a record of what it left out."""
+    """A truncator of lists that records what it left out."""
 
     def __init__(self) -> None:
         self.left_out: list[str] = []
@@ -107,7 +107,7 @@ class ListTruncation:
 def comment(report: Report, *, url: str = "") -> str:
     """Return the comment under a pull request, at most 65,536 characters of Markdown.
 
-    Its first line is a marker to find it again. `url` is the service's page with all details;
+    Its first line is a marker that identifies it. `url` is the service's page with all details;
     without it the comment has no link.
     """
     return _text_within(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
@@ -124,7 +124,7 @@ def _text_within(report: Report, *, url: str, first: str, limit: int) -> str:
         text = first + report_markdown(report, limits=limits, url=url)
         if len(text.encode("utf-8")) <= limit:
             break
-    return text  # everything on the last rung has a limit of its own, so it fits
+    return text  # every part of the last layout has a limit, so it fits
 
 
 def report_markdown(
@@ -138,8 +138,8 @@ def report_markdown(
 ) -> str:
     """Return a report as Markdown.
 
-    `machine_class` is the name of its section among several, and `class_counts` says what came of
-    them all. A folded section shows its headline and its counts.
+    `machine_class` names its section if there are several, and `class_counts` counts the outcomes
+    of all. A collapsed section shows its headline and its counts.
     """
     cut = ListTruncation()
     every = verdict_rows.verdict_rows(report)
@@ -162,11 +162,11 @@ def report_markdown(
         "top": cut.first(top, limits.loud, "rows of the table"),
         "folded": folded,
         "unsure": cut.first(
-            verdict_rows.uncertain_rows(every), limits.loud, "reasons of what is undecided"
+            verdict_rows.uncertain_rows(every), limits.loud, "reasons for undecided results"
         ),
         "new": cut.first(report.new_workloads, limits.names, "new workloads"),
         "skipped": cut.first(report.skipped, limits.names, "skipped workloads"),
-        "failures": cut.first(failures, limits.failures, "reasons why something was not measured"),
+        "failures": cut.first(failures, limits.failures, "reasons for failed measurements"),
         "logs": cut.first([f for f in failures if f.log_tail], limits.logs, "logs"),
         "blocks": cut.first(blocks, limits.blocks, "explanations"),
         "prices": cut.first(loud, limits.prices, "yearly prices"),
@@ -181,21 +181,19 @@ def report_markdown(
                 report.policy_evaluations, head=report.head.sha if report.pull_request else ""
             ),
             limits.prices,
-            "policies on cost",
+            "cost policies",
         ),
         "acceptances": cut.first(
             acceptance_rows(report.acceptances), limits.prices, "accepted regressions"
         ),
-        "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
+        "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of unchanged workloads"),
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": price_rows.declared_workloads(unit_costs)[: limits.names],
         "has_needed": any(row.needed for row in every),
         "results": cut.first(every, limits.results, "results in full"),
         "throughputs": verdict_rows.throughput_rows(report)[: limits.results],
         "work": verdict_rows.work_rows(report)[: limits.results],
-        "counts": cut.first(
-            count_rows.changed_counts(report), limits.counts, "counts that changed"
-        ),
+        "counts": cut.first(count_rows.changed_counts(report), limits.counts, "changed counts"),
         "counted": count_rows.count_groups(report)[: limits.notes],
         "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
         "projected": cut.first(
@@ -211,7 +209,7 @@ def report_markdown(
         "best_steps": cut.first(
             [one for one in report.steps if one.best is not None],
             limits.names,
-            "best numbers of steps",
+            "optimal numbers of steps",
         ),
         "reproduction": reproduction(report),
         "limits": limits,

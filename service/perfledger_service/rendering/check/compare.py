@@ -1,4 +1,4 @@
-"""Presents a comparison without pairs."""
+"""Presents a comparison of unpaired measurements."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -27,8 +27,8 @@ from perfledger_service.values.comparison_view import ComparisonView
 
 _MAX_METRIC = 40
 UNPAIRED_NOTE = (
-    "Not measured in pairs: differences of the machine between the files are part of the change, "
-    "but not of its interval. For a reliable answer measure both sides in pairs on one machine: "
+    "Not measured in pairs: differences between the machines are part of each change, but not "
+    "of its interval. For a reliable answer, measure both sides in pairs on one machine: "
     "perfledger check --base REV --head REV."
 )
 _STYLES = {
@@ -39,12 +39,12 @@ _STYLES = {
     "improved": TextStyle.BETTER,
     "unchanged": TextStyle.PLAIN,
 }
-# Those of an estimate, with the runs of the smaller side instead of the pairs.
+# The fields of an estimate, with the smaller side's number of runs instead of pairs.
 _ESTIMATE_PARTS = (*(part for part in field_names(EffectEstimate) if part != "pairs"), "runs")
 
 
 def comparison_document(view: ComparisonView, *, exit_code: int) -> Document:
-    """Return each metric's values, its change with its interval, and the verdict."""
+    """Return each metric's values, its change with interval, and the verdict."""
     names = (view.base, view.head)
     empty = [] if view.verdicts else ["Nothing to compare: neither file has a workload."]
     assumed = [f"{view.assumed}."] if view.assumed else []
@@ -122,7 +122,7 @@ def _baselines(view: ComparisonView) -> tuple[str, ...]:
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
-    """Return the values of both sides, the change and its interval; dashes for missing ones."""
+    """Return both values, the change and its interval; a dash for each missing one."""
     estimate = verdict.shown_estimate
     if estimate is None:
         return NO_FIGURE, NO_FIGURE, NO_FIGURE, ""

@@ -1,7 +1,7 @@
-"""What a reader of a check sees first, in the same words in comment, terminal and page.
+"""Words the top of a check's report, the same in comment, terminal and page.
 
-What happened and its price, why, where in the code, and what to do. The texts quote names, which
-are untrusted and not escaped yet: each format does that for itself.
+It says what happened and its price, why, where in the code, and what to do. The texts quote
+untrusted names that are not escaped yet: each format escapes for itself.
 """
 
 import re
@@ -40,7 +40,7 @@ from perfledger_service.values.report import Report
 
 _MOST_LINES = 3
 _MOST_ACTIONS = 2
-# A smaller part of the change elsewhere is not worth a figure.
+# A smaller share of the change elsewhere is not worth mentioning.
 _LEAST_ELSEWHERE = 0.02
 _CALL = re.compile(r"\b\w+(?:\.\w+)+")  # torch.nn.functional.embedding
 
@@ -50,13 +50,13 @@ class PriceFact:
     """The price of a check in a few words: "together **+9,000 USD a year** (7,500 to 11,000)"."""
 
     lead: str
-    amount: str  # "" if nothing is known to be emphasised
+    amount: str  # emphasised; "" without an amount
     detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstScreen:
-    """What a reader sees first, after the headline."""
+    """The top of a report, below the headline."""
 
     price: PriceFact | None
     counts: str
@@ -69,7 +69,7 @@ class FirstScreen:
 
 
 def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScreen:
-    """Return what a reader of the report sees first, after the headline.
+    """Return the top of a report, below the headline.
 
     `every` is `verdict_rows.verdict_rows` of the report.
     """
@@ -99,9 +99,9 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
 def _first_explanation(
     report: Report, rows: Sequence[VerdictTableRow]
 ) -> tuple[VerdictTableRow | None, ReasonBlock | None, StepTimeExplanation | None]:
-    """Return the first of the deciding results that has an explanation, with it.
+    """Return the first deciding result that has an explanation, and the explanation.
 
-    The profiles explain step times, peaks of memory and compile times, no other metric.
+    Profiles explain step time, peak memory and compile time, but no other metric.
     """
     if not rows or rows[0].outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
         return None, None, None
@@ -127,7 +127,7 @@ def _is_explained(row: VerdictTableRow, block: ReasonBlock) -> bool:
 def _price(
     report: Report, rows: Sequence[VerdictTableRow], every: Sequence[VerdictTableRow]
 ) -> PriceFact | None:
-    """Return the price, with its workload unless the headline is about that one alone."""
+    """Return the price; it names its workload unless the headline is about that one alone."""
     loud, _ = price_rows.split_price_rows(report, every)
     total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
     if total is not None:
@@ -159,7 +159,7 @@ def _price(
 
 
 def _failure(report: Report, rows: Sequence[VerdictTableRow]) -> str:
-    """Return what the first workload that was not measured failed with, "" if none failed."""
+    """Return the error of the first workload that was not measured, "" if none failed."""
     if rows and rows[0].outcome is not Outcome.NOT_MEASURED:
         return ""
     return next((row.detail for row in verdict_rows.failure_rows(report)), "")
@@ -171,7 +171,7 @@ def _why(
     explanation: StepTimeExplanation | None,
     block: ReasonBlock | None,
 ) -> str:
-    """Return why, in one or two sentences; "" if there is nothing to explain or to say of it."""
+    """Return the explanation in one or two sentences; "" without one."""
     if not rows or rows[0].outcome is Outcome.NOT_MEASURED:
         return ""
     if rows[0].outcome is Outcome.UNDECIDED or rows[0].is_warning:
@@ -189,7 +189,7 @@ def _why(
 
 
 def _step_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
-    """Return the first cause of another step time."""
+    """Return the main cause of a changed step time."""
     if explanation.is_attributable and explanation.causes:
         return _cause_sentence(explanation.causes[0], block, explanation)
     note = f": {block.note}" if block.note else ""
@@ -208,7 +208,7 @@ def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExpla
 
 
 def _memory_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
-    """Return what the peak of memory holds more or less of than before."""
+    """Return the main cause of a changed memory peak."""
     memory, rows = explanation.memory, block.memory.rows if block.memory else ()
     if memory is None or not rows or not memory.is_attributable:
         note = f": {memory.note}" if memory and memory.note else ""
@@ -218,10 +218,10 @@ def _memory_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> st
 
 
 def _compile_sentence(block: ReasonBlock) -> str:
-    """Return which phase of compiling takes longer, and for which function."""
+    """Return which compile phase changed most, and the first function responsible."""
     compiling = block.compiling
     if compiling is None or not compiling.longest:
-        return "a process compiles as long as before"
+        return "compile time is unchanged"
     if not compiling.rows:
         return compiling.longest
     row = compiling.rows[0]
@@ -250,7 +250,10 @@ def _source_lines(
 
 
 def _actions(block: ReasonBlock) -> Iterator[str]:
-    """Yield what to do, in sentences; advice on calls that a suggestion names only bounds that."""
+    """Yield what to do, in sentences.
+
+    Advice about calls that a suggestion already names only adds its bound to the suggestion.
+    """
     suggestions = block.suggestions if block.is_attributable else ()
     bounds: dict[str, str] = {}
     further: list[str] = []
@@ -270,7 +273,7 @@ def _with_bound(text: str, bound: str) -> str:
 
 
 def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
-    """Return the names of operations that the sentences may quote."""
+    """Return the operation names that the sentences may quote."""
     if explanation is None:
         return ()
     causes = explanation.causes[:_MOST_ACTIONS]

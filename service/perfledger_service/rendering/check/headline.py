@@ -1,6 +1,6 @@
-"""Words what a check found in one line: the worst change, its size and its cause.
+"""Words a check's result in one line: the worst change, its size and its cause.
 
-The line quotes names of workloads, metrics and operations, which are untrusted and not escaped yet.
+The line quotes untrusted names of workloads, metrics and operations, not escaped yet.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.report import Report
 
 _WARNING = "warning"
-_MOST_NAMED = 2  # the worst workloads, and the further metrics of the only one
-# What a step waits for, if it is bound by it.
+_MOST_NAMED = 2  # the worst workloads, or the further metrics of a single one
+# Bottlenecks that a step waits for.
 _WAITS = (Bottleneck.INPUT, Bottleneck.COMMUNICATION, Bottleneck.TRANSFER)
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def headline(report: Report) -> str:
-    """Return what the check found in one line."""
+    """Return the check's result in one line."""
     verdicts = telling_verdicts(report)
     if not verdicts or report.exceeded_limits:
         return _without_verdicts(report)
@@ -57,7 +57,7 @@ def telling_rows(report: Report, every: Sequence[VerdictTableRow]) -> tuple[Verd
 def telling_verdicts(report: Report) -> tuple[Verdict, ...]:
     """Return the results that decide the check, the largest changes of the first workload first.
 
-    They have one outcome: the worst that any result has, trades and warnings aside.
+    All have the same outcome: the worst of any result, trades and warnings aside.
     """
     verdicts = [
         one for one in verdict_rows.order_verdicts(report) if not is_trade(one, report.verdicts)
@@ -99,7 +99,7 @@ def workload_counts(report: Report) -> str:
 
 
 def cause_phrase(explanation: StepTimeExplanation | None) -> str:
-    """Return the main cause of a changed step in a few words; "" if none is known."""
+    """Return the main cause of a changed step time in a few words; "" if unknown."""
     if explanation is None or not explanation.is_attributable:
         return ""
     total_s = explanation.head_step_seconds - explanation.base_step_seconds
@@ -133,7 +133,7 @@ def _cause_words(cause: Cause) -> str:
 
 
 def _by_size(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Return verdicts by the largest change of their workload; its step time stays first."""
+    """Return verdicts by their workload's largest change; its step time stays first."""
     largest: dict[str, float] = {}
     for one in verdicts:
         largest[one.workload] = max(largest.get(one.workload, 0.0), _size(one))
@@ -141,7 +141,7 @@ def _by_size(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 
 def _size(verdict: Verdict) -> float:
-    if verdict.metric.kind is MetricKind.KERNEL:  # its change is that of one kernel
+    if verdict.metric.kind is MetricKind.KERNEL:  # its change is relative to one kernel
         return 0.0
     change = abs(verdict.estimate.change) if verdict.estimate else 0.0
     return change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
@@ -171,7 +171,7 @@ def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
 def _change_phrase(row: VerdictTableRow) -> str:
     """Return how a result changed: "w is 33 % slower (131 to 175 ms)", with an arrow for "to".
 
-    Kernels have no figure of their own: what is known of the first is the reason's first part.
+    Kernels have no figure here: the first part of the reason describes the first of them.
     """
     if row.kind is MetricKind.KERNEL:
         return f"{row.workload}: {row.reason.partition(';')[0]}"
@@ -186,7 +186,7 @@ def _change_phrase(row: VerdictTableRow) -> str:
 
 
 def _figures(row: VerdictTableRow) -> str:
-    """Return both figures, with their unit once if it is the same."""
+    """Return both figures; a common unit is written once."""
     before, _, unit = row.base.rpartition(NBSP)
     is_same = unit == row.head.rpartition(NBSP)[2]
     base = before if before and is_same else row.base

@@ -23,20 +23,20 @@ from perfledger_service.values.project_facts import (
 )
 
 MAX_PACKAGES = 3
-# Of `perfledger check`, by the tool whose benchmarks it measures.
+# Options of `perfledger check`, by the benchmark tool.
 OPTIONS = {BenchmarkTool.ASV: "--asv", BenchmarkTool.PYTEST: "--pytest"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSetUp:
-    """How a workflow makes the environment of the workloads, and from what."""
+    """The steps by which a workflow creates the workloads' environment, and their source."""
 
     source: str
     commands: tuple[str, ...]
-    program: str = ""  # that the runner needs
+    program: str = ""  # required on the runner
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     python: str = ""  # the interpreter, unless it is .venv/bin/python
-    # A shell's word for the interpreter of an environment that was made without this set-up.
+    # The interpreter of an environment made by hand, as a word in a shell.
     own_python: str = "/path/to/python"
 
 
@@ -48,7 +48,7 @@ _FILE_COLUMNS: tuple[Column[SetupFile], ...] = (
 
 
 def setup_document(setup: Setup) -> Document:
-    """Return what a repository is made of, its set-up's files, and what to do next."""
+    """Return the detected facts, the set-up files, and what to do next."""
     facts, notes = setup.facts, advice(setup.facts)
     next_step = "Commit these files, change something and run: perfledger check"
     return Document(
@@ -69,7 +69,7 @@ def setup_document(setup: Setup) -> Document:
 
 
 def summary(facts: ProjectFacts) -> str:
-    """Return in one line what the repository is made of."""
+    """Return the detected facts in one line."""
     framework = "plain Python" if facts.framework is Framework.HOST else str(facts.framework)
     packages = f"packages {_names(facts)}" if facts.packages else "no package"
     tools = f", benchmarks of {' and '.join(facts.benchmark_tools)}" * bool(facts.benchmark_tools)
@@ -78,16 +78,16 @@ def summary(facts: ProjectFacts) -> str:
 
 
 def advice(facts: ProjectFacts) -> tuple[str, ...]:
-    """Return what to do where a first check would not run as the user expects."""
+    """Return advice for cases where a first check would not run as the user expects."""
     sentences = [
-        f"Your benchmarks of {tool} run as they are: perfledger check {OPTIONS[tool]}"
+        f"Your {tool} benchmarks run unchanged: perfledger check {OPTIONS[tool]}"
         for tool in facts.benchmark_tools
     ]
     set_up = environment_set_up(facts)
     if not (facts.has_environment or set_up.python):
         sentences.append(
-            "There is no .venv here: workloads would run on perfledger's own Python. Make one, or "
-            f"name yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
+            "No .venv here: workloads would run on perfledger's own Python. Make one, or name "
+            f"yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
         )
     if not facts.has_manager:
         sentences.append(
@@ -109,7 +109,7 @@ def _names(facts: ProjectFacts) -> str:
 
 
 def example_text(facts: ProjectFacts) -> str:
-    """Return an example workload for the repository's framework, which runs as it is."""
+    """Return an example workload for the repository's framework, ready to run."""
     origin = f" from {_names(facts)}" if facts.packages else ""
     hint = f"Import what you measure{origin} here."
     return render_file(f"init/example_{facts.framework}.py", import_hint=hint)
@@ -122,7 +122,7 @@ def configuration_text(facts: ProjectFacts, *, folder: str) -> str:
 
 
 def workflow_text(facts: ProjectFacts, *, default_branch: str) -> str:
-    """Return a workflow that makes the environment and checks every change."""
+    """Return a workflow that creates the environment and checks every change."""
     has_device = facts.framework is not Framework.HOST
     return render_file(
         "init/workflow.yml",
@@ -133,7 +133,7 @@ def workflow_text(facts: ProjectFacts, *, default_branch: str) -> str:
 
 
 def environment_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
-    """Return how the environment is made with the repository's own tool."""
+    """Return the steps that create the environment with the repository's own tool."""
     match facts.manager:
         case EnvironmentManager.UV:
             return EnvironmentSetUp(source="uv.lock", program="uv", commands=("uv sync --frozen",))
@@ -181,6 +181,6 @@ def _pip_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
         source = "requirements.txt" if facts.has_requirements else "the project's own requirements"
     else:
         package = "numpy" if facts.framework is Framework.HOST else str(facts.framework)
-        install = f".venv/bin/pip install {package} # and what else your workloads import"
+        install = f".venv/bin/pip install {package} # and whatever else your workloads import"
         source = f"pip ({package} alone: no file lists the requirements)"
     return EnvironmentSetUp(source=source, commands=("python3 -m venv .venv", install))

@@ -1,4 +1,4 @@
-"""Words how the jobs stand that a comment asked for; the text changes with each stage only."""
+"""Words the progress of jobs that a comment requested; the text changes only with the stage."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.jobs.progress import JobProgress, JobStage
 
 SHORT_SHA = 12
-# Places are shown exactly only near the front: each change edits a comment.
+# Positions in the queue are rounded except near the front: each change edits the comment.
 _PLACES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 NO_RUNNER = (
     "no runner of this machine class has asked for jobs within a day: start `perfledger runner` "
@@ -24,12 +24,12 @@ def jobs_answer(
     *,
     is_fork: bool = False,
 ) -> str:
-    """Return the answer to a command that asked for jobs, as they stand."""
+    """Return the reply to a command that requested jobs, with their progress."""
     commit = code(head_sha[:SHORT_SHA], in_table=False)
     if kind is RunnerJobKind.BISECTION:
         subject = f"Bisection of {code(workload, in_table=False)} up to {commit}"
     elif is_fork:
-        subject = f"Check of {commit} of a fork, allowed until the next push"
+        subject = f"Check of the fork's commit {commit}, allowed until the next push"
     else:
         subject = f"Re-run of {commit}"
     lines = "".join(

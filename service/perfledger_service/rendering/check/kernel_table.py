@@ -1,4 +1,4 @@
-"""Lists the tested families of kernels of a report, changed or not."""
+"""Lists a report's tested kernel families, changed or not."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ _MOST_ROWS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FamilyRow:
-    """A family of kernels with its finding, None if it did not change."""
+    """A kernel family with its finding; None if it did not change."""
 
     workload: str
     figures: KernelFigures
@@ -42,7 +42,7 @@ _COLUMNS: tuple[Column[_FamilyRow], ...] = (
 
 
 def kernel_table(report: Report) -> Table:
-    """Return the tested families of every workload, those with findings first."""
+    """Return every workload's tested families, those with findings first."""
     rows: list[_FamilyRow] = []
     for each in report.kernels:
         findings = {finding.family: finding for finding in each.findings}

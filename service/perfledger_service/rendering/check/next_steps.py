@@ -1,6 +1,6 @@
-"""Says what the author of a change can do about the result that decides its check.
+"""Words what a change's author can do about the result that decides its check.
 
-The sentences quote names, commands and findings, which are untrusted or are not escaped yet.
+The sentences quote names, commands and findings that are untrusted or not escaped yet.
 """
 
 import math
@@ -21,40 +21,40 @@ from perfledger_service.values.report import Conclusion, Report
 
 _RERUN = "/perfledger rerun"
 _NO_ADVICE = ""
-_MAX_COMMAND = 240  # a sentence has room for it
-# A budget is whole minutes, and somewhat longer than the pairs took so far.
+_MAX_COMMAND = 240  # characters that fit in a sentence
+# A budget is in whole minutes, with some slack over the pairs' duration so far.
 _BUDGET_SLACK = 1.1
 _MARGIN_DIGITS = 1  # of a per cent
-_ROUNDING = 1e-9  # of a number that went through its logarithm
+_ROUNDING = 1e-9  # of a number computed through its logarithm
 _FIRST_USE = "nothing yet: changes that build on this one are compared with it"
 _ONLY_NEW = (
-    "compare the same workloads on both sides: keep the names that base has, which the notes list, "
-    "or pass --base with a revision that registers the new ones"
+    "compare the same workloads on both sides: keep base's names, listed in the notes, or pass "
+    "--base with a revision that registers the new ones"
 )
 _MENDS = {
     FailureReason.MISSING: "restore the workload, or have its removal accepted",
     FailureReason.CHANGED: "rename it: sides with different units of work cannot be compared",
-    FailureReason.RAISED: "mend the error: the end of its log is in the report",
-    FailureReason.HUNG: "look at the end of its log for what it waits for, or raise timeout if a "
+    FailureReason.RAISED: "fix the error: the end of its log is in the report",
+    FailureReason.HUNG: "see at the end of its log what it was waiting for, or raise timeout if a "
     "step may take that long",
     FailureReason.OUT_OF_MEMORY: "make the workload smaller, or measure where more memory is free",
-    FailureReason.KILLED: "look for what ended it, such as a limit of memory in the kernel's log "
-    "(dmesg) or of the batch system",
-    FailureReason.GARBAGE: "do not write on the file descriptor in PERFLEDGER_FD",
+    FailureReason.KILLED: "find out what killed it, such as a memory limit: see the kernel's log "
+    "(dmesg) or the batch system",
+    FailureReason.GARBAGE: "do not write to the file descriptor in PERFLEDGER_FD",
     FailureReason.NO_DEVICE: "measure where the device is, or change the device in the settings",
-    FailureReason.OTHER_DEVICE: "let the workload choose the same device on both sides",
+    FailureReason.OTHER_DEVICE: "make the workload choose the same device on both sides",
     FailureReason.WRONG_CODE: "remove the installed copy that ran in place of the checkout, or "
     "set build and isolated so that each side is installed",
-    FailureReason.BUILD: "mend the build: the end of its log is in the report",
-    FailureReason.PYTHON: "set python to an interpreter of version 3.11 or newer",
+    FailureReason.BUILD: "fix the build: the end of its log is in the report",
+    FailureReason.PYTHON: "set python to an interpreter of Python 3.11 or newer",
     FailureReason.THROTTLED: "let the device cool, check its power limit, and measure again",
     FailureReason.BUDGET: "raise budget, or measure fewer workloads in one check",
     FailureReason.UNPROVEN: "if head is meant to do less work, list the workload in accepted_work",
-    FailureReason.DIFFERENT: "correct the result, or the workload's own check of it",
+    FailureReason.DIFFERENT: "fix the result, or the workload's own check of it",
     FailureReason.SKIPPED: "measure where the workload does not skip itself",
     FailureReason.NOT_AVAILABLE: "install what the variant needs, or leave it out",
 }
-# Measured again, these end in the same way.
+# Measuring again would not help: the code is at fault.
 _OF_THE_CODE = frozenset(FailureReason) - {
     FailureReason.HUNG,
     FailureReason.OUT_OF_MEMORY,
@@ -67,7 +67,7 @@ _OF_THE_CODE = frozenset(FailureReason) - {
 
 @dataclass(frozen=True, slots=True)
 class CommandHint:
-    """A comment that the service carries out, with what it is for: "to measure again"."""
+    """A command in a comment, with its purpose: "to measure again"."""
 
     command: str
     purpose: str
@@ -75,14 +75,14 @@ class CommandHint:
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """What to do, in sentences, and the texts that they quote whole."""
+    """What to do, in sentences, and the texts that they quote in full."""
 
     sentences: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
 
 
 def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
-    """Return what to do where no profile says it.
+    """Return what to do where no profile gives advice.
 
     `rows` are those of the results that decide the check.
     """
@@ -103,9 +103,9 @@ def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
 
 
 def command_hints(report: Report, every: Sequence[VerdictTableRow]) -> tuple[CommandHint, ...]:
-    """Return the comments that would change the outcome of a check that did not pass.
+    """Return the comments that could change the outcome of a check that did not pass.
 
-    None where no comments are read. `every` are the rows of all verdicts.
+    Empty where comments are not read. `every` are the rows of all verdicts.
     """
     is_open = report.conclusion in {Conclusion.FAILURE, Conclusion.ACTION_REQUIRED}
     if not report.takes_commands or not is_open or report.pull_request is None:
@@ -122,14 +122,14 @@ def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> Next
 
 
 def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> FailureReason | None:
-    """Return why the result that decides was not measured, None if it was or nothing says it."""
+    """Return why the deciding result was not measured, None if it was or the reason is unknown."""
     if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
         return None
     return next((one.why for one in report.failures if one.workload == rows[0].workload), None)
 
 
 def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
-    """Return what would settle a result, what that costs, and which setting adds noise."""
+    """Return what would settle a result and the time it takes, and which setting adds noise."""
     verdict = next(
         one
         for one in report.verdicts
@@ -162,16 +162,16 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
 
 
 def _quieter(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield which setting of the machine adds noise, and what changes it.
+    """Yield which machine setting adds noise, and how to change it.
 
-    Of a busy machine the report says so at its beginning.
+    Nothing for a busy machine: the top of the report already says so.
     """
     if any(one.level is FindingLevel.BUSY for one in report.host_findings):
         return
     noisy = (one for one in report.host_findings if one.level is FindingLevel.NOISY and one.advice)
     finding = next(noisy, None)
     if finding is None:
-        yield "perfledger bench doctor, run on that machine, names what disturbs it", _NO_ADVICE
+        yield "run perfledger bench doctor on that machine to find what disturbs it", _NO_ADVICE
         return
     yield (
         f"make the machine quieter ({finding.name}: {finding.detail}): {finding.advice}",
@@ -180,9 +180,9 @@ def _quieter(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _proven_margin(estimate: EffectEstimate) -> float | None:
-    """Return the margin, rounded up, within which the pairs prove the change to lie.
+    """Return the smallest margin, rounded up, within which the pairs prove the change to lie.
 
-    None where it is 1 or more, which no setting may be.
+    None from 1 on, which the setting does not allow.
     """
     widest = max(abs(math.log1p(end)) for end in (estimate.narrow_low, estimate.narrow_high))
     if widest >= math.log1p(1.0):
@@ -193,7 +193,7 @@ def _proven_margin(estimate: EffectEstimate) -> float | None:
 
 
 def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
-    """Return the command that measures so many pairs, with the time for them if it is known."""
+    """Return the command that measures this number of pairs, with the budget for them if known."""
     most = max(report.plan.looks, default=0)
     words = [f"PERFLEDGER_MAX_PAIRS={pairs}"] if pairs > most else []
     seconds = verdict_rows.seconds_per_pair(report)
@@ -206,7 +206,7 @@ def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
 
 
 def _check_of(report: Report, workload: str) -> str:
-    """Return the command that checks one workload; without what is too long to be shown."""
+    """Return the command that checks one workload, without options if it would be too long."""
     names = (workload,) if is_typable(workload) else ()
     command = " ".join(check_words(report.base, report.head, report.options, workloads=names))
     if len(command) <= _MAX_COMMAND:

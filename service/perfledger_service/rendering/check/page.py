@@ -1,8 +1,8 @@
 """Renders stored views and reports as HTML documents.
 
-The pages work without scripts; the scripts draw the chart of a series, and hand the steps of a
-check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothing from other hosts.
-The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
+The pages work without scripts. Scripts draw the chart of a series and hand a check's steps to a
+trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothing from other hosts. The page
+of a check links to its bundle, a download at `/runs/{id}/bundle.json`.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -59,12 +59,12 @@ RUN_OPENER_POLICY = "same-origin-allow-popups"
 _MAX_CAUSES = 12
 _MAX_PLOTS = 24
 _MAX_ROWS = 1000
-RESULTS_PER_PAGE = 100  # some 80 kB; what else is on the page of a check takes about as much
+RESULTS_PER_PAGE = 100  # about 80 kB; the rest of a check's page is about as large
 _MAX_COUNTED = 100
 
 
 class RowOfWorkload(Protocol):
-    """What is shown of one workload."""
+    """A row of a page that belongs to one workload."""
 
     @property
     def workload(self) -> str:
@@ -99,7 +99,7 @@ def index_page(view: IndexView) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestCheck:
-    """A check of a pull request as its page shows it; `screen` is None for an earlier one."""
+    """A check on a pull request's page; `screen` is None for an earlier one."""
 
     upload: UploadView
     head: stored_verdict_rows.UploadHeadline
@@ -109,7 +109,7 @@ class PullRequestCheck:
 
 
 def current_checks(view: PullRequestView) -> tuple[UploadView, ...]:
-    """Return the newest check of the newest head on each machine class, as far as it is judged."""
+    """Return the newest judged check of the newest head on each machine class."""
     by_class: dict[str, UploadView] = {}
     for one in view.uploads:
         if one.head_sha == view.uploads[0].head_sha and one.conclusion:
@@ -125,7 +125,7 @@ def pull_request_page(
 ) -> str:
     """Return the page of one pull request: causes, prices and commands, and all its checks.
 
-    `reports` are those of its current checks, by upload. Earlier checks follow, newest first.
+    `reports` are those of the current checks, by upload id. Earlier checks follow, newest first.
     """
     report_of = reports or {}
     current = {one.id for one in current_checks(view)}
@@ -163,7 +163,7 @@ def _pull_request_check(upload: UploadView, report: Report | None) -> PullReques
 
 
 def _commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the comments that act on a check, each with what it is for, as the comment has them."""
+    """Yield the comments that act on a check, each with its purpose, as in the report's comment."""
     every = verdict_rows.verdict_rows(report)
     hints = command_hints(report, every)
     yield from ((one.command, one.purpose) for one in hints)
@@ -173,7 +173,7 @@ def _commands(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
-    """Return the id of the newest judged check of an earlier head on the same machine class."""
+    """Return the id of the newest judged check of an earlier head, on the same machine class."""
     if not upload.conclusion:
         return ""
     older = view.uploads[view.uploads.index(upload) + 1 :]
@@ -193,9 +193,9 @@ def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
 def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 1) -> str:
     """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
 
-    `report` is the judged `bundle`; the bundle itself has the profiles and the logs. Of a large
-    check each page has RESULTS_PER_PAGE results, the worst on the first, and what else there is of
-    each of their workloads.
+    `report` is the judged `bundle`; the bundle itself has the profiles and the logs. A large check
+    has several pages, each with RESULTS_PER_PAGE results and all other facts of their workloads;
+    the worst are on the first.
     """
     series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
     every = tuple(
@@ -270,7 +270,7 @@ def _plots(report: Report, rows: Iterable[verdict_rows.VerdictTableRow]) -> Iter
 
 
 def _result_numbers(results: Page[verdict_rows.VerdictTableRow]) -> str:
-    """Return which results of all are on a page, "" where it has all of them."""
+    """Return which of the results are on a page, "" if all are."""
     if results.pages == 1:
         return ""
     first = (results.number - 1) * RESULTS_PER_PAGE + 1
@@ -279,7 +279,7 @@ def _result_numbers(results: Page[verdict_rows.VerdictTableRow]) -> str:
 
 
 def _outside(rows: Iterable[_Row], workloads: Container[str]) -> tuple[_Row, ...]:
-    """Return the rows but those of some workloads, as far as a page has room for them."""
+    """Return the rows of all other workloads, at most _MAX_ROWS."""
     return tuple(islice((row for row in rows if row.workload not in workloads), _MAX_ROWS))
 
 

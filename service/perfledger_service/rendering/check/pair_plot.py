@@ -13,7 +13,7 @@ from perfledger_service.values.report import Report
 
 _WIDTH = 380.0
 _ROW_HEIGHT = 12.0
-_MAX_ROWS_HEIGHT = 96.0  # more pairs are drawn closer together
+_MAX_ROWS_HEIGHT = 96.0  # more pairs have lower rows
 _FOOT = 24.0  # below the rows, for the estimate with its interval
 _MARGIN = 0.06  # of the range, on either side
 _TONES = {
@@ -26,7 +26,7 @@ _TONES = {
 
 
 def pairs_by_result(report: Report) -> Mapping[tuple[str, str], PairedTest]:
-    """Return the tests whose pairs decided, by workload and the metric's name."""
+    """Return the tests whose pairs decided, by workload and metric name."""
     return {(test.workload, test.metric.name): test for test in report.tests}
 
 

@@ -23,7 +23,7 @@ MAX_EVENTS = 5  # of a workload
 
 
 def pull_requests_page(view: PullRequestsView, *, size: int) -> str:
-    """Return one page of a project's pull requests; `size` is how many stand on one."""
+    """Return one page of a project's pull requests, with `size` of them."""
     numbers = tuple(dict.fromkeys(one.pull_request for one in view.uploads))
     rows = [
         (
@@ -51,7 +51,7 @@ def pull_requests_page(view: PullRequestsView, *, size: int) -> str:
 
 
 def newest_of_class(uploads: Sequence[UploadView]) -> tuple[UploadView, ...]:
-    """Return the newest upload of each machine class, by its name; the newest stand first."""
+    """Return the newest upload of each machine class, the newest first."""
     by_class: dict[str, UploadView] = {}
     for one in uploads:
         by_class.setdefault(one.device_class, one)
@@ -59,7 +59,7 @@ def newest_of_class(uploads: Sequence[UploadView]) -> tuple[UploadView, ...]:
 
 
 def workloads_page(view: WorkloadsView, *, size: int) -> str:
-    """Return one page of a project's workloads with their series; `size` is how many fit."""
+    """Return one page of a project's workloads and their series, with `size` workloads."""
     groups = groupby(view.series, key=lambda one: one.workload)
     return render(
         "html/workloads.html.j2",
@@ -86,7 +86,7 @@ def workload_page(
     """Return the page of one workload: metrics and kernels by machine, events, accepted changes.
 
     `events` are the workload's and `acceptances` the project's, newest first. `commits` are those
-    of the search that has the events.
+    of the search that found the events.
     """
     by_machine = groupby(view.series, key=lambda one: one.device_class)
     return render(
@@ -102,7 +102,7 @@ def workload_page(
 
 
 def _sorted(series: Iterable[SeriesSummary]) -> tuple[SeriesSummary, ...]:
-    """Return series by machine class, the most telling metric first."""
+    """Return series by machine class, the most important metric first."""
     return tuple(
         sorted(series, key=lambda one: (one.device_class, vocabulary.metric_order(one.metric)))
     )

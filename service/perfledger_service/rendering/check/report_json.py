@@ -1,8 +1,7 @@
 """Writes a report as JSON: stable keys, plain numbers, money as decimal strings.
 
-Keys are only ever added; a change that removes one or gives it another meaning raises
-REPORT_VERSION. The keys are documented in the README beside the templates. Unknown values are
-null, never zero or NaN.
+Keys are only ever added; removing one or changing its meaning raises REPORT_VERSION. The keys are
+documented in the README beside the templates. Unknown values are null, never zero or NaN.
 """
 
 import json

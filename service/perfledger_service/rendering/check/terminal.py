@@ -60,7 +60,7 @@ _INDENT = (0, 0, 0, 2)
 def report_table(report: Report, *, url: str = "") -> Group:
     """Return the report for a terminal: every result, causes, prices, notes, and last the verdict.
 
-    A terminal shows its end first.
+    The verdict is last because a terminal shows the end of its output.
     """
     rows = verdict_rows.verdict_rows(report)
     parts: list[RenderableType] = [*_results(report, rows)]
@@ -114,7 +114,7 @@ def _results(
 
 
 def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]:
-    """Yield the smallest detectable changes, which show what "unchanged" is worth."""
+    """Yield the smallest detectable changes, which qualify "unchanged"."""
     limits = [f"{clean(row.metric)} {row.detectable}" for row in group if row.interval]
     if limits:
         yield Text(f"smallest detectable change: {', '.join(limits)}", style="dim")
@@ -352,7 +352,7 @@ def _heading(text: str) -> Padding:
 
 
 def _with_indentation(line: str) -> str:
-    """Return a log line with its indentation, which `clean` would remove."""
+    """Return a clean log line that keeps its indentation."""
     expanded = line.expandtabs(4)
     depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)
     return " " * depth + clean(expanded, limit=_MAX_DETAIL) if expanded.strip() else ""

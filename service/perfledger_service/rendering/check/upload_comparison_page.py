@@ -41,7 +41,7 @@ from perfledger_service.values.comparison_view import (
 
 _MAX_METRIC = 40
 _MAX_CAUSES = 12
-_MAX_NAMED = 8  # workloads of one reason why there is no profile
+_MAX_NAMED = 8  # workloads listed per reason for a missing profile
 _SIDES = {Side.BASE: "A", Side.HEAD: "B"}
 # Most results on the page; the CSV and the JSON have all of them.
 MAX_RESULTS = 500
@@ -57,7 +57,7 @@ class MachineDifference:
 
 
 def compare_page(repository: str, comparison: UploadComparison | None) -> str:
-    """Return the page of a comparison; None is the page that asks for the two sides."""
+    """Return the page of a comparison; for None, the page that asks for the two sides."""
     verdicts = comparison.view.verdicts if comparison is not None else ()
     missing = [one for one in verdicts if one.outcome is Outcome.NOT_MEASURED]
     return render(
@@ -91,7 +91,7 @@ def compare_page(repository: str, comparison: UploadComparison | None) -> str:
 
 
 def compare_page_document(comparison: UploadComparison) -> Document:
-    """Return the page's data: changes with intervals, and no verdict without pairs."""
+    """Return the page's data: changes with intervals; verdicts only for pairs."""
     sides = {"a": comparison.base, "b": comparison.head}
     return Document(
         name="perfledger-checks-side-by-side",
@@ -119,7 +119,7 @@ def compare_page_document(comparison: UploadComparison) -> Document:
 
 
 def machine_differences(comparison: UploadComparison) -> tuple[MachineDifference, ...]:
-    """Return what is known to differ between the machines of the two checks."""
+    """Return the known differences between the machines of the two checks."""
     sides = [
         {
             one.name: ", ".join(filter(None, (one.value, *one.untrusted)))
@@ -137,7 +137,7 @@ def machine_differences(comparison: UploadComparison) -> tuple[MachineDifference
 def _blocks(comparison: UploadComparison) -> tuple[tuple[ReasonBlock, StepPictures], ...]:
     """Return why the steps differ, the largest ratio first.
 
-    A difference of times that were not measured in pairs is no claim that a step became slower.
+    Without pairs, a difference in time does not mean that a step became slower.
     """
     ordered = sorted(
         comparison.steps.explanations,
@@ -151,7 +151,7 @@ def _blocks(comparison: UploadComparison) -> tuple[tuple[ReasonBlock, StepPictur
 
 
 def _unprofiled(sides: Sequence[UnprofiledSide]) -> Iterator[tuple[str, tuple[str, ...], int]]:
-    """Yield each reason why a side has no profile, some of its workloads and how many more."""
+    """Yield each reason for a missing profile, some of its workloads, and the number of others."""
     reasons = sorted((_reason(one), one.workload) for one in sides)
     for reason, group in groupby(reasons, key=lambda one: one[0]):
         names = tuple(name for _, name in group)
@@ -173,7 +173,7 @@ def _reason(unprofiled: UnprofiledSide) -> str:
 
 
 def _pairs_command(comparison: UploadComparison) -> str:
-    """Return the command that measures both commits in pairs, and so judges and profiles them."""
+    """Return the command that measures, judges and profiles both commits in pairs."""
     base, head = (provenance_facts.short_sha(one.sha) for one in (comparison.base, comparison.head))
     options = option_words(comparison.head.options)
     return " ".join([f"perfledger check --base {base} --head {head}", *options])
@@ -227,7 +227,7 @@ def _value(verdict: Verdict, value: float | None) -> str:
 
 
 def _change(estimate: EffectEstimate | None) -> tuple[str, str]:
-    """Return the change and its interval, which a counted figure has none of."""
+    """Return the change and its interval; a counted figure has no interval."""
     if estimate is None:
         return NO_FIGURE, ""
     return number_format.change_and_bounds(estimate.change, estimate.low, estimate.high)

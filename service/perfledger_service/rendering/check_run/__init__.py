@@ -1,1 +1,1 @@
-"""Presents what a check run shows beside its summary: annotations of lines of code."""
+"""Presents a check run's annotations of lines of code."""

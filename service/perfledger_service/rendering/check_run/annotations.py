@@ -21,7 +21,7 @@ from perfledger_service.rendering.trace.cause_rows import (
 from perfledger_service.values.pull_request_report import AnnotationLevel, CodeAnnotation
 from perfledger_service.values.report import Conclusion, Report
 
-# Of one check: more lines help nobody to find the first one.
+# Per check: with more, the important lines are hard to find.
 MAX_ANNOTATIONS = 200
 MAX_CAUSES = 10  # of one workload's metric
 MAX_PATH = 1000
@@ -33,8 +33,8 @@ MAX_MESSAGE = 2000
 def code_annotations(report: Report) -> tuple[CodeAnnotation, ...]:
     """Return the annotations of a report, the largest causes of its worst results first.
 
-    The lines are head's by the word of its bundle: whether they exist is not known here. A change
-    that was not committed has none.
+    The lines are those that the bundle states for head: whether they exist is not checked here. An
+    uncommitted change has none.
     """
     if report.head.is_dirty:
         return ()
@@ -54,8 +54,8 @@ def code_annotations(report: Report) -> tuple[CodeAnnotation, ...]:
 
 
 def _level(row: VerdictTableRow, report: Report) -> AnnotationLevel:
-    """Return a failure for what fails the check, a warning for what is milder or accepted."""
-    accepted = {one.workload for one in report.acceptances}  # "" of a whole commit
+    """Return failure for a result that fails the check, warning for a milder or accepted one."""
+    accepted = {one.workload for one in report.acceptances}  # "" accepts the whole commit
     is_accepted = not accepted.isdisjoint({"", row.workload})
     is_failure = report.conclusion is Conclusion.FAILURE and not row.is_warning
     return AnnotationLevel.FAILURE if is_failure and not is_accepted else AnnotationLevel.WARNING
@@ -64,7 +64,7 @@ def _level(row: VerdictTableRow, report: Report) -> AnnotationLevel:
 def _causes(
     row: VerdictTableRow, block: ReasonBlock, explanation: StepTimeExplanation
 ) -> Iterator[tuple[CauseRow | MemoryRow | CompileRow, str]]:
-    """Yield what made a metric worse, with a sentence about it."""
+    """Yield each cause of a worse metric, with a sentence about it."""
     match row.kind:
         case MetricKind.MEMORY:
             is_known = explanation.memory is not None and explanation.memory.is_attributable
@@ -105,7 +105,7 @@ def _annotation(
 
 
 def is_path(path: str) -> bool:
-    """Return whether a text is the relative path of a file, as git writes it."""
+    """Return whether a text is a relative path of a file, as git writes it."""
     parts = path.split("/")
     is_plain = path.isprintable() and "\\" not in path and len(path) <= MAX_PATH
     return is_plain and not {"", ".", ".."} & set(parts)

@@ -1,4 +1,4 @@
-"""Words the answer of a cost comparison: what is cheapest, from when on, what would change it."""
+"""Words the answer of a cost comparison: the cheapest option, when it is, what would change it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -22,7 +22,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.cost_views import AnswerSwitch, CostAnswer, CostRow, RequiredSpeed
 
 _MAX_SWITCHES = 6
-_TAIL = QUANTILES[0]  # of the draws: beyond it one of two options is said to be cheaper
+_TAIL = QUANTILES[0]  # of the draws: if one option is cheaper in fewer, the other counts as cheaper
 
 
 def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Iterator[Block]:
@@ -71,7 +71,7 @@ def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mappi
 
 
 def answer_sentences(answer: CostAnswer, *, use: float, piece: str) -> Iterator[str]:
-    """Yield what is cheapest and from when on owning is, and the speed that others must keep."""
+    """Yield the cheapest option, owning's break-even, and the speeds other accelerators need."""
     rivals = [] if piece or answer.owned is None else list(_rivals(answer, use=use))
     owning = f"; owning is cheaper {', and '.join(rivals)}" if rivals else ""
     yield f"{_cheapest(answer, use=use, piece=piece)}{owning}."
@@ -103,7 +103,7 @@ def usd_text(usd: float) -> str:
 
 
 def _cheapest(answer: CostAnswer, *, use: float, piece: str) -> str:
-    """Return the cheapest option with its cost and chance, and the next one."""
+    """Return the cheapest option with its cost and chance, and the runner-up."""
     subject = (
         f"{piece} costs least"
         if piece
@@ -162,13 +162,13 @@ def _phrase(row: CostRow) -> str:
 
 
 def _rivals(answer: CostAnswer, *, use: float) -> Iterator[str]:
-    """Yield from which share on owning costs less than on demand and than a commitment."""
+    """Yield the shares from which owning is cheaper than on demand and than a commitment."""
     on_demand, committed = answer.on_demand, answer.commitment
     if on_demand is not None and on_demand.break_even is not None:
         yield f"than on demand ({_usd(on_demand)}) {_from(on_demand.break_even)}"
     if committed is not None and committed.break_even is not None and committed.price is not None:
         rate = usd_text(committed.cost.mode_usd * use)
-        interest = " with interest on what is paid before" if _is_upfront(committed.price) else ""
+        interest = " with interest on what is paid upfront" if _is_upfront(committed.price) else ""
         is_cheapest = committed is answer.cheapest
         phrase = "that commitment" if is_cheapest else _phrase(committed).removeprefix("on ")
         yield (
@@ -196,7 +196,7 @@ def _from(shares: BreakEven) -> str:
 
 
 def _equal_size(chance: float | None) -> str:
-    """Return which costs less of owning and a commitment of as many devices, or that none does."""
+    """Return whether owning or a commitment of as many devices is cheaper, or neither."""
     if chance is None:
         return ""
     if _TAIL < chance < 1 - _TAIL:
@@ -217,7 +217,7 @@ def _speeds(answer: CostAnswer) -> str:
 
 
 def _required_speed(required: RequiredSpeed, answer: CostAnswer) -> str:
-    """Return what one accelerator must reach; a TPU's port also against on demand."""
+    """Return the speed that an accelerator must exceed; for a TPU port also against on demand."""
     is_port = required.accelerator.startswith("TPU")
     against = ""
     if (

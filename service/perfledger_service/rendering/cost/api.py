@@ -1,4 +1,4 @@
-"""Presents the throughput from which devices cost less than an API."""
+"""Presents the throughput above which devices cost less than an API."""
 
 from collections.abc import Iterator
 
@@ -80,7 +80,7 @@ def _title(view: ApiView) -> str:
 
 
 def _answer(view: ApiView) -> Iterator[str]:
-    """Yield the lowest break-even of each accelerator, by its options that may rank."""
+    """Yield the lowest break-even of each accelerator, among its options that may rank."""
     first: dict[str, ApiBreakEven] = {}
     for row in view.rows:
         if row.option.may_rank:

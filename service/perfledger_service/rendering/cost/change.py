@@ -37,7 +37,7 @@ _PricedRow = tuple[ChangePrice, PriceRow]
 
 
 def change_document(view: ChangePriceView) -> Document:
-    """Return the cost of each change and of all together, the queues and the policies."""
+    """Return the cost of each change, their total, and the effects on queues and policies."""
     rows = [(price, price_row(price, is_proven=True)) for price in view.prices.prices]
     names = [price.workload for price, _ in rows]
     remarks = dict.fromkeys(
@@ -112,7 +112,7 @@ def _amount(row: PriceRow) -> str:
 
 
 def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
-    """Yield what is to be said about workloads; those with the same note share it."""
+    """Yield notes on workloads; workloads with the same note share it."""
     workloads: dict[str, list[str]] = {}
     for row in rows:
         remarks = [each for each in (row.capacity, row.note) if each]

@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout.document import attributes
 
 Record = Mapping[str, object]
 
-# Of `rate_record`, in the order of the JSON.
+# Fields of `rate_record`, in the order of the JSON.
 RATE_PARTS = (
     *("option", "label", "accelerator", "usd_per_device_hour", "low", "high", "as_of"),
     *("is_read_date", "source", "provenance", "assumed", "warnings"),
@@ -35,7 +35,7 @@ def change_price_record(price: ChangePrice) -> Record:
 
 
 def summed_price_record(price: SummedPrice | None) -> Record | None:
-    """Return the cost of all changes together; None without any."""
+    """Return the total cost of all changes; None without any."""
     if price is None:
         return None
     names = ("low", "high", "is_detectable", "workloads", "missing", "left_out")
@@ -43,7 +43,7 @@ def summed_price_record(price: SummedPrice | None) -> Record | None:
 
 
 def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
-    """Return the effect on the queues for devices that are paid for anyway."""
+    """Return the effect on the queues for devices that are already paid for."""
     return [
         {
             **attributes(queue, "where", "absorbed_hours", "busy_share", "busy_share_after"),

@@ -18,16 +18,16 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.change_price import ChangePriceView
 
-MAX_ROWS = 30  # workloads, and as many policies: a chart of more is unreadable
-# No fleet costs a trillion USD a year: larger amounts are only written, not drawn, so that all rows
-# share one axis.
+MAX_ROWS = 30  # workloads, and as many policies: with more the chart is unreadable
+# No fleet costs a trillion USD a year. Larger amounts are shown as text, not drawn, so that all
+# rows share one axis.
 LARGEST_USD = 1e12
-# Limits this many times as far out as the intervals would squeeze the intervals to dots, so they
-# are only written.
+# Limits beyond this many times the largest interval end are shown as text only: drawing them would
+# shrink the intervals to dots.
 LIMIT_REACH = 3.0
 
 _LEFT, _RIGHT = 240.0, 140.0  # for names, and for amounts
-_MARGIN = 0.05  # of the span, left and right of it
+_MARGIN = 0.05  # of the span, on either side
 _MILLIONS_FROM = 1e7
 _MAX_NOTE = 400
 _MAX_NOTES = 30
@@ -47,7 +47,7 @@ class _Entry:
 
 
 def change_svg(view: ChangePriceView) -> str:
-    """Return the yearly prices of workloads, their sum, and those of policies with limits."""
+    """Return the yearly prices of workloads, their sum, and the prices of policies with limits."""
     return picture_svg(change_picture(view))
 
 
@@ -85,7 +85,7 @@ def _workloads(view: ChangePriceView) -> tuple[_Entry, ...]:
 
 
 def _largest(view: ChangePriceView) -> list[ChangePrice]:
-    """Return the priced changes, those with the largest ends first."""
+    """Return the priced changes, those with the largest interval ends first."""
     priced = [(price, ends) for price in view.prices.prices if (ends := _ends(price)) is not None]
     priced.sort(key=lambda pair: -max(map(abs, pair[1])))
     return [price for price, _ in priced]
@@ -132,7 +132,7 @@ def _interval(price: AnyPrice | None) -> tuple[float, float, float] | None:
 
 
 def _axis(entries: Sequence[_Entry]) -> Axis:
-    """Return an axis with zero, all intervals, and the limits that are close to them."""
+    """Return an axis that spans zero, all intervals, and the limits near them."""
     ends = [end for entry in entries for end in _interval(entry.price) or ()]
     reach = LIMIT_REACH * max(map(abs, ends), default=0.0) or LARGEST_USD
     limits = [float(usd) for entry in entries for _, usd in entry.limits if usd <= reach]
@@ -143,7 +143,7 @@ def _axis(entries: Sequence[_Entry]) -> Axis:
 
 
 def _amount_label(value: float) -> str:
-    """Return six digits without an exponent, which nobody reads as money."""
+    """Return six digits without an exponent, because money is not written with one."""
     return f"{float(f'{value:.6g}'):,.15g}"
 
 
@@ -173,7 +173,7 @@ def _marks(entry: _Entry, row: float, axis: Axis) -> Iterator[Mark]:
 
 
 def _figure(price: AnyPrice | None) -> tuple[str, str]:
-    """Return the amount and its interval in words."""
+    """Return the amount and its interval as text."""
     ends = _ends(price)
     if price is None or ends is None:
         return ("", "") if price is None else ("no sum: a price is missing", "")
@@ -195,10 +195,7 @@ def _tone(low: float, high: float) -> Tone:
 def _summary(view: ChangePriceView) -> str:
     total = yearly_cost_rows.yearly_total(view.prices.total, len(view.prices.prices))
     total_text = "" if total is None else f"Together {total.text}. "
-    return (
-        f"{total_text}Bar: 95 % interval; dot: the change in cost, none where no change was "
-        "detected"
-    )
+    return f"{total_text}Bar: 95 % interval; dot: the change in cost, if one was detected"
 
 
 def _far_limits(entries: Sequence[_Entry], axis: Axis) -> Iterator[str]:
@@ -209,7 +206,7 @@ def _far_limits(entries: Sequence[_Entry], axis: Axis) -> Iterator[str]:
 
 
 def _notes(view: ChangePriceView) -> Iterator[str]:
-    """Yield the changes without a price, then those without room in the picture."""
+    """Yield the changes without a price, then those that do not fit in the picture."""
     unpriced = [price for price in view.prices.prices if _ends(price) is None]
     for price in unpriced[:_MAX_NOTES]:
         yield f"No price: {clean(price.workload)}: {clean(price.note, limit=_MAX_NOTE)}"

@@ -40,7 +40,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
 
 MAX_OPTION = 120  # characters of an option's name
-_SHORT_BAR = 6  # beside the options' long names
+_SHORT_BAR = 6  # blocks; option names leave little room
 DOUBT = "?"
 FOOTPRINT_PARTS = (
     *("where", "energy_kwh_p5", "energy_kwh", "energy_kwh_p95"),
@@ -49,7 +49,7 @@ FOOTPRINT_PARTS = (
 
 
 def costs_document(view: CostView) -> Document:
-    """Return the answer, the cost of hours or work on each option, and what would change it."""
+    """Return the answer, what would change it, and the cost of hours or work on each option."""
     rows = shown_rows(view)
     longest = max(shown_cost(row).p50_usd for row in rows)
     is_grouped = not view.piece and len(view.accelerators) > 1
@@ -82,9 +82,9 @@ def costs_document(view: CostView) -> Document:
 
 
 def shown_rows(view: CostView) -> tuple[CostRow, ...]:
-    """Return the rows for people: the cheapest of each accelerator and purchase mode, unless all.
+    """Return the rows for people: the cheapest of each accelerator and purchase mode, or all.
 
-    One of low confidence has no place among them.
+    Prices of low confidence are left out.
     """
     if view.shows_all:
         return view.rows
@@ -165,7 +165,7 @@ def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] 
 
 
 def title_of(view: CostView) -> str:
-    """Return the subject of the comparison as a sentence."""
+    """Return the subject of the comparison as a title."""
     share = f"with {number_format.margin(view.use)} of the paid hours allocated"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
@@ -191,14 +191,14 @@ def chance_cheapest(row: CostRow) -> str:
 
 
 def break_even_phrase(break_even: BreakEven | None) -> str:
-    """Return the break-even utilization in words; "" if nothing is owned."""
+    """Return the break-even utilization as text; "" if no server is owned."""
     if break_even is None:
         return ""
     return "never" if break_even.p50 is None else number_format.whole_share(break_even.p50)
 
 
 def owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
-    """Yield a table for each server: the value of owning it instead of each option."""
+    """Yield a table per server: the value of owning it instead of each option."""
     owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
     for owner in owners:
         investments = [
@@ -238,7 +238,7 @@ def notes_of(view: CostView) -> Iterator[str]:
 
 
 def energy_phrase(footprint: CarbonFootprint) -> str:
-    """Return energy and carbon in words; unknown values say so."""
+    """Return energy and carbon in words; unknown values are stated as such."""
     carbon = footprint.carbon
     ends = f"{usd_text(footprint.kwh_p5)}-{usd_text(footprint.kwh_p95)}"
     by_location, by_market = (
@@ -256,7 +256,7 @@ def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def doubted(option: str, row: CostRow | RentalOption) -> str:
-    """Return a name, marked if its price is of low confidence."""
+    """Return a name, with a mark if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
 
 
@@ -272,7 +272,7 @@ def _price_origin(row: CostRow) -> str:
 
 
 def _work(row: CostRow) -> Mapping[str, object] | None:
-    """Return the cost of a piece of work; one that may not rank has no chance to be cheapest."""
+    """Return the cost of a piece of work, without a chance to be cheapest if it may not rank."""
     if row.work is None:
         return None
     return asdict(row.work) | {"chance_cheapest": _chance(row, row.work)}
@@ -306,17 +306,17 @@ def _row_notes(view: CostView) -> Iterator[str]:
         )
     if view.answer is not None and any(each.is_input for each in view.answer.switches):
         yield (
-            "An input that would change the answer counts as known exactly there; the costs above "
-            "include its range."
+            "The table of what would change the answer takes each input as exactly known; the "
+            "costs above include its range."
         )
     if any(row.is_doubtful for row in view.rows):
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     if any(row.break_even for row in view.rows):
         yield (
-            "Break-even: the allocated share from which owning is cheaper; against a commitment, "
-            "if that is sized to the hours used. The cost above is that of a commitment of as "
-            "many devices as are owned, paid for every hour; NPV is relative to it. NPV is the "
-            "median of the draws, payback and IRR are those of the most likely inputs."
+            "Break-even: the allocated share from which owning is cheaper; against a "
+            "commitment, if it is sized to the hours used. The cost above is for a commitment "
+            "of as many devices as are owned, paid for every hour; NPV is relative to it. NPV "
+            "is the median of the draws, payback and IRR are for the most likely inputs."
         )
     owners = {row.cost.accelerator: row.owner for row in view.rows if row.is_same_work}
     for accelerator, owner in owners.items():
@@ -353,7 +353,7 @@ def _payback(investment: Investment) -> str:
 
 
 def _payback_use(investment: Investment) -> str:
-    """Return the hours of use after which the server has paid for itself."""
+    """Return the hours of use after which the server pays for itself."""
     return "never" if investment.payback_hours is None else f"{investment.payback_hours:,.0f} h"
 
 

@@ -15,7 +15,7 @@ KILO = 1000
 
 
 def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[str]) -> Document:
-    """Return energy and carbon; unknown values say so."""
+    """Return energy and carbon; unknown values are stated as such."""
     energy = _large(emissions.energy_kwh, "kWh", "MWh")
     return Document(
         name="perfledger-energy",

@@ -124,7 +124,7 @@ def _origin(row: CostRow) -> tuple[str, str]:
 
 
 def _parameters(form: CostForm) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of the address that opens a form again."""
+    """Yield the query parameters that reopen a form."""
     for field in COST_NUMBERS:
         if text := str(getattr(form, field)):
             yield field, text

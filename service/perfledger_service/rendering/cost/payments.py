@@ -60,7 +60,7 @@ def payments_document(view: PaymentView) -> Document:
 
 
 def _answer(view: PaymentView) -> str:
-    """Return what is due once, in each hour and in all."""
+    """Return what is due once, per hour and in total."""
     schedule = view.schedule
     once = (
         f"{number_format.cents(schedule.once_usd)} USD once on {schedule.start}"

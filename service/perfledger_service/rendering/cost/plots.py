@@ -39,8 +39,8 @@ from perfledger_service.rendering.cost.tco import (
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostView, OwningView
 
-# Upper end of the axis, relative to the most expensive line at full use: commitments at low use are
-# far above it.
+# Upper end of the axis, relative to the most expensive line at full use: at low use, commitments
+# are far above it.
 _MOST_TIMES_FULL_USE = 1.6
 _CURVES_HEIGHT = 330.0
 _FIGURES = 0.13  # of the range, on either side of the bars
@@ -80,7 +80,7 @@ def costs_svg(view: CostView) -> str:
 
 
 def owning_svg(view: OwningView) -> str:
-    """Return the tornado of an owned server and the parts of its yearly cost."""
+    """Return the tornado chart of an owned server and the parts of its yearly cost."""
     most = max(likely for _, _, likely, _ in view.parts) or 1.0
     rows = [
         BarRow(
@@ -131,7 +131,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
 
 
 def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
-    """Return the inputs that change the cost of an hour, as bars around the most likely cost."""
+    """Return the effects of inputs on the cost of an hour, as bars around the most likely cost."""
     wide = [swing for swing in swings if swing.width_usd > 0]
     ends = [end for swing in wide for end in (swing.low_usd, swing.high_usd)] or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
@@ -161,7 +161,7 @@ def _curve_marks(curve: BreakEvenCurve) -> Iterator[Mark]:
 
 
 def _crossings(owned: BreakEvenCurve, rented: Sequence[BreakEvenCurve]) -> Iterator[DotMark]:
-    """Yield the points where the owned line falls below each other one, by interpolation."""
+    """Yield the points where the owned line falls below each other line, by interpolation."""
     for other in rented:
         gaps = [
             (mine[0], mine[2] - theirs[2], mine[2])

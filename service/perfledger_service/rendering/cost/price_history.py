@@ -25,9 +25,10 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.values.change_price import PricedCheck, PriceHistory
 
-# One far out, as of a fleet with a typing error, would squeeze all others: it is in the table only.
+# A far larger price, such as one from a typo in a fleet, would squeeze all others: it is only in
+# the table.
 LARGEST_USD = 1e12
-MAX_ROWS = 12  # of a table: with the chart two screens; CSV and JSON have all
+MAX_ROWS = 12  # of a table: two screens with the chart; CSV and JSON have all
 _MARGIN = 0.08  # of the span
 _MAX_LABELS = 8
 _MAX_REASON = 400
@@ -51,7 +52,7 @@ class _Row:
 
     @property
     def where(self) -> str:
-        """Return where the commit is: a pull request, the default branch, or unknown."""
+        """Return where the commit is: on a pull request, on the default branch, or unattested."""
         if self.check.pull_request is not None:
             return f"#{self.check.pull_request}"
         return "default branch" if self.check.is_on_branch else "unattested"
@@ -76,7 +77,7 @@ def page_values(history: PriceHistory) -> Mapping[str, object]:
 
 
 def price_history_document(history: PriceHistory) -> Document:
-    """Return the history for programs, with the changes that have no price and their reasons."""
+    """Return the history for programs, including changes without a price and the reasons."""
     return Document(
         name="perfledger-price-history",
         facts={"repository": history.repository, "has_older": history.has_older},
@@ -94,9 +95,9 @@ def _rows(history: PriceHistory) -> Iterator[_Row]:
 
 
 def _summary(rows: tuple[_Row, ...], priced: list[_Row]) -> str:
-    """Return how many changes have a price, and the dearest of them."""
+    """Return how many changes have a price, and the most expensive one."""
     if not priced:
-        return f"None of {len(rows)} changes has a price: the reasons are below."
+        return f"None of {len(rows)} changes has a price; the reasons are below."
     dearest = max(priced, key=lambda row: row.price.usd or Decimal(0))
     count = f"{len(priced)} of {len(rows)} changes" if len(rows) > 1 else "The one change"
     text = f"{count} {'have' if len(rows) > 1 else 'has'} a price"
@@ -110,7 +111,7 @@ def _summary(rows: tuple[_Row, ...], priced: list[_Row]) -> str:
 
 
 def _chart(rows: list[_Row]) -> Chart | None:
-    """Return the intervals, oldest first; None without any that can be drawn."""
+    """Return the chart of the intervals, oldest first; None if none can be drawn."""
     points = [
         (row, tuple(map(float, row.ends)))
         for row in reversed(rows)
@@ -144,7 +145,7 @@ def _marks(at: int, row: _Row, ends: tuple[float, ...]) -> Iterator[Mark]:
 
 
 def _amount(row: _Row) -> tuple[str, str]:
-    """Return the signed amount and its interval in words."""
+    """Return the signed amount and its interval as text."""
     if row.ends is None:
         return "", ""
     low, middle, high = row.ends

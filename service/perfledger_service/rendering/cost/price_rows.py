@@ -21,10 +21,11 @@ from perfledger_service.values.report import Report
 class PriceRow:
     """The yearly cost of one workload's change on one purchase option, as shown.
 
-    `verb` is "costs" or "saves" with an amount for a detected change, "could cost" or "could save"
-    for an undetected one whose interval has one sign, "no detectable change" if it has both, "costs
-    no cash" or "saves no cash" if devices that are paid for anyway take or free all of its hours,
-    and "" without an amount: `note` is then the reason. `capacity` is about such devices.
+    `verb` is "costs" or "saves" for a detected change with an amount, "could cost" or "could save"
+    for an undetected change whose interval has one sign, "no detectable change" if it has both,
+    "costs no cash" or "saves no cash" if all hours are on devices that are already paid for, and ""
+    without an amount: `note` then gives the reason. `capacity` is about devices that are already
+    paid for.
     """
 
     workload: str
@@ -45,7 +46,7 @@ class PriceRow:
 class UnitCostRow:
     """The cost of a million units of work on one purchase option, as shown.
 
-    Options on which it is unknown for the same reason are one row: `option` then says how many.
+    Options whose cost is unknown for the same reason share a row: `option` then gives their number.
     """
 
     workload: str
@@ -89,7 +90,7 @@ def price_rows(report: Report) -> tuple[PriceRow, ...]:
 
 
 def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
-    """Return one price as shown; `is_proven` if a verdict or a person says that it changed."""
+    """Return one price as shown; `is_proven` if a verdict or a person states the change."""
     verb = amount = interval = ""
     if price.usd is not None and price.low is not None and price.high is not None:
         amount, interval = number_format.yearly_usd(price.usd, price.low, price.high)
@@ -118,7 +119,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
 def split_price_rows(
     report: Report, verdicts: Iterable[VerdictTableRow]
 ) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
-    """Return the prices of workloads that changed or may have, and of those that did not.
+    """Return the prices of changed or possibly changed workloads, and those of unchanged ones.
 
     An unchanged workload without a price gets no row, unless it is missing from the sum.
     """
@@ -239,7 +240,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
 
 
 def dated(rate: HourlyRate) -> str:
-    """Return the day of a rate: its as-of date, or that of reading a list without a date."""
+    """Return the day of a rate: its as-of date, or the day on which an undated list was read."""
     day = number_format.day(rate.as_of)
     return f"read on {day}, list date unknown" if rate.is_read_date else f"as of {day}"
 

@@ -1,6 +1,6 @@
-"""Presents a workload's projected speed and cost on devices that it was not measured on.
+"""Presents a workload's projected speed and cost on devices it was not measured on.
 
-Everything here is marked as projected.
+All output is marked as projected.
 """
 
 from collections.abc import Iterator
@@ -33,14 +33,14 @@ from perfledger_service.values.projection_views import ProjectionRow, Projection
 
 PROJECTED_MARK = "projected"
 
-# A smaller unexplained share of the measured time is not worth a line.
+# A smaller unexplained share of the measured time is not mentioned.
 _LITTLE = 0.25
 _BETWEEN = "90 % interval"
 _Cost = tuple[str, ProjectedCost]  # on a device
 
 
 def projection_document(view: ProjectionView, *, is_part: bool = False) -> Document:
-    """Return the projections; as `is_part` of another document they have no format name."""
+    """Return the projections, without a format name if they are `is_part` of another document."""
     names = (view.descriptor.name, view.descriptor.unit)
     costs = [(row.device, cost) for row in view.rows for cost in row.costs]
     return Document(
@@ -92,7 +92,9 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     ]
     if far:
         names = ", ".join(far)
-        yield (f"No published result checks such a projection, so the interval is wider: {names}.")
+        yield (
+            f"No published result validates such a projection, so the interval is wider: {names}."
+        )
     shares = [
         row.projection.unexplained
         for row in view.rows
@@ -100,7 +102,11 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     ]
     if shares and shares[0] >= _LITTLE:
         share = number_format.whole_share(shares[0])
-        host = "may be host time" if view.descriptor.fixed is None else "is assumed to scale alike"
+        host = (
+            "may be host time"
+            if view.descriptor.fixed is None
+            else "is assumed to scale the same way"
+        )
         yield f"{share} of the time on {view.source} is not explained by its roofline, and {host}."
     yield from (f"A unit takes {basis}." for basis in _bases(view))
     rates = [cost.rate for row in view.rows for cost in row.costs]
@@ -110,7 +116,7 @@ def _notes(view: ProjectionView) -> Iterator[str]:
 
 
 def _bases(view: ProjectionView) -> Iterator[str]:
-    """Yield each figure of the descriptor with its source."""
+    """Yield each figure of the workload descriptor with its source."""
     descriptor = view.descriptor
     for done in descriptor.arithmetic:
         words = f"{number_format.flops(done.flops)} in {' or else '.join(done.dtypes)}"
@@ -124,9 +130,7 @@ def _bases(view: ProjectionView) -> Iterator[str]:
         )
         yield _with_source(words, sent.source, is_assumed=sent.is_assumed)
     if descriptor.fixed is not None:
-        words = (
-            f"{number_format.seconds(descriptor.fixed.seconds)} that are the same on every device"
-        )
+        words = f"{number_format.seconds(descriptor.fixed.seconds)} the same on every device"
         yield _with_source(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
 
 
@@ -135,7 +139,7 @@ def _with_source(words: str, source: str, *, is_assumed: bool) -> str:
 
 
 def speed_interval(projection: Projection) -> str:
-    """Return the two ends of a speed."""
+    """Return the interval of a speed."""
     return number_format.interval(projection.low, projection.high, "{:.2f}".format)
 
 

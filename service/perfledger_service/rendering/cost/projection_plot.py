@@ -10,7 +10,7 @@ from perfledger_service.values.projection_views import ProjectionView
 
 
 def projection_svg(view: ProjectionView) -> str:
-    """Return the projected speeds as an SVG document that stands alone."""
+    """Return the projected speeds as a standalone SVG document."""
     unknown = [row.device for row in view.rows if isinstance(row.projection, MissingProjection)]
     summary = "Projected by roofline, not measured; lines are 90 % intervals"
     if unknown:
@@ -21,7 +21,7 @@ def projection_svg(view: ProjectionView) -> str:
 
 
 def speed_chart(view: ProjectionView) -> Chart:
-    """Return a row for each device that has a projection."""
+    """Return the chart with a row for each device that has a projection."""
     rows = [
         (row.device, row.projection) for row in view.rows if isinstance(row.projection, Projection)
     ]

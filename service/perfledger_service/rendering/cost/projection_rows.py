@@ -18,7 +18,7 @@ class ProjectedCostRow:
     workload: str
     unit: str
     measured_on: str
-    dtypes: str  # that the device is taken to compute in
+    dtypes: str  # the data types that the device is assumed to compute in
     device: str
     speed: str
     speed_interval: str

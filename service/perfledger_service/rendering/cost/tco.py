@@ -40,12 +40,12 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.cost_views import OwningView, RentalOption
 
-# Medians closer than this to the most likely figure are the same to a reader.
+# Medians closer than this to the most likely figure count as equal to it.
 _SAME_SHARE = 0.005
 
 
 def owning_document(view: OwningView) -> Document:
-    """Return the yearly cost of an owned server, its useful hour, and its value over renting."""
+    """Return an owned server's yearly cost, cost of a useful hour, and value over renting."""
     names = (view.sheet, *(rent.name for rent in view.rents))
     return Document(
         name="perfledger-owning",
@@ -125,7 +125,7 @@ def _rents(view: OwningView) -> Iterator[Block]:
 
 
 def title_of_owning(view: OwningView) -> str:
-    """Return the owned server and its terms as a sentence."""
+    """Return the owned server and its terms as a title."""
     terms = view.terms
     words = [f"{view.label}, with {number_format.margin(view.use)} of the paid hours allocated"]
     if terms.availability < 1:
@@ -148,7 +148,7 @@ def useful_hour_sentence(view: OwningView) -> str:
 
 
 def reconciliation_sentence(view: OwningView) -> str:
-    """Return how the most likely yearly total, its useful hour and the median belong together."""
+    """Return how the most likely yearly total, the cost of a useful hour and the median relate."""
     total = sum(likely for _, _, likely, _ in view.parts)
     availability = view.terms.availability
     hours = view.accelerators * HOURS_PER_YEAR * availability * view.use
@@ -169,7 +169,7 @@ def owning_notes(view: OwningView) -> Iterator[str]:
     """Yield notes about the figures of an owned server."""
     yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
     if view.terms.drawn_kw is not None:
-        yield f"The measured power of {view.terms.drawn_kw:g} kW is as given."
+        yield f"The measured power of {view.terms.drawn_kw:g} kW is used as given."
     if view.hour.assumed:
         yield f"Assumed, not measured: {'; '.join(view.hour.assumed)}."
     if any(rent.is_doubtful for rent in view.rents):

@@ -21,7 +21,7 @@ SHOWN_COMMIT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YearlyTotal:
-    """The yearly cost of all changes together; `text` follows "Together"."""
+    """The total yearly cost of all changes; `text` follows "Together"."""
 
     text: str
     missing: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class YearlyTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTableRow:
-    """An approval as shown; `objection` is why it does not count, "" if it does."""
+    """An approval as shown; `objection` says why it does not count, "" if it does."""
 
     login: str
     reason: str
-    terms: str  # the limit, when it was given, when it expires
+    terms: str  # the limit, the day it was given, the day it expires
     objection: str
 
 
@@ -52,14 +52,14 @@ class PolicyEvaluationRow:
 
 
 def yearly_total(total: SummedPrice | None, prices: int) -> YearlyTotal | None:
-    """Return the sum of several prices in words; None if it would repeat the only one."""
+    """Return the sum of several prices in words; None for a single one."""
     if total is None or prices == 1 or not total.workloads:
         return None
     return YearlyTotal(text=f"{_amount(total)}{_share(total)}", missing=total.missing)
 
 
 def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
-    """Return the effect on the waits for devices that are paid for, if there is any."""
+    """Return the effects on the waits for devices that are already paid for, if any."""
     return tuple(
         _queue(queue)
         for queue in queues
@@ -98,9 +98,9 @@ def policy_evaluation_rows(
 
 
 def capacity_sentence(price: ChangePrice) -> str:
-    """Return what a change does to devices that are paid for anyway, "" if nothing.
+    """Return a change's effect on devices that are already paid for, "" without one.
 
-    It says the hours and, where some are freed, the devices that they could replace at renewal.
+    It gives the hours and, if some are freed, the devices that they could replace at renewal.
     """
     hours = price.extra_hours if price.absorbed_hours is None else price.absorbed_hours
     if hours is None or not any(hours):
@@ -108,18 +108,18 @@ def capacity_sentence(price: ChangePrice) -> str:
     if price.absorbed_hours is None and hours[-1] > 0:
         low, middle, high = map(number_format.count, hours)
         return (
-            f"it takes {middle} more device-hours a year ({low}{number_format.INTERVAL_TO}{high}) "
-            "on devices that are paid for anyway"
+            f"it takes {middle} more device-hours a year "
+            f"({low}{number_format.INTERVAL_TO}{high}) on devices that are already paid for"
         )
     return f"{absorbed_hours_sentence(hours)}{_at_renewal(price.renewal_devices)}"
 
 
 def absorbed_hours_sentence(hours: Interval) -> str:
-    """Return the hours of a change that idle devices absorb or get back."""
+    """Return the hours of a change that idle devices absorb, or that it frees."""
     what, ends = _hours(hours)
     if hours[1] < 0:
-        return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
-    return f"idle devices that are paid for absorb {what} device-hours a year ({ends})"
+        return f"{what} device-hours a year ({ends}) are freed on devices that are already paid for"
+    return f"idle devices that are already paid for absorb {what} device-hours a year ({ends})"
 
 
 def _at_renewal(devices: Interval | None) -> str:
@@ -174,7 +174,7 @@ def _why(evaluation: PolicyEvaluation) -> str:
 
 
 def _command(evaluation: PolicyEvaluation, head: str) -> str:
-    """Return the comment that approves a policy's request, "" if nobody may write it."""
+    """Return the comment that approves a policy's request, "" without approvers."""
     if evaluation.outcome is not PolicyOutcome.NEEDS_APPROVAL or not (
         evaluation.approvers and head
     ):
@@ -198,7 +198,7 @@ def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTable
 
 
 def _limit(usd: Decimal) -> str:
-    # Below a cent two digits are enough, however small the configured limit is.
+    # Below a cent, two significant digits are enough.
     amount = f"{usd:.2g}" if 0 < usd < CENT else f"{usd.normalize():,f}"
     return f"{amount}{number_format.NBSP}USD"
 
@@ -224,7 +224,7 @@ def _queue(queue: QueueEffect) -> str:
 
 
 def _hours(hours: Interval) -> tuple[str, str]:
-    """Return hours and their ends without signs: the words around them give the direction."""
+    """Return hours and their interval without signs: the words around them give the direction."""
     low, middle, high = hours
     if high <= 0:
         low, middle, high = -high, -middle, -low

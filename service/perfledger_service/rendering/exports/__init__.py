@@ -1,1 +1,1 @@
-"""Owns the files of an export: a table's rows as CSV or Parquet, and the package around them."""
+"""Owns the files of an export: tables as CSV or Parquet, and the package that describes them."""

@@ -1,4 +1,4 @@
-"""Writes an exported table as CSV, from which every value can be read again, whole."""
+"""Writes an exported table as CSV from which every value can be read back exactly."""
 
 import csv
 import math
@@ -16,7 +16,7 @@ from perfledger_service.values.storage.export_tables import ExportTable
 def csv_table(
     file: IO[bytes], table: ExportTable
 ) -> Generator[Callable[[Sequence[Sequence[object]]], None]]:
-    """Write a table's header, and return what writes some of its rows."""
+    """Write a table's header, and yield a function that writes rows."""
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in table.columns])
@@ -25,7 +25,7 @@ def csv_table(
 
 
 def _cell(value: object) -> str:
-    """Return a value as the Table Schema of Data Packages writes it; a text is never a formula."""
+    """Return a value in the form of Data Packages' Table Schema; text is never a formula."""
     match value:
         case None:
             return ""

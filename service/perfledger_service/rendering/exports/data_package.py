@@ -10,7 +10,7 @@ from perfledger_service.values.storage.project_export import (
     ProjectExport,
 )
 
-FILE = "datapackage.json"  # by this name other programs know a package
+FILE = "datapackage.json"  # the name by which other programs recognise a package
 _TYPES = {
     ColumnKind.TEXT: "string",
     ColumnKind.INTEGER: "integer",
@@ -24,13 +24,13 @@ _PROFILES = {
     ExportFormat.PARQUET: "data-resource",
 }
 _ESCAPED = (
-    "In CSV, a text that begins with an apostrophe, a sign of a formula or a control character has "
-    "one more apostrophe before it."
+    "In CSV, a text that begins with an apostrophe, a formula sign or a control character is "
+    "preceded by one more apostrophe."
 )
 
 
 def data_package(export: ProjectExport) -> bytes:
-    """Return the package's description as JSON."""
+    """Return the description of the package as JSON."""
     description = {
         "profile": "data-package",
         "name": "perfledger-export",
@@ -69,7 +69,7 @@ def _field(column: ExportColumn) -> dict[str, object]:
         "description": column.meaning,
     }
     if column.kind is ColumnKind.TIME:
-        field["format"] = "any"  # the default has whole seconds alone
+        field["format"] = "any"  # the default format has whole seconds only
     if not column.is_optional and column.kind is not ColumnKind.TEXT:
         field["constraints"] = {"required": True}
     return field

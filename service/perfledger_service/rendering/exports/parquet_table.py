@@ -1,4 +1,4 @@
-"""Writes an exported table as Parquet; beside the reader of bills, nothing else has pyarrow."""
+"""Writes an exported table as Parquet; besides the reader of bills, the only user of pyarrow."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from perfledger_service.errors import UsageError
 from perfledger_service.values.backups.manifest import ColumnKind
 from perfledger_service.values.storage.export_tables import ExportTable
 
-MISSING = "files in Parquet need pyarrow: pip install 'perfledger[parquet]', or export CSV"
+MISSING = "Parquet files need pyarrow: pip install 'perfledger[parquet]', or export CSV"
 
 
 def require_parquet() -> None:
-    """Raise UsageError where pyarrow is not installed."""
+    """Raise UsageError if pyarrow is not installed."""
     _module("pyarrow.parquet")
 
 
@@ -21,7 +21,7 @@ def require_parquet() -> None:
 def parquet_table(
     file: IO[bytes], table: ExportTable
 ) -> Generator[Callable[[Sequence[Sequence[object]]], None]]:
-    """Write a table's schema, and return what writes some of its rows, as one row group."""
+    """Write a table's schema, and yield a function that writes rows as one row group."""
     arrow = _module("pyarrow")
     types = _types(arrow)
     schema = arrow.schema(

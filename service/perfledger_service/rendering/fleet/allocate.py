@@ -1,4 +1,4 @@
-"""Presents a bill that is allocated to teams and projects."""
+"""Presents a bill allocated to teams and projects."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ _COST_COLUMNS: tuple[Column[AllocationRow], ...] = (
 
 
 def team_label(row: AllocationRow) -> str:
-    """Return the team's name as shown: "(untagged)" without a known owner."""
+    """Return the team's name as shown, "(untagged)" without a known owner."""
     return row.team or UNTAGGED
 
 
@@ -64,7 +64,7 @@ def allocation_document(allocation: CostAllocation) -> Document:
 
 
 def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
-    """Yield the allocated share, the owner of idle cost, the source and the notes."""
+    """Yield the allocated share, the row of idle cost and overhead, the source and the notes."""
     used, paid = allocation.used_hours, allocation.paid_hours
     share = f" ({number_format.share(float(used / paid))})" if paid else ""
     yield (
@@ -72,9 +72,9 @@ def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
         f"paid device-hours were allocated{share}."
     )
     if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
-        yield f"No owner has a quota for the idle devices: they are the row {UNALLOCATED}."
+        yield f"No owner has a quota for the idle devices: their cost is in the row {UNALLOCATED}."
     if any(row.team == UNALLOCATED and row.overhead_usd for row in allocation.rows):
-        yield f"There is no use to share the overhead by: it is the row {UNALLOCATED}."
+        yield f"No usage to share the overhead by: it is in the row {UNALLOCATED}."
     yield clean_sentence(f"the usage is from {allocation.source}")
     yield from map(clean_sentence, allocation.notes)
 

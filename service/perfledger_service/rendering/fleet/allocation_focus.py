@@ -1,8 +1,8 @@
 """Writes an allocation as FOCUS rows, one for each owner and part, that sum to the bill.
 
 FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/,
-with the columns of split cost allocation of 1.3. Columns that are not in the specification begin
-with `x_`. Unit prices and SKU ids are only in the original charges.
+with the columns of split cost allocation of 1.3. Columns outside the specification begin with `x_`.
+Unit prices and SKU ids are only in the original charges.
 """
 
 import json
@@ -62,13 +62,13 @@ COLUMNS = (
     "x_Project",
     "x_Quarter",
 )
-PROVIDER = "perfledger allocation"  # the providers of the original charges are in the bill
+PROVIDER = "perfledger allocation"  # the bill names the providers of the original charges
 SERVICE = "Accelerators"
 _MAX_NAME = 200
 
 
 def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
-    """Return the rows as CSV; each of the four costs sums to the bill's, in cents."""
+    """Return the rows as CSV; each of the four cost columns sums to the bill's, to the cent."""
     parts = [
         (row, part, usd)
         for row in allocation.rows
@@ -130,7 +130,7 @@ def _same_in_all(allocation: CostAllocation, quarter: str) -> dict[str, str]:
 
 
 def _owner(row: AllocationRow) -> dict[str, str]:
-    """Return the owner of a row; the specification has no resource for unpaid cost."""
+    """Return the owner of a row as a resource; the specification has none for cost without one."""
     team, project = _cell(team_label(row)), _cell(row.project) if row.project else ""
     named = {"team": _cell(row.team) if row.team else "", "project": project}
     tags = json.dumps({key: value for key, value in named.items() if value})
@@ -156,7 +156,7 @@ def _method(row: AllocationRow, part: BillPart, usd: Decimal, total: Decimal) ->
 
 
 def _quantity(row: AllocationRow, part: BillPart) -> str:
-    """Return hours with a decimal point: readers take a column of whole numbers for integers."""
+    """Return hours with a decimal point; otherwise readers infer a column of integers."""
     text = f"{row.hours:f}" if part is BillPart.DIRECT else "0"
     return text if "." in text else f"{text}.0"
 

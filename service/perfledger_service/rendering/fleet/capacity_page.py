@@ -11,7 +11,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.fleet_views import CapacityView
 
-MAX_ROWS = 500  # nobody reads more rows on a page; the commands write all of them
+MAX_ROWS = 500  # more rows are hard to read on a page; the commands write all of them
 
 
 def capacity_page(view: CapacityView) -> str:

@@ -1,4 +1,4 @@
-"""Presents what counted faults say of a fleet."""
+"""Presents the fault rates of a fleet, estimated from counted faults."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,11 +19,12 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import quantity
 
 _PER_THOUSAND = 1000.0
-_Row = tuple[str, str, tuple[float, float | None, float | None]]  # key, label, ends and estimate
+# Key, label, and (low, estimate, high).
+_Row = tuple[str, str, tuple[float, float | None, float | None]]
 
 
 def faults_document(estimate: FaultEstimate) -> Document:
-    """Return the rates with their intervals."""
+    """Return the fault rates with their intervals."""
     return Document(
         name="perfledger-faults",
         facts={
@@ -76,8 +77,8 @@ def _answer(estimate: FaultEstimate) -> str:
     confidence = number_format.margin(estimate.confidence)
     if middle is None:
         return (
-            f"No fault was observed: there are at most {_text(yearly.high)} a year, and at least "
-            f"{_text(low)} hours between two ({confidence})."
+            f"No faults were observed: at most {_text(yearly.high)} a year, and at least "
+            f"{_text(low)} hours between faults ({confidence})."
         )
     return (
         f"A fault every {_text(middle)} hours ({_text(low)} to {_text(high)}, {confidence}): "
@@ -92,8 +93,8 @@ def _notes(estimate: FaultEstimate) -> Iterator[str]:
         "likely at any time on every device. Faults that come in bursts vary more."
     )
     yield (
-        f"The count of one year varies more than its expectation: {estimate.spares:,} spares are "
-        f"enough with {number_format.margin(estimate.confidence)}."
+        f"One year's count varies more than its expected value: {estimate.spares:,} spares are "
+        f"enough with {number_format.margin(estimate.confidence)} confidence."
     )
 
 

@@ -89,7 +89,7 @@ def forecast_title(view: Forecasts) -> str:
 
 
 def forecast_sentences(view: Forecasts) -> tuple[str, ...]:
-    """Return the total of each forecast and the last day of the budget, as sentences."""
+    """Return each forecast's total, and the day on which the budget is spent, as sentences."""
     return tuple(sentence for each in view.forecasts for sentence in _sentences(each))
 
 
@@ -105,9 +105,9 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
         yield f"Backtest of {each.quantity}: {_backtest_words(tested, str(step))}."
         if tested.is_naive_closer:
             yield (
-                f"The seasonal naive forecast was closer, so that of {each.quantity} is it: the "
-                f"same {step}s a year before (without two years: the last {step}), with the spread "
-                "of their changes."
+                f"The seasonal naive forecast was closer, so it is used for {each.quantity}: the "
+                f"same {step}s a year before (or the last {step}, without two years of history), "
+                "with the spread of their changes."
             )
     if len(first.past) < 2 * step.season:
         yield "The history is shorter than two years, so the forecast has no yearly seasonality."
@@ -117,7 +117,7 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
 
 
 def _backtest_words(tested: Backtest, step: str) -> str:
-    """Return coverage and losses; of both forecasts over the periods where they are as today's."""
+    """Return coverage and losses; the comparison covers periods with two years before them."""
     inside = f"{number_format.whole_share(tested.coverage)} within P10 to P90 (target: 80 %)"
     if tested.is_naive_alike or not tested.is_naive_closer:
         text = (
@@ -216,7 +216,7 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
 
 
 def _budget(budget_day: BudgetDay, ahead: date) -> str:
-    """Return when the budget is spent; `ahead` is the first day of the forecast."""
+    """Return the day on which the budget is spent; `ahead` is the first day of the forecast."""
     early, middle, late = budget_day.days
     since = (
         "" if budget_day.budget.since is None else f" since {budget_day.budget.since.isoformat()}"

@@ -1,6 +1,6 @@
 """Draws forecasts as fan charts: the past, and bands of the future.
 
-The line is the past, then the median; the dark band is the 50 % interval, the light band the 80 %
+The line is the past and then the median, the dark band the 50 % interval, the light band the 80 %
 interval.
 """
 
@@ -25,7 +25,7 @@ from perfledger_service.rendering.fleet.forecast import (
 from perfledger_service.rendering.layout import number_format
 
 _MAX_LABELS = 8
-# Seasons of the past that are drawn: with more, the fan would be a sliver.
+# Seasons of history drawn: with more, the fan would be a sliver.
 _MAX_SEASONS = 3
 _LEGEND = (
     LegendKey(label="known", tone=Tone.INK, shape=KeyShape.LINE),
@@ -36,14 +36,14 @@ _LEGEND = (
 
 
 def forecast_svg(view: Forecasts) -> str:
-    """Return the fan charts as an SVG document that stands alone."""
+    """Return the fan charts as a standalone SVG document."""
     return picture_svg(forecast_picture(view))
 
 
 def forecast_picture(view: Forecasts, *, summary: str = "") -> Picture:
     """Return the fan chart of every forecast, one below the other.
 
-    Below the title are the summary sentences, or `summary` if they are shown elsewhere.
+    Below the title are the summary sentences, or `summary` if the sentences are shown elsewhere.
     """
     first, *further = map(fan_chart, view.forecasts)
     return Picture(
@@ -84,7 +84,7 @@ def fan_chart(forecast: Forecast) -> Chart:
 
 
 def _budget_marks(forecast: Forecast, before: int) -> tuple[Mark, ...]:
-    """Return a line on the day when the budget is spent."""
+    """Return a line at the day on which the budget is spent."""
     if forecast.budget is None or (day := forecast.budget.days[1]) is None:
         return ()
     calendar = forecast.calendar

@@ -1,7 +1,7 @@
 """Draws hours by team and week as a heat map.
 
-The colour of a cell is the mean number of the team's devices, so that a week of three days looks
-like one of seven; its number is device-hours.
+A cell's colour is the mean number of the team's devices, so that a partial week looks like a full
+one; its number is device-hours.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ _FAINTEST, _STRONGEST = 0.04, 0.5
 
 
 def heat_svg(heat: HeatMap) -> str:
-    """Return the heat map as an SVG document that stands alone."""
+    """Return the heat map as a standalone SVG document."""
     return picture_svg(heat_picture(heat))
 
 
 def heat_picture(heat: HeatMap) -> Picture:
-    """Return the heat map; teams beyond MOST_ROWS are one row."""
+    """Return the heat map; teams beyond MOST_ROWS share one row."""
     teams = _rows_by_name(heat)
     total = sum(sum(hours) for _, hours in teams)
     return Picture(

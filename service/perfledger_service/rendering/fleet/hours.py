@@ -37,7 +37,7 @@ _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
 
 
 def fleet_document(profile: FleetProfile) -> Document:
-    """Return each workload's hours, and the records and hours without a workload."""
+    """Return each workload's hours, and the hours that match no workload."""
     lines = [f"{profile.source}: {profile.days:.0f} days", *unmatched_sentences(profile)]
     if profile.unmatched_hours:
         names = ", ".join(
@@ -72,7 +72,7 @@ def fleet_document(profile: FleetProfile) -> Document:
 
 
 def unmatched_sentences(profile: FleetProfile) -> tuple[str, ...]:
-    """Return the usage tables that matched no record: they are left out, not counted as zero."""
+    """Return the usage tables that matched no record; they are left out, not counted as zero."""
     return tuple(
         f"no record matches {_matcher(matcher)}: left out" for matcher in profile.unused_matchers
     )
@@ -104,5 +104,5 @@ def _matcher(matcher: UsageMatcher) -> str:
 
 
 def _toml(text: str) -> str:
-    """Return a TOML string: TOML has the escapes of JSON, and also needs DEL escaped."""
+    """Return a TOML string: JSON's escapes, and DEL, which TOML also requires to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

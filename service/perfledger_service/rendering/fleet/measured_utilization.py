@@ -1,7 +1,7 @@
-"""Presents the device utilization of workloads that checks measured.
+"""Presents the device utilization of workloads, as measured by checks.
 
-GPU-util is the share of a profiled step in which any kernel ran; SM-active is that of the
-multiprocessors with work, read while the steps were timed.
+GPU-util is the share of a profiled step in which any kernel ran; SM-active is the share of
+multiprocessors with work, read while steps were timed.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.fleet_views import MeasuredUtilization
 
 NO_CHECKS_NOTE = (
-    "no check has measured utilization of an attested commit of the default branch yet: run one on "
-    "a CPU, or on a GPU that reports it"
+    "no check has measured utilization on an attested commit of the default branch yet: run one "
+    "on a CPU, or on a GPU that reports it"
 )
 WHAT_IS_ACTIVE = (
     "Active: share of multiprocessors (on a CPU: cores) with work during timed steps, in the "
@@ -31,9 +31,9 @@ WHAT_IS_ACTIVE = (
     "in which any kernel ran."
 )
 WHAT_IS_IDLE = (
-    "Hours a year: those of the workload's fleet entries on the measured accelerator. Idle: the "
-    "share of them in which multiprocessors of an allocated device had no work. Faster code, "
-    "larger batches or a MIG slice can use them, a scheduler cannot."
+    "Hours a year: from the workload's fleet entries on the measured accelerator. Idle: those "
+    "hours in which the multiprocessors of an allocated device had no work. Faster code, larger "
+    "batches or a MIG slice can use them, a scheduler cannot."
 )
 _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
     name("repository", None, lambda use: use.repository),
@@ -63,7 +63,7 @@ def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Docume
 
 
 def misleading_words(use: MeasuredUtilization) -> str:
-    """Return the note that a workload looks busy but is not, "" if GPU-util does not mislead."""
+    """Return a note if GPU-util makes the workload look busier than it is, else ""."""
     if use.gpu_busy is None or use.gpu_busy < HIGH_GPU_UTIL or use.active >= LOW_SM_ACTIVE:
         return ""
     return (

@@ -23,7 +23,7 @@ _Run = tuple[str, StartPlan, tuple[float, float]]  # the plan's name, the plan, 
 
 
 def window_document(view: StartWindow) -> Document:
-    """Return when to run, the saving, and both plans: the best one and an immediate start."""
+    """Return when to run, the savings, and both plans: the best and an immediate start."""
     plans = (("best", view.best), ("at_once", view.at_once))
     runs = [(label, plan, run) for label, plan in plans for run in plan.runs]
     return Document(
@@ -40,13 +40,13 @@ def window_document(view: StartWindow) -> Document:
             title(window_headline(view)),
             table(_columns(has_pauses=len(view.best.runs) > 1), runs, key="runs", most=_MAX_RUNS),
             *sentences(window_savings(view)),
-            *notes(["The values are those of the file; if they are a forecast, so is this."]),
+            *notes(["The values are the file's; if they are a forecast, so is this result."]),
         ),
     )
 
 
 def _columns(*, has_pauses: bool) -> tuple[Column[_Run], ...]:
-    """Return the columns of a run; people see them if the title does not say everything."""
+    """Return the columns of a run; people see them only if there are pauses."""
     return (
         figure("plan", "plan" if has_pauses else None, lambda run: run[0]),
         figure("start", "start" if has_pauses else None, lambda run: _moment(run[2][0])),
@@ -58,7 +58,7 @@ def _columns(*, has_pauses: bool) -> tuple[Column[_Run], ...]:
 
 
 def window_headline(view: StartWindow) -> str:
-    """Return when to start, and until when."""
+    """Return when to start and when the job is done."""
     runs = view.best.runs
     if view.best.runs == view.at_once.runs:
         return f"Start immediately, {_moment(runs[0][0])}: no later time is better"
@@ -68,7 +68,7 @@ def window_headline(view: StartWindow) -> str:
 
 
 def window_savings(view: StartWindow) -> Iterator[str]:
-    """Yield the cost and emissions of the best plan, compared with an immediate start."""
+    """Yield the best plan's cost and emissions, compared with an immediate start."""
     before, after = view.at_once, view.best
     if before.usd is not None and after.usd is not None:
         yield _cost_sentence(before.usd, after.usd)
@@ -86,7 +86,7 @@ def window_savings(view: StartWindow) -> Iterator[str]:
 
 
 def _cost_sentence(before: float, after: float) -> str:
-    """Return both costs, and their difference; at negative prices a job earns."""
+    """Return both costs and their difference; at negative prices a job earns money."""
     if before > 0 and after > 0:
         costs = f"It costs {number_format.usd(after)}, an immediate start"
         return f"{costs} {number_format.usd(before)}{_change(before, after)}."

@@ -20,7 +20,7 @@ _LEGEND = (
 
 
 def window_svg(view: StartWindow) -> str:
-    """Return the hours from the earliest start on as an SVG document that stands alone."""
+    """Return the hours from the earliest start as a standalone SVG document."""
     return picture_svg(
         Picture(
             title=window_headline(view),

@@ -1,4 +1,4 @@
-"""Presents how well devices are used, by owner, with the evidence in words."""
+"""Presents device utilization by owner, with the evidence in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -49,7 +49,7 @@ _SHOWN = ("owner", "device_hours", "p50", "p95", "idle_share", "signals")
 
 
 def utilization_document(view: UtilizationReport) -> Document:
-    """Return utilization by owner, what a target would free, and the evidence for it."""
+    """Return utilization by owner, the hours that a target would free, and the evidence."""
     names = [use.owner for use in view.by_owner]
     return Document(
         name="perfledger-utilization",
@@ -82,7 +82,7 @@ def utilization_document(view: UtilizationReport) -> Document:
 
 
 def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
-    """Return the used share of the known hours, and the range that the unknown ones allow."""
+    """Return the used share of the known hours, and the range if unknown hours are counted."""
     use = view.total
     hours = f"{amount(use.device_hours)} known device-hours"
     first = f"{_mean(use)} of {hours} were in use by {SIGNALS[view.signal]}."
@@ -95,11 +95,11 @@ def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
 
 
 def gain_sentences(view: UtilizationReport) -> tuple[str, ...]:
-    """Return the hours that the target would free, and how far the evidence supports it."""
+    """Return the hours that the target would free, and how much of them the evidence supports."""
     gain = view.gain
     target = number_format.whole_share(gain.target)
     if not gain.freed_hours:
-        return (f"Utilization is at or above the target of {target}: there is nothing to free.",)
+        return (f"Utilization is at or above the target of {target}: nothing to free.",)
     least = "at least " if view.total.is_upper_bound else ""
     freed = amount(gain.freed_hours)
     words = f"The same work at {target} takes {least}{freed} fewer device-hours{_price(gain)}"
@@ -174,7 +174,7 @@ def _price(gain: UtilizationGain) -> str:
         return ""
     rate = gain.rate
     if rate.is_committed:
-        return f"; they are paid for anyway at {rate.label}: capacity, no cash"
+        return f"; they are already paid for at {rate.label}: capacity, no cash"
     amount, ends = number_format.yearly_usd(gain.freed_usd, *gain.freed_usd_ends)
     between = f" ({ends})" if rate.low != rate.high else ""
     dated = number_format.day(rate.as_of)
@@ -245,11 +245,11 @@ def _notes(view: UtilizationReport) -> Iterator[str]:
         )
     if view.idle:
         yield (
-            "Allocated without work: for an hour or longer; at least: with 95 % confidence, given "
-            "the number of samples."
+            "Allocated without work: for an hour or longer. Figures with 'at least' hold with "
+            "95 % confidence, given the number of samples."
         )
     if view.candidates:
-        yield "On a MIG slice, a kernel that briefly fills the whole device takes longer."
+        yield "A kernel that briefly fills the whole device takes longer on a MIG slice."
     if view.total.is_upper_bound:
         yield "Slurm records maxima only: utilization is at most what is shown (<)."
     if view.gain.rate is not None:

@@ -1,7 +1,7 @@
-"""Draws how well devices are used: bars by owner, and the hours of the week.
+"""Draws device utilization: bars by owner, and the hours of the week.
 
-The thin bar is SM-active, if known beside the chosen signal; the line is the target. A stronger
-colour of an hour means more use; an empty hour is unknown.
+The thin bar is SM-active, if it is known in addition to the chosen signal; the line is the target.
+A stronger colour means more use in that hour; an empty hour is unknown.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,1 +1,1 @@
-"""Histories, their change points and the pages of a branch."""
+"""Histories, their change points, and the pages of a branch."""

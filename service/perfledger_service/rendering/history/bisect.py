@@ -1,4 +1,4 @@
-"""Presents a bisected range of commits: the answer, its evidence, and what to do next."""
+"""Presents the result of a bisection: the answer, its evidence, and what to do next."""
 
 import math
 import shlex
@@ -75,7 +75,7 @@ def bisection_document(
 ) -> Document:
     """Return the answer, the commits, a picture and the next command.
 
-    `check` is the report of the found commit against its parent, for programs.
+    `check` is the report that compares the commit found with its parent, for programs.
     """
     facts = {
         **attributes(result, "workload", "metric", "status", "first", "last", "chance"),
@@ -105,15 +105,15 @@ def headline(result: CommitBisection) -> str:
             return f"{workload} does not differ between the good and the bad commit"
         case SearchStatus.NOT_MEASURED:
             return (
-                f"{workload} changed in one of {number} commits, "
-                f"{_sha(first)} to {_sha(last)}: those between cannot be measured"
+                f"{workload} changed in one of {number} commits, {_sha(first)} to {_sha(last)}: "
+                "the commits between cannot be measured"
             )
         case SearchStatus.UNDECIDED:
             return f"{workload}: unknown, {number} commits remain, {_sha(first)} to {_sha(last)}"
 
 
 def next_command(result: CommitBisection) -> str:
-    """Return the command that checks the found commit, or that searches what is left."""
+    """Return the command that checks the commit found, or that searches the remaining range."""
     if result.status is SearchStatus.FOUND:
         parent, found_commit = result.commits[result.first - 1 : result.first + 1]
         words = check_words(
@@ -145,7 +145,7 @@ def _ends_sentence(result: CommitBisection) -> str:
     metric = vocabulary.metric_label(result.metric.name) or result.metric.name
     ends = result.ends
     if ends is None or ends.estimate is None:
-        return f"The {metric} of the bad commit was not compared with the good one's."
+        return f"The {metric} of the bad commit was not compared with that of the good one."
     estimate = ends.estimate
     change, interval = number_format.change(estimate.change, estimate.low, estimate.high)
     return (
@@ -177,8 +177,8 @@ def _further_sentences(result: CommitBisection) -> Iterator[str]:
         )
     if result.unexplained is not None:
         yield (
-            "This commit does not explain all: others of the range made "
-            f"{number_format.percent(result.unexplained)}. Search before and after it."
+            "This commit does not explain all of the change: other commits of the range account "
+            f"for {number_format.percent(result.unexplained)}. Search before and after it."
         )
 
 
@@ -215,7 +215,7 @@ def _settling_sentence(result: CommitBisection) -> str:
 
 
 def _is_settleable(result: CommitBisection) -> bool:
-    """Return whether further pairs could settle what is open, in a day."""
+    """Return whether further pairs could settle the search within a day."""
     return result.seconds_needed is not None and 0 < result.seconds_needed < SECONDS_PER_DAY
 
 

@@ -1,4 +1,4 @@
-"""Draws the measured commits of a bisection with the intervals of their change."""
+"""Draws the measured commits of a bisection with the intervals of their changes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _TONES = {
 
 
 def bisection_text(result: CommitBisection) -> str:
-    """Return a line for each commit that was compared with the good one; "" with fewer than two."""
+    """Return a line per commit that was compared with the good one; "" for fewer than two."""
     rows = [row for row in result.commits if row.change is not None]
     low, high = _range(rows)
     if len(rows) <= 1 or not math.isfinite(high - low):
@@ -52,7 +52,7 @@ def bisection_text(result: CommitBisection) -> str:
 
 
 def bisection_svg(result: CommitBisection) -> str:
-    """Return the commits as an SVG document that stands alone."""
+    """Return the commits as a standalone SVG document."""
     rows = [row for row in result.commits if row.change is not None]
     low, high = widened(*(100 * end for end in _range(rows)), share=_MARGIN)
     names = [provenance_facts.short_sha(row.revision.sha)[:7] for row in result.commits]
@@ -72,7 +72,7 @@ def bisection_svg(result: CommitBisection) -> str:
 
 
 def _range(rows: Sequence[BisectedCommit]) -> tuple[float, float]:
-    """Return the ends of all intervals and of no change."""
+    """Return the range of all intervals, including no change."""
     bounds = [0.0, *(end for row in rows for end in (row.low, row.high) if end is not None)]
     return min(bounds), max(bounds)
 

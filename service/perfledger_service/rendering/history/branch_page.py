@@ -1,4 +1,4 @@
-"""Renders the page of a project, which begins with what there is to decide."""
+"""Renders the page of a project, which begins with the events to decide."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from perfledger_service.rendering.layout.paging import page_of
 from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import BranchView, TriagedEvent, TriagePart
 
-# Events on one page, and further rows of each kind, newest first: at most three screens of a phone.
+# Events on a page, newest first; with the other rows they fill at most three screens of a phone.
 EVENTS_PER_PAGE = 3
-MAX_GATES = 3  # that are not folded
+MAX_GATES = 3  # that are not collapsed
 MAX_ACCEPTED = 5
 ACCEPTED_PER_PAGE = 25
 MAX_ALERTS = 6
@@ -50,10 +50,10 @@ def branch_page(
 ) -> str:
     """Return the page of a project: one part of its events, A/B requests and gates.
 
-    `url` is the service's address, where bundles are uploaded; `page` is that of the events, among
-    which the event of number `decided` is shown whatever its part. With a `text` they are those of
-    workloads whose names hold it. With a token the events have
-    forms that set their states and queue jobs.
+    `url` is the service's address, where bundles are uploaded. `page` numbers the pages of events;
+    the event of number `decided` is shown whatever its part. With `text`, only events of workloads
+    whose names contain it are shown. With a token, the events have forms that set their states and
+    queue jobs.
     """
     events = [one for one in view.events if _holds(one, text)]
     listed_events = _listed_events(events, part, order, decided=decided)
@@ -88,7 +88,7 @@ def branch_page(
 def accepted_page(
     repository: str, acceptances: Sequence[Acceptance], *, text: str = "", page: int = 1
 ) -> str:
-    """Return a page of what was accepted in a project, newest first; `text` is in its workload."""
+    """Return a page of a project's acceptances, newest first; `text` filters by workload."""
     matching = [one for one in acceptances if text.lower() in one.workload.lower()]
     return render(
         "html/accepted.html.j2",
@@ -100,7 +100,7 @@ def accepted_page(
 
 
 def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
-    """Return what was accepted in a project as data, newest first."""
+    """Return a project's acceptances as data, newest first."""
     columns: tuple[Column[Acceptance], ...] = (
         name("workload", "Workload", lambda one: one.workload),
         *facts("pull_request", "head_sha", "merged_sha"),
@@ -117,12 +117,12 @@ def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Doc
 
 
 def _holds(event: TriagedEvent, text: str) -> bool:
-    """Return whether the name of one of an event's workloads holds a text."""
+    """Return whether the name of any of an event's workloads contains a text."""
     return not text or any(text.lower() in one.lower() for one in event.workloads)
 
 
 def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]:
-    """Return each part of the events with their number."""
+    """Return each part with its number of events."""
     counts = Counter(one.part for one in events)
     return tuple((part, counts[part]) for part in TriagePart)
 
@@ -130,7 +130,7 @@ def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]
 def _listed_events(
     events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder, *, decided: int
 ) -> tuple[TriagedEvent, ...]:
-    """Return the events of a part, and in its place the one that was just decided."""
+    """Return the events of a part, and the one that was just decided, in order."""
     chosen = [
         one
         for one in events

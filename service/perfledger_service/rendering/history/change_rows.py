@@ -1,4 +1,4 @@
-"""Lists the findings in a history: figures and words for any kind of page.
+"""Lists the findings in a history, as figures and words for any kind of page.
 
 Points are counted from one; labels are untrusted text, not escaped yet.
 """
@@ -13,7 +13,7 @@ from perfledger_service.values.measured_series import SearchedSeries
 
 # Too few observations cannot show a change.
 FEWEST_POINTS = 8
-# Marks of the change points under the picture, in order; further ones share the last mark.
+# Marks of the change points below the picture, in order; further change points share the last one.
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
 
 _CYCLE_NAMES = {"day": "daily", "week": "weekly"}
@@ -24,19 +24,19 @@ _TO = " \N{RIGHTWARDS ARROW} "
 class FindingRow:
     """One finding as shown; a missing figure is ""."""
 
-    index: int  # of its first point, from zero: the order of the rows
+    index: int  # of its first point, from zero; rows are sorted by it
     what: str
-    label: str  # untrusted: the first point's
+    label: str  # of the first point, untrusted
     place: str
     size: str
-    mark: str = ""  # under the picture
+    mark: str = ""  # below the picture
     interval: str = ""
     detail: str = ""
     confidence: str = ""
 
 
 def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
-    """Return all findings, in the order of their places."""
+    """Return all findings, in the order of their first points."""
     rows = (
         *_changes(searched),
         *_transients(searched),
@@ -51,7 +51,7 @@ def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
 
 
 def findings_sentence(searched: SearchedSeries) -> str:
-    """Return one sentence with the number of points and of findings."""
+    """Return a sentence with the numbers of points and findings."""
     history, values = searched.history, searched.series.values
     gaps = sum(map(math.isnan, values))
     measured = len(values) - gaps
@@ -80,7 +80,7 @@ def findings_sentence(searched: SearchedSeries) -> str:
 
 
 def mark_of(place: int) -> str:
-    """Return the mark of the change point with this number, from zero."""
+    """Return the mark of the change point with this number, counted from zero."""
     return MARKS[min(place, len(MARKS) - 1)]
 
 
@@ -102,7 +102,7 @@ def _changes(searched: SearchedSeries) -> Iterator[FindingRow]:
 
 
 def _step(searched: SearchedSeries, change: ChangePoint) -> str:
-    """Return the size of a change from zero or below, which has no relative size."""
+    """Return the absolute size of a change from zero or below, which has no relative size."""
     sign = "+" if change.movement is Movement.UP else "-"
     return sign + _value(searched, abs(change.after - change.before))
 
@@ -174,7 +174,7 @@ def _cycles(searched: SearchedSeries) -> Iterator[FindingRow]:
             label="",
             place="throughout",
             size=number_format.percent(cycle.size).replace("+", "\N{PLUS-MINUS SIGN}"),
-            detail="of the machine, by when each value was measured; left out of the rest",
+            detail="of the machine, by time of measurement; excluded from the other findings",
         )
 
 
@@ -186,7 +186,7 @@ def _confounded_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
             label=_label(searched, change.index),
             place=f"from point {change.index + 1:,} on",
             size=number_format.percent(change.change),
-            detail="measured at other hours from here on: a cycle or a change, an A/B decides",
+            detail="measured at other hours from here on: a cycle or a change; an A/B run decides",
         )
 
 
@@ -201,7 +201,7 @@ def _suspects(searched: SearchedSeries) -> Iterator[FindingRow]:
         label=_label(searched, suspect.index),
         place=place if suspect.observations == 1 else f"from {place} on",
         size=number_format.percent(suspect.change),
-        detail="too few to tell: an A/B against its parent decides",
+        detail="too few points to tell: an A/B run against its parent decides",
     )
 
 

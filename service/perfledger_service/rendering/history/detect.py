@@ -1,4 +1,4 @@
-"""Presents the changes of histories, and the events that several series share."""
+"""Presents the changes in histories, and the events that several series share."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -54,8 +54,8 @@ def histories_document(
 ) -> Document:
     """Return the name, the picture and the findings of each history.
 
-    `events` are changes that several series share; they come last. Indices in the JSON count from
-    zero.
+    `events` are the changes that several series share; they come last. Indices in the JSON count
+    from zero.
     """
     facts: dict[str, object] = {"series": [_record(searched) for searched in all_searched]}
     blocks = [block for searched in all_searched for block in _blocks(searched)]
@@ -82,7 +82,7 @@ def _blocks(searched: SearchedSeries) -> Iterator[Block]:
 
 
 def _names(all_searched: Sequence[SearchedSeries]) -> tuple[str, ...]:
-    """Return the names of the points that the series of a folder share."""
+    """Return the point names that all series of a folder share."""
     return next(one.series.labels for one in all_searched if one.series.series is not None)
 
 

@@ -12,9 +12,9 @@ from perfledger_service.values.branch_views import EventHistory, TriagedEvent
 def event_page(
     history: EventHistory, event: TriagedEvent, commits: Sequence[str], *, form_token: str
 ) -> str:
-    """Return the page of an event, with the forms that decide on it where there is a token.
+    """Return the page of an event; with a token it has the forms to decide on it.
 
-    `commits` are those of the search that has the event.
+    `commits` are those of the search that found the event.
     """
     return render(
         "html/event.html.j2",

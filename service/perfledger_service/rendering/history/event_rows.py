@@ -1,4 +1,4 @@
-"""Lists the changes that several series share: figures and words for any kind of page.
+"""Lists the changes that several series share, as figures and words for any kind of page.
 
 Names of commits and workloads are untrusted text, not escaped yet.
 """
@@ -34,8 +34,8 @@ class MovedSeriesRow:
     """A changed series."""
 
     workload: str  # untrusted
-    metric: str  # its name, untrusted
-    machine_class: str  # untrusted; "" where all that moved are of one, which is no import
+    metric: str  # untrusted name
+    machine_class: str  # untrusted; "" if all changed series are of one class that is not an import
     size: str
     interval: str
     was_first: bool
@@ -43,12 +43,12 @@ class MovedSeriesRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """One event: its commits, the number of changed series, and the largest changes."""
+    """One event: its commits, the number of changed series, and their largest changes."""
 
     commits: str  # untrusted names: after the first, up to the second
     what: str
     tone: str
-    summary: str  # untrusted where it names a class of machine
+    summary: str  # untrusted if it names a machine class
     moved_series: tuple[MovedSeriesRow, ...]
     detail: str
 
@@ -56,7 +56,7 @@ class EventRow:
 def event_rows(changes: GroupedChanges, commits: Sequence[str]) -> tuple[EventRow, ...]:
     """Return the significant events, the newest first.
 
-    `commits` are the names of all commits by their places.
+    `commits` are the names of all commits, by place.
     """
     believed = [event for event in changes.events if event.is_significant]
     rows = [
@@ -70,7 +70,7 @@ def event_rows(changes: GroupedChanges, commits: Sequence[str]) -> tuple[EventRo
 
 
 def doubtful_events_sentence(changes: GroupedChanges) -> str:
-    """Return the number of insignificant events, "" if there are none."""
+    """Return a sentence with the number of insignificant events, "" without any."""
     count = sum(not event.is_significant for event in changes.events)
     if not count:
         return ""
@@ -78,7 +78,7 @@ def doubtful_events_sentence(changes: GroupedChanges) -> str:
 
 
 def commits_between(commits: CommitRange, names: Sequence[str]) -> str:
-    """Return commits as a git range: after the first, up to the second."""
+    """Return commits as a git range: after the first, up to and including the second."""
     return f"{names[commits.first - 1]}..{names[commits.last]}"
 
 

@@ -5,7 +5,7 @@ from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import GateBadge, GateState
 
 LABEL = "perfledger"
-# White text has a contrast of 4.5 and more on each: those of the pages' outcomes.
+# The colours of outcomes on the pages; white text has a contrast of at least 4.5 on each.
 _COLOURS = {
     GateState.PASSING: "#1b7a43",
     GateState.REGRESSED: "#b3261e",
@@ -15,8 +15,8 @@ _COLOURS = {
     GateState.UNKNOWN: "#5b6169",
 }
 _STALE_COLOUR = "#5b6169"
-_CHARACTER_WIDTH = 6.6  # of 11 pixels of a sans-serif font; browsers fit the text into it
-_EDGE = 8  # left and right of a text
+_CHARACTER_WIDTH = 6.6  # of a character of an 11-pixel sans-serif font; browsers fit the text to it
+_EDGE = 8  # left and right of the text
 
 
 def badge_svg(badge: GateBadge) -> str:
@@ -35,7 +35,7 @@ def badge_svg(badge: GateBadge) -> str:
 
 
 def badge_text(badge: GateBadge) -> str:
-    """Return the words of the badge: its colour says nothing more."""
+    """Return the words of the badge; its colour adds no information."""
     text = badge.state.value
     if badge.open_regressions:
         text = quantity(badge.open_regressions, "open regression")

@@ -1,4 +1,4 @@
-"""Renders how far a project's checks can be trusted, in sentences for its page."""
+"""Words how reliable a project's checks are, for its page."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _OTHER_MARK = ("undecided", "?", "undecided")
 
 @dataclass(frozen=True, slots=True)
 class GateMark:
-    """How a check of a gate ended: a sign in a colour, and its word."""
+    """The outcome of a gate's check: a coloured sign, and its word."""
 
     upload_id: str
     tone: str
@@ -38,7 +38,7 @@ class GateMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow:
-    """A gate as its page names it: the device, what is known of it, and advice."""
+    """A gate as its page shows it: the device, its figures, and advice."""
 
     device: str  # untrusted
     device_class: str  # untrusted
@@ -87,18 +87,18 @@ def gate_rows(
 
 
 def gate_advice(health: GateHealth) -> str:
-    """Return the settings that would decide more checks, "" where these do."""
+    """Return the settings that would decide more checks, "" if none are needed."""
     if health.margin is None or health.budget_s is None:
         return ""
     budget = f"{max(1, round(health.budget_s / 60)):,}m"
     return (
-        f"set margin = {health.margin:g}, which nine of ten workloads find now; or keep it "
+        f"set margin = {health.margin:g}, which nine of ten workloads can detect now; or keep it "
         f'and measure longer: budget = "{budget}", with max_pairs to match'
     )
 
 
 def _false_alarm_bound(health: GateHealth) -> str:
-    """Return the bound of the false-alarm rate by unchanged code, else (*) by exchanged sides."""
+    """Return the false-alarm bound from unchanged code, or else (*) from exchanged sides."""
     if health.false_alarms is not None:
         return _interval(health.false_alarms)
     if health.shadows is not None:
@@ -107,14 +107,14 @@ def _false_alarm_bound(health: GateHealth) -> str:
 
 
 def _spent(gate: GateView) -> str:
-    """Return how long the machine was held, with the checks that say so."""
+    """Return how long the machine was held, and by how many checks."""
     if gate.held_s is None:
         return _UNKNOWN
     return f"{number_format.duration(gate.held_s)}, {_checks(gate.timed, verb='')}"
 
 
 def _usd(gate: GateView) -> str:
-    """Return what that time cost, "unknown" without the price of a device-hour."""
+    """Return the cost of that time, "unknown" without a price per device-hour."""
     return _UNKNOWN if gate.usd is None else number_format.usd(gate.usd)
 
 
@@ -145,12 +145,13 @@ def _false_alarms(rate: FalseAlarmRate | None) -> str:
 
 def _detectable(health: GateHealth) -> str:
     if health.detectable is None or health.hardest is None:
-        return "the smallest change that it finds is unknown: no check had enough pairs"
+        return "the smallest detectable change is unknown: no check had enough pairs"
     hardest = health.hardest
     return (
-        f"its recent checks typically find a change of {number_format.share(health.detectable)} "
-        f"in step time{_trend(health.trend)}; the hardest workload is {hardest.workload}, with "
-        f"{number_format.share(hardest.change)} by {hardest.pairs} pairs"
+        "its recent checks typically detect a change of "
+        f"{number_format.share(health.detectable)} in step time{_trend(health.trend)}; the "
+        f"hardest workload is {hardest.workload}, with {number_format.share(hardest.change)} "
+        f"from {hardest.pairs} pairs"
     )
 
 
@@ -159,7 +160,7 @@ def _trend(trend: DetectabilityTrend | None) -> str:
         return ""
     change = number_format.change_with_interval(trend.change, trend.low, trend.high)
     direction = ("smaller", "larger")[trend.change > 0] if trend.is_shown else "no sure trend"
-    return f" ({direction}: {change} in {PER_CHECKS} checks, by the last {trend.checks})"
+    return f" ({direction}: {change} per {PER_CHECKS} checks, from the last {trend.checks})"
 
 
 def _interval(rate: FalseAlarmRate) -> str:

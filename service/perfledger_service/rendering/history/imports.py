@@ -1,4 +1,4 @@
-"""Presents what an import of another tool's history stores, and what it leaves out."""
+"""Presents what an import of another tool's history stores and leaves out."""
 
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout.document import (
@@ -14,7 +14,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.measured_series import HistoryImport, ImportedSeries
 
-_MOST_SERIES = 50  # that people see; programs get all
+_MOST_SERIES = 50  # shown to people; programs get all
 
 _COLUMNS: tuple[Column[ImportedSeries], ...] = (
     name("workload", "benchmark", lambda one: one.workload),
@@ -35,9 +35,9 @@ _LEFT_OUT: tuple[Column[tuple[str, int]], ...] = (
     fact("results", lambda row: row[1]),
 )
 _FROM_GITHUB = (
-    "The service asks GitHub where the commits are on the default branch. For a project that "
-    "trusts its runners give --clone: without it they have no place, and are not searched for "
-    "changes."
+    "The service asks GitHub for the commits' places on the default branch. For a project that "
+    "trusts its runners, give --clone: without it the commits have no place and are not "
+    "searched for changes."
 )
 
 

@@ -12,11 +12,11 @@ from perfledger_service.rendering.layout import number_format, provenance_facts
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
 
-# Areas of a chart; the rest is one more. More colours cannot be told apart.
+# Areas of a chart, plus one for the rest. More colours would be indistinguishable.
 MAX_AREAS = 8
-MAX_CHANGES = 10  # of a device class
+MAX_CHANGES = 10  # per device class
 _MAX_LABELS = 10
-_MAX_NAME = 40  # of a legend's entry
+_MAX_NAME = 40  # of a legend entry
 _OPACITY = 0.75
 
 
@@ -26,9 +26,9 @@ class FamilyChangeRow:
 
     series_id: int
     name: str  # untrusted
-    commits: str  # a range of git
+    commits: str  # a git range
     seconds: str
-    size: str  # "" from nothing
+    size: str  # "" if it was zero before
     tone: str
     word: str
     has_new_environment: bool
@@ -36,12 +36,12 @@ class FamilyChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSection:
-    """The kernel families of a workload on one device class as shown."""
+    """The kernel families of a workload on one device class, as shown."""
 
     commits: int
     least_share: str  # of a step: shorter families are not recorded
-    svg: str  # "" of fewer than two commits
-    families: tuple[tuple[int, str, str], ...]  # id of the series, untrusted name, newest time
+    svg: str  # "" with fewer than two commits
+    families: tuple[tuple[int, str, str], ...]  # series id, untrusted name, newest time
     changes: tuple[FamilyChangeRow, ...]  # newest first
 
 
@@ -62,10 +62,10 @@ def kernel_section(history: KernelHistory) -> KernelSection:
 
 
 def kernel_chart(history: KernelHistory) -> Chart | None:
-    """Return the families' seconds as areas on each other, None for fewer than two commits.
+    """Return the families' seconds as stacked areas, None for fewer than two commits.
 
-    Those that were longest at any commit have an area each. At a commit where a family was not
-    recorded it is no part of the step.
+    The families with the longest times at any commit have an area each. A family that was not
+    recorded at a commit has no height there.
     """
     commits = len(history.commits)
     if commits < 2:  # noqa: PLR2004 - an area has two ends

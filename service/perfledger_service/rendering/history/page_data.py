@@ -1,4 +1,4 @@
-"""Lays out what pages of checks, series and capacity show as data, in base units."""
+"""Returns the content of the pages of checks, series and capacity as data, in base units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from perfledger_service.values.upload_views import (
 
 @dataclass(frozen=True, slots=True)
 class _UploadVerdict:
-    """A verdict and the upload that it is of."""
+    """A verdict and its upload."""
 
     upload: UploadView
     verdict: VerdictView
@@ -86,7 +86,7 @@ def series_list_document(repository: str, series: Sequence[SeriesSummary]) -> Do
 
 
 def series_document(history: SeriesHistory) -> Document:
-    """Return the commits of a series as data, in the order of the branch; changes are facts."""
+    """Return the commits of a series as data, in branch order; changes are facts."""
     columns: tuple[Column[SeriesCommit], ...] = (
         *facts("sha", "is_on_branch", "is_unattested", "pull_request", "distance"),
         fact("check", lambda one: one.upload_id),
@@ -112,7 +112,7 @@ def series_document(history: SeriesHistory) -> Document:
 
 
 def capacity_document(view: CapacityView) -> Document:
-    """Return the utilization that checks measured as data."""
+    """Return the utilization measured by checks as data."""
     columns: tuple[Column[MeasuredUtilization], ...] = (
         name("repository", "Project", lambda one: one.repository),
         name("workload", "Workload", lambda one: one.workload),

@@ -1,7 +1,7 @@
-"""Draws a searched history: points, the level of each stretch, and its changes.
+"""Draws a searched history: points, the level of each stretch, and the changes.
 
-A history of thousands of points is drawn as the lowest, middle and highest of each column: a spike
-is never lost, and the file stays small.
+Of thousands of points, each column shows the lowest, middle and highest: no spike is lost, and the
+file stays small.
 """
 
 import math
@@ -40,7 +40,7 @@ _EPOCH = LegendKey(label="new epoch", tone=Tone.MUTED, shape=KeyShape.LINE)
 
 
 def history_svg(searched: SearchedSeries) -> str:
-    """Return the history as an SVG document that stands alone."""
+    """Return the history as a standalone SVG document."""
     chart = history_chart(searched)
     return picture_svg(
         Picture(title=searched.series.name, summary=findings_sentence(searched), charts=(chart,))
@@ -86,7 +86,7 @@ def _legend(searched: SearchedSeries) -> Iterator[LegendKey]:
 
 
 def _drawn_places(values: Sequence[float]) -> list[int]:
-    """Return the places to draw: all, or three per column if there are many."""
+    """Return the indices of the points to draw: all, or three per column if there are many."""
     places = [place for place, value in enumerate(values) if not math.isnan(value)]
     if len(places) <= 3 * _MAX_COLUMNS:
         return places
@@ -111,7 +111,7 @@ def _dot(searched: SearchedSeries, place: int, factor: float, unit: str) -> DotM
 
 
 def _levels(searched: SearchedSeries, factor: float) -> Iterator[LineMark]:
-    """Yield each stretch between two change points at the median of its values."""
+    """Yield a line at the median of each stretch between two change points."""
     values = searched.series.values
     away = {
         place for one in searched.history.transients for place in range(one.first, one.last + 1)
@@ -128,7 +128,7 @@ def _levels(searched: SearchedSeries, factor: float) -> Iterator[LineMark]:
 
 
 def _changes(searched: SearchedSeries) -> Iterator[Mark]:
-    """Yield each change point, and the interval of its place."""
+    """Yield each change point and the interval of its place."""
     marked = (row for row in finding_rows(searched) if row.mark)
     for change, row in zip(searched.history.changes, marked, strict=True):
         span = (change.earliest - 0.5, change.latest - 0.5)

@@ -1,4 +1,4 @@
-"""Presents an upload of which retention removed the bundle, perhaps with the results."""
+"""Presents an upload whose bundle, and possibly results, were removed by retention."""
 
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout.environment import render
@@ -17,7 +17,7 @@ def is_removed(upload: UploadView) -> bool:
 
 
 def removal_sentence(upload: UploadView) -> str:
-    """Return what was removed of an upload's report, when and why; "" for nothing."""
+    """Return which parts of an upload's report were removed, when and why; "" if none."""
     removals = {one.part: one for one in upload.removals}
     for part in (UploadPart.RESULTS, UploadPart.BUNDLE):
         if part in removals:
@@ -26,7 +26,7 @@ def removal_sentence(upload: UploadView) -> str:
 
 
 def removed_page(upload: UploadView) -> str:
-    """Return the page of a check with what is still known of it."""
+    """Return the page of a check with the data that remain."""
     return render(
         "html/removed_run.html.j2",
         upload=upload,

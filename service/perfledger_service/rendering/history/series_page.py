@@ -1,4 +1,4 @@
-"""Renders the page of a series: its chart, with and without a script, its changes and commits."""
+"""Renders the page of a series: its chart, with or without a script, its changes and commits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.paging import page_of
 from perfledger_service.values.upload_views import SeriesChange, SeriesHistory, SeriesSummary
 
-# Commits on one page: with the chart they fill two screens.
+# Commits on one page: two screens with the chart.
 COMMITS_PER_PAGE = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesChangeRow:
-    """A change of the series as shown."""
+    """A change of the series, as shown."""
 
-    commits: str  # a range of git
+    commits: str  # a git range
     size: str
     interval: str
     tone: str
@@ -37,11 +37,11 @@ class SeriesChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesComparison:
-    """Another series beside that of the page; `svg` is "" with too few common commits."""
+    """Another series, compared with the page's; `svg` is "" with too few common commits."""
 
     id: int
     name: str  # untrusted
-    commits: int  # that both measured
+    commits: int  # measured by both
     svg: str
 
 
@@ -54,7 +54,7 @@ def series_page(
 ) -> str:
     """Return the page of one series, with one page of its commits, newest first.
 
-    `siblings` are the series of its workload, of which `second` is compared with it.
+    `siblings` are the series of its workload; `second` is the one that is compared with it.
     """
     series = history.series
     label = vocabulary.series_label(series.metric)
@@ -108,17 +108,17 @@ def _series_name(metric: str, device_class: str) -> str:
 
 
 def _commits_before(history: SeriesHistory) -> dict[str, str]:
-    """Return the measured commit of the branch before each one; a check has both as its head."""
+    """Return each branch commit's measured predecessor; both are heads of checks."""
     heads = {one.sha for one in history.series.points if one.side is Side.HEAD}
     branch = [one.sha for one in history.commits if one.is_on_branch and one.sha in heads]
     return {later: earlier for earlier, later in pairwise(branch)}
 
 
 def search_sentence(history: SeriesHistory) -> str:
-    """Return how far a series without a change was searched for one; "" without a branch."""
+    """Return how far a series without changes was searched; "" without commits of the branch."""
     if history.searched >= FEWEST_POINTS:
         commits = quantity(history.searched, "commit")
-        return f"No change of its level was found over {commits} of the default branch."
+        return f"No change of level found over {commits} of the default branch."
     if history.searched:
         commits = quantity(history.searched, "commit")
         return f"{commits} of the default branch: a search for changes needs {FEWEST_POINTS}."
@@ -140,7 +140,7 @@ def change_rows(history: SeriesHistory) -> tuple[SeriesChangeRow, ...]:
 
 
 def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:
-    is_higher = not change.change < 0  # from nothing to something is no share of it
+    is_higher = not change.change < 0  # a change from zero has no relative size
     is_worse = is_higher is (worse is WorseDirection.HIGHER)
     size, interval = number_format.change(change.change, change.low, change.high)
     first, last = (

@@ -1,7 +1,7 @@
 """Draws a series over commits, and prepares the same points for the page's script.
 
-The default branch's commits are the line with its band of intervals; heads of pull requests are
-dots apart, because they may never be merged.
+The default branch's commits are a line with a band of intervals; heads of pull requests are
+separate dots, because they may never be merged.
 """
 
 import math
@@ -30,24 +30,24 @@ from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
 _MAX_LABELS = 10
-# In the drawing without a script; more would cover each other.
+# In the drawing without a script; with more, dots would cover each other.
 MAX_DOTS = 300
-# Of that drawing, about two pixels each: of many commits in one, the line shows the extremes. The
+# Of that drawing, about two pixels each: a column of several commits shows their extremes. The
 # script and the data have all commits.
 MAX_COLUMNS = 350
-FEWEST_COMMON = 2  # commits of two series: one alone shows no course
+FEWEST_COMMON = 2  # commits of two series: a single one shows no trend
 _FIGURES = ("center", "low", "high")
 
 
 class PlacedCommit(NamedTuple):
-    """A commit and its place along the axis: whole numbers count the branch's commits."""
+    """A commit and its position on the axis: whole numbers count the branch's commits."""
 
     x: float
     commit: SeriesCommit
 
 
 def placed_commits(commits: Iterable[SeriesCommit]) -> tuple[PlacedCommit, ...]:
-    """Return commits whose numbers can be drawn, heads between their base and the next commit."""
+    """Return the commits with finite values; heads are between their base and the next commit."""
     branch_commits = -1
     heads: dict[int, list[SeriesCommit]] = {}
     placed: list[PlacedCommit] = []
@@ -103,7 +103,7 @@ def series_chart(history: SeriesHistory) -> Chart | None:
 def common_commits(
     history: SeriesHistory, second: SeriesHistory
 ) -> tuple[tuple[SeriesCommit, SeriesCommit], ...]:
-    """Return what both series measured of each commit of the branch, in its order."""
+    """Return both series' values of each common commit of the branch, in branch order."""
     theirs = {one.sha: one for one in second.commits if one.is_on_branch and _is_ratio(one)}
     return tuple(
         (one, theirs[one.sha])
@@ -115,9 +115,9 @@ def common_commits(
 def comparison_chart(
     history: SeriesHistory, second: SeriesHistory, *, names: tuple[str, str]
 ) -> Chart | None:
-    """Return two series over the commits that both measured, each relative to its first there.
+    """Return two series over their common commits, each relative to its first value there.
 
-    None where fewer than two commits are common.
+    None with fewer than two common commits.
     """
     pairs = common_commits(history, second)
     if len(pairs) < FEWEST_COMMON:
@@ -153,7 +153,7 @@ def comparison_chart(
 
 
 def _is_ratio(commit: SeriesCommit) -> bool:
-    """Return whether others can be shown relative to a commit's value."""
+    """Return whether values can be shown relative to this commit's."""
     return commit.center > 0 and all(map(math.isfinite, (commit.low, commit.center, commit.high)))
 
 
@@ -185,7 +185,7 @@ def series_data(history: SeriesHistory) -> Mapping[str, object]:
 def change_places(
     history: SeriesHistory, placed: Iterable[PlacedCommit]
 ) -> tuple[tuple[float, str], ...]:
-    """Return the place and the size of each change whose commit is drawn."""
+    """Return the position and size of each change whose commit is drawn."""
     places = {one.commit.sha: one.x for one in placed if one.commit.is_on_branch}
     return tuple(
         (places[change.sha], number_format.percent(change.change))
@@ -195,7 +195,7 @@ def change_places(
 
 
 def _band(branch: Sequence[PlacedCommit]) -> Iterator[tuple[float, float, float]]:
-    """Yield the lowest and the highest end of all intervals at both ends of each column."""
+    """Yield the lowest and highest interval ends of each column, at both of its sides."""
     for column in _columns(branch):
         low, high = min(one.commit.low for one in column), max(one.commit.high for one in column)
         for x in sorted({column[0].x, column[-1].x}):
@@ -203,14 +203,14 @@ def _band(branch: Sequence[PlacedCommit]) -> Iterator[tuple[float, float, float]
 
 
 def _extremes(branch: Sequence[PlacedCommit]) -> Iterator[PlacedCommit]:
-    """Yield the lowest and the highest commit of each column, in their order."""
+    """Yield the commits with the lowest and highest value of each column, in order."""
     for column in _columns(branch):
         ends = (pick(column, key=lambda one: one.commit.center) for pick in (min, max))
         yield from sorted({one.x: one for one in ends}.values(), key=lambda one: one.x)
 
 
 def _columns(branch: Sequence[PlacedCommit]) -> Iterator[Sequence[PlacedCommit]]:
-    """Yield the commits of each column of the drawing: one each if they are few."""
+    """Yield the commits of each column of the drawing: one per column if there are few."""
     size = math.ceil(len(branch) / MAX_COLUMNS) or 1
     return (branch[first : first + size] for first in range(0, len(branch), size))
 

@@ -1,8 +1,8 @@
 """Draws a history in characters: points, levels and marks of the changes.
 
-A point is a dot, an arrow if it lies beyond the scale; the level of a stretch between two change
-points is a line, and each change point has its mark below, each new epoch a bar. Where there are
-more points than columns, a column shows the median of its points.
+A point is a dot, or an arrow if it is beyond the scale; the level of a stretch between two change
+points is a line. Each change point has a mark below, each new epoch a bar. With more points than
+columns, a column shows the median of its points.
 """
 
 import math
@@ -16,14 +16,14 @@ from perfledger_service.values.measured_series import SearchedSeries
 
 WIDTH = 76  # columns: a terminal's 80 less an indent
 _HEIGHT = 7
-_AXIS = 11  # columns for the labels at the left
+_AXIS = 11  # columns for the labels on the left
 _DOT, _LINE = "\N{BULLET}", "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 _ABOVE, _BELOW = "\N{UPWARDS ARROW}", "\N{DOWNWARDS ARROW}"
 _SIDE = "\N{BOX DRAWINGS LIGHT VERTICAL}"
-# Share of the columns clipped at either end of the scale: single spikes would flatten everything
-# else.
+# Share of the columns clipped at either end of the scale: otherwise single spikes would flatten the
+# rest.
 _CLIPPED = 0.02
-# Relative to the middle. A smaller range is noise, which should not fill the picture's full height.
+# Relative to the middle. A smaller range is noise and should not fill the picture's full height.
 _SMALLEST_RANGE = 0.01
 
 
@@ -97,7 +97,7 @@ def _row(value: float, low: float, high: float) -> int:
     """Return the row of a value, 0 on top; values beyond the scale are at its edge."""
     if not low < high:
         return _HEIGHT // 2
-    share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: 1e308 - -1e308 is infinite
+    share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halved, because 1e308 - -1e308 overflows
     return round((1 - min(max(share, 0.0), 1.0)) * (_HEIGHT - 1))
 
 

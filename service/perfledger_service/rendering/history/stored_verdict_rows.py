@@ -12,16 +12,16 @@ from perfledger_service.values.upload_views import UploadStatus, UploadView, Ver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdictRow:
-    """One stored verdict as shown; without a measurement its figures are empty."""
+    """One stored verdict, as shown; its figures are empty if it was not measured."""
 
     workload: str
     metric: str
-    unit: str  # untrusted, "" when the figures carry their own
+    unit: str  # untrusted; "" if the figures include their unit
     base: str
     head: str
     change: str
     interval: str
-    basis: str  # what the change is of, if not of `base` and `head`; else ""
+    basis: str  # what the change refers to if not to `base` and `head`, else ""
     tone: str
     word: str
     series_id: int | None
@@ -40,7 +40,7 @@ class UploadHeadline:
 
 
 def upload_headline(upload: UploadView) -> UploadHeadline:
-    """Return an upload's headline, with the colour of its result."""
+    """Return an upload's headline with its result's colour."""
     tones = {"success": "improved", "failure": "regressed"}
     tone = tones.get(upload.conclusion, "undecided" if upload.conclusion else "unchanged")
     headline = upload.headline

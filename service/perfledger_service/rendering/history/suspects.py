@@ -1,7 +1,7 @@
 """Lists requested A/B runs and the changes they confirmed.
 
-The commands are for a shell: untrusted text in them is quoted, or left out if it cannot be shown
-whole.
+The commands are for a shell: untrusted text in them is quoted, or left out if it cannot be shown in
+full.
 """
 
 import shlex
@@ -55,7 +55,7 @@ class AlertTableRow:
 
 
 def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequestRow, ...]:
-    """Return the requested A/B runs in the order given; `url` is where to upload their bundles."""
+    """Return the requested A/B runs in the given order; bundles are uploaded to `url`."""
     return tuple(
         AbRequestRow(
             workload=one.request.workload,
@@ -76,7 +76,7 @@ def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequ
 
 
 def suspects_script(service_requests: ServiceAbRequests, *, url: str) -> str:
-    """Return the requests of a service as lines of a shell script, with the reasons as comments."""
+    """Return a service's requests as lines of a shell script, with the reasons as comments."""
     if not service_requests.requests:
         return f"# no suspects in {escape.clean(service_requests.repository)}\n"
     return "".join(
@@ -85,7 +85,7 @@ def suspects_script(service_requests: ServiceAbRequests, *, url: str) -> str:
 
 
 def suspects_document(service_requests: ServiceAbRequests, *, url: str) -> Document:
-    """Return the requests of a service, each with its command, for programs."""
+    """Return a service's requests with their commands, for programs."""
     requests = [
         asdict(one) | {"command": _command(one, url=url)} for one in service_requests.requests
     ]
@@ -97,14 +97,14 @@ def suspects_document(service_requests: ServiceAbRequests, *, url: str) -> Docum
 
 
 def alert_rows(alerts: Sequence[AlertView]) -> tuple[AlertTableRow, ...]:
-    """Return the changes that A/B runs confirmed, in the order given."""
+    """Return the changes that A/B runs confirmed, in the given order."""
     return tuple(_alert_row(one) for one in alerts)
 
 
 def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, url: str) -> str:
     """Return the shell command that runs an A/B and uploads its bundle.
 
-    A name that cannot be shown whole would match nothing: the command then measures everything.
+    A name that cannot be shown in full would match nothing: the command then measures everything.
     """
     is_whole = escape.clean(workload, limit=_MAX_PATTERN) == workload
     chosen = f" --workload {shlex.quote(workload)}" if is_whole else ""

@@ -1,4 +1,4 @@
-"""Lists the events of a project, each with its state, its price and the A/B runs that confirm it.
+"""Lists a project's events, each with its state, its price and the A/B runs that confirm it.
 
 Names of commits and workloads are untrusted text, not escaped yet.
 """
@@ -23,7 +23,7 @@ from perfledger_service.rendering.layout import number_format, provenance_facts
 from perfledger_service.values.branch_views import EventView, TriagedEvent, is_imported_class
 
 _SHORT_SHA = 10
-# A later change that undoes an event sets it to fixed; nobody does.
+# All but fixed, which is set by a later change that undoes the event, never by a person.
 SETTABLE_STATES = tuple(state for state in EventState if state is not EventState.FIXED)
 
 
@@ -37,7 +37,7 @@ class ConfirmingCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPrice:
-    """What the change of a workload costs a year, and the check that priced it."""
+    """The yearly cost of a workload's change, and the check that priced it."""
 
     workload: str  # untrusted
     amount: str
@@ -47,23 +47,23 @@ class EventPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageRow:
-    """An event, what is known and was said of it, and what its change costs."""
+    """An event with its evidence, its decision and the cost of its change."""
 
     event: EventRow
     number: int | None  # None until it is stored
-    pull_request: int | None  # None for one of the branch's history
-    machine_class: str  # untrusted; that all of its series are of, "" where the series name theirs
+    pull_request: int | None  # None for an event in the branch's history
+    machine_class: str  # of all of its series, untrusted; "" if each series names its own
     certainty: str  # "confirmed", "suspected", or "" for a change of the machine
     state: str  # "" until it is stored
     opened_on: str
     state_since: str
-    terms: str  # untrusted: its reason, owner and last day
+    terms: str  # reason, owner and last day, untrusted
     checks: tuple[ConfirmingCheck, ...]
     prices: tuple[EventPrice, ...]  # the dearest first
 
 
 def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
-    """Return an event as the page of its project shows it; `commits` are the measured ones."""
+    """Return an event as its project's page shows it; `commits` are the measured ones."""
     view = event.view
     return TriageRow(
         event=_event_row(event, commits),
@@ -87,7 +87,7 @@ def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:
 
 
 def where(view: EventView) -> str:
-    """Return where an event is: commits as a git range, or a pull request that is not merged."""
+    """Return where an event is: a git range of commits, or an unmerged pull request."""
     event = view.event
     if not event.occurrences:
         return f"#{event.pull_request}"
@@ -97,7 +97,7 @@ def where(view: EventView) -> str:
 
 
 def terms(view: EventView) -> str:
-    """Return what was said of an event, with who is asked about it and until when."""
+    """Return an event's reason, its owner, and until when it holds."""
     event = view.event
     parts = (
         f"owner {event.owner}" if event.owner else "",
@@ -109,12 +109,12 @@ def terms(view: EventView) -> str:
 
 
 def yearly_usd(event: TriagedEvent) -> Decimal:
-    """Return what the changes of an event cost a year, in USD: those that have a price."""
+    """Return the yearly cost of an event's priced changes, in USD."""
     return sum((price.usd or Decimal(0) for price in event.prices), Decimal(0))
 
 
 def _only_class(event: TriagedEvent) -> str:
-    """Return the machine class of all series of an event, "" where its series or words name it."""
+    """Return the machine class that all series of an event share, "" if each names its own."""
     if isinstance(event.change, ChangeEvent):
         members = event.change.members
         classes = {one.change.series.machine_class for one in members if one.is_significant}
@@ -135,7 +135,7 @@ def _certainty(event: TriagedEvent) -> str:
 
 
 def _event_row(event: TriagedEvent, commits: Sequence[str]) -> EventRow:
-    """Return an event as the newest search has it, else as it was stored."""
+    """Return an event as the newest search found it, else as stored."""
     if event.change is None:
         assert event.view is not None  # noqa: S101 - it is from one or the other
         return _stored_row(event.view)

@@ -289,10 +289,10 @@ def text_of(view):
 def test_the_worst_comes_first_and_each_advice_once():
     lines = text_of(a_view()).splitlines()
 
-    assert lines[0] == "This machine is busy: what is measured now is uncertain"
+    assert lines[0] == "This machine is busy: measurements taken now are uncertain"
     text = " ".join(" ".join(lines).split())
     assert (
-        "A check of 20 pairs, 50 s for one workload, finds changes of step time from 1.2 % on."
+        "A check of 20 pairs, 50 s for one workload, detects changes in step time of 1.2 % or more."
         in text.replace("\u00a0", " ")
     )
     most, governor, clock = (
@@ -323,9 +323,9 @@ def test_an_advice_stands_where_the_worst_finding_has_it():
     ("places", "beginning"),
     [
         ((0,), "This machine is quiet and fit"),
-        ((0, 1), "Nothing is known to disturb this machine"),
+        ((0, 1), "No disturbance found on this machine"),
         ((0, 1, 2), "This machine is quiet, but"),
-        ((), "Nothing is known to disturb this machine"),
+        ((), "No disturbance found on this machine"),
     ],
 )
 def test_what_is_unknown_is_not_called_fit(places, beginning):
@@ -348,14 +348,14 @@ def test_the_same_code_that_differs_is_a_false_alarm():
     assert view.noise.metrics[0].verdict.outcome is Outcome.REGRESSED
     text = " ".join(text_of(view).replace("\u00a0", " ").split())
     assert "step time of the same code differs by +5.0 %: a check on this machine would" in text
-    assert text.startswith("This machine shows changes where there are none")
+    assert text.startswith("This machine shows changes between two runs of the same code")
 
 
 @pytest.mark.parametrize(
     ("pairs", "sentence"),
     [
-        (10, "A check of 10 pairs, 25 s for one workload, finds changes of step time from 1.8 %"),
-        (1, "The budget of a check is enough for 1 pair of this workload"),
+        (10, "A check of 10 pairs, 25 s for one workload, detects changes in step time of 1.8 %"),
+        (1, "A check's budget allows 1 pair of this workload"),
     ],
 )
 def test_a_check_has_no_more_pairs_than_its_budget_allows(pairs, sentence):

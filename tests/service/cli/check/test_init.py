@@ -12,7 +12,7 @@ def test_a_new_repository_gets_three_files_and_a_next_step(run, tmp_path):
     assert [line.split() for line in shown.splitlines() if line.endswith("new  ")] == [
         [name, "new"] for name in FILES
     ]
-    assert "There is no .venv here" in shown
+    assert "No .venv here" in shown
     last = "Commit these files, change something and run: perfledger check\n"
     assert shown.endswith(last)
     assert all((tmp_path / name).is_file() for name in FILES)

@@ -50,5 +50,5 @@ def test_what_an_administrator_should_set_is_a_script_with_its_undoing():
 def test_where_nothing_is_to_be_set_that_is_said_if_it_was_asked_for(fixes, has_sentence):
     document = doctor_document(view_with(fixes))
 
-    assert ("No setting is known" in to_markdown(document)) is has_sentence
+    assert ("No known setting" in to_markdown(document)) is has_sentence
     assert ("fixes" in json.loads(to_json(document))) is (fixes is not None)

@@ -140,7 +140,7 @@ def test_a_start_whose_compiling_is_the_same_says_so(reports, make):
     explanation = replace(reports["regressed"].explanations[0], compiling=same)
     report = replace(reports["regressed"], verdicts=(verdict,), explanations=(explanation,))
 
-    assert screen_of(report).why == "a process compiles as long as before"
+    assert screen_of(report).why == "compile time is unchanged"
 
 
 def test_a_changed_kernel_says_what_is_known_of_it(reports, make):

@@ -36,7 +36,7 @@ def test_the_summary_says_what_was_recognised():
 def test_without_an_environment_the_python_is_named():
     (sentence,) = advice(ProjectFacts())
 
-    assert "no .venv" in sentence
+    assert "No .venv" in sentence
     assert advice(ProjectFacts(has_environment=True)) == ()
     assert advice(ProjectFacts(manager=EnvironmentManager.PIXI)) == ()
 
@@ -108,7 +108,7 @@ def test_the_configuration_names_the_folder_and_an_unusual_interpreter():
         ),
         (
             ProjectFacts(framework=Framework.TORCH),
-            ".venv/bin/pip install torch # and what else your workloads import",
+            ".venv/bin/pip install torch # and whatever else your workloads import",
         ),
     ],
 )

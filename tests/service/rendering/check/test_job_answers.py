@@ -55,7 +55,9 @@ def test_each_stage_has_its_words(values, words):
 def test_a_forks_commit_is_named_as_such():
     answer = jobs_answer(RunnerJobKind.RERUN, HEAD, "", [], is_fork=True)
 
-    assert answer.startswith("Check of `bbbbbbbbbbbb` of a fork, allowed until the next push:")
+    assert answer.startswith(
+        "Check of the fork's commit `bbbbbbbbbbbb`, allowed until the next push:"
+    )
 
 
 def test_places_far_back_change_seldom():

@@ -58,7 +58,7 @@ def test_where_no_number_of_pairs_helps_the_setting_that_adds_noise_is_named(rep
     )
     assert advice in steps_of(report).quotes
     assert steps_of(replace(report, host_findings=())).sentences == (
-        "perfledger bench doctor, run on that machine, names what disturbs it",
+        "run perfledger bench doctor on that machine to find what disturbs it",
     )
 
 
