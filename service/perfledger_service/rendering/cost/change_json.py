@@ -43,7 +43,7 @@ def summed_price_record(price: SummedPrice | None) -> Record | None:
 
 
 def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
-    """Return the effect on the queues for devices that are already paid for."""
+    """Return the effect on the queues for devices that are paid for anyway."""
     return [
         {
             **attributes(queue, "where", "absorbed_hours", "busy_share", "busy_share_after"),

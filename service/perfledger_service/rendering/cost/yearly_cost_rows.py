@@ -59,7 +59,7 @@ def yearly_total(total: SummedPrice | None, prices: int) -> YearlyTotal | None:
 
 
 def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
-    """Return the effects on the waits for devices that are already paid for, if any."""
+    """Return the effects on the waits for devices that are paid for anyway, if any."""
     return tuple(
         _queue(queue)
         for queue in queues
@@ -98,7 +98,7 @@ def policy_evaluation_rows(
 
 
 def capacity_sentence(price: ChangePrice) -> str:
-    """Return a change's effect on devices that are already paid for, "" without one.
+    """Return a change's effect on devices that are paid for anyway, "" without one.
 
     It gives the hours and, if some are freed, the devices that they could replace at renewal.
     """
@@ -109,7 +109,7 @@ def capacity_sentence(price: ChangePrice) -> str:
         low, middle, high = map(number_format.count, hours)
         return (
             f"it takes {middle} more device-hours a year "
-            f"({low}{number_format.INTERVAL_TO}{high}) on devices that are already paid for"
+            f"({low}{number_format.INTERVAL_TO}{high}) on devices that are paid for anyway"
         )
     return f"{absorbed_hours_sentence(hours)}{_at_renewal(price.renewal_devices)}"
 
@@ -118,8 +118,8 @@ def absorbed_hours_sentence(hours: Interval) -> str:
     """Return the hours of a change that idle devices absorb, or that it frees."""
     what, ends = _hours(hours)
     if hours[1] < 0:
-        return f"{what} device-hours a year ({ends}) are freed on devices that are already paid for"
-    return f"idle devices that are already paid for absorb {what} device-hours a year ({ends})"
+        return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
+    return f"idle devices that are paid for absorb {what} device-hours a year ({ends})"
 
 
 def _at_renewal(devices: Interval | None) -> str:

@@ -174,7 +174,7 @@ def _price(gain: UtilizationGain) -> str:
         return ""
     rate = gain.rate
     if rate.is_committed:
-        return f"; they are already paid for at {rate.label}: capacity, no cash"
+        return f"; they are paid for anyway at {rate.label}: capacity, no cash"
     amount, ends = number_format.yearly_usd(gain.freed_usd, *gain.freed_usd_ends)
     between = f" ({ends})" if rate.low != rate.high else ""
     dated = number_format.day(rate.as_of)

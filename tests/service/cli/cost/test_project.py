@@ -200,7 +200,7 @@ def test_every_figure_of_a_workload_is_shown_with_its_source(run):
     waiting = " ".join(run("training/rnnt", *ON_A100).split())
 
     assert "of all_to_all over 8: 26 pooled rows" in messages
-    assert "that are the same on every device (assumed): 1435 steps" in waiting
+    assert "the same on every device (assumed): 1435 steps" in waiting
 
 
 def test_csv_says_why_there_is_no_figure(run):

@@ -118,7 +118,7 @@ def test_the_price_of_an_owned_server_has_its_day():
 def test_the_rate_of_what_is_paid_before_has_its_interest():
     plan = row("plan", 7.5, price=UPFRONT, break_even=from_share(0.7), is_committed=True)
 
-    words = "(4.50 for every hour of the term with interest on what is paid before)"
+    words = "(4.50 for every hour of the term with interest on what is paid upfront)"
     assert words in sentence(OWNED, plan)
 
 

@@ -48,7 +48,7 @@ def test_what_is_not_known_says_so_and_how_to_learn_it():
     assert said[0] == "0 of 1 check was undecided (0 %)"
     assert said[1].startswith("the false-alarm rate is unknown: no check has compared a commit")
     assert "perfledger check --base HEAD --head HEAD" in said[1]
-    assert said[2:] == ["the smallest change that it finds is unknown: no check had enough pairs"]
+    assert said[2:] == ["the smallest detectable change is unknown: no check had enough pairs"]
 
 
 def test_a_noisy_gate_has_its_figures_with_their_bounds():
@@ -66,16 +66,16 @@ def test_a_noisy_gate_has_its_figures_with_their_bounds():
             "13.8 % of checks, with 95 % confidence"
         ),
         (
-            "its recent checks typically find a change of 1.2 % in step time (smaller: -12.0 % "
-            "(-20.0 to -3.0) in 10 checks, by the last 24); "
-            "the hardest workload is gpt:step, with 5.0 % by 20 pairs"
+            "its recent checks typically detect a change of 1.2 % in step time (smaller: -12.0 % "
+            "(-20.0 to -3.0) per 10 checks, from the last 24); "
+            "the hardest workload is gpt:step, with 5.0 % from 20 pairs"
         ),
         "a typical check holds its machine for 2.5 min",
     ]
 
 
 def test_advice_is_settings_that_can_be_copied():
-    assert "set margin = 0.044, which nine of ten workloads find now" in gate_advice(NOISY)
+    assert "set margin = 0.044, which nine of ten workloads can detect now" in gate_advice(NOISY)
     assert 'budget = "20m", with max_pairs to match' in gate_advice(NOISY)
 
 
