@@ -24,8 +24,7 @@ class PriceRow:
     `verb` is "costs" or "saves" for a detected change with an amount, "could cost" or "could save"
     for an undetected change whose interval has one sign, "no detectable change" if it has both,
     "costs no cash" or "saves no cash" if all hours are on devices that are paid for anyway, and ""
-    without an amount: `note` then gives the reason. `capacity` is about devices that are already
-    paid for.
+    without an amount: `note` then gives the reason. `capacity` is about such devices.
     """
 
     workload: str

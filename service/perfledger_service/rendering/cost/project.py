@@ -130,7 +130,7 @@ def _bases(view: ProjectionView) -> Iterator[str]:
         )
         yield _with_source(words, sent.source, is_assumed=sent.is_assumed)
     if descriptor.fixed is not None:
-        words = f"{number_format.seconds(descriptor.fixed.seconds)} the same on every device"
+        words = f"{number_format.seconds(descriptor.fixed.seconds)}, the same on every device"
         yield _with_source(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
 
 

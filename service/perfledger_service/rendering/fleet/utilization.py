@@ -245,8 +245,8 @@ def _notes(view: UtilizationReport) -> Iterator[str]:
         )
     if view.idle:
         yield (
-            "Allocated without work: for an hour or longer. Figures with 'at least' hold with "
-            "95 % confidence, given the number of samples."
+            "Allocated without work: for an hour or longer; the lower bounds have 95 % confidence, "
+            "given the number of samples."
         )
     if view.candidates:
         yield "A kernel that briefly fills the whole device takes longer on a MIG slice."

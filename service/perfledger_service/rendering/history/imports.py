@@ -35,8 +35,8 @@ _LEFT_OUT: tuple[Column[tuple[str, int]], ...] = (
     fact("results", lambda row: row[1]),
 )
 _FROM_GITHUB = (
-    "The service asks GitHub for the commits' places on the default branch. For a project that "
-    "trusts its runners, give --clone: without it the commits have no place and are not "
+    "The service asks GitHub for the places of the commits on the default branch. For a project "
+    "that trusts its runners, give --clone: without it the commits have no place and are not "
     "searched for changes."
 )
 

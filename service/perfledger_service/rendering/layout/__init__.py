@@ -1,1 +1,1 @@
-"""Parts that all renderings share: numbers, words, escaping, axes and templates."""
+"""Parts shared by all renderings: numbers, words, escaping, tables and templates."""

@@ -1,4 +1,4 @@
-"""Writes the commands that measure again, with the options that the first one had."""
+"""Writes the commands that repeat a check, with its options."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
-_MAX_COLUMNS = 76  # a longer command is continued on the next line
-# What is not asked for by an option: the usual suite, the device that is found.
+_MAX_COLUMNS = 76  # a longer command continues on the next line
+# Defaults that need no option: the usual suite, the detected device.
 _SUITES = ("asv", "pytest")
 _DEVICES = ("cpu", "cuda", "tpu")
 
 
 def reproduction(report: Report) -> str:
-    """Return the shell command that reproduces the check, on one line or several."""
+    """Return the shell command that reproduces the check, on one or several lines."""
     loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
     names = [spec.id for spec in report.workloads if spec.id in loud]
-    # A shortened name would match nothing, so the command then measures everything.
+    # A shortened name would match nothing: the command then measures everything.
     is_chosen = len(names) <= _MAX_PATTERNS and all(map(is_typable, names))
     parts = check_words(
         report.base, report.head, report.options, workloads=names if is_chosen else ()
@@ -35,7 +35,7 @@ def reproduction(report: Report) -> str:
 def check_words(
     base: Revision, head: Revision, options: CheckOptions, *, workloads: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the command of a check in parts, each with its value.
+    """Return the command of a check in parts, each option with its value.
 
     Uncommitted changes are measured in the working folder.
     """
@@ -50,7 +50,7 @@ def check_words(
 def option_words(options: CheckOptions) -> Iterator[str]:
     """Yield the options, each with its value.
 
-    A value that cannot be typed on one line is left out: it is in a configuration file.
+    A value that cannot be typed on one line is left out; it comes from a configuration file.
     """
     for name, value in (
         ("--workloads-from", options.workloads_from),
@@ -66,5 +66,5 @@ def option_words(options: CheckOptions) -> Iterator[str]:
 
 
 def is_typable(text: str) -> bool:
-    """Return whether the text can be shown whole, on one line and without invisible characters."""
+    """Return whether the text can be shown in full on one line, without invisible characters."""
     return clean(text, limit=MAX_WORD) == text

@@ -1,4 +1,4 @@
-"""Lists what compilers say and cost; names and reasons are not escaped yet."""
+"""Lists the reports and times of compilers; names and reasons are not escaped yet."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from perfledger_service.rendering.layout.source_lines import SourceLine, source_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilationRow:
-    """One thing that head's compilers say and base's do not, as shown."""
+    """A report of head's compilers that base's do not make, as shown."""
 
-    what: str  # trusted words: "torch.compile compiles a function again, 3 times"
+    what: str  # trusted text: "torch.compile compiles a function again, 3 times"
     function: str  # "" if unknown
     source_lines: tuple[SourceLine, ...]
     reason: str  # the compiler's words
@@ -20,10 +20,10 @@ class CompilationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRow:
-    """One function that takes longer to compile, or less long, as shown."""
+    """A function whose compile time changed, as shown."""
 
     name: str
-    how: str  # trusted words: "was compiled 4 times, once before"
+    how: str  # trusted text: "is compiled 4 times instead of once"
     delta: str
     reason: str  # the compiler's words; "" if unknown
     source_lines: tuple[SourceLine, ...]
@@ -31,7 +31,7 @@ class CompileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileBlock:
-    """The explanation of what one workload's process compiles, as shown."""
+    """The explanation of a changed compile time of one workload's process, as shown."""
 
     summary: str  # trusted text
     longest: str  # the phase with most of the change: "backend compile +3.1 s"
@@ -39,7 +39,7 @@ class CompileBlock:
 
 
 def compilation_row(compilation: Compilation) -> CompilationRow:
-    """Return one thing that head's compilers say."""
+    """Return one report of head's compilers."""
     return CompilationRow(
         what=vocabulary.compilation_phrase(compilation),
         function=compilation.function,
@@ -49,7 +49,7 @@ def compilation_row(compilation: Compilation) -> CompilationRow:
 
 
 def compile_block(explanation: CompileExplanation) -> CompileBlock:
-    """Return what longer or shorter compiling is made of: its phases, and the functions."""
+    """Return the phases and functions that make up a change in compile time."""
     base, head = map(number_format.seconds, (explanation.base_seconds, explanation.head_seconds))
     change = number_format.signed_seconds(explanation.delta_seconds)
     phases = [

@@ -1,4 +1,4 @@
-"""Lists the work counts of a report's workloads, as they are shown.
+"""Lists the work counts of a report's workloads, as shown.
 
 Names and sources are untrusted text, escaped by the templates; the rest is ours.
 """
@@ -9,7 +9,7 @@ from perfledger_baselines.estimation.work_counts import CountChange
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.report import Report
 
-# Shown instead of a change, because the uncounted work may be all of the difference.
+# Shown instead of a change, because uncounted work may account for the whole difference.
 INCOMPLETE = "incomplete"
 # Smaller changes of a count would show as 0.00 %; the page and the JSON have them.
 _SEEN = 5e-5
@@ -17,13 +17,13 @@ _SEEN = 5e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRow:
-    """One work count of a step; exact, and known before measuring."""
+    """One work count of a step: exact, and known before measuring."""
 
     workload: str
     what: str  # untrusted, unless it is one of our counts
     base: str
     head: str
-    change: str  # "" where base is zero, INCOMPLETE where a count is a lower bound
+    change: str  # "" if base is zero, INCOMPLETE if a count is a lower bound
     source: str  # untrusted
     has_changed: bool
     is_complete: bool
@@ -59,7 +59,7 @@ def count_groups(report: Report) -> tuple[CountGroup, ...]:
 
 
 def changed_counts(report: Report) -> tuple[CountRow, ...]:
-    """Return the counts that differ between the sides by more than the digits of a comment show."""
+    """Return the counts whose difference between the sides shows in a comment's digits."""
     return tuple(
         _count_row(comparison.workload, count)
         for comparison in report.work_counts

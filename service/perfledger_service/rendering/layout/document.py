@@ -1,4 +1,4 @@
-"""Holds the documents of paragraphs and tables that every command returns.
+"""Holds documents of paragraphs and tables, the results of commands.
 
 A column defines its name, its value and its text once. The functions in `writers` turn a document
 into terminal text, Markdown, CSV and JSON.
@@ -19,25 +19,25 @@ Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
 Value = TypeVar("Value")
 
-NO_FIGURE = "-"  # shown to people where there is no figure
+NO_FIGURE = "-"  # shown to people instead of a missing figure
 MAX_PARAGRAPH = 4000  # characters
 MAX_BAR = 16  # blocks of the longest bar
 BLOCK = "\N{FULL BLOCK}"
 
 
 class CellKind(StrEnum):
-    """The content of a cell, which decides on alignment, wrapping and escaping."""
+    """The content of a cell, which determines alignment, wrapping and escaping."""
 
     FIGURE = "figure"  # a number with its unit, a date, our own word: right-aligned, never wrapped
     NAME = "name"  # untrusted text: left-aligned, wrapped, code in Markdown
-    WORDS = "words"  # a phrase or sentence of ours: left-aligned, wrapped
+    WORDS = "words"  # our phrase or sentence: left-aligned, wrapped
     REMARK = "remark"  # words that a terminal shows below the row
     PICTURE = "picture"  # made of characters; shown only in a terminal, below the row
     BAR = "bar"  # a length made of blocks: left-aligned, never wrapped
 
 
 class TextStyle(StrEnum):
-    """The emphasis of a paragraph, a row or a column; no meaning depends on it alone."""
+    """The emphasis of a paragraph, a row or a column; it never carries meaning alone."""
 
     PLAIN = "plain"
     TITLE = "title"
@@ -52,7 +52,7 @@ class TextStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnHead:
-    """The names of a column: `key` for programs, `heading` for people; None hides it from them.
+    """The names of a column: `key` for programs, `heading` for people, None to hide it from them.
 
     A key names its unit: `usd_per_hour`, `latency_p99_s`. `parts` are the fields of values that are
     records: JSON nests them, CSV has one column per field. A terminal, which is narrow, leaves out
@@ -79,7 +79,7 @@ class Column(ColumnHead, Generic[Row_contra]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """A row of a table: raw values for programs, texts for people, in the order of the columns."""
+    """A row of a table: raw values for programs, texts for people, in column order."""
 
     values: tuple[object, ...]
     texts: tuple[str, ...]
@@ -93,7 +93,7 @@ class Table:
 
     `key` names the table in JSON; a table without one is for people only. People see the first
     `most` rows and the number of further ones; programs get all. `footer` is a last row for people,
-    with a text for each column that they see. A table is not `in_json` if facts nest its rows.
+    with a text for each visible column. A table is not `in_json` if facts contain its rows.
     """
 
     columns: tuple[ColumnHead, ...]
@@ -107,7 +107,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """A paragraph; `names` are the untrusted texts that it quotes, each a code span in Markdown."""
+    """A paragraph; `names` are untrusted texts that it quotes, each a code span in Markdown."""
 
     text: str
     style: TextStyle = TextStyle.PLAIN
@@ -116,7 +116,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Preformatted:
-    """Lines with significant columns: a picture made of characters, or a command."""
+    """Lines with significant columns: a picture of characters, or a command."""
 
     text: str
 
@@ -128,8 +128,8 @@ Block = Paragraph | Preformatted | Table
 class Document:
     """The result of a command: `facts` and the tables with a key for programs, `blocks` for people.
 
-    `row_facts` are the names of facts that every row of the CSV repeats. `name` and `version` are
-    those of the JSON format, "" for a part of another document. Within a version keys are only ever
+    `row_facts` are the names of facts that every CSV row repeats. `name` and `version` identify the
+    JSON format; `name` is "" for a part of another document. Within a version keys are only ever
     added.
     """
 
@@ -140,7 +140,7 @@ class Document:
     version: int = 1
 
     def __post_init__(self) -> None:
-        """Check that no two parts of the JSON have the same key."""
+        """Raise ValueError if two parts of the JSON have the same key."""
         tables = [table.key for table in self.keyed_tables if table.in_json]
         keys = ["format", "version", *self.facts, *tables]
         if len(set(keys)) != len(keys):
@@ -149,14 +149,14 @@ class Document:
 
     @property
     def keyed_tables(self) -> tuple[Table, ...]:
-        """Return the tables that programs read."""
+        """Return the tables for programs."""
         return tuple(block for block in self.blocks if isinstance(block, Table) and block.key)
 
 
 def fact_document(
     document: str, facts: Mapping[str, object], sentence: str, *, names: Sequence[str] = ()
 ) -> Document:
-    """Return the document of what a command did: facts for programs, one sentence for people."""
+    """Return the document of a command's effect: facts for programs, one sentence for people."""
     return Document(name=document, facts=facts, blocks=sentences([sentence], names=names))
 
 
@@ -218,7 +218,7 @@ def words(
     *,
     kind: CellKind = CellKind.WORDS,
 ) -> Column[Row]:
-    """Return a column of our words, or of remarks."""
+    """Return a column of our own words, or of remarks."""
     return Column(
         key=key,
         heading=heading,
@@ -237,7 +237,7 @@ def figure(
     *,
     style: TextStyle = TextStyle.PLAIN,
 ) -> Column[Row]:
-    """Return a column of figures; `form` writes one for a person, "-" stands for None."""
+    """Return a column of figures; `form` formats one for people, "-" stands for None."""
 
     def show(row: Row) -> str:
         cell = value(row)
@@ -255,7 +255,7 @@ def display(
     style: TextStyle = TextStyle.PLAIN,
     in_terminal: bool = True,
 ) -> Column[Row]:
-    """Return a column for people only, whose values programs get from other columns."""
+    """Return a column for people only; programs get its values from other columns."""
     return Column(
         heading=heading,
         kind=kind,
@@ -279,12 +279,12 @@ def bar(heading: str, share: Callable[[Row], float], *, longest: int = MAX_BAR) 
 def fact(
     key: str, value: Callable[[Row], object], *, parts: Sequence[str] = (), in_csv: bool = True
 ) -> Column[Row]:
-    """Return a column for programs only; `parts` are the names in values that are records."""
+    """Return a column for programs only; `parts` are the field names of record values."""
     return Column(key=key, parts=tuple(parts), in_csv=in_csv, value=value, show=lambda _: "")
 
 
 def facts(*keys: str, of: str = "") -> tuple[Column[object], ...]:
-    """Return a column for programs for each of these fields of a row, or of its field `of`."""
+    """Return a column for programs per field of a row, or of the row's field `of`."""
     record: Callable[[object], object] = attrgetter(of) if of else lambda row: row
     return tuple(fact(key, _field_of(record, key)) for key in keys)
 
@@ -292,12 +292,12 @@ def facts(*keys: str, of: str = "") -> tuple[Column[object], ...]:
 def record_facts(
     of: type[object], record: Callable[[Row], object], *, without: Sequence[str] = ()
 ) -> tuple[Column[Row], ...]:
-    """Return a column for programs for each field of the dataclass of a row or of its part."""
+    """Return a column for programs per field of a dataclass, which is a row or its part."""
     return tuple(fact(key, _field_of(record, key)) for key in field_names(of) if key not in without)
 
 
 def plain_figure(value: object) -> str:
-    """Return the default text of a figure: counts, dates and words as they are."""
+    """Return the default text of a figure: a count, a date or a word."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -314,7 +314,7 @@ def plain_figure(value: object) -> str:
 
 
 def notes(texts: Iterable[str], *, names: Sequence[str] = ()) -> tuple[Paragraph, ...]:
-    """Return notes below a result: our sentences, which may quote `names`."""
+    """Return notes below a result: our sentences, possibly quoting `names`."""
     return tuple(Paragraph(text=text, style=TextStyle.NOTE, names=tuple(names)) for text in texts)
 
 
@@ -339,7 +339,7 @@ def field_names(of: type[object]) -> tuple[str, ...]:
 
 
 def attributes(of: object, *names: str) -> dict[str, object]:
-    """Return some fields and properties of a value by their names."""
+    """Return some fields and properties of a value by name."""
     return {name: getattr(of, name) for name in names}
 
 

@@ -1,7 +1,7 @@
-"""Renders templates with the one Jinja environment of the product.
+"""Renders templates with the product's only Jinja environment.
 
-A missing value is an error. Templates of HTML and SVG escape automatically; those of Markdown
-choose for each untrusted text: `code` for a name, `prose` for a sentence of ours.
+A missing value is an error. HTML and SVG templates escape automatically; Markdown templates escape
+each untrusted text: a name with `code`, a sentence of ours with `prose`.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=False,
 )
-# Jinja infers this dictionary's type from its own filters; ours have other signatures.
+# Jinja infers this dictionary's type from its own filters; ours have different signatures.
 _FILTERS: dict[str, Any] = _ENVIRONMENT.filters
 _FILTERS.update(
     clean=escape.clean,
@@ -32,7 +32,7 @@ _FILTERS.update(
     sentence=escape.sentence,
     wrapping_code=escape.wrapping_code,
 )
-# Files of other languages: theirs is `{{ }}` in a workflow, and `[[ ]]` in TOML.
+# Files of other languages: `{{ }}` has a meaning in workflows, `[[ ]]` in TOML.
 _FILES = _ENVIRONMENT.overlay(
     block_start_string="<%",
     block_end_string="%>",

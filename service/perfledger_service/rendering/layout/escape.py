@@ -1,7 +1,7 @@
 """Escapes untrusted text for Markdown, terminals, CSV and paths.
 
-Text from a pull request (names, parameters, errors, logs, commit subjects) goes through `code` or
-`fence`; our sentences that may quote such text go through `prose`.
+Text from a pull request (names, parameters, errors, logs, commit subjects) passes through `code` or
+`fence`; our sentences that may quote it pass through `prose`.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate, groupby
 from urllib.parse import quote
 
-MAX_NAME = 80  # characters; a longer name adds nothing and pushes the table off the screen
+MAX_NAME = 80  # characters; longer names push the table off the screen
 MAX_PROSE = 400
 EMPTY = "(empty)"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -24,19 +24,19 @@ _UNKNOWN = frozenset({"Cs", "Co", "Cn"})
 # A spreadsheet treats a cell that begins with one of these as a formula; the last four are the
 # full-width forms of East Asian keyboards.
 _FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-# Before these, which it may leave out, too; and what `exact_cell` itself puts before a text.
+# Also characters that it may skip before these, and the apostrophe that `exact_cell` prepends.
 _EXACT_FORMULAS = (*_FORMULAS, "\t", "\r", "\n", "'")
 _NUMBER = re.compile(r"[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 _LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 
-# Words that Markdown, GitHub's mentions and its autolinks leave alone: letters, figures, and
-# products such as H100 or p5.48xlarge; but no run of hexadecimal digits that may name a commit.
+# Words without a meaning in Markdown, GitHub's mentions or its autolinks: letters, figures, and
+# products such as H100 or p5.48xlarge, but no run of hexadecimal digits that may name a commit.
 _WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
 _FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
 _PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
 _SIGN = "(?:[%=/\N{RIGHTWARDS ARROW}]|\N{MICRO SIGN}s)"
-# "benchmarks.gpt:train_step[batch=8,size=2]", and where a line may end in it.
+# "benchmarks.gpt:train_step[batch=8,size=2]", and where a line may break in it.
 _PART = r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*"
 _WORKLOAD = re.compile(rf"{_PART}(?:[.:]{_PART})*(?:\[{_PART}(?:[=,.]{_PART})*\])?")
 _BREAK = re.compile(r"(?<=[.:,])|(?=\[)")
@@ -53,14 +53,14 @@ def clean(text: str, *, limit: int = MAX_NAME) -> str:
 
 
 def visible(text: str) -> str:
-    """Return our lines, whose spaces matter, without terminal control sequences."""
+    """Return our own lines, with their spaces, without terminal control sequences."""
     return "\n".join(_visible(line) for line in text.split("\n"))
 
 
 def cell(text: str) -> str:
-    """Return `text` as a CSV cell that no spreadsheet takes for a formula.
+    """Return `text` as a CSV cell that no spreadsheet reads as a formula.
 
-    Numbers, signed ones too, stay numbers; "-2+3" is a formula.
+    Numbers, including signed ones, stay numbers; "-2+3" is a formula.
     """
     content = _visible(text).strip()
     is_formula = content[:1] in _FORMULAS and _NUMBER.fullmatch(content) is None
@@ -68,19 +68,19 @@ def cell(text: str) -> str:
 
 
 def exact_cell(text: str) -> str:
-    """Return `text` as a CSV cell that is no formula and from which it can be read again, whole.
+    """Return `text` as a CSV cell that is not a formula, and that can be read back exactly.
 
-    An apostrophe before the text says that there was something to escape.
+    A leading apostrophe marks an escaped text.
     """
     return f"'{text}" if text.startswith(_EXACT_FORMULAS) else text
 
 
 def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
-    """Return `text` as one Markdown code span that is safe everywhere, in a table's cell too.
+    """Return `text` as one Markdown code span that is safe everywhere, including in table cells.
 
-    The fence is longer than any run of backticks inside, so nothing can close it; a pipe is escaped
-    because GitHub splits a row into cells before it looks for code. Outside of tables the escape
-    would be shown: say `in_table=False` there.
+    The fence is longer than any run of backticks inside, so nothing can close it. A pipe is escaped
+    because GitHub splits a row into cells before it looks for code; outside of tables the escape
+    would be visible: pass `in_table=False` there.
     """
     line = clean(text, limit=limit)
     fence = "`" * (_longest_run(line, "`") + 1)
@@ -90,10 +90,10 @@ def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
 
 
 def wrapping_code(text: str, *, limit: int = MAX_NAME) -> str:
-    """Return the name of a workload as code for a table's cell, which may wrap between its parts.
+    """Return a workload's name as code for a table cell that may wrap between its parts.
 
-    Only names of plain words; any other is `code`. Nothing in such a name means anything in
-    Markdown, and GitHub allows both elements.
+    This applies to names of plain words, in which nothing has a meaning in Markdown; any other is
+    `code`. GitHub allows both HTML elements.
     """
     if len(text) > limit or not _WORKLOAD.fullmatch(text) or "www." in text.lower():
         return code(text, limit=limit)
@@ -105,8 +105,8 @@ def prose(
 ) -> str:
     """Return our sentence with everything but plain words and figures in code spans.
 
-    Neighbouring words share a span. `names` are untrusted texts that the sentence may quote: each
-    gets its own span.
+    Adjacent words share a span. `names` are untrusted texts that the sentence may quote; each gets
+    its own span.
     """
     line = clean(text, limit=limit)
     cleaned = {clean(name, limit=limit) for name in names if name}
@@ -136,7 +136,7 @@ def sentence(
 def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     """Return clean text with a final full stop, and an initial capital if it starts with a word.
 
-    A name is unchanged: `Benchmarks.gpt:step` is not a workload.
+    A name stays unchanged: `Benchmarks.gpt:step` would name no workload.
     """
     statement = _with_full_stop(clean(text, limit=limit))
     is_word = _PLAIN.fullmatch(statement.partition(" ")[0]) is not None
@@ -148,7 +148,7 @@ def fence(
 ) -> str:
     """Return the end of a text as a fenced block that the text cannot close.
 
-    Keeps the last `max_lines` lines and of those the last `max_characters` characters.
+    Keeps the last `max_lines` lines, and of these the last `max_characters` characters.
     """
     content = readable_lines(text, max_characters=max_characters, max_lines=max_lines)
     mark = "`" * max(3, _longest_run(content, "`") + 1)
@@ -156,7 +156,7 @@ def fence(
 
 
 def link(url: str) -> str:
-    """Return a link's target if nothing in it can end the link, else ""."""
+    """Return a link's target, "" if anything in it could end the link."""
     return url if _LINK.fullmatch(url) else ""
 
 
@@ -168,7 +168,7 @@ def path(text: str) -> str:
 
 
 def query_value(text: str) -> str:
-    """Return a text as one value of a link's query string, whatever it contains."""
+    """Return a text as a value in a link's query string, whatever it contains."""
     return quote(text, safe="", errors="replace")
 
 
@@ -208,7 +208,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _with_spaces(text: str, *, is_start: bool, in_table: bool) -> str:
-    """Return the text before, between or after names, with its outer spaces and punctuation."""
+    """Return the text before, between or after names, keeping its outer spaces and punctuation."""
     rest = text if is_start else text.lstrip(",.;: ")
     inner = rest.strip(" ")
     before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]

@@ -1,4 +1,4 @@
-"""Says in a sentence that a machine was busy while a check measured on it."""
+"""Words the sentence that a machine was busy during a check."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from perfledger_runners.machine.fitness_gate import AFTERWARDS
 
 
 def busy_sentence(findings: Iterable[HostFinding]) -> str:
-    """Return what kept the machine busy and what would help most, "" for a machine that was not.
+    """Return what kept the machine busy and what would help most, "" if it was not busy.
 
     It may quote the names of other programs, which are untrusted.
     """

@@ -21,7 +21,7 @@ _ZERO = "\N{BOX DRAWINGS LIGHT QUADRUPLE DASH VERTICAL}"
 def interval_text(
     estimate: EffectEstimate, *, margin: float, changes: Sequence[float] = (), width: int = WIDTH
 ) -> str:
-    """Return a line with the interval above the margin, and one with the pairs' own changes.
+    """Return a line with the interval over the margin, and one with the change of each pair.
 
     All values are relative; without `changes` there is no second line. "" if a bound is not finite.
     """

@@ -1,4 +1,4 @@
-"""Words what the limits on the work of a step found, before anything was timed."""
+"""Words the results of limits on the work per step, which are checked before timing."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout import vocabulary
 
 
 def exceeded_sentences(limits: Iterable[JudgedLimit]) -> Iterator[str]:
-    """Yield for each exceeded limit the workload, both figures and the limit."""
+    """Yield the workload, both figures and the limit, for each exceeded limit."""
     for each in limits:
         if each.outcome is LimitOutcome.EXCEEDED and each.head is not None:
             label = vocabulary.count_label(each.limit.count)
@@ -25,7 +25,7 @@ def exceeded_sentences(limits: Iterable[JudgedLimit]) -> Iterator[str]:
 
 
 def unknown_sentences(limits: Iterable[JudgedLimit]) -> Iterator[str]:
-    """Yield for each limit and reason the workloads for which it cannot be told."""
+    """Yield the workloads for which a limit cannot be evaluated, by limit and reason."""
     workloads: dict[tuple[str, str], list[str]] = {}
     for each in limits:
         if each.outcome is LimitOutcome.UNKNOWN:

@@ -1,7 +1,7 @@
 """Formats seconds, bytes, shares and dollars for people.
 
-The only place where numbers are rounded. A figure and its unit are joined by a no-break space, so
-that no table separates them. NaN and infinity are shown as "not known".
+The only place that rounds numbers. A no-break space joins a figure and its unit, so that no table
+separates them. NaN and infinity are shown as "not known".
 """
 
 import math
@@ -34,25 +34,25 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 _UNIT = re.compile(r"\s[^\s\d]+$")
 # A picosecond, the finest resolution of a profiler's clock.
 _SHORTEST_SECONDS = 1e-12
-# Larger numbers are written with powers of ten, because all their digits would be unreadable.
+# Larger numbers are written with powers of ten, because so many digits are unreadable.
 _HUGE = 1e15
-_MOST_PERCENT = 100.0  # 10,000 %: nobody reads more of them
+_MOST_PERCENT = 100.0  # 10,000 %; larger percentages are hard to read
 # A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100
-# Higher confidences are shown as this: more digits would claim to know the tails.
+# Higher confidences are shown as this: more digits would claim knowledge of the tails.
 _CERTAIN = 0.9999
 _CENTS_BELOW = 100
-# Below this an hour more or less is visible in three digits.
+# Below this, three digits show less than an hour.
 _WHOLE_HOURS_FROM = 100
 # Below this, three digits of a price per million are shown, because cents would round it to zero.
 _FINE_BELOW = Decimal("0.1")
 _TINY_USD = Decimal("1e-6")
-# Half to even, whatever the thread's own is. Its 28 digits are enough for amounts below _HUGE.
+# Half to even, whatever the thread's context is. Its 28 digits are enough for amounts below _HUGE.
 _ROUNDING = Context()
 
 
 def quantity(number: int, noun: str) -> str:
-    """Return a number of things whose plural ends in s: "1 node", "2 changes of states"."""
+    """Return a number with a noun whose plural ends in s: "1 node", "2 changes of states"."""
     if number != 1:
         first, space, rest = noun.partition(" ")
         is_phrase = rest.startswith(("of ", "that "))
@@ -61,7 +61,7 @@ def quantity(number: int, noun: str) -> str:
 
 
 def interval(low: Value, high: Value, form: Callable[[Value], str]) -> str:
-    """Return the ends of an interval, with their unit once if they share it: "1.2 to 3.4 ms"."""
+    """Return an interval's ends; a shared unit is written once: "1.2 to 3.4 ms"."""
     ends = form(low), form(high)
     if ends[0] == ends[1]:
         return ends[0]
@@ -85,7 +85,7 @@ def hours(value: float) -> str:
 
 
 def device_hours(value: float) -> str:
-    """Return a number of hours, whole from a hundred on: "0.442 h", "36,288 h"."""
+    """Return a number of hours, rounded to whole hours from 100: "0.442 h", "36,288 h"."""
     is_whole = _WHOLE_HOURS_FROM <= abs(value) < _HUGE
     return f"{value:,.0f}{NBSP}h" if is_whole else hours(value * SECONDS_PER_HOUR)
 
@@ -93,7 +93,7 @@ def device_hours(value: float) -> str:
 def duration(value: float) -> str:
     """Return a time, in seconds, in the largest unit that leaves a digit before the point: "1.5 h".
 
-    Rounded to milliseconds, like times inside.
+    Rounded to milliseconds, like stored times.
     """
     value = round(value, 3)
     size, unit = next((pair for pair in _DURATIONS if abs(value) >= pair[0]), _DURATIONS[-1])
@@ -207,13 +207,13 @@ def change_with_interval(point: float, low: float, high: float) -> str:
 
 
 def change_and_bounds(point: float, low: float, high: float) -> tuple[str, str]:
-    """Return a relative change and its interval, "" for the one of a counted figure: no width."""
+    """Return a relative change and its interval; "" for a counted figure's, which has no width."""
     size, ends = change(point, low, high)
     return size, "" if low == high else ends
 
 
 def margin(value: float) -> str:
-    """Return a share or limit as it was configured: 0.003 is "0.3 %"."""
+    """Return a share or limit as configured: 0.003 is "0.3 %"."""
     return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
 
 
@@ -276,8 +276,8 @@ def cents(value: Decimal) -> str:
 def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
     """Return a yearly amount and its interval: "12,300 USD", "10,900 to 13,800".
 
-    All are rounded to three digits of the largest, because an estimate is not more precise. The
-    interval has signs only if its ends have different ones.
+    All are rounded to three digits of the largest; an estimate is no more precise. The interval has
+    signs only if its ends have different ones.
     """
     if not all(amount.is_finite() for amount in (value, low, high)):
         return NOT_KNOWN, NOT_KNOWN
@@ -293,7 +293,7 @@ def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
 
 
 def axis(largest: float, unit: str) -> tuple[float, str]:
-    """Return the factor and unit in which values up to `largest` are drawn; unknown units as is."""
+    """Return the factor and unit to draw values up to `largest`; unknown units stay as they are."""
     scales = {"s": _SECONDS, "B": _BYTES}.get(unit)
     if unit == "1":
         return 100.0, "%"
@@ -362,7 +362,7 @@ def _percent(value: float) -> str:
 
 
 def _percent_digits(values: Sequence[float]) -> int | None:
-    """Return the decimals that suit some relative changes; None if one of them is not finite."""
+    """Return the decimals that suit these relative changes; None if one of them is not finite."""
     if not all(_is_number(value) for value in values):
         return None
     largest = max(abs(value * 100) for value in values)

@@ -13,15 +13,15 @@ from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.layout import escape, number_format, vocabulary
 from perfledger_service.values.report import Report
 
-_MAX_OWN = 4  # workloads that are named for a rule of their own
+_MAX_OWN = 4  # workloads with their own rules that are named
 _SHA_SHOWN = 12
 _NOT_HEXADECIMAL = re.compile(r"[^0-9a-fA-F]")
-_SHORTEST_NAME = 3  # shorter names are found inside other words
+_SHORTEST_NAME = 3  # shorter names also occur inside other words
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceFact:
-    """A fact: `value` is in our words, `untrusted` is untrusted text."""
+    """A fact: `value` is our own text, `untrusted` is untrusted text."""
 
     name: str
     value: str = ""
@@ -53,7 +53,7 @@ def untrusted_names(report: Report) -> tuple[str, ...]:
 
 
 def decision_sentences(report: Report) -> tuple[str, ...]:
-    """Return the decision rule in sentences with the numbers of this check, if it judged any."""
+    """Return the decision rule in sentences, with this check's numbers; empty without verdicts."""
     if not report.verdicts:
         return ()
     plan = report.plan
@@ -70,8 +70,8 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     looks = ", ".join(str(look) for look in plan.looks[:20])
     alpha, margin, floor = map(number_format.margin, (plan.alpha, plan.margin, plan.floor))
     red = (
-        f"Regressed or improved: by more than {floor}{_own_floors(report)}, with at most a {alpha} "
-        f"chance of any false one over the whole check (Holm's correction over all its "
+        f"Regressed or improved: by more than {floor}{_own_floors(report)}, with at most a "
+        f"{alpha} chance of any false one in the whole check (Holm's correction over all its "
         f"{number_format.quantity(tests, 'test')})."
     )
     green = (
@@ -80,10 +80,10 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     )
     alpha_of_tests = DecisionRule.from_plan(plan).alpha
     wide, narrow = (number_format.margin(1 - share * alpha_of_tests) for share in (1, 2))
-    level = f"Each interval has level {wide} ({narrow} beside unchanged, which it proves)"
+    level = f"Each interval has level {wide} ({narrow} for unchanged, which it proves)"
     stop = f"{level}."
     if looks:
-        stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."
+        stop = f"{level}, whichever look measuring stopped at; it could stop after {looks} pairs."
     return (
         *(_pairs_sentence(report, many), red, green),
         *_own_metrics(report),
@@ -95,7 +95,7 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
 
 
 def _check_cost(report: Report) -> tuple[str, ...]:
-    """Return what the check itself cost, if its bundle says how long it held its machine."""
+    """Return the cost of the check itself, if its bundle states how long it held its machine."""
     cost = report.check_cost
     if cost is None:
         return ()
@@ -104,24 +104,24 @@ def _check_cost(report: Report) -> tuple[str, ...]:
     beginning = f"The check held {devices} for {number_format.duration(each_s)}"
     if cost.low_usd is None or cost.high_usd is None:
         settle = "set `device_price`, or declare a fleet with an option for this accelerator"
-        return (f"{beginning}; what that cost is unknown: {settle}.",)
+        return (f"{beginning}; the cost of that is unknown: {settle}.",)
     amount = number_format.usd(cost.high_usd)
     if cost.low_usd != cost.high_usd:
         amount = f"{number_format.usd_interval(cost.low_usd, cost.high_usd)}{number_format.NBSP}USD"
-    return (f"{beginning}: {amount}, by the price of {cost.source}.",)
+    return (f"{beginning}: {amount}, at the price of {cost.source}.",)
 
 
 def _of_kernels(report: Report) -> tuple[str, ...]:
-    """Return how kernels were judged, if they were."""
+    """Return how kernels were judged; empty if they were not."""
     plan = report.plan
     families = sum(each.families for each in report.kernels)
     if not report.kernels:
         return ()
     alpha = number_format.margin(plan.kernel_share * plan.alpha)
     sentence = (
-        f"Kernels: {families} families, by profiled windows of the first {plan.kernel_pairs} "
-        f"pairs; of that chance they have {alpha}. Unchanged: each proven to add or save no more "
-        "than the margin, as a share of the step."
+        f"Kernels: {families} families, judged by profiled windows of the first "
+        f"{plan.kernel_pairs} pairs; their part of that chance is {alpha}. Unchanged: each "
+        "proven to add or save no more than the margin, as a share of the step."
     )
     return (sentence,)
 
@@ -132,7 +132,7 @@ def common_margin(report: Report) -> str:
 
 
 def own_rule(plan: Plan, workload: str) -> str:
-    """Return the margin and the metrics that a workload chooses for itself, "" without any."""
+    """Return a workload's own margin and metrics in words, "" without any."""
     parts: list[str] = []
     if workload in plan.margins:
         parts.append(f"margin {number_format.margin(plan.margins[workload])}")
@@ -142,12 +142,12 @@ def own_rule(plan: Plan, workload: str) -> str:
 
 
 def metric_words(names: Iterable[str]) -> str:
-    """Return the names of metrics for people, in one phrase."""
+    """Return metric labels in one phrase."""
     return ", ".join(vocabulary.metric_label(name) or escape.clean(name) for name in names)
 
 
 def _own_margins(report: Report) -> str:
-    """Return which workloads have another margin, if any do."""
+    """Return which workloads have their own margin, "" if none."""
     margins = report.plan.margins
     named = [
         f"{number_format.margin(margin)} for {name}"
@@ -159,16 +159,16 @@ def _own_margins(report: Report) -> str:
 
 
 def _own_metrics(report: Report) -> tuple[str, ...]:
-    """Return which workloads are judged by metrics that they choose, if any are."""
+    """Return which workloads are judged by their own metrics; empty if none are."""
     chosen = report.plan.metrics
     named = [f"{name} by {metric_words(own)}" for name, own in list(chosen.items())[:_MAX_OWN]]
     more = len(chosen) - len(named)
-    words = [*named, f"{more} more by others"] if more > 0 else named
-    return (f"Judged by metrics of their own choice: {'; '.join(words)}.",) if words else ()
+    words = [*named, f"{more} more by other metrics"] if more > 0 else named
+    return (f"Judged by metrics of their own: {'; '.join(words)}.",) if words else ()
 
 
 def _own_floors(report: Report) -> str:
-    """Return the note on floors above the plan's, if any series may have one."""
+    """Return the note on floors above the plan's, "" if no series may have one."""
     plan = report.plan
     sources = {verdict.prior.source for verdict in report.verdicts if verdict.prior is not None}
     if PriorSource.PAIRS not in sources or plan.margin <= plan.floor:
@@ -197,7 +197,7 @@ def _pairs_sentence(report: Report, many: str) -> str:
 
 
 def _leaning(report: Report) -> tuple[str, ...]:
-    """Return why few pairs were enough, if they were."""
+    """Return the note on spreads known from earlier pairs, which make few pairs enough."""
     priors = [verdict.prior for verdict in report.verdicts if verdict.prior is not None]
     if not priors:
         return ()

@@ -1,11 +1,11 @@
-"""Shortens a kernel's or an operation's name to fit a line: C++ without its parameters."""
+"""Shortens a kernel's or an operation's name to fit a line, by dropping C++ parameters."""
 
-# An unnamed namespace is written in brackets, as parameters are.
+# An unnamed namespace is written in brackets, like parameters.
 _UNNAMED = "(anonymous namespace)"
 
 
 def short_name(name: str) -> str:
-    """Return the name without a result of type void and without the list of parameters.
+    """Return the name without a return type of void and without the parameter list.
 
     Template arguments stay, because they distinguish kernels. A name that is not C++ is unchanged.
     """
@@ -16,7 +16,7 @@ def short_name(name: str) -> str:
 
 
 def _parameters_start(name: str) -> int:
-    """Return the position of the first bracket outside template arguments; the end without one."""
+    """Return the position of the first bracket outside template arguments, or the end."""
     depth = 0
     for place, character in enumerate(name):
         if character == "(" and depth == 0 and not name.startswith(_UNNAMED, place):

@@ -1,4 +1,4 @@
-"""Shows lines of the user's code; their paths are not escaped yet."""
+"""Names lines of the user's code; their paths are not escaped yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Shows a table in a terminal: as a grid if it fits, else as a list of rows with headings."""
+"""Shows a table in a terminal, as a grid if it fits, else as a list of rows with headings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -32,18 +32,18 @@ STYLES: Mapping[TextStyle, str] = MappingProxyType(
         TextStyle.MISSING: "bold magenta",
     }
 )
-_NARROWEST = 16  # columns; in narrower columns wrapped text is unreadable, so rows are stacked
+_NARROWEST = 16  # columns; narrower columns make wrapped text unreadable, so rows are stacked
 _WRAPPED = frozenset({CellKind.NAME, CellKind.WORDS, CellKind.REMARK})
 _BELOW = frozenset({CellKind.REMARK, CellKind.PICTURE})
-_WIDE_GAP = 2  # columns between columns, where there is room
+_WIDE_GAP = 2  # columns between columns, if there is room
 _INDENT = (0, 0, 0, 2)
 
 
 class TerminalTable:
-    """A table that is laid out for the width of the terminal."""
+    """A table laid out for the width of the terminal."""
 
     def __init__(self, table: Table) -> None:
-        """Keep the table, and the columns that a terminal shows."""
+        """Store the table and the columns that a terminal shows."""
         self._table = table
         self._gap = 1
         places = [
@@ -73,9 +73,9 @@ class TerminalTable:
             yield Text(f"and {left:,} more; --format json has all", style="dim")
 
     def _widths(self, most: int) -> list[int]:
-        """Return the widths of the columns, none if the grid would be unreadable.
+        """Return the widths of the columns; empty if the grid would be unreadable.
 
-        Columns of names and words share the room that is left: whole words first, then whole texts.
+        Columns of names and words share the remaining room: whole words first, then whole texts.
         """
         needs = [self._longest(at) for at in self._places]
         is_wrapped = [self._table.columns[at].kind in _WRAPPED for at in self._places]
@@ -107,7 +107,7 @@ class TerminalTable:
         yield from (row.texts[place] for row in self._table.rows)
 
     def _grids(self, rows: Sequence[TableRow], widths: Sequence[int]) -> Iterator[RenderableType]:
-        """Yield the rows as grids, with the lines between them."""
+        """Yield the rows as grids, and the lines between them."""
         headings = [self._table.columns[place].heading or "" for place in self._places]
         grid = self._grid(widths)
         if any(headings):
@@ -153,7 +153,7 @@ class TerminalTable:
         return grid
 
     def _stacks(self, rows: Sequence[TableRow]) -> Iterator[RenderableType]:
-        """Yield each row as lines: its first cell, and below it the others with headings."""
+        """Yield each row as lines: its first cell, and below it the other cells with headings."""
         lines = RichTable.grid(padding=(0, 1))
         lines.add_column(no_wrap=True)
         lines.add_column(overflow="fold")
@@ -179,7 +179,7 @@ class TerminalTable:
 
 
 def _cell(column: ColumnHead, text: str) -> Text:
-    """Return a cell without control sequences; empty cells stay empty."""
+    """Return a cell without control sequences; an empty cell stays empty."""
     is_plain = not text or column.kind not in _WRAPPED
     content = escape.visible(text) if is_plain else escape.clean(text, limit=column.limit)
     return Text(content, style=STYLES[column.style], no_wrap=column.kind is CellKind.PICTURE)

@@ -1,4 +1,4 @@
-"""Words which variant of a workload is fastest, and what else is known of each."""
+"""Words which variant of a workload is fastest, and remarks on each variant."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ NO_ORDER = "which variant is fastest"
 
 
 def ranking_sentences(rankings: Iterable[VariantRanking]) -> Iterator[str]:
-    """Yield for each workload which variant is fastest on either side, and whether that changed."""
+    """Yield which variant is fastest on either side, and whether that changed, per workload."""
     for ranking in rankings:
         parts = [_sides_words(ranking)]
         if ranking.unmeasured:
@@ -30,7 +30,7 @@ def ranking_sentences(rankings: Iterable[VariantRanking]) -> Iterator[str]:
 
 
 def remark_sentences(bundle: Bundle) -> Iterator[str]:
-    """Yield what is known of each measured variant beside its speed, with the side if not both."""
+    """Yield remarks on each measured variant, with the side if a remark is not about both."""
     sides: dict[tuple[str, str], list[Side]] = {}
     work = {(each.workload, each.side): each.work for each in bundle.work}
     for spec in bundle.workloads:
@@ -75,7 +75,7 @@ def _side_words(side: SideRanking, where: str) -> str:
 
 
 def _lead(side: SideRanking, variant: str = "") -> str:
-    """Return how much more time another variant takes: this one, or the next fastest."""
+    """Return how much more time `variant` takes, or else the next fastest."""
     named = [each for each in side.comparisons if each.variant == variant]
     nearest = named[0] if named else min(side.comparisons, key=lambda each: each.change)
     return f"{nearest.variant} takes {_interval(nearest)}"

@@ -1,4 +1,4 @@
-"""Lists a report's verdicts and failures: figures and words for any kind of page.
+"""Lists a report's verdicts and failures, as figures and words for any kind of page.
 
 Names, units, details and sources are untrusted text, escaped by the templates; the rest is ours.
 """
@@ -18,21 +18,21 @@ from perfledger_service.values.report import Report, WorkRate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTableRow:
-    """One verdict as shown; without a measurement its figures are empty."""
+    """One verdict, as shown; its figures are empty if it was not measured."""
 
     workload: str
     metric: str
     metric_name: str
     is_known_metric: bool  # if not, `metric` is an untrusted name
-    unit: str  # untrusted, "" when the figures carry their own
+    unit: str  # untrusted; "" if the figures include their unit
     base: str
     head: str
     change: str
     interval: str
-    basis: str  # what the change is of, if not of `base` and `head`; else ""
+    basis: str  # what the change refers to if not to `base` and `head`, else ""
     detectable: str
     pairs: str
-    needed: str  # pairs that find a change of the plan's margin
+    needed: str  # pairs that detect a change of the plan's margin
     p_value: str
     outcome: Outcome
     mark: str
@@ -76,7 +76,7 @@ class WorkRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRow:
-    """One workload that could not be measured, as shown: `why` continues its name."""
+    """One workload that could not be measured, as shown; `why` follows its name."""
 
     workload: str
     why: str
@@ -85,7 +85,7 @@ class FailureRow:
 
 
 def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
-    """Return the rows whose reason a reader needs: the uncertain, and those of kernels."""
+    """Return the rows whose reason a reader needs: uncertain ones, and those of kernels."""
     return tuple(
         row
         for row in rows
@@ -99,12 +99,12 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
 
 
 def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
-    """Return all verdicts: those that need attention first, then by size of the change."""
+    """Return all verdicts, those that need attention first, then by size of the change."""
     return rows_of(order_verdicts(report), report)
 
 
 def rows_of(verdicts: Sequence[Verdict], report: Report) -> tuple[VerdictTableRow, ...]:
-    """Return the rows of some of a report's verdicts, in their order."""
+    """Return the rows of some of a report's verdicts, in the given order."""
     needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
     pair_s = seconds_per_pair(report)
     return tuple(
@@ -139,8 +139,8 @@ def split_verdict_rows(
 ) -> tuple[tuple[VerdictTableRow, ...], int]:
     """Return the rows of the summary table, and the number of quiet rows left out.
 
-    It has every row that is not quiet. Quiet rows fill it up to `room`: all of them or, if they are
-    too many, only those about speed.
+    It has every row that is not quiet. Quiet rows fill it up to `room`: all of them, or only those
+    about speed if there are too many.
     """
     loud = tuple(row for row in rows if not row.is_quiet)
     quiet = tuple(row for row in rows if row.is_quiet)
@@ -152,12 +152,12 @@ def split_verdict_rows(
 
 
 def legend(rows: Sequence[VerdictTableRow]) -> tuple[tuple[str, str], ...]:
-    """Return the marks of the rows, each with its word."""
+    """Return the marks in the rows, each with its word."""
     return tuple(dict.fromkeys((row.mark, row.word) for row in rows))
 
 
 def pairs_of(verdict: Verdict, report: Report) -> int:
-    """Return how many pairs of a result were measured, 0 where the report does not say."""
+    """Return how many pairs of a result were measured, 0 if the report does not say."""
     if verdict.estimate is not None:
         return verdict.estimate.pairs
     key = verdict.workload, verdict.metric.name
@@ -165,7 +165,7 @@ def pairs_of(verdict: Verdict, report: Report) -> int:
 
 
 def seconds_per_pair(report: Report) -> float | None:
-    """Return how long a pair held the machine, its share of the set-up too; None if unknown."""
+    """Return how long a pair held the machine, with its share of the set-up; None if unknown."""
     pairs = max((pairs_of(one, report) for one in report.verdicts), default=0)
     return report.held_s / pairs if report.held_s and pairs else None
 
@@ -190,7 +190,7 @@ def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
 
 
 def step_count_sentence(report: Report) -> str:
-    """Return how many steps a process measured: "20 steps", "5 to 20 steps"; "" if none did."""
+    """Return the number of steps per process: "20 steps", "5 to 20 steps"; "" without any."""
     if not report.steps:
         return ""
     fewest, most = min(one.fewest for one in report.steps), max(one.most for one in report.steps)
@@ -225,7 +225,7 @@ def _from_to(base: str, head: str) -> str:
 
 
 def failure_rows(report: Report) -> tuple[FailureRow, ...]:
-    """Return the failures of each workload, base's first; one of both sides alike is one row."""
+    """Return each workload's failures, base's first; the same failure on both sides is one row."""
     failures = [failure for failure in report.failures if not _is_only_new(failure, report)]
     groups: dict[tuple[str, str, str], list[Failure]] = {}
     for failure in sorted(failures, key=lambda each: tuple(Side).index(each.side)):

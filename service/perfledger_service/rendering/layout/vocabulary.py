@@ -34,7 +34,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.report import Conclusion, Report
 
-# The order in which verdicts are shown: what needs a reader first.
+# The order in which verdicts are shown: those that need attention first.
 OUTCOME_ORDER = (
     Outcome.REGRESSED,
     Outcome.NOT_MEASURED,
@@ -43,10 +43,10 @@ OUTCOME_ORDER = (
     Outcome.UNCHANGED,
 )
 
-# What a change is of where CPU time settled the verdict under load.
+# What a change refers to if CPU time settled the verdict under load.
 WITHOUT_WAITS = "without waits for a core"
 
-# A metric of one of these units carries its unit in the figure; any other is shown beside it.
+# Figures of these units include the unit; any other unit is shown beside the figure.
 _FIGURES = {
     "s": number_format.seconds,
     "B": number_format.byte_count,
@@ -87,15 +87,15 @@ _COUNTS = {
 }
 _WHY = {
     FailureReason.MISSING: "is not registered",
-    FailureReason.CHANGED: "has another unit of work than before",
+    FailureReason.CHANGED: "has a different unit of work than before",
     FailureReason.RAISED: "raised an error",
     FailureReason.HUNG: "did not finish in time",
     FailureReason.OUT_OF_MEMORY: "ran out of memory",
     FailureReason.KILLED: "was killed",
-    FailureReason.GARBAGE: "wrote on the harness's own descriptor",
+    FailureReason.GARBAGE: "wrote to the harness's own descriptor",
     FailureReason.NO_DEVICE: "found no device to run on",
-    FailureReason.OTHER_DEVICE: "ran on another device than base",
-    FailureReason.WRONG_CODE: "ran other code than its commit's",
+    FailureReason.OTHER_DEVICE: "ran on a different device than base",
+    FailureReason.WRONG_CODE: "ran code other than its commit's",
     FailureReason.BUILD: "could not be built",
     FailureReason.PYTHON: "has no interpreter that can run it",
     FailureReason.THROTTLED: "ran on a throttled device",
@@ -129,7 +129,7 @@ _BOTTLENECKS = {
     Bottleneck.COMPUTE: "compute",
     Bottleneck.MEMORY: "memory bandwidth",
     Bottleneck.LATENCY: "latency",
-    Bottleneck.UNKNOWN: "something that the profile does not show",
+    Bottleneck.UNKNOWN: "something the profile does not show",
 }
 _REASONS = {
     ChangeReason.UNKNOWN: "",
@@ -138,10 +138,10 @@ _REASONS = {
     ChangeReason.TYPE: "another type",
     ChangeReason.VARIANT: "another kernel for the same work",
     ChangeReason.FUSION: "fused or split",
-    ChangeReason.OCCUPANCY: "another occupancy",
-    ChangeReason.BYTES: "other amounts of memory moved",
+    ChangeReason.OCCUPANCY: "a different occupancy",
+    ChangeReason.BYTES: "a different amount of memory moved",
 }
-# The verdicts that more pairs may change.
+# Reasons for verdicts that more pairs may change.
 _UNDECIDED = (
     DecidedBy.TOO_FEW_PAIRS,
     DecidedBy.WARNING,
@@ -149,14 +149,14 @@ _UNDECIDED = (
     DecidedBy.FLOOR,
     DecidedBy.NOISE,
 )
-# Two changes that differ by less look alike: in the last digit of a figure, or in its share.
+# Changes that differ by less, in the last digit of a figure or as a share of it, look the same.
 _SAME_CHANGE = 5e-4
 _SAME_SHARE = 0.02
 _WARNING_MARK = "\N{WARNING SIGN}\N{VARIATION SELECTOR-16}"
 
 
 def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
-    """Return the mark of an outcome; marks differ in shape, and a legend has their words."""
+    """Return the mark of an outcome; marks differ in shape, and a legend explains them."""
     if is_warning:
         return _WARNING_MARK
     match outcome:
@@ -196,17 +196,17 @@ def conclusion_mark(report: Report) -> str:
 
 
 def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
-    """Return the word of the verdict, with its qualification."""
+    """Return the word of a verdict, with its qualification."""
     if has_traded:
         return f"{verdict.outcome}, for speed"
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 
 def change_basis(estimate: EffectEstimate, *, excludes_waits: bool) -> str:
-    """Return what a change is of where the shown values of both sides do not have it, else "".
+    """Return what a change refers to if the shown values do not have it, else "".
 
-    Without waits for a core it is a part of the wall times that are shown. The change of kernels is
-    the mean of their pairs, and the values are of the median pair.
+    A change without waits for a core refers to a part of the wall times shown. The change of
+    kernels is the mean of their pairs, while the values are of the median pair.
     """
     if excludes_waits:
         return WITHOUT_WAITS
@@ -221,7 +221,7 @@ def undecided_advice(
 ) -> str:
     """Return what would settle an undecided verdict, to append to its reason; "" if it is settled.
 
-    `pairs` are done; `seconds_per_pair` is what a further one costs.
+    `pairs` have been measured; a further one takes `seconds_per_pair`.
     """
     needed = explanation.pairs_needed
     if explanation.decided_by not in _UNDECIDED:
@@ -255,13 +255,13 @@ def metric_label(name: str) -> str | None:
 
 
 def series_label(metric: str) -> str:
-    """Return what a series shows; the name of a kernel family or an unknown metric is untrusted."""
+    """Return the label of a series; names of kernel families and unknown metrics are untrusted."""
     family = metric.removeprefix(FAMILY_PREFIX)
     return metric_label(metric) or (metric if family == metric else f"kernel family {family}")
 
 
 def metric_order(name: str) -> tuple[int, str]:
-    """Return where a metric stands in a list: the step time first, an unknown one last."""
+    """Return a metric's position in a list: step time first, unknown ones last."""
     place = list(_LABELS).index(name) if name in _LABELS else len(_LABELS)
     return place, name
 
@@ -277,7 +277,7 @@ def count_with_unit(number: float, unit: str) -> str:
 
 
 def value(number: float, unit: str) -> str:
-    """Return a metric's value as a figure, without an untrusted unit."""
+    """Return a metric's value as a figure; an untrusted unit is left out."""
     return _FIGURES.get(unit, number_format.count)(number)
 
 
@@ -288,7 +288,7 @@ def foreign_unit(unit: str) -> str:
 
 def change_phrase(cause: Cause) -> str:
     """Return how an operation's time changed, without names."""
-    if cause.name in (OUTSIDE_OPERATIONS, BETWEEN_KERNELS.name):  # gaps are no calls
+    if cause.name in (OUTSIDE_OPERATIONS, BETWEEN_KERNELS.name):  # gaps are not calls
         return "takes longer" if cause.delta_seconds > 0 else "takes less time"
     match cause.kind:
         case ChangeKind.RATE:
@@ -329,7 +329,7 @@ def change_reason_phrase(cause: Cause) -> str:
 
 
 def compilation_phrase(compilation: Compilation) -> str:
-    """Return what a compiler does on head, without names."""
+    """Return what a compiler does on head, in words without names."""
     count = compilation.count
     times = _times(count)
     match compilation.kind:
@@ -349,10 +349,10 @@ def compile_phrase(cause: CompileCause) -> str:
         return "is no longer compiled"
     after = _times(cause.head_count)
     if cause.base_count == 0:
-        return f"is compiled {after}, and was not before"
+        return f"is compiled {after}, and was not compiled before"
     if cause.head_count == cause.base_count:
         return f"is compiled {after}, as before"
-    return f"is compiled {after} in place of {_times(cause.base_count)}"
+    return f"is compiled {after} instead of {_times(cause.base_count)}"
 
 
 def _times(count: int) -> str:
@@ -376,12 +376,12 @@ def call_count_phrase(count: float) -> str:
 
 
 def failure_reason_phrase(reason: FailureReason) -> str:
-    """Return why a workload was not measured, to follow its name and precede its side."""
+    """Return why a workload was not measured, to be placed between its name and its side."""
     return _WHY[reason]
 
 
 def provenance(origin: Provenance) -> str:
-    """Return the provenance of a figure in the words of the report."""
+    """Return the provenance of a figure as a word of the report."""
     match origin:
         case Provenance.MEASURED:
             return "measured"

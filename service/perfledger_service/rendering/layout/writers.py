@@ -30,16 +30,16 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import NBSP
 from perfledger_service.rendering.layout.terminal_table import STYLES, TerminalTable
 
-# What a JSON parser returns.
+# A value as a JSON parser returns it.
 Plain: TypeAlias = "str | float | list[Plain] | dict[str, Plain] | None"
 
-WIDTH = 80  # columns of a file, and of a terminal of unknown width
-# Characters that a figure may only have in Markdown as a code span.
+WIDTH = 80  # columns of a file, or of a terminal of unknown width
+# Characters that make a figure a code span in Markdown.
 _ACTIVE = re.compile(r"[`|*_\[\]\\@#$~!]|<\S")
 
 
 def to_terminal(document: Document) -> Group:
-    """Return a document for a terminal; tables that are too wide become lists of rows."""
+    """Return a document for a terminal; tables that are too wide are lists of rows."""
     return terminal_blocks(document.blocks)
 
 
@@ -72,7 +72,7 @@ def to_markdown(document: Document) -> str:
 
 
 def to_json(document: Document) -> str:
-    """Return a document as JSON: raw values, money as decimal text, null for what is unknown."""
+    """Return a document as JSON: raw values, money as decimal text, null for unknown values."""
     return json.dumps(json_values(document), indent=2, allow_nan=False) + "\n"
 
 
@@ -99,8 +99,8 @@ def json_values(document: Document) -> dict[str, Plain]:
 def to_csv(document: Document) -> str:
     """Return a document's tables as CSV, raw values under their keys; empty where unknown.
 
-    Several tables share one header: the column `table` names the table of a row, and columns of
-    other tables are empty. A document without a table is one row of its facts.
+    Several tables share one header: the column `table` names a row's table, and columns of other
+    tables are empty. A document without tables is one row of its facts.
     """
     tables = [table for table in document.keyed_tables if table.in_csv]
     head = dict(_flat({key: document.facts[key] for key in document.row_facts}))
@@ -152,7 +152,7 @@ def _is_shown(table: Table) -> bool:
 
 
 def _is_apart(previous: Block, block: Block) -> bool:
-    """Return whether an empty line separates two blocks: around tables, before headings."""
+    """Return whether an empty line separates two blocks, as around tables and before headings."""
     if isinstance(block, Paragraph) and isinstance(previous, Paragraph):
         return block.style is TextStyle.HEADING or (
             block.style is TextStyle.NOTE and previous.style is not TextStyle.NOTE
@@ -266,7 +266,7 @@ def _csv_record(columns: Sequence[ColumnHead], row: TableRow) -> dict[str, objec
 
 
 def _csv_value(raw: Plain) -> object:
-    """Return a value as a cell that no spreadsheet evaluates; lists of text are joined."""
+    """Return a value as a cell that no spreadsheet evaluates; texts of a list are joined."""
     match raw:
         case None:
             return ""
@@ -287,7 +287,7 @@ def _cell_text(value: Plain) -> str:
 
 
 def _flat(values: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield facts with flat names: fields of a record are prefixed with its name."""
+    """Yield facts with flat names: a record's fields are prefixed with its name."""
     for key, value in values.items():
         raw = plain_value(value)
         if isinstance(raw, dict):

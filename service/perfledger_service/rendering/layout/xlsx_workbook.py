@@ -1,6 +1,6 @@
 """Writes cells, formulas and names into an XLSX file; the only module that uses XlsxWriter.
 
-A text is always a text: untrusted text is never taken for a formula or an address.
+Text is always written as text: untrusted text is never read as a formula or an address.
 """
 
 import math
@@ -16,19 +16,19 @@ import xlsxwriter  # pyright: ignore[reportMissingTypeStubs] - it ends here
 class CellStyle(StrEnum):
     """The style of a cell."""
 
-    PLAIN = "plain"  # a text, in as many lines as its column needs
+    PLAIN = "plain"  # a text, wrapped to its column's width
     HEAD = "head"
     TITLE = "title"
     MONEY = "money"
     USD = "usd"  # a forecast, in whole USD
     NUMBER = "number"
     SHARE = "share"
-    ENTRY = "entry"  # for the reader to change
+    ENTRY = "entry"  # an input that the reader may change
     SUM = "sum"
 
 
 _A4 = 9
-# Characters across a printed page; with more, the print is too small to read.
+# Characters across a printed page; with more, the print is too small.
 _PRINTED_CHARACTERS = 160
 _FONT_SIZE = 11
 _LINE_HEIGHT = 15.0  # points, of a line of the usual font
@@ -66,7 +66,7 @@ class Worksheet:
         self._heights: dict[int, float] = {}
 
     def text(self, row: int, column: int, text: str, look: CellStyle = CellStyle.PLAIN) -> None:
-        """Write a text; its row is as high as its lines need."""
+        """Write a text, and make its row high enough for all lines."""
         self._sheet.write_string(row, column, text, self._looks[look])
         self._fit(row, column, text, look)
 
@@ -84,18 +84,18 @@ class Worksheet:
         value: float | str,
         look: CellStyle = CellStyle.NUMBER,
     ) -> None:
-        """Write a formula, without "=", and its value, for readers that do not compute."""
+        """Write a formula, given without "=", and its value for readers that do not compute."""
         self._sheet.write_formula(row, column, f"={formula}", self._looks[look], value)
         if isinstance(value, str):
             self._fit(row, column, value, look)
 
     def _fit(self, row: int, column: int, text: str, look: CellStyle) -> None:
-        """Make a row high enough for a text: LibreOffice would write it over the next row."""
+        """Make a row high enough for a text: in LibreOffice it would overflow into the next row."""
         if column >= len(self._widths):
             return
         size = _FORMATS[look].get("font_size", _FONT_SIZE)
         scale = float(str(size)) / _FONT_SIZE
-        # Words break before the column is full, and bold letters are wider.
+        # Lines break before the column is full, and bold letters are wider.
         usable = self._widths[column] * _USABLE_WIDTH / scale
         height = _LINE_HEIGHT * scale * max(1, math.ceil(len(text) / usable))
         height = min(height, _MAX_HEIGHT)
@@ -131,10 +131,10 @@ class Workbook:
         return sheet
 
     def name(self, name: str, cell: str) -> None:
-        """Give a cell, such as "Inputs!$E$2", a name for formulas."""
+        """Name a cell, such as "Inputs!$E$2", for use in formulas."""
         self._book.define_name(name, f"={cell}")
 
     def to_bytes(self) -> bytes:
-        """Return the file; the workbook is then closed."""
+        """Close the workbook and return the file."""
         self._book.close()
         return self._target.getvalue()

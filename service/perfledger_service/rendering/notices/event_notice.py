@@ -1,4 +1,4 @@
-"""Renders what a notice says of an event, in the words of the comment that confirms it."""
+"""Renders a notice about an event, in the words of the comment that confirms it."""
 
 from dataclasses import dataclass
 
@@ -41,10 +41,10 @@ _SERIES_COLUMNS: tuple[Column[ChangedSeries], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventNotice:
-    """An event as a notice tells of it.
+    """An event that a notice is about.
 
-    `headline` is that of the check that confirms it, "" without one. `is_again` says that it was
-    over and is back.
+    `headline` is that of the check that confirms it, "" without one. `is_again` if it was over and
+    is back.
     """
 
     view: EventView
@@ -54,7 +54,7 @@ class EventNotice:
 
 
 def event_title(notice: EventNotice) -> str:
-    """Return what happened in one line; it quotes untrusted names."""
+    """Return what happened in one line that quotes untrusted names."""
     event = notice.view.event
     match notice.subject:
         case NoticeSubject.FIXED:
@@ -64,13 +64,13 @@ def event_title(notice: EventNotice) -> str:
         case NoticeSubject.ENVIRONMENT:
             return f"The machines changed, not the code. {_what(notice)}"
         case NoticeSubject.NOT_FOUND:
-            return f"No longer found, now that there is more data. {_what(notice)}"
+            return f"No longer detected, with more data. {_what(notice)}"
         case _:
             return f"{'It is back. ' if notice.is_again else ''}{_what(notice)}"
 
 
 def event_notice_document(notice: EventNotice) -> Document:
-    """Return what a notice says of an event: what changed, where, by how much and why."""
+    """Return the notice: what changed, where, by how much and why."""
     event = notice.view.event
     names = (event.reason, event.owner, event.set_by, *(one.workload for one in event.series))
     series: tuple[Block, ...] = ()
@@ -87,7 +87,7 @@ def event_notice_document(notice: EventNotice) -> Document:
 
 
 def _what(notice: EventNotice) -> str:
-    """Return the comment's headline, or the largest change of what no check confirmed."""
+    """Return the comment's headline, or the largest change of an unconfirmed event."""
     if notice.headline:
         return notice.headline
     series = largest(notice.view)

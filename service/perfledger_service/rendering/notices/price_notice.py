@@ -12,7 +12,7 @@ _CURRENT = "Prices are current again"
 
 
 def price_notice_document(stale: Sequence[StalePrice]) -> Document:
-    """Return what is said of old prices; without any, that they were updated meanwhile."""
+    """Return the notice about old prices; without any, that they are current again."""
     if not stale:
         return Document(name="", blocks=(title(_CURRENT),))
     return Document(

@@ -3,7 +3,7 @@
 from perfledger_service.rendering.layout.document import Document, sentences, title
 
 MAX_PROBLEM = 2000
-_READERS = "Its decision is on the page of the reviews, which the project's maintainers read"
+_READERS = "Its decision is on the reviews page, which the project's maintainers can read"
 _NEXT = (
     "The service tries again every day, and stores the review once nothing is missing",
     "perfledger review --publish stores one at once",
@@ -11,7 +11,7 @@ _NEXT = (
 
 
 def review_notice_document(quarter: str, problem: str) -> Document:
-    """Return what is said of a quarter's review; `problem` is "" for one that is stored."""
+    """Return the notice about a quarter's review; `problem` is "" if it is stored."""
     if problem:
         lines = (f"Reason: {problem[:MAX_PROBLEM].rstrip('.')}", *_NEXT)
         return Document(

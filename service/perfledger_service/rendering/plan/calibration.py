@@ -1,4 +1,4 @@
-"""Presents how near a replay is to the schedule that its log recorded."""
+"""Presents how close a replay is to the schedule recorded in its log."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -22,16 +22,16 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.number_format import quantity
 
-NO_RECORD = "Not calibrated: the log records no waits to hold the replay against."
+NO_RECORD = "Not calibrated: the log records no waits to compare the replay with."
 
 
 def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_waits: bool) -> str:
-    """Return what devices the log was recorded on, "" if those of its replay may be the same."""
+    """Return how many devices the log was recorded on, "" if as many as in the replay."""
     peak, stated, recorded = plan.peak_devices or 0, plan.stated_devices, plan.recorded_devices
     if stated is not None and recorded > stated:
         return (
             f"The log's header states {quantity(stated, 'device')}, but {recorded:,} are in use "
-            "for long: check its sizes and times."
+            "for long periods: check its sizes and times."
         )
     if stated not in {None, plan.devices}:
         fact = f"The log's header states {quantity(recorded, 'device')}, not"
@@ -40,12 +40,12 @@ def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_wait
     else:
         return ""
     is_other_share = has_waits and recorded != plan.devices
-    share = f": its share in use is of {recorded:,}" if is_other_share else ""
+    share = f": its share in use is relative to {recorded:,}" if is_other_share else ""
     return f"{fact} the {plan.devices:,} of the replay{share}."
 
 
 def calibration_sentence(calibration: ReplayCalibration | None) -> str:
-    """Return whether a replay is calibrated, and in what it differs from the record."""
+    """Return whether a replay is calibrated, and how it differs from the record."""
     if calibration is None or calibration.wait_mean is None:
         return NO_RECORD
     limit = number_format.margin(MAX_ERROR)
@@ -57,7 +57,7 @@ def calibration_sentence(calibration: ReplayCalibration | None) -> str:
 def calibration_ratios(
     calibration: ReplayCalibration,
 ) -> tuple[tuple[str, BootstrapInterval | None], ...]:
-    """Return the ratios by the names that people read."""
+    """Return the ratios with their display names."""
     return (
         ("mean wait", calibration.wait_mean),
         ("P95 wait", calibration.wait_p95),
@@ -108,7 +108,7 @@ def calibration_table(calibrations: Iterable[ReplayCalibration]) -> tuple[Table,
 
 
 def interval_ends(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
-    """Return the ends of an interval, "" where it has none."""
+    """Return the ends of an interval, "" without any."""
     if interval is None or interval.low is None or interval.high is None:
         return ""
     return number_format.interval(interval.low, interval.high, form)
@@ -121,7 +121,7 @@ def ratio_text(ratio: BootstrapInterval) -> str:
 
 
 def _times(ratio: float) -> str:
-    if ratio < 99.5:  # noqa: PLR2004 - from here on two digits have a power of ten
+    if ratio < 99.5:  # noqa: PLR2004 - from here on, two digits have a power of ten
         return f"{ratio:.2g}"
     return f"{ratio:,.0f}"
 

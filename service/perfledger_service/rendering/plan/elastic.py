@@ -1,4 +1,4 @@
-"""Presents what policies that choose the class and the number of devices make of a log.
+"""Presents the effect on a log of policies that choose the class and the number of devices.
 
 Untrusted text is shown only as clean text.
 """
@@ -68,7 +68,7 @@ def _title(view: ElasticComparison) -> str:
 
 
 def _sentences(view: ElasticComparison) -> Iterator[str]:
-    """Yield how much sooner than under the first policy jobs end on average, and at what cost."""
+    """Yield how much sooner jobs end on average than under the first policy, and the cost."""
     first = view.outcomes[0]
     for outcome in view.outcomes[1:]:
         change = round(100 * (_mean_s(outcome) / _mean_s(first) - 1))
@@ -84,8 +84,8 @@ def _sentences(view: ElasticComparison) -> Iterator[str]:
 
 def _notes(view: ElasticComparison) -> Iterator[str]:
     yield (
-        "One replay of this log with the table's speeds, without nodes: there is no interval. "
-        "USD are those of the device-hours that jobs held."
+        "One replay of this log with the table's speeds, without nodes, so there is no "
+        "interval. USD: for the device-hours that jobs held."
     )
     if view.left_out:
         jobs = quantity(view.left_out, "job")

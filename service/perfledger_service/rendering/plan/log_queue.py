@@ -1,4 +1,4 @@
-"""Presents the waits of a job log and of its replays, and the devices that are enough."""
+"""Presents the waits of a job log and of its replays, and how many devices are enough."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ from perfledger_service.rendering.plan.calibration import (
     recorded_devices_sentence,
 )
 
-# After devices that the record was taken to show.
+# Follows a number of devices inferred from the record.
 UNFINISHED = ", not counting jobs that the log shows only in part"
 _MAX_LOG = 60
 _PARTS = ("middle", "low", "high")
@@ -42,12 +42,12 @@ class QueueRow:
     """Waits with their source: the record or a replay."""
 
     source: str
-    devices: int | None  # None for a record that does not say
+    devices: int | None  # None if the record does not say
     waits: WaitSummary
 
 
 def log_queue_document(plan: LogQueuePlan) -> Document:
-    """Return recorded waits, replayed waits, and the devices that are enough."""
+    """Return recorded waits, replayed waits, and how many devices are enough."""
     needed, formula = plan.needed, plan.formula
     return Document(
         name="perfledger-log-queue",
@@ -83,7 +83,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
 
 
 def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
-    """Return the record, the replay on the plan's devices, and on those that are enough."""
+    """Return the record, the replay on the plan's devices, and the one on enough devices."""
     rows: list[QueueRow] = []
     if plan.recorded is not None:
         is_replays = plan.stated_devices is None and plan.recorded_devices == plan.devices
@@ -99,19 +99,19 @@ def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
 
 
 def needed_sentence(plan: LogQueuePlan) -> str:
-    """Return how many devices are enough for the target, "" without one."""
+    """Return how many devices are enough for the target, "" without a target."""
     if plan.needed is None or plan.target is None:
         return ""
     target = f"{_target(plan.target)} in the replay with {plan.policy.name}"
     if plan.needed.devices is None:
-        return f"No number of devices is enough so that {target}."
-    words = f"{plan.needed.devices:,} devices{_nodes(plan)} are enough so that {target}"
+        return f"No number of devices is enough for the target: {target}."
+    words = f"{plan.needed.devices:,} devices{_nodes(plan)} are enough: {target}"
     if plan.lacks_device_time:
-        words = f"At least {words.replace('are enough', 'are needed', 1)}"
+        words = f"At least {words.replace('are enough:', 'are needed so that', 1)}"
     if plan.needed.low is None or plan.needed.high is None:
         return f"{words}; the log has too few days, or too many jobs, for an interval."
     return (
-        f"{words}; it and {plan.needed.logs} logs resampled from its days need "
+        f"{words}; the log and {plan.needed.logs} logs resampled from its days need "
         f"{plan.needed.low:,} to {plan.needed.high:,}."
     )
 
@@ -129,7 +129,7 @@ def formula_sentences(formula: QueuePlan) -> Iterator[str]:
         f"{quantiles}."
     )
     if formula.target is not None and formula.devices_needed is not None:
-        yield f"{label}: {formula.devices_needed:,} devices so that {_target(formula.target)}."
+        yield f"{label}: with {formula.devices_needed:,} devices, {_target(formula.target)}."
 
 
 def _title(plan: LogQueuePlan) -> str:
@@ -139,7 +139,7 @@ def _title(plan: LogQueuePlan) -> str:
 
 
 def queue_devices_in_use(plan: LogQueuePlan, row: QueueRow) -> float | None:
-    """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
+    """Return the share of devices in use; None if the log shows neither all jobs nor devices."""
     return None if plan.device_use is DeviceUse.UNKNOWN else row.waits.utilization
 
 
@@ -214,7 +214,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if recorded := recorded_devices_sentence(plan, has_waits=plan.recorded is not None):
         yield recorded
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
-        yield "Take the number of devices as a screening: its replay is not calibrated."
+        yield "Treat the number of devices as a screening result: the replay is not calibrated."
     if plan.formula is None:
         yield f"No queueing formula: {plan.formula_obstacle}."
     for reason, count in plan.left_out:
@@ -228,7 +228,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
 
 
 def _replay_choices(plan: LogQueuePlan) -> str:
-    """Return what the replay took from the record."""
+    """Return what the replay inferred from the record."""
     policy = plan.policy.name if plan.is_policy_fitted else ""
     devices = (
         "" if plan.are_devices_given else f"{quantity(plan.devices, 'device')}{_besides(plan)}"
@@ -236,7 +236,7 @@ def _replay_choices(plan: LogQueuePlan) -> str:
     what = " on ".join(filter(None, (policy, devices)))
     if plan.recorded is None or plan.calibration is None or plan.calibration.wait_mean is None:
         return f"{what}: the most that the log shows in use at one moment."
-    return f"{what}: of the usual policies and sizes the nearest to the recorded schedule."
+    return f"{what}: of the usual policies and sizes, the closest to the recorded schedule."
 
 
 def _besides(plan: LogQueuePlan) -> str:

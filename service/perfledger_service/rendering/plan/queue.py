@@ -30,7 +30,7 @@ def _sentences(plan: QueuePlan) -> Iterator[str]:
     if plan.target is not None and plan.devices_needed is not None:
         share = number_format.share(plan.target.share)
         target = f"{share} wait at most {duration(plan.target.wait_s)}"
-        yield f"{plan.devices_needed:,} devices are enough so that {target}."
+        yield f"{plan.devices_needed:,} devices are enough: {target}."
 
 
 def _waits(plan: QueuePlan) -> Iterator[str]:

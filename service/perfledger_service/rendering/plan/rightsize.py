@@ -1,4 +1,4 @@
-"""Presents the sizes that meet a demand, and what to measure if that is undecided."""
+"""Presents the sizes that meet a demand, and what to measure if it is undecided."""
 
 import math
 import re
@@ -40,7 +40,7 @@ _MAX_ACCELERATOR = 24
 _MAX_DEVICE = 40
 _MAX_RATE = 80
 _MAX_SHORT_NAME = 16
-# What `perfledger bench load` takes: "module:function[name=value]", in single quotes.
+# The form that `perfledger bench load` accepts: "module:function[name=value]", in single quotes.
 _WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
 _MAX_WORKLOAD = 200
 _MAX_ASSUMPTION = 200
@@ -52,13 +52,13 @@ _REASONS = {
     SizingConstraint.THROUGHPUT: "one replica fewer cannot serve the request rate (throughput)",
     SizingConstraint.MEMORY: "cheaper configurations need more memory than the device has (memory)",
     SizingConstraint.HEADROOM: "one replica fewer is enough only without the headroom (headroom)",
-    SizingConstraint.SMALLEST: "it is one replica, the smallest measured size (smallest)",
+    SizingConstraint.SMALLEST: "it is a single replica, the smallest measured size (smallest)",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
-    """A size that is enough, or one that needs more measured requests to decide."""
+    """A size that is enough, or one that needs more measured requests for a decision."""
 
     option: SizedOption
     is_open: bool = False
@@ -66,7 +66,7 @@ class _Option:
 
 
 def sizing_document(sizing: SizingResult) -> Document:
-    """Return the answer as a sentence, the best options, and those that may be enough."""
+    """Return the answer as a sentence, the best options, and others that may be enough."""
     demand = sizing.demand
     options = [_Option(option=option) for option in sizing.best]
     options += [
@@ -114,21 +114,23 @@ def sizing_title(sizing: SizingResult) -> str:
 def sizing_sentence(sizing: SizingResult) -> str:
     """Return the answer as a sentence."""
     if sizing.verdict is SizingVerdict.NONE:
-        return "No measured configuration keeps this P99 at this rate."
+        return "No measured configuration meets this P99 at this rate."
     if not sizing.best:
         return (
-            "Undecided: no configuration certainly keeps this P99, but some may: "
+            "Undecided: no configuration certainly meets this P99, but some may: "
             f"{_open_range(sizing)}."
         )
     best = sizing.best[0]
     words = f"{_devices(best)}{_workload(best.plan.setting, sizing)}{_price(best)}"
     if sizing.verdict is SizingVerdict.DECIDED:
         return f"Take {words.removesuffix(',')}. Not less, because {_REASONS[best.constraint]}."
-    return f"Undecided: {words} is enough, but cheaper options may be, too: {_open_range(sizing)}."
+    return (
+        f"Undecided: {words} is enough, but cheaper options may be as well: {_open_range(sizing)}."
+    )
 
 
 def _open_range(sizing: SizingResult) -> str:
-    """Return the open numbers of replicas of each setting, and which to measure at what rate."""
+    """Return the undecided numbers of replicas of each setting, and the rate to measure next."""
     by_setting: dict[int, list[SizingPlan]] = {}
     for rival in sizing.rivals:
         by_setting.setdefault(id(rival.option.plan.setting), []).append(rival.option.plan)
@@ -145,7 +147,7 @@ def _open_range(sizing: SizingResult) -> str:
         return words
     option = sizing.next_measurement.option
     rate = number_format.count(option.replica_rate)
-    return f"{words}; measure one replica at {rate}/s, its rate among {option.plan.replicas:,}"
+    return f"{words}; measure one replica at {rate}/s, its share among {option.plan.replicas:,}"
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
@@ -184,7 +186,7 @@ def _workload(setting: ReplicaSettings, sizing: SizingResult) -> str:
 
 
 def _kind(option: SizedOption, sizing: SizingResult) -> str:
-    """Return what distinguishes the replicas of a row, "" if there is only one kind."""
+    """Return what distinguishes a row's replicas, "" if there is only one kind."""
     curve = option.plan.setting.curve
     is_plain = curve.sharing is ReplicaSharing.WHOLE and curve.devices == 1
     servers = f"{curve.servers} servers" if curve.servers > 1 else ""
@@ -209,7 +211,7 @@ def _price(option: SizedOption) -> str:
 
 
 def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
-    """Return the columns of an option; people see its kind of replica if there are several."""
+    """Return the columns of an option; people see the kind of replica if there are several."""
     options = [*sizing.best, *(rival.option for rival in sizing.rivals)]
     has_kinds = any(_kind(option, sizing) for option in options)
     return (
@@ -254,7 +256,7 @@ def _names(sizing: SizingResult) -> tuple[str, ...]:
 
 
 def _open(option: SizedOption) -> str:
-    """Return the chance that an option is enough, as a cell of the table."""
+    """Return the chance that an option is enough, as a table cell."""
     even = " if even" if option.plan.setting.is_even else ""
     return f"{number_format.whole_share(option.plan.chance)}?{even}"
 
@@ -271,13 +273,13 @@ def _measure(rival: RivalOption, sizing: SizingResult) -> str:
     rate = option.replica_rate / setting.batch
     batch = f" of {setting.batch}" if setting.batch > 1 else ""
     words = (
-        f"{_devices(option)}{_workload(setting, sizing)}{_price(option)} keeps the P99 with a "
+        f"{_devices(option)}{_workload(setting, sizing)}{_price(option)} meets the P99 with a "
         f"chance of {number_format.share(option.plan.chance)}"
     )
     if setting.is_even:
         words += " if requests arrive evenly, as they were measured"
     if rival.requests is None:
-        return f"{words}: too close to the limit to measure; take the sure option."
+        return f"{words}: too close to the limit to decide by measuring; take the certain option."
     length = number_format.seconds(rival.requests / rate)
     if rival.requests / rate > SECONDS_PER_HOUR:
         length = number_format.hours(rival.requests / rate)
@@ -291,7 +293,7 @@ def _measure(rival: RivalOption, sizing: SizingResult) -> str:
 
 
 def _command(rival: RivalOption, rate: float) -> str:
-    """Return the command of our load test that measures it, if the workload is one of ours."""
+    """Return the load test command that measures it, "" if the workload is not one of ours."""
     setting, requests = rival.option.plan.setting, rival.requests or 0
     workload = clean(setting.curve.workload, limit=_MAX_WORKLOAD)
     if not _WORKLOAD.fullmatch(workload) or setting.curve.time_slices > 1:
@@ -352,7 +354,7 @@ def _rate(row: _Option) -> HourlyRate | None:
 
 
 def _option_facts() -> tuple[Column[_Option], ...]:
-    """Return the columns that people see only in sentences, or not at all."""
+    """Return the columns that people see only in sentences or not at all."""
     return (
         fact("workload", lambda row: row.option.plan.setting.curve.workload),
         fact("device", lambda row: row.option.plan.setting.curve.device),

@@ -1,8 +1,8 @@
-"""Draws load curves and the sizes that follow from them.
+"""Draws load curves and the sizes derived from them.
 
-P99 against requests per second of one replica, on logarithmic axes: measurements as dots with
-intervals, the model as lines with bands, the P99 objective as a horizontal line, and on the lines
-of the best options the rate that their replicas are planned for.
+It shows P99 against requests per second of one replica on logarithmic axes: measurements as dots
+with intervals, the model as lines with bands, the P99 objective as a horizontal line, and on the
+lines of the best options the rate planned for each replica.
 """
 
 import math
@@ -28,7 +28,7 @@ from perfledger_service.rendering.plan.rightsize import setting_name, sizing_sen
 
 _MAX_LINES = 6
 _STEPS = 60  # of a line
-# Upper end of the axis, relative to the SLO: higher latencies would flatten all others.
+# Upper end of the axis, relative to the SLO; higher latencies would flatten the rest.
 _MOST_TIMES_PROMISED = 6.0
 _BEFORE = 0.7  # start of a line, relative to the lowest rate measured
 _QUANTILES = (0.025, 0.5, 0.975)
@@ -48,7 +48,7 @@ def sizing_svg(result: SizingResult) -> str:
 
 
 def sizing_chart(result: SizingResult) -> Chart:
-    """Return the curves of the best options, then of the others, with the objective."""
+    """Return the curves of the best options, then those of the others, with the objective."""
     planned = [option.plan.setting for option in _options(result)]
     settings = list(dict.fromkeys([*planned, *result.settings]))[:_MAX_LINES]
     x, y = _axes(settings, result)

@@ -103,20 +103,20 @@ def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
 
 
 def calibration_sentences(view: PolicyComparison) -> Iterator[str]:
-    """Yield whether the reference is calibrated, and what is nearer to the record if it is not."""
+    """Yield whether the reference is calibrated, and what is closer to the record if it is not."""
     yield calibration_sentence(view.rows[0].calibration)
     nearest = view.nearest
     if nearest is not None:
         is_near = nearest.calibration.is_calibrated
         yield (
-            f"Nearest to the record{'' if is_near else ', though not calibrated'}: --policy "
+            f"Closest to the record{'' if is_near else ', though not calibrated'}: --policy "
             f"{nearest.policy.name} --nodes {nearest.nodes} --devices-per-node "
             f"{nearest.devices_per_node}."
         )
 
 
 def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
-    """Return what the log has and the replay has not: devices in use, and rows, with reasons."""
+    """Return what the log has and the replay lacks: devices in use, and rows with reasons."""
     recorded = recorded_devices_sentence(view, has_waits=view.recorded_waiting is not None)
     unplaceable = view.rows[0].figures.unplaceable
     misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
@@ -128,15 +128,15 @@ def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
 
 
 def review_sentences(view: PolicyComparison) -> Iterator[str]:
-    """Yield what a review says of a replay: a gain only where it is near enough to the record."""
+    """Yield a review's sentences on a replay; gains are given only if it is calibrated."""
     yield from record_sentences(view)
     yield calibration_sentence(view.rows[0].calibration)
     if view.is_calibrated:
         yield from gain_sentences(view)
         return
-    yield "No gain of another policy is stated: such a replay does not show what it would be."
+    yield "No gain of another policy is given: an uncalibrated replay does not show it."
     if view.nearest is not None:
-        yield "For the nodes and the policy nearest to the record, run perfledger plan simulate."
+        yield "For the nodes and the policy closest to the record, run perfledger plan simulate."
 
 
 def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
@@ -163,7 +163,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
 
 
 def devices_in_use(view: PolicyComparison, share: float | None) -> float | None:
-    """Return the share of devices in use; None where the log shows neither all jobs nor devices."""
+    """Return the share of devices in use; None if the log shows neither all jobs nor devices."""
     return None if view.device_use is DeviceUse.UNKNOWN else share
 
 
@@ -205,7 +205,7 @@ def _waits(view: PolicyComparison) -> Iterator[_Waits]:
 
 
 def _use_interval(view: PolicyComparison, row: PolicyGain) -> str:
-    """Return the interval of the share in use, "" where jobs that held devices are missing."""
+    """Return the interval of the share in use, "" if jobs that held devices are missing."""
     interval = None if view.lacks_device_time else row.spread.useful
     return interval_ends(interval, number_format.share)
 
@@ -259,10 +259,10 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
         return f"{words}; the log has too few days to estimate the gain of a year."
     if gained.low <= 0 <= gained.high:
         return (
-            f"{words}; the days of the log do not agree whether fewer devices are idle while "
-            "jobs wait."
+            f"{words}; the days of the log disagree on whether fewer devices are idle while jobs "
+            "wait."
         )
-    # All policies do the same work of the log; a policy only moves it in time.
+    # All policies do the log's work; a policy only moves it in time.
     kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (

@@ -1,7 +1,7 @@
 """Draws the waits of policies, of a queue or of a job log, and the utilization of the devices.
 
-A curve is the share of jobs that wait no longer than a time; its axis is logarithmic, from one
-second on.
+A curve is the share of jobs that wait no longer than a given time; the time axis is logarithmic and
+starts at one second.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,7 +62,7 @@ def policies_svg(view: PolicyComparison) -> str:
 
 
 def policies_picture(view: PolicyComparison) -> Picture:
-    """Return waits and use by policy, and as recorded if the log says so."""
+    """Return waits and use by policy, and as recorded if the log has them."""
     waits = [
         _Waits(
             name=row.figures.policy,
@@ -90,7 +90,7 @@ def policies_picture(view: PolicyComparison) -> Picture:
 
 
 def queue_svg(plan: QueuePlan) -> str:
-    """Return the waits of an M/M/c queue; a queue that grows without limit has no line."""
+    """Return the waits of an M/M/c queue; one that grows without limit has no line."""
     share = min(plan.load / plan.devices, 1.0)
     name = quantity(plan.devices, "device")
     return picture_svg(
@@ -107,7 +107,7 @@ def queue_svg(plan: QueuePlan) -> str:
 
 
 def log_queue_svg(plan: LogQueuePlan) -> str:
-    """Return recorded, replayed and, where it holds, formula waits as an SVG document."""
+    """Return recorded, replayed and, if the formula applies, M/M/c waits as an SVG document."""
     waits = [
         _Waits(
             name=row.source
@@ -187,7 +187,7 @@ def _curves(by_tone: dict[Tone, _Waits], shares: Sequence[float]) -> Chart:
 def _points(
     waits: _Waits, shares: Sequence[float], longest_s: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return the points of a curve, which is flat after its longest wait."""
+    """Return the points of a curve, which stays flat after its longest wait."""
     points = [
         (max(wait_s, _SHORTEST_S), share)
         for wait_s, share in zip(waits.curve_s, shares, strict=False)

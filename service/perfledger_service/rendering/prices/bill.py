@@ -60,7 +60,7 @@ def _sentences(bill: Bill) -> Iterator[str]:
     used = sum((usage.effective_usd for usage in bill.usage), Decimal(0))
     parts = {"used": used, "unused": bill.unused_usd, "other": bill.other_usd}
     exact = {name: Fraction(usd) for name, usd in parts.items()}
-    cents = in_cents(exact, round(100 * sum(exact.values())))  # so that they add up
+    cents = in_cents(exact, round(100 * sum(exact.values())))  # rounded so that they add up
     yield f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:"
     yield f"{cents['used']:z,.2f} USD for used accelerators"
     yield f"{cents['unused']:z,.2f} USD for unused commitments to accelerators"
@@ -70,19 +70,19 @@ def _sentences(bill: Bill) -> Iterator[str]:
         usd = sum(bill.unread_units.values(), Decimal(0))
         units = clean(", ".join(sorted(bill.unread_units)))
         yield (
-            f"{usd:z,.2f} USD of everything else is for accelerators in units that are not of "
-            f"time, so that their hours are not counted: {units}"
+            f"{usd:z,.2f} USD of everything else is for accelerators billed in units other than "
+            f"time, so their hours are not counted: {units}"
         )
     if bill.unlisted:
         usd = sum(bill.unlisted.values(), Decimal(0))
         yield (
             f"{usd:z,.2f} USD of everything else is for instances whose accelerators the price "
-            f"sheet does not name: {clean(', '.join(sorted(bill.unlisted)))}"
+            f"sheet does not list: {clean(', '.join(sorted(bill.unlisted)))}"
         )
     if bill.unknown_providers:
         usd = sum(bill.unknown_providers.values(), Decimal(0))
         yield (
             f"{usd:z,.2f} USD of everything else is charged by the hour by providers whose "
-            f"instances are not known here, so that their accelerators are not counted: "
+            "instances perfledger does not know, so their accelerators are not counted: "
             f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )

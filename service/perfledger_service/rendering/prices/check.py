@@ -52,7 +52,7 @@ _OLD_COLUMNS: tuple[Column[StalePrice], ...] = (
 
 
 def price_check_document(check: SheetCheck, *, today: date | None = None) -> Document:
-    """Return the findings; `today` decides which prices are old."""
+    """Return the findings; `today` determines which prices are old."""
     old = stale_prices(check.sheet, today=today)
     summary = Paragraph(
         text=_summary(check),

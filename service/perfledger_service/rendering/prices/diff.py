@@ -1,4 +1,4 @@
-"""Presents the differences of two price sheets."""
+"""Presents the differences between two price sheets."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ _MAX_ROWS = 120  # for people; JSON and CSV have all of them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A price that changed, or was added or removed; `price` is the newer one."""
+    """A price that was changed, added or removed; `price` is the newer one."""
 
     kind: str
     price: Price
@@ -85,7 +85,7 @@ def _columns() -> tuple[Column[_Row], ...]:
 
 
 def _usd(price: Price | None) -> str | None:
-    """Return an amount with all its digits, as the provider states it."""
+    """Return an amount with all digits, as the provider states it."""
     return None if price is None else f"{price.usd_per_hour:f}"
 
 

@@ -1,4 +1,4 @@
-"""Presents the prices of a sheet, with their age and their sources."""
+"""Presents the prices of a sheet with their ages and sources."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -34,7 +34,7 @@ _NO_PRICE = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheetRow:
-    """A price, or one that was searched for and not found."""
+    """A price, or one that was searched for but not found."""
 
     price: Price | None
     listed: Price | UnknownPrice
@@ -58,7 +58,7 @@ def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
 
 
 def price_sheet_rows(sheet: PriceSheet, *, today: date) -> tuple[PriceSheetRow, ...]:
-    """Return each price with its state of today, then each unknown one."""
+    """Return each price with today's state, then each unknown one."""
     newest = frozenset(newest_prices(sheet).values())
     return (
         *(_row(price, today, is_superseded=price not in newest) for price in sheet.prices),
@@ -135,7 +135,7 @@ def _unknown_row(unknown: UnknownPrice) -> PriceSheetRow:
 
 
 def _day_of_price(row: PriceSheetRow) -> str:
-    """Return the day of a price and its state; for an unknown price, the day of the last search."""
+    """Return a price's day and state; for an unknown price, the day of the last search."""
     if isinstance(row.listed, UnknownPrice):
         return f"{row.listed.searched_on}"
     state = price_state(row)
@@ -146,7 +146,7 @@ def _day_of_price(row: PriceSheetRow) -> str:
 
 
 def price_state(row: PriceSheetRow) -> str:
-    """Return the state of a price in a word, "" for one that applies."""
+    """Return the state of a price in a word, "" if it applies."""
     if row.price is None:
         return "unknown"
     return "superseded" if row.is_superseded else "old" if row.warnings else ""
@@ -159,10 +159,10 @@ def _style(row: PriceSheetRow) -> TextStyle:
 
 
 def states_legend() -> str:
-    """Return what the states of prices mean."""
+    """Return the meaning of the states of prices."""
     days = ", ".join(f"{kind} prices {limit}" for kind, limit in MAX_AGE_DAYS.items())
     return (
-        f"old: older than its kind stays valid, in days ({days}), counted from the day of reading "
-        "where the list states none; superseded: a newer price applies; unknown: searched for "
-        "until then and not found"
+        f"old: older than prices of its kind stay valid, in days ({days}), counted from the day "
+        "of reading if the list has no date; superseded: a newer price applies; unknown: "
+        "searched for on that day and not found"
     )

@@ -1,4 +1,4 @@
-"""Renders the page of the prices that the service computes with, and how old they are."""
+"""Renders the page of the prices that the service uses, with their ages."""
 
 from datetime import date
 
@@ -27,9 +27,9 @@ def prices_page(
     number: int = 1,
     has_notices: bool = False,
 ) -> str:
-    """Return one page of the prices whose options, accelerators or sources hold a text.
+    """Return one page of the prices whose options, accelerators or sources contain a text.
 
-    With `has_notices` people are told when prices become old.
+    `has_notices` if people are notified when prices become old.
     """
     rows = price_sheet_rows(sheet, today=today)
     chosen = [
@@ -61,14 +61,14 @@ def _searched(row: PriceSheetRow) -> str:
 
 
 def _list_day(row: PriceSheetRow) -> str:
-    """Return the day that the list states."""
+    """Return the date stated in the list."""
     if row.price is None or row.price.is_read_date:
         return _NO_DATE
     return number_format.day(row.price.as_of)
 
 
 def _read_day(row: PriceSheetRow) -> str:
-    """Return the day on which the list was read, or searched."""
+    """Return the day on which the list was read or searched."""
     if isinstance(row.listed, UnknownPrice):
         return str(row.listed.searched_on)
     if row.price is not None and row.price.is_read_date:

@@ -9,7 +9,7 @@ from perfledger_service.values.price_update import PriceUpdate
 
 
 def price_update_document(update: PriceUpdate, *, written_to: Path | None) -> Document:
-    """Return the changes of new prices, the rejected ones and those that need approval.
+    """Return the changes in a new sheet, the rejected prices and those that need approval.
 
     `written_to` is None if the sheet was not written.
     """

@@ -158,7 +158,7 @@ def test_overhead_that_nobody_used_anything_for_is_no_idle(run, usage):
 
     shown = run(usage, *paid)
 
-    assert "There is no use to share the overhead by" in shown
+    assert "No usage to share the overhead by" in shown
     assert "entitled" not in shown
 
 

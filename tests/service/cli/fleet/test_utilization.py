@@ -108,7 +108,7 @@ def test_freed_hours_of_an_owned_device_are_capacity_and_no_cash(run, export):
 
 
 def test_above_the_target_nothing_is_to_be_freed(run, export):
-    assert "there is nothing to free" in run(export, "--target-utilization", 0.3)
+    assert "nothing to free" in run(export, "--target-utilization", 0.3)
 
 
 def test_figures_are_written_as_json(run, export):

@@ -28,7 +28,7 @@ def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
     shown = " ".join(run("queue", *words).split())
 
     assert "20 busy of 24" in shown
-    assert "devices are enough so that 95.0 % wait at most 5 min" in shown
+    assert "devices are enough: 95.0 % wait at most 5 min" in shown
 
 
 def test_a_large_queue_is_shown_in_whole_devices(run):

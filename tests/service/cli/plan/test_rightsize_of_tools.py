@@ -74,7 +74,7 @@ def test_a_measurement_with_even_arrivals_may_not_suffice_for_random_ones(run):
     even = run("L40S", rates, *words)
     random = run("L40S@poisson", rates, *words)
 
-    assert "Undecided: no configuration certainly keeps this P99" in even
+    assert "Undecided: no configuration certainly meets this P99" in even
     assert "if requests arrive evenly, as they were measured" in even
     assert "unless --request-distribution=poisson was set" in even
     assert "Take 1 x L40S" in random
@@ -124,7 +124,7 @@ def test_a_result_of_nothing_but_overload_says_so(run):
         "ttft",
     )
 
-    assert "No measured configuration keeps this P99" in shown
+    assert "No measured configuration meets this P99" in shown
     assert "vllm on L40S: overloaded at every rate; measure" in shown
 
 
@@ -164,7 +164,7 @@ WORDS = ("--p99", "200ms", "--request-rate", "140")
 def test_default_percentiles_of_vllm_are_enough_for_the_first_token(run):
     shown = run("H100-80GB", json.dumps(DEFAULT_VLLM), *WORDS, "--latency-metric", "ttft")
 
-    assert "2 to 16 replicas are open; measure one replica at 24/s, its rate among 7." in shown
+    assert "2 to 16 replicas are open; measure one replica at 24/s, its share among 7." in shown
     assert "17 x H100-80GB (17 replicas)" in shown
     assert "and 10 more; --format json has all" in shown
 

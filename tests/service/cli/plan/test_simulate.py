@@ -170,7 +170,7 @@ def test_a_reference_unlike_the_record_has_no_gain_in_money(run, unlike_log):
 
     assert "Not calibrated: no gain in money." in shown
     assert "USD" not in shown
-    assert "Nearest to the record" in shown
+    assert "Closest to the record" in shown
     assert document["policies"][1]["usd_gained_a_year"] is None
     assert not document["is_calibrated"]
     reference, nearest = (

@@ -64,7 +64,7 @@ ROCPROF = """"Kind","Agent_Id","Queue_Id","Kernel_Name","Start_Timestamp","End_T
 def test_a_trace_of_kernels_alone_has_idle_time_of_unknown_reason(trace, write):
     shown = trace("summary", write("kernel_trace.csv", ROCPROF))
 
-    assert "Bound by something that the profile does not show" in shown
+    assert "Bound by something the profile does not show" in shown
     assert "60.00 % of the step has no work on the device" in shown
     assert "host late" not in shown
     streams = shown.partition("Streams, per step")[2].split()

@@ -191,7 +191,7 @@ def test_further_changes_and_what_is_not_explained_are_named():
     assert (
         "Another change of +10.0 % was made after 333333333333: perfledger history bisect" in text
     )
-    assert "others of the range made +8.0 %" in text
+    assert "other commits of the range account for +8.0 %" in text
 
 
 def test_programs_get_every_commit_and_the_check():

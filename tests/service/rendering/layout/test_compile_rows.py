@@ -20,7 +20,7 @@ def test_the_phases_and_what_is_compiled_more_often():
     assert plain(block.longest) == "backend compile +3.00 s"
     (row,) = block.rows
     assert plain(f"{row.name} {row.how} ({row.delta})") == (
-        "train_step is compiled 4 times in place of once (+3.25 s)"
+        "train_step is compiled 4 times instead of once (+3.25 s)"
     )
     assert [one.text for one in row.source_lines] == ["models/gpt.py:90"]
 
@@ -34,7 +34,7 @@ def test_a_function_that_is_compiled_as_often_or_no_more():
         return compile_block(replace(explanation, causes=causes)).rows[0].how
 
     assert how(1, 1) == "is compiled once, as before"
-    assert how(0, 2) == "is compiled 2 times, and was not before"
+    assert how(0, 2) == "is compiled 2 times, and was not compiled before"
     assert how(2, 0) == "is no longer compiled"
 
 

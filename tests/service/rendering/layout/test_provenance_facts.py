@@ -29,7 +29,7 @@ def test_a_plan_without_looks_names_none(reports):
     )[-1]
 
     assert last.replace("\u00a0", " ") == (
-        "Each interval has level 95 % (90 % beside unchanged, which it proves)."
+        "Each interval has level 95 % (90 % for unchanged, which it proves)."
     )
 
 
@@ -174,7 +174,7 @@ def test_workloads_with_rules_of_their_own_are_named(reports, make):
     ]
 
     assert any(f"within 1 % either way (5 % for {make.GPT})." in text for text in texts)
-    chosen = f"Judged by metrics of their own choice: {make.GPT} by step time, peak memory."
+    chosen = f"Judged by metrics of their own: {make.GPT} by step time, peak memory."
     assert chosen in texts
     own = provenance_facts.own_rule(plan, make.GPT).replace("\u00a0", " ")
     assert own == "margin 5 %, judged by step time, peak memory"
@@ -207,19 +207,19 @@ def test_there_is_no_common_margin_where_workloads_have_their_own(reports):
     [
         (
             {"low_usd": Decimal("1.5"), "high_usd": Decimal("1.5"), "source": SETTING},
-            "The check held 1 device for 20 min: 1.50 USD, by the price of device_price.",
+            "The check held 1 device for 20 min: 1.50 USD, at the price of device_price.",
         ),
         (
             {"low_usd": Decimal(1), "high_usd": Decimal("2.25"), "source": FLEET},
             (
-                "The check held 1 device for 20 min: 1.00 to 2.25 USD, by the price of the "
+                "The check held 1 device for 20 min: 1.00 to 2.25 USD, at the price of the "
                 "declared fleet."
             ),
         ),
         (
             {},
             (
-                "The check held 1 device for 20 min; what that cost is unknown: set "
+                "The check held 1 device for 20 min; the cost of that is unknown: set "
                 "`device_price`, or declare a fleet with an option for this accelerator."
             ),
         ),

@@ -49,7 +49,7 @@ def test_the_record_comes_before_the_replays(plan):
             24,
             (
                 "The log shows 28 devices in use at one moment, more than the 16 of the replay: "
-                "its share in use is of 24."
+                "its share in use is relative to 24."
             ),
         ),
         (
@@ -73,8 +73,8 @@ def test_the_record_comes_before_the_replays(plan):
             24,
             24,
             (
-                "The log's header states 8 devices, but 24 are in use for long: check its sizes "
-                "and times."
+                "The log's header states 8 devices, but 24 are in use for long periods: check its "
+                "sizes and times."
             ),
         ),
     ],
@@ -102,7 +102,7 @@ def test_a_log_without_waits_has_no_share_in_use(plan):
 
 def test_the_sentence_names_devices_nodes_target_and_policy(plan):
     assert plain(needed_sentence(plan)).startswith(
-        "16 devices (2 nodes of 8) are enough so that 90.0 % of the jobs wait at most 1 min in the "
+        "16 devices (2 nodes of 8) are enough: 90.0 % of the jobs wait at most 1 min in the "
         "replay with fifo"
     )
 
@@ -115,7 +115,7 @@ def test_the_range_of_resampled_logs_is_shown():
     )
     plan = replace(plan, needed=needed)
 
-    assert "; it and 20 logs resampled from its days need 8 to 24." in needed_sentence(plan)
+    assert "; the log and 20 logs resampled from its days need 8 to 24." in needed_sentence(plan)
 
 
 def test_programs_get_the_whole_plan(plan):
@@ -134,5 +134,5 @@ def test_every_sentence_of_a_formula_is_labelled():
     unstable = list(formula_sentences(queue_plan(arrivals, devices=2)))
 
     assert all(line.startswith("Formula for random arrivals (M/M/c)") for line in stable + unstable)
-    assert "devices so that 90.0 % of the jobs wait at most 1 min" in plain(stable[1])
+    assert "devices, 90.0 % of the jobs wait at most 1 min" in plain(stable[1])
     assert "grows without limit" in unstable[0]

@@ -62,6 +62,6 @@ def test_the_cost_of_accelerators_in_unread_units_is_said(shown):
 def test_a_bill_without_them_says_nothing_of_them(shown):
     values, text = shown()
 
-    assert "does not name" not in text
+    assert "does not list" not in text
     assert "providers" not in text
     assert values["unlisted"] == values["unknown_providers"] == {}
