@@ -1,4 +1,4 @@
-"""Lists the allocated cost of a review by team, by project, and the bill."""
+"""Lists the allocated cost of a review by team and by project, and the bill."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from perfledger_service.rendering.review.rows import MAX_ROWS, plain_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationTables:
-    """The allocated cost as shown; the last rows are the bill."""
+    """The allocated cost, as shown; the last row of each table is the bill."""
 
     teams: tuple[dict[str, str], ...]
-    projects: tuple[dict[str, str], ...]  # none where no project is known
+    projects: tuple[dict[str, str], ...]  # empty if no project is known
     sentences: tuple[str, ...]
-    heat: str  # SVG, "" where no weeks are known
+    heat: str  # SVG, "" if no weeks are known
 
 
 def allocation_tables(allocation: CostAllocation | UnknownFigure) -> AllocationTables | None:

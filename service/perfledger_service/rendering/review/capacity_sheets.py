@@ -1,4 +1,4 @@
-"""Writes the capacity sheets of a review: devices, and the waits for them."""
+"""Writes the capacity sheets of a review: devices, and waits for them."""
 
 from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.review.document import Review, SupplySection, UnknownFigure
@@ -17,7 +17,7 @@ from perfledger_service.rendering.review.first_page import unknown_line
 _MAX_TEXT = 400
 _USE_REMARKS = {
     DeviceUse.COMPLETE: (),
-    DeviceUse.LOWER_BOUND: ("Rows that were left out held devices: more were in use.",),
+    DeviceUse.LOWER_BOUND: ("Rows that were left out held devices, so more were in use.",),
     DeviceUse.UNKNOWN: (
         "How many devices were in use is unknown: rows that were left out held some.",
     ),
@@ -25,7 +25,7 @@ _USE_REMARKS = {
 
 
 def supply_sheet(book: Workbook, supply: SupplySection) -> None:
-    """Write the coverage of the need, the existing supply, and its use by the bill."""
+    """Write the coverage of the need, the existing supply, and its use according to the bill."""
     titles = (
         "Year", "paid hours needed", "carried by the existing supply", "to be bought", "coverage",
         "", "",
@@ -44,7 +44,7 @@ def supply_sheet(book: Workbook, supply: SupplySection) -> None:
 
 
 def waits_sheet(book: Workbook, review: Review) -> None:
-    """Write the waits by team, and those under other policies."""
+    """Write the waits by team and under other policies."""
     titles = (
         "Team or policy", "jobs", "mean wait, h", "median wait, h",
         "P95 of the wait, h", "within the objective", "devices in use", "idle while jobs waited, h",
@@ -55,7 +55,7 @@ def waits_sheet(book: Workbook, review: Review) -> None:
 
 
 def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
-    """Write the existing supply from a row on; return the row after it."""
+    """Write the existing supply, starting at a row; return the row after it."""
     heads = ("Existing supply", "accelerator", "devices", "kind", "since", "until", "USD a year")
     _heads(sheet, top, heads)
     for row, one in enumerate(supply.entries, start=top + 1):

@@ -1,4 +1,4 @@
-"""Lists why a number of devices is recommended, and how commitments perform."""
+"""Words why a number of devices is recommended, and how commitments perform."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.rows import whole_usd
 
-_MAX_SIZES = 7  # rows of the table; the chart and the workbook have all
+_MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class SweepRow:
     devices: str
     npv: str
     npv_mean: str
-    beyond_best: str  # of the mean
+    beyond_best: str  # difference of the means
     tone: str  # "taken" for the plan's size, "best" for the cheapest, else ""
 
 
@@ -40,7 +40,7 @@ class SweepText:
 
 
 def swept(review: Review) -> CommitmentSweep | None:
-    """Return the sweep of the recommended option, else of the cheapest that has a size."""
+    """Return the sweep of the recommended option, or else of the cheapest option with a size."""
     by_key = {each.option.key: each for each in review.sweeps}
     keys = (review.decision.recommendation, review.decision.best_mean)
     chosen = next((by_key[key] for key in keys if key in by_key), None)
@@ -48,7 +48,7 @@ def swept(review: Review) -> CommitmentSweep | None:
 
 
 def sweep_text(review: Review) -> SweepText | None:
-    """Return the sizes around the best and the chosen one; None where no option has a size."""
+    """Return the sizes around the best and the chosen one; None if no option has a size."""
     sweep = swept(review)
     if sweep is None:
         return None
@@ -72,7 +72,7 @@ def sweep_text(review: Review) -> SweepText | None:
 
 
 def other_size_sentence(review: Review) -> str:
-    """Return why the recommended option is not of the size that costs least; "" where it is."""
+    """Return why the recommended option does not have the cheapest size, "" if it does."""
     sweep = next(
         (each for each in review.sweeps if each.option.key == review.decision.recommendation), None
     )
@@ -123,7 +123,7 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
 
 
 def market_sentence(remark: MarketRemark) -> str:
-    """Return how far a commitment is above today's market."""
+    """Return by how much a commitment is above today's market."""
     above = remark.usd_per_hour > remark.on_demand_usd
     on_demand = (
         f" and even on demand ({remark.on_demand_usd:.2f})"
@@ -147,11 +147,11 @@ def _best(sweep: CommitmentSweep) -> str:
         return f"On average no size of {name} costs less than today's option."
     text = f"On average {best.devices:,} devices of {name} cost least"
     if best.devices == chosen:
-        return f"{text}, which is the number that the options have."
+        return f"{text}, which is the number in the options."
     return (
-        f"{text}; the options have {chosen:,}, as the plan states or as the first year's most "
-        f"likely need fills, which cost {whole_usd(loss)} USD more on average over {YEARS} years, "
-        f"because need may grow or shrink. To decide on {best.devices:,}, state devices = "
+        f"{text}; the options have {chosen:,}, stated in the plan or filled by the first year's "
+        f"most likely need. These cost {whole_usd(loss)} USD more on average over {YEARS} years, "
+        f"because need may grow or shrink. To choose {best.devices:,}, set devices = "
         f"{best.devices} in the plan."
     )
 
@@ -175,7 +175,7 @@ def _ladder(review: Review) -> tuple[str, ...]:
     )
     words = (
         f"Laddered terms: {ladder.long_devices:,} devices of {clean(ladder.long.name)} for all "
-        f"{YEARS} years and, of {clean(ladder.short.name)}, {short} cost "
+        f"{YEARS} years plus, of {clean(ladder.short.name)}, {short} cost "
         f"{whole_usd(ladder.npv_mean)} USD on average, {against}."
     )
     return (words,)

@@ -17,7 +17,7 @@ _MAX_TEXT = 2000
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One figure of the first page with its caption."""
+    """One figure on the first page with its caption."""
 
     value: str
     words: str
@@ -46,7 +46,7 @@ def first_page(review: Review) -> FirstPage:
         facts=_facts(review),
         no_switch="No single input within its range."
         if decision.is_clear or review.is_change
-        else "At the most likely inputs another option is cheaper already: see the reason above.",
+        else "At the most likely inputs another option is already cheaper: see the reason above.",
     )
 
 
@@ -63,32 +63,32 @@ def outlook_sentence(review: Review) -> str:
 
 
 def _budget_parts(review: Review) -> Iterator[str]:
-    """Yield the parts that the budget is the sum of."""
+    """Yield the parts that add up to the budget."""
     budget = review.budget
     if budget.held_usd:
-        yield f"{whole_usd(budget.held_usd)} USD for the commitments that are held"
+        yield f"{whole_usd(budget.held_usd)} USD for existing commitments"
     if budget.hours_before:
         rate = number_format.cents(budget.rate_before)
         yield (
             f"{whole_usd(budget.usd_before)} USD for {plain_number(budget.hours_before)} hours "
-            f"beyond what is held before {number_format.day(budget.signed_on)}, at today's {rate} "
-            "USD an hour"
+            f"before {number_format.day(budget.signed_on)} beyond the existing supply, at "
+            f"today's {rate} USD an hour"
         )
     if budget.usd_after:
         name, after = clean(review.choice.option.name), plain_number(budget.hours_after)
         yield (
-            f"{whole_usd(budget.usd_after)} USD for {name} from the day on which it can be signed, "
-            f"{number_format.day(budget.signed_on)}: all that it obliges to, and what it does not "
-            f"carry of {after} hours"
+            f"{whole_usd(budget.usd_after)} USD for {name} from the first day on which it can be "
+            f"signed, {number_format.day(budget.signed_on)}: everything it commits to, and the "
+            f"part of {after} hours that it does not cover"
         )
 
 
 def _budget_remarks(review: Review) -> Iterator[str]:
-    """Yield what is due at once, and why the budget differs from the forecast of past usage."""
+    """Yield what is due at once, and why the budget differs from the forecast from past usage."""
     budget = review.budget
     if budget.due_once_usd and review.choice.option.server is not None:
         price = whole_usd(budget.due_once_usd)
-        yield f"The servers' price, {price} USD, is due at delivery and not in it. "
+        yield f"The servers' price, {price} USD, is due at delivery and not in the budget. "
     elif budget.due_once_usd:
         yield (
             f"Signing makes {whole_usd(budget.due_once_usd)} USD due at once, which the budget "
@@ -107,12 +107,12 @@ def _budget_remarks(review: Review) -> Iterator[str]:
         yield (
             f"Past usage alone forecasts {whole_usd(budget.forecast_usd)} USD, "
             f"{whole_usd(abs(apart))} USD {'more' if apart > 0 else 'less'} than as today: it "
-            "continues the months' spend, and the budget has the plan's hours at today's prices. "
+            "continues past spend, while the budget has the plan's hours at today's prices. "
         )
 
 
 def unknown_line(part: UnknownFigure) -> str:
-    """Return an unknown figure with its reason and remedy, in a line."""
+    """Return an unknown figure with its reason and remedy, in one line."""
     return clean(
         f"Unknown: {part.name}. Reason: {part.reason}. Remedy: {part.remedy}.", limit=_MAX_TEXT
     )
@@ -140,8 +140,7 @@ def _why(review: Review) -> str:
         return "No option has a lower mean cost."
     return (
         f"{clean(best.option.name)} has the lowest mean cost, but is cheaper than today's option "
-        "in only "
-        f"{chance(best.chance_cheaper)} of futures: a change is recommended from "
+        f"in only {chance(best.chance_cheaper)} of futures: a change is recommended only from "
         f"{number_format.whole_share(MIN_CHANCE)} on."
     )
 

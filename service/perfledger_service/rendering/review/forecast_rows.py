@@ -29,7 +29,7 @@ _BANDS = "Dark band: 50 % interval; light band: 80 % interval"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastRow:
-    """One period, or all of them together: P10, P50, P90 and P90 less P50."""
+    """One period, or their total: P10, P50, P90, and P90 less P50."""
 
     period: str
     cells: tuple[str, ...]
@@ -69,7 +69,7 @@ def forecast_tables(forecasts: Forecasts | UnknownFigure) -> ForecastTables | No
 def quarter_rows(
     quarters: Sequence[QuarterForecast] | UnknownFigure,
 ) -> list[tuple[str, ...]] | None:
-    """Return by quantity: a year and a quarter before, as forecast, as it came, and the error."""
+    """Return per quantity: a year and a quarter before, the forecast, the actual and the error."""
     if isinstance(quarters, UnknownFigure):
         return None
     return [
@@ -98,7 +98,7 @@ def unit_of(quantity: ForecastQuantity) -> str:
 
 
 def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return the name and quantiles of each future period, and last of their total."""
+    """Return the name and quantiles of each future period, and last those of their total."""
     count = len(forecast.past)
     ahead = (
         (period_name(forecast, count + place), quantiles)

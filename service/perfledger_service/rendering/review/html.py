@@ -207,7 +207,7 @@ def _policies(review: Review) -> PolicyComparisonText | None:
 
 
 def _demand(review: Review) -> list[dict[str, object]]:
-    """Return the inputs of the need, each with its unit."""
+    """Return the inputs that determine the need, each with its unit."""
     return [
         {
             "number": number,

@@ -127,7 +127,7 @@ def _why(review: Review) -> dict[str, object]:
 
 
 def _supply(supply: SupplySection) -> dict[str, object]:
-    """Return the supply, and what the replays' shares of devices in use are worth."""
+    """Return the supply, and how reliable the replays' shares of devices in use are."""
     policies = supply.policies
     if isinstance(policies, UnknownFigure):
         return _fields(supply)
@@ -180,7 +180,7 @@ def _demand(demand: DemandSection) -> object:
 
 
 def _performance(performance: PerformanceSection) -> object:
-    """Return the measured figures and, separately, the projected ones, which are marked."""
+    """Return the measured figures and, separately, the projected ones, which are marked as such."""
     if isinstance(performance.projection, UnknownFigure):
         return performance
     marked = [{"provenance": PROJECTED_MARK, **_fields(one)} for one in performance.projection]
@@ -188,7 +188,7 @@ def _performance(performance: PerformanceSection) -> object:
 
 
 def _allocation(allocation: CostAllocation | UnknownFigure) -> object:
-    """Return the allocation with the hours by team of its first version."""
+    """Return the allocation, including the hours by team of its first version."""
     if isinstance(allocation, UnknownFigure):
         return allocation
     hours = [(row.team, row.hours) for row in allocation.by_team()]
@@ -200,7 +200,7 @@ def _fields(value: object) -> dict[str, object]:
 
 
 def _json_value(value: object) -> Plain:
-    """Return a value for JSON; unknown values are objects that say so."""
+    """Return a value for JSON; unknown values are objects with a reason."""
     match value:
         case UnknownFigure():
             return {"unknown": value.name, "reason": value.reason, "remedy": value.remedy}

@@ -1,6 +1,6 @@
 """Draws the charts of a review: cost intervals, sensitivities, and curves of use and of money.
 
-The recommended and today's option have their own colours, all others are grey, because these two
+The recommended and today's option have their own colours and all others are grey, because these two
 matter in a chart of ten options.
 """
 
@@ -26,9 +26,9 @@ from perfledger_service.rendering.layout.escape import clean
 
 _CURVES_HEIGHT = 280.0
 _MAX_BARS = 12
-_LEAST_SWING = Decimal("0.01")  # of the widest: a smaller one is invisible
+_LEAST_SWING = Decimal("0.01")  # of the widest; a smaller one is invisible
 # Upper end of the axis, relative to today's price of an hour: a curve at a tenth of the use would
-# flatten all others.
+# flatten the rest.
 _MAX_TIMES_TODAY = 3
 _THOUSAND = 1_000
 _KG_PER_TONNE = 1000
@@ -38,7 +38,7 @@ _ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _IntervalRow:
-    """A bar from low to high with a mark in between, in the axis' own units."""
+    """A bar from low to high with a mark in between, in axis units."""
 
     name: str
     low: float
@@ -48,7 +48,7 @@ class _IntervalRow:
 
 
 def review_charts(review: Review) -> tuple[Chart, ...]:
-    """Return the charts in reading order, without those of unknown figures."""
+    """Return the charts in reading order, except those of unknown figures."""
     return (
         npv_chart(review),
         *_tornado(review),
@@ -59,7 +59,7 @@ def review_charts(review: Review) -> tuple[Chart, ...]:
 
 
 def sweep_chart(sweep: CommitmentSweep) -> Chart:
-    """Return the cost of an option over its number of devices: on average and at most likely."""
+    """Return an option's cost by number of devices: on average, and at the most likely inputs."""
     sizes = [float(one.devices) for one in sweep.sizes]
     mean = tuple((size, float(one.npv_mean)) for size, one in zip(sizes, sweep.sizes, strict=True))
     likely = tuple((size, float(one.npv)) for size, one in zip(sizes, sweep.sizes, strict=True))
@@ -80,7 +80,7 @@ def sweep_chart(sweep: CommitmentSweep) -> Chart:
 
 
 def npv_chart(review: Review) -> Chart:
-    """Return each option's cost over three years: 5 to 95 %, the median marked."""
+    """Return each option's cost over three years: 5 to 95 %, with the median marked."""
     rows: list[_IntervalRow] = []
     for one in sorted(review.options, key=lambda one: one.outcome.npv_mean):
         low, mark, high = map(float, one.outcome.npv_band)
@@ -92,7 +92,7 @@ def npv_chart(review: Review) -> Chart:
 
 
 def useful_hour_chart(review: Review) -> Chart:
-    """Return the cost of an hour by the commitment utilization, one line per option."""
+    """Return the cost of an hour by commitment utilization, one line per option."""
     today = next(one for one in review.options if one.outcome.option.key == review.model.keep.key)
     most = _MAX_TIMES_TODAY * max(float(usd) for _, usd in today.curve)
     lines: list[LineMark] = []
@@ -112,7 +112,7 @@ def useful_hour_chart(review: Review) -> Chart:
 
 
 def cumulative_cash_chart(review: Review) -> Chart:
-    """Return the cumulative payments over the years: medians, with 5 to 95 % for two options."""
+    """Return cumulative payments over the years: medians, and 5 to 95 % for two options."""
     bands: list[BandMark] = []
     lines: list[LineMark] = []
     for one in review.options:
@@ -141,7 +141,7 @@ def cumulative_cash_chart(review: Review) -> Chart:
 
 
 def _tornado(review: Review) -> Iterator[Chart]:
-    """Yield the effect of each input alone on the saving; nothing if no input is uncertain."""
+    """Yield the effect of each single input on the saving; nothing if no input is uncertain."""
     swings = review.decision.swings[:_MAX_BARS]
     if not swings or not swings[0].width:
         return
@@ -166,7 +166,7 @@ def _tornado(review: Review) -> Iterator[Chart]:
 
 
 def _carbon(review: Review) -> Iterator[Chart]:
-    """Yield the location-based emissions of the first year by option; nothing if none is known."""
+    """Yield the first year's location-based emissions by option; nothing if none are known."""
     rows: list[_IntervalRow] = []
     for one in review.options:
         if not isinstance(one.carbon, UnknownFigure) and one.carbon.location_kg is not None:
@@ -193,7 +193,7 @@ def _money(largest: float) -> tuple[float, str]:
 
 
 def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "") -> Chart:
-    """Return rows over one axis that includes zero; without a unit they are money."""
+    """Return rows over one axis that includes zero; without a unit, values are money."""
     low = min(0.0, *(row.low for row in rows))
     high = max(0.0, *(row.high for row in rows)) or 1.0
     factor, scaled_unit = (1.0, unit) if unit else _money(max(abs(low), abs(high)))
@@ -229,5 +229,5 @@ def _line(review: Review, option: OptionFacts, points: tuple[tuple[float, float]
 
 
 def _on_top(lines: Sequence[LineMark]) -> list[LineMark]:
-    """Return the lines in drawing order: important ones over the others."""
+    """Return the lines in drawing order, with important ones on top."""
     return sorted(lines, key=lambda line: _ORDER.index(line.tone))

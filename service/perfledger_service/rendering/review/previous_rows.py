@@ -1,4 +1,4 @@
-"""Lists the outcome of the last review: budget against actual, and the inputs that changed."""
+"""Lists the outcome of the last review: budget against actual, and changed inputs."""
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -18,7 +18,7 @@ class PreviousQuarterText:
 
 
 def previous_quarter_text(last: PreviousDecision | UnknownFigure) -> PreviousQuarterText | None:
-    """Return the outcome of the last review as shown, None without one."""
+    """Return the outcome of the last review, as shown; None without one."""
     if isinstance(last, UnknownFigure):
         return None
     variance = last.variance
@@ -32,7 +32,7 @@ def previous_quarter_text(last: PreviousDecision | UnknownFigure) -> PreviousQua
 
 
 def _variance_rows(variance: BudgetVariance) -> tuple[tuple[str, str], ...]:
-    """Return budget, causes and actual in whole USD that add up: the price is the rest."""
+    """Return budget, causes and actual in whole USD that add up; the price takes the remainder."""
     budget, volume, actual, efficiency = (
         usd.quantize(Decimal(1), rounding=ROUND_HALF_EVEN)
         for usd in (
@@ -53,5 +53,5 @@ def _variance_rows(variance: BudgetVariance) -> tuple[tuple[str, str], ...]:
         ("volume: more or fewer hours", whole_usd(volume)),
         efficiency_row,
         ("price: USD an hour", whole_usd(actual - budget - volume - efficiency)),
-        ("actual, by the bill", whole_usd(actual)),
+        ("actual, from the bill", whole_usd(actual)),
     )

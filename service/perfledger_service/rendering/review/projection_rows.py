@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout import number_format
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewProjectionRow:
-    """One workload on one device that it was not measured on; `why` is "" if the speed is known."""
+    """One workload on a device it was not measured on; `why` is "" if the speed is known."""
 
     workload: str
     source: str
@@ -41,7 +41,7 @@ def projection_notes(speeds: Sequence[ProjectedSpeed] | UnknownFigure) -> tuple[
 
 
 def projection_check_sentence(check: ProjectionCheck | None) -> str:
-    """Return the error of projected published results as a sentence."""
+    """Return the error of projections of published results as a sentence."""
     if check is None:
         return ""
     return (
@@ -91,7 +91,7 @@ def _notes(speeds: Sequence[ProjectedSpeed]) -> Iterator[str]:
     far = sorted({device for device, each in projections if not each.is_calibrated})
     if far:
         yield (
-            "No published result checks such a projection, so the interval is wider: "
+            "No published result validates such a projection, so the interval is wider: "
             f"{', '.join(far)}"
         )
     for one in speeds:

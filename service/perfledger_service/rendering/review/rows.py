@@ -1,4 +1,4 @@
-"""Lists the options, inputs and switches of a review, with the figures that all documents share."""
+"""Lists the options, inputs and switches of a review, with figures that all documents share."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -21,7 +21,7 @@ HALF_PERCENT = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionRow:
-    """One line of the options table; `number` is the option's, `price` its input's number."""
+    """One line of the options table; `number` is the option's number, `price` its input's."""
 
     number: int
     name: str
@@ -48,7 +48,7 @@ class OptionRow:
     paid: tuple[str, ...]
     paid_sum: str
     npv_exact: str
-    line: str  # the name of the model's line with the present value
+    line: str  # the model line with the present value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class InputRow:
     basis: str
     as_of: str
     source: str
-    link: str  # its public address, "" where it names none
+    link: str  # its public address, "" if it names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def option_rows(review: Review) -> tuple[OptionRow, ...]:
 
 
 def input_rows(review: Review) -> tuple[InputRow, ...]:
-    """Return the model's inputs, numbered as footnotes refer to them."""
+    """Return the model's inputs, with the numbers that footnotes use."""
     return tuple(
         InputRow(
             number=number,
@@ -112,7 +112,7 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
 
 
 def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
-    """Return the values that would change the recommendation, the smallest step first."""
+    """Return the values that would change the recommendation, the smallest change first."""
     numbers = {row.name: row.number for row in input_rows(review)}
     nearest = sorted(review.decision.switches, key=_distance)
     return tuple(
@@ -129,7 +129,7 @@ def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
 
 
 def plain_number(value: Decimal) -> str:
-    """Return a number with at most four decimals, and separators."""
+    """Return a number with separators and at most four decimals."""
     digits = 0 if abs(value) >= 1000 else 2 if abs(value) >= 100 else 4  # noqa: PLR2004 - as it reads
     figure = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN) + 0:,f}"
     return figure.rstrip("0").rstrip(".") if "." in figure else figure
@@ -151,18 +151,18 @@ def with_unit(value: Decimal, unit: str) -> str:
 def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
     """Return the payments of an option at the start and in each year, in whole USD.
 
-    They are forecasts: cents would suggest what nobody knows.
+    They are forecasts: cents would suggest a false precision.
     """
     return tuple(each.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) for each in outcome.paid)
 
 
 def whole_usd(value: Decimal) -> str:
-    """Return an amount that is a forecast, in whole USD with separators."""
+    """Return a forecast amount in whole USD, with separators."""
     return f"{value.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) + 0:,f}"
 
 
 def chance(share: float) -> str:
-    """Return a chance in whole percent, never 0 or 100, because it is from random draws."""
+    """Return a chance in whole percent, never 0 or 100, because it comes from random draws."""
     if share > 1 - HALF_PERCENT:
         return f">{number_format.NBSP}99{number_format.NBSP}%"
     if share < HALF_PERCENT:
@@ -176,7 +176,7 @@ def day(value: date | None) -> str:
 
 
 def _origin(price: ModelInput) -> str:
-    """Return region and day of a price; "" for one without a day."""
+    """Return the region and day of a price; "" without a day."""
     if price.as_of is None:
         return ""
     return price_origin(price.region, price.as_of, is_read_date=price.is_read_date)

@@ -1,4 +1,4 @@
-"""Lists the shares of hours of a review, each with its definition and its sources."""
+"""Lists the hour shares of a review, each with its definition and its sources."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from perfledger_service.rendering.layout import number_format
 
 DEFINITIONS: Mapping[HourShare, str] = {
     HourShare.COMMITMENT_UTILIZATION: "the share of commitments that is used",
-    HourShare.ALLOCATED: "how many paid hours were allocated",
-    HourShare.BUSY: "in how many allocated hours the device worked",
+    HourShare.ALLOCATED: "the share of paid hours that was allocated",
+    HourShare.BUSY: "the share of allocated hours in which the device worked",
 }
 
 
 def share_rows(review: Review) -> list[dict[str, str]]:
-    """Return what each source says of each share; one line for a share that nobody told."""
+    """Return each source's value of each share; one line for a share without a source."""
     rows: list[dict[str, str]] = []
     for share, definition in DEFINITIONS.items():
         statements = [each for each in review.shares if each.share is share]
@@ -27,12 +27,12 @@ def share_rows(review: Review) -> list[dict[str, str]]:
 
 
 def share_sentence(review: Review) -> str:
-    """Return how the shares relate, with the part of paid hours that was busy if it is known."""
+    """Return how the shares relate, with the busy share of paid hours if it is known."""
     first = {each.share: each.range.mode for each in reversed(review.shares)}
     text = (
-        "The three are different figures. Hours on a bill are paid hours: they contain those that "
-        "were not allocated and those that stood idle, and only the commitment utilization turns "
-        "them into devices. No two sources of one share differ by more than 5 points."
+        "These are three different figures. Hours on a bill are paid hours: they include hours "
+        "that were not allocated and hours that were idle, and only the commitment utilization "
+        "converts them into devices. No two sources of one share differ by more than 5 points."
     )
     if {HourShare.ALLOCATED, HourShare.BUSY} <= first.keys():
         allocated, busy = first[HourShare.ALLOCATED], first[HourShare.BUSY]

@@ -1,4 +1,4 @@
-"""Renders the pages of reviews that are stored in the service."""
+"""Renders the pages of reviews stored in the service."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.values.service_views.review_views import StoredReview
 
-# What each format is for, in the order of a page.
+# The purpose of each format, in page order.
 _USES = {
     "pdf": "to sign off",
     "xlsx": "with live formulas",
@@ -56,7 +56,7 @@ def _address(review: StoredReview) -> str:
 
 
 def _documents(review: StoredReview) -> list[tuple[str, str, int]]:
-    """Return the format, the use and the bytes of each document that is saved as a file."""
+    """Return the format, the purpose and the bytes of each document that can be downloaded."""
     return [
         (form, use, review.documents[form])
         for form, use in _USES.items()

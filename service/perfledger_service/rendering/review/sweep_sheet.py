@@ -13,7 +13,7 @@ _MAX_TEXT = 200
 
 
 def sweep_sheet(book: Workbook, review: Review) -> None:
-    """Write each option's cost by its number of devices: live at the inputs, and on average."""
+    """Write each option's cost by number of devices: live at the inputs, and on average."""
     titles = (
         "Option",
         "Devices",
@@ -45,9 +45,9 @@ def sweep_sheet(book: Workbook, review: Review) -> None:
 
 
 def npv_at(model: CostModel, option: PurchaseOption, *, devices: str) -> str:
-    """Return the formula of an option's present value with the devices of a cell.
+    """Return the formula of an option's present value with the devices in a cell.
 
-    The option's own lines are written out, because their names stand for its own devices.
+    The option's own lines are written out, because their names refer to its own number of devices.
     """
     prefix = f"{option.key}_"
     written_out: dict[str, str] = {f"{prefix}devices": devices}

@@ -1,6 +1,6 @@
 """Writes a review as a workbook whose figures are formulas over named inputs.
 
-The formulas are the text of the model: changing an input shows what the review would have said.
+The formulas are those of the model: changing an input shows how the review would have turned out.
 Results of random draws are values, marked as such.
 """
 
@@ -33,14 +33,14 @@ from perfledger_service.rendering.review.rows import input_rows, option_rows, pa
 from perfledger_service.rendering.review.sweep_sheet import sweep_sheet
 
 MAX_TEXT = 2000
-_MAX_LITERAL = 200  # of the 255 characters that a text within a formula may have
+_MAX_LITERAL = 200  # a text in a formula may have 255 characters
 INPUT_COLUMN, LINE_COLUMN = 4, 3  # the cells of the defined names
 
 _WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
 
 
 def review_xlsx(review: Review) -> bytes:
-    """Return the workbook's bytes; the same review gives the same."""
+    """Return the workbook as bytes; equal reviews give equal bytes."""
     book = Workbook(f"Procurement review {review.quarter.name}", _moment(review))
     _decision(book, review)
     _options(book, review)
@@ -62,7 +62,7 @@ def _moment(review: Review) -> datetime:
 
 
 def _decision(book: Workbook, review: Review) -> None:
-    """Write the first page; its headline and the block of live figures follow changed inputs."""
+    """Write the first page; its headline and live figures follow changed inputs."""
     words = first_page(review)
     sheet = book.sheet("Decision", (f"Procurement review {review.quarter.name}", ""), (60, 60))
     last = len(review.options) + 1

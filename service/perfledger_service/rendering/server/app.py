@@ -1,4 +1,4 @@
-"""Renders a GitHub App's registration: the form that leads to GitHub, and what comes next."""
+"""Renders a GitHub App's registration: the form that leads to GitHub, and the next steps."""
 
 import json
 import shlex
@@ -10,7 +10,7 @@ from perfledger_service.values.service_views.registered_app import RegisteredApp
 
 
 def form_page(manifest: Mapping[str, object], *, registration_url: str, organization: str) -> str:
-    """Return the page whose button sends a manifest to GitHub."""
+    """Return the page with the button that sends a manifest to GitHub."""
     return render(
         "html/app_form.html.j2",
         manifest=manifest,
@@ -21,7 +21,7 @@ def form_page(manifest: Mapping[str, object], *, registration_url: str, organiza
 
 
 def end_page() -> str:
-    """Return the page that a browser sees once GitHub has sent it back."""
+    """Return the page that a browser shows once GitHub has sent it back."""
     return render("html/app_end.html.j2")
 
 

@@ -1,4 +1,4 @@
-"""Presents what a backup holds, and upgrades of the database."""
+"""Presents the contents of a backup, and upgrades of the database."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ _COLUMNS: tuple[Column[BackupTable], ...] = (
 
 def backup_document(manifest: BackupManifest, *, path: str) -> Document:
     """Return a new backup's tables with their sizes before compression."""
-    sentence = f"{path} has {quantity(manifest.rows, 'row')}, and was read again."
+    sentence = f"{path} has {quantity(manifest.rows, 'row')}, and was read back."
     return Document(
         name="perfledger-backup",
         facts={"file": path} | manifest_facts(manifest),
@@ -35,7 +35,7 @@ def backup_document(manifest: BackupManifest, *, path: str) -> Document:
 
 
 def manifest_facts(manifest: BackupManifest) -> dict[str, object]:
-    """Return a backup's versions, as JSON has them."""
+    """Return a backup's versions for JSON."""
     return {
         "schema": manifest.schema,
         "database": manifest.database,

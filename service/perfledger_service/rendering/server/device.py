@@ -30,13 +30,13 @@ IN_QUARANTINE = "quarantine"
 NEVER_MEASURED = "no canaries"
 _MARGIN, _LEVEL = (number_format.whole_share(share) for share in (MIN_DRIFT, ALPHA))
 WHAT_DRIFT_IS = (
-    f"A device is suspected if a canary is at least {_MARGIN} slower than in its own earlier runs "
-    "or on its siblings, and surely so: of runs on a device that did not change, at most "
-    f"{_LEVEL} are suspected. It drifts, and is put in quarantine, if the next run confirms it. "
-    "Detectable: the loss that such a comparison finds four times out of five."
+    f"A device is suspected if a canary is at least {_MARGIN} slower than in the device's "
+    f"earlier runs or on its siblings, and significantly so: at most {_LEVEL} of the runs on an "
+    "unchanged device are suspected. If the next run confirms it, the device drifts and is put "
+    "in quarantine. Detectable: the loss that such a comparison finds four times out of five."
 )
 MAX_NAME = 60
-MAX_PAST = 6  # of the newest runs: more push the table off the screen
+MAX_PAST = 6  # of the newest runs; more push the table off the screen
 _STYLES = {DriftState.DRIFTING: TextStyle.WORSE, DriftState.SUSPECTED: TextStyle.WARNING}
 
 
@@ -50,7 +50,7 @@ class _CanaryRow:
 
 
 def devices_table(devices: Sequence[DeviceView]) -> Table:
-    """Return the devices with their states, those in quarantine first."""
+    """Return the devices and their states, those in quarantine first."""
     return table(_DEVICE_COLUMNS, devices, key="devices", style=_style)
 
 
@@ -107,7 +107,7 @@ def state_word(view: DeviceView) -> str:
 
 
 def reason_of(view: DeviceView) -> str:
-    """Return why a device is in its state; of one in quarantine also what its canaries say."""
+    """Return why a device is in its state; in quarantine, also whether its canaries recovered."""
     newest = "" if view.newest is None else view.newest.reason
     if view.quarantine is None:
         return newest
@@ -137,7 +137,7 @@ def _canary_rows(devices: Sequence[DeviceView]) -> Iterator[_CanaryRow]:
 
 
 def _past(row: _CanaryRow) -> str:
-    """Return the newest past rates in per cent of the median of all."""
+    """Return the newest past rates, in per cent of the median of all."""
     middle = statistics.median(row.past)
     return " ".join(f"{100 * each / middle:.0f}" for each in row.past[-MAX_PAST:])
 

@@ -1,4 +1,4 @@
-"""Presents events, what happened to one, and what there is to decide."""
+"""Presents events, the history of one, and those to decide."""
 
 import math
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ from perfledger_service.values.branch_views import (
 
 _MAX_NAME = 200
 _MAX_WORDS = 400
-# People see so many events of each part of a triage report; programs get all.
+# Events of each part of a triage report that people see; programs get all.
 MOST_SHOWN = 30
 MEASURED = "(measured)"
 
 
 def largest(view: EventView) -> ChangedSeries | None:
-    """Return the series of an event that changed most, None where no size is known."""
+    """Return the series of an event that changed most, None if no size is known."""
     sized_series = [one for one in view.event.series if math.isfinite(one.change)]
     return max(sized_series, key=lambda one: abs(one.change), default=None)
 
@@ -55,7 +55,7 @@ def _size(view: EventView) -> str:
 
 
 def _workloads(view: EventView) -> str:
-    """Return the workload that changed most, and how many more there are."""
+    """Return the workload that changed most, and the number of others."""
     names = tuple(dict.fromkeys(one.workload for one in view.event.series))
     series = largest(view)
     first = series.workload if series else (names or ("unknown",))[0]
@@ -131,7 +131,7 @@ def event_document(history: EventHistory) -> Document:
 
 
 def triage_document(report: TriageReport, *, most: int = MOST_SHOWN) -> Document:
-    """Return what there is to decide of a project, and what happened to its events.
+    """Return a project's events to decide, and what happened to its events.
 
     People see `most` events of each part.
     """

@@ -1,4 +1,4 @@
-"""Presents what an export wrote."""
+"""Presents the files that an export wrote."""
 
 from perfledger_service.rendering.layout.document import (
     Column,

@@ -1,4 +1,4 @@
-"""Presents the imported files."""
+"""Presents imported files."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -50,7 +50,7 @@ def imports_document(imports: Sequence[StoredImport]) -> Document:
     empty = (
         []
         if imports
-        else ["No files are imported yet; to import one: perfledger server import usage FILE"]
+        else ["No imported files yet; to import one: perfledger server import usage FILE"]
     )
     return Document(
         name="perfledger-imports",

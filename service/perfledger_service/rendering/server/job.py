@@ -41,7 +41,7 @@ def jobs_document(repository: str, jobs: Sequence[RunnerJob]) -> Document:
 def schedule_document(
     repository: str, *, kind: str, machine_class: str, hour: int | None
 ) -> Document:
-    """Return when the runs of a kind and a machine class start; `hour` is None if they ended."""
+    """Return when runs of a kind on a machine class start; `hour` is None if they have ended."""
     runs = f"runs of {repository} on {machine_class}"
     sentence = (
         f"No more {kind} {runs}."
@@ -63,7 +63,7 @@ def budget_document(
     usd: float | None,
     usd_per_device_hour: float | None,
 ) -> Document:
-    """Return the limits of a project's jobs in a week; None is no limit."""
+    """Return the weekly limits of a project's jobs; None is no limit."""
     units = ((device_minutes, "device-minutes"), (usd, "USD"))
     limits = [f"{number_format.count(most)} {unit}" for most, unit in units if most is not None]
     extent = f"limited to {' and '.join(limits)} a week" if limits else "not limited"

@@ -1,4 +1,4 @@
-"""Presents where a project's notices go, and which were sent."""
+"""Presents where a project's notices are sent, and the newest ones."""
 
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -35,7 +35,7 @@ _TARGET_COLUMNS: tuple[Column[NoticeTarget], ...] = (
 
 
 def notices_document(overview: NoticeOverview) -> Document:
-    """Return where a project's notices go, and its newest notices."""
+    """Return where a project's notices are sent, and its newest notices."""
     channels = {one.id: f"{one.channel} {one.address}".rstrip() for one in overview.targets}
     columns: tuple[Column[Notice], ...] = (
         figure("key", "notice", lambda notice: notice.key),

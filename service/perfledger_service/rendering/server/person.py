@@ -1,4 +1,4 @@
-"""Presents who signed in, and the roles that were granted to them."""
+"""Presents people who signed in, and the roles granted to them."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ _GRANT_COLUMNS: tuple[Column[ProjectRole], ...] = (
 
 
 def people_document(people: Sequence[Person], grants: Sequence[ProjectRole]) -> Document:
-    """Return who signed in, and what was granted to them."""
+    """Return people who signed in, and the roles granted to them."""
     return Document(
         name="perfledger-people",
         blocks=(
@@ -41,7 +41,7 @@ def people_document(people: Sequence[Person], grants: Sequence[ProjectRole]) -> 
 
 
 def role_document(person: str, repository: str, role: Role | None) -> Document:
-    """Return the role that is granted to a person in a project; None: no longer any."""
+    """Return the role granted to a person in a project; None if it was withdrawn."""
     sentence = (
         f"{person} has no granted role in {repository}."
         if role is None
@@ -56,7 +56,7 @@ def role_document(person: str, repository: str, role: Role | None) -> Document:
 
 
 def ended_sessions_document(person: str, sessions: int) -> Document:
-    """Return how many sessions of a person were ended."""
+    """Return how many of a person's sessions were ended."""
     return fact_document(
         "perfledger-ended-sessions",
         {"person": person, "sessions": sessions},

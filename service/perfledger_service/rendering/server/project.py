@@ -20,7 +20,7 @@ _MAX_REASON = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadTokenRow:
-    """One upload token as shown: its prefix."""
+    """One upload token, as shown: its prefix."""
 
     repository: str
     prefix: str
@@ -70,7 +70,7 @@ _ACCEPTED_COLUMNS: tuple[Column[Acceptance], ...] = (
 
 
 def new_token_document(repository: str, token: str) -> Document:
-    """Return a new token, alone on a line."""
+    """Return a new token on a line of its own."""
     return Document(
         name="perfledger-new-token",
         facts={"repository": repository, "token": token},
@@ -79,7 +79,7 @@ def new_token_document(repository: str, token: str) -> Document:
 
 
 def actions_document(repository: str, permission: ActionsPermissionRow | None) -> Document:
-    """Return whether the runs of a repository's GitHub Actions may upload; None: they may not."""
+    """Return whether a repository's GitHub Actions runs may upload; None if they may not."""
     facts = {
         "repository": repository,
         "is_allowed": permission is not None,
@@ -109,14 +109,14 @@ def renamed_project_document(repository: str, new_name: str) -> Document:
 
 
 def revoked_token_document(prefix: str) -> Document:
-    """Return the beginning of a token that is revoked."""
+    """Return the prefix of a revoked token."""
     return fact_document(
         "perfledger-revoked-token", {"prefix": prefix}, f"{prefix} is revoked.", names=(prefix,)
     )
 
 
 def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
-    """Return the regressions of a project's pull requests that were accepted, newest first."""
+    """Return the accepted regressions of a project's pull requests, newest first."""
     return Document(
         name="perfledger-accepted",
         facts={"repository": repository},
@@ -127,7 +127,7 @@ def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Doc
 def tokens_document(
     rows: Sequence[UploadTokenRow], actions: Sequence[ActionsPermissionRow]
 ) -> Document:
-    """Return who may upload: the holders of tokens, and runs of GitHub Actions."""
+    """Return who may upload: holders of tokens, and runs of GitHub Actions."""
     return Document(
         name="perfledger-tokens",
         blocks=(

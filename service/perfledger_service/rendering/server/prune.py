@@ -16,11 +16,11 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.storage.retention import RetentionReport, RetentionRow, StoredAmount
 
-_STILL_READ = "What judging, reviews, pages or open pull requests still read is never removed."
+_STILL_READ = "Data that judging, reviews, pages or open pull requests still need is never removed."
 
 
 def retention_document(report: RetentionReport) -> Document:
-    """Return each class of data with its period, what is stored, and what is removed of it."""
+    """Return each class of data with its period, the stored amount and the removed amount."""
     size = report.size
     removed = "would go" if report.is_dry_run else "removed"
     return Document(
@@ -40,7 +40,7 @@ def retention_document(report: RetentionReport) -> Document:
 
 
 def _own_periods(report: RetentionReport) -> tuple[Block, ...]:
-    """Return the periods of single projects, which go before those of the classes."""
+    """Return the periods of single projects, which override those of the classes."""
     if not report.own_periods:
         return ()
     return heading("Periods of single projects"), table(
@@ -91,9 +91,9 @@ def _day(amount: StoredAmount) -> str:
 def _size_sentence(report: RetentionReport) -> str:
     size = number_format.byte_count(report.size.bytes)
     if report.size.free_bytes is None:
-        return f"The database has {size}; PostgreSQL reuses the space of removed rows."
+        return f"The database takes {size}; PostgreSQL reuses the space of removed rows."
     free = number_format.byte_count(report.size.free_bytes)
-    sentence = f"The database has {size}, of which {free} are free for new rows."
+    sentence = f"The database takes {size}, of which {free} is free for new rows."
     if report.size.free_bytes and not report.is_dry_run:
-        sentence += " --vacuum gives them back."
+        sentence += " --vacuum frees that space."
     return sentence

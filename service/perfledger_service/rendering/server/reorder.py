@@ -1,4 +1,4 @@
-"""Presents the order of a project's default branch, as it was read again."""
+"""Presents the order of a project's default branch after it was read again."""
 
 from perfledger_service.rendering.layout import provenance_facts
 from perfledger_service.rendering.layout.document import Document, Preformatted

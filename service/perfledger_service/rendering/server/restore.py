@@ -1,4 +1,4 @@
-"""Presents what was restored from a backup."""
+"""Presents the result of restoring a backup."""
 
 from perfledger_service.rendering.layout.document import Document, Preformatted
 from perfledger_service.rendering.layout.number_format import quantity
@@ -7,12 +7,12 @@ from perfledger_service.values.backups.manifest import RestoredBackup
 
 
 def restored_document(restored: RestoredBackup) -> Document:
-    """Return what is in the database now, and what its service will do first."""
+    """Return what the database now contains, and what the service will do first."""
     manifest, number = restored.manifest, restored.unfinished_uploads
     moment = f"{manifest.created_at:%Y-%m-%d at %H:%M} UTC"
     lines = [f"Restored: {quantity(manifest.rows, 'row')}, as on {moment}."]
     if number:
-        lines.append(f"Uploads that the service takes up again when it starts: {number:,}.")
+        lines.append(f"Uploads that the service resumes when it starts: {number:,}.")
     return Document(
         name="perfledger-restored",
         facts=manifest_facts(manifest) | {"unfinished_uploads": number},

@@ -1,4 +1,4 @@
-"""Presents the uploads that are attempted again."""
+"""Presents the uploads to be retried."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MAX_REASON = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetriedUploadRow:
-    """One upload as it was before it is attempted again, and why."""
+    """One upload before its retry, and the reason."""
 
     upload_id: str
     repository: str
@@ -37,7 +37,7 @@ _COLUMNS: tuple[Column[RetriedUploadRow], ...] = (
 
 
 def retried_document(rows: Sequence[RetriedUploadRow]) -> Document:
-    """Return the uploads that are attempted again."""
+    """Return the uploads to be retried."""
     nothing = () if rows else (Preformatted("No upload failed, and none is waiting."),)
     uploads = table(_COLUMNS, rows, key="uploads")
     return Document(name="perfledger-retried-uploads", blocks=(*nothing, uploads))

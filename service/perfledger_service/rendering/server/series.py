@@ -1,4 +1,4 @@
-"""Presents series of imports that are removed, or would be."""
+"""Presents imported series that were removed, or would be."""
 
 from perfledger_service.rendering.layout.document import (
     Column,

@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 
 # A smaller possible gain is not worth a figure.
 _LEAST_CEILING = 1.05
-# A larger figure is the rest of a rounding.
+# A larger figure is a rounding artefact.
 _MOST_CEILING = 1000.0
 # Smaller shares are not shown.
 _NOTHING = 0.0005
@@ -24,7 +24,7 @@ _NOTHING = 0.0005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRow:
-    """The share of one candidate of the step, and the most that a step without it could gain."""
+    """The share of one candidate in the step, and the most that a step without it could gain."""
 
     name: str
     share: str
@@ -35,7 +35,7 @@ class ShareRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharePair:
-    """The share of one candidate of both steps; "" if a side has none."""
+    """The share of one candidate in both steps; "" if a side has none."""
 
     name: str
     base: str
@@ -55,8 +55,8 @@ class AdviceRow:
 def bottleneck_phrase(classification: Classification) -> str:
     """Return what a step is bound by: "bound by input (55.2 % of the step, high confidence)".
 
-    A bottleneck of low confidence is named as the most likely one, unless the device's own work has
-    a larger share: then both are named.
+    A bottleneck of low confidence is called the most likely one, unless the device's own work has a
+    larger share: then both are named.
     """
     what = vocabulary.bottleneck(classification.primary)
     if classification.primary in (Bottleneck.UNKNOWN, Bottleneck.ENVIRONMENT):
@@ -69,9 +69,9 @@ def bottleneck_phrase(classification: Classification) -> str:
     if _is_outweighed(classification):
         device = vocabulary.bottleneck(Bottleneck.DEVICE)
         most = f"{number_format.share(classification.device_share)} {of_all}"
-        return f"no sure bottleneck: {device} ({most}), and {what} ({facts[0]})"
+        return f"no clear bottleneck: {device} ({most}), and {what} ({facts[0]})"
     if classification.confidence is BottleneckConfidence.LOW:
-        return f"no sure bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
+        return f"no clear bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
     facts.append(f"{classification.confidence} confidence")
     return f"bound by {what} ({', '.join(facts)})"
 
@@ -94,7 +94,7 @@ def bottleneck_change_sentence(base: Classification | None, head: Classification
 
 
 def share_rows(classification: Classification) -> tuple[ShareRow, ...]:
-    """Return all the shares that led to a classification, largest first."""
+    """Return all shares that led to a classification, the largest first."""
     return tuple(
         ShareRow(
             name=_row_name(one, classification),
@@ -133,13 +133,13 @@ def advice_rows(recommendations: Sequence[Recommendation]) -> tuple[AdviceRow, .
 
 
 def _denominator(classification: Classification) -> str:
-    """Return what shares are of: a sum of kernels is no step."""
+    """Return what the shares refer to: the step, or the kernels' time if there are no steps."""
     is_step = any(one.is_of_step for one in classification.shares)
     return "the step" if is_step or not classification.shares else "the kernels' time"
 
 
 def _is_outweighed(classification: Classification) -> bool:
-    """Return whether an unsure overhead has less of the step than the device's own work."""
+    """Return whether an uncertain overhead has a smaller share than the device's own work."""
     is_unsure = classification.confidence is BottleneckConfidence.LOW
     is_overhead = classification.primary not in OF_THE_DEVICE
     share = classification.primary_share
@@ -158,7 +158,7 @@ def _share_on(classification: Classification) -> str:
 
 
 def _row_name(share: BottleneckShare, classification: Classification) -> str:
-    """Return the name of a share; DEVICE is a rest if kernels show what they are bound by."""
+    """Return the name of a share; DEVICE is a remainder if kernels show what they are bound by."""
     name = vocabulary.bottleneck(share.bottleneck)
     is_split = any(one.bottleneck in OF_THE_DEVICE[:-1] for one in classification.shares)
     if share.bottleneck is Bottleneck.DEVICE and is_split:

@@ -1,4 +1,4 @@
-"""Lists the causes of a slower or faster step, and of another peak of memory.
+"""Lists the causes of a slower or faster step, and of a changed memory peak.
 
 Names, evidence, suggestions and notes are not escaped yet: each template does that for its format.
 """
@@ -37,9 +37,9 @@ from perfledger_service.rendering.trace.caveats import caveats
 from perfledger_service.rendering.trace.waterfall import waterfall_diagram, waterfall_text
 from perfledger_service.values.report import Report
 
-# Of the enclosing operations the innermost ones are shown: they say where to look.
+# Only the innermost enclosing operations are shown: they say where to look.
 _MAX_PATH = 60  # characters
-# An operation may be called more often and also be slower; a smaller one of the two effects is not
+# An operation may be called more often and also be slower; an effect smaller than this is not
 # mentioned.
 _MIN_EFFECT = 0.1  # of the difference
 # A share of a smaller change is meaningless.
@@ -59,7 +59,7 @@ class CauseRow:
     how: str
     base: str
     head: str
-    ends: str  # its times on both sides; "" if it is only on one
+    ends: str  # its times on both sides; "" if it is on one side only
     delta: str
     share: str  # of the step's change
     of_step: str  # of base's step
@@ -67,7 +67,7 @@ class CauseRow:
     is_slower: bool
     suggestion: str
     why: str  # why the time per call changed; "" if the profiles do not show it
-    evidence: str  # for the reason
+    evidence: str  # of the reason
     path: str  # the enclosing operations
     source_lines: tuple[SourceLine, ...]  # in the user's code, that call it
     effects: str  # how much comes from the number of calls, if not all
@@ -111,7 +111,7 @@ class ReasonBlock:
     base: str
     head: str
     delta: str
-    pace: str  # "slower" or "faster"; "" if its time did not change, or may not have
+    pace: str  # "slower" or "faster"; "" if its time did not, or possibly did not, change
     causes: tuple[CauseRow, ...]
     hidden: int
     rest: str
@@ -123,20 +123,20 @@ class ReasonBlock:
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]
-    utilization: str  # what is behind a lower one, "" if it is not
+    utilization: str  # what is behind a lower utilization; "" if it is not lower
     compilations: tuple[CompilationRow, ...]
-    memory: MemoryBlock | None  # where the peak of memory changed
-    compiling: CompileBlock | None  # where the start of a process changed
+    memory: MemoryBlock | None  # if peak memory changed
+    compiling: CompileBlock | None  # if cold start or compile time changed
     reproduction: str
 
     @property
     def lead(self) -> str:
-        """Return the words before the step's name in a heading."""
+        """Return the words before the workload's name in a heading."""
         return "Why" if self.pace else "What differs in"
 
     @property
     def claim(self) -> str:
-        """Return the words after the step's name in a heading; "" if nothing is claimed."""
+        """Return the words after the workload's name in a heading; "" if nothing is claimed."""
         return f" is {self.pace}" if self.pace else ""
 
     @property
@@ -173,17 +173,17 @@ def reason_block(
 ) -> ReasonBlock:
     """Return why one step time changed, with the recommendations for head.
 
-    `outcome` is that of the step time, which need not have changed where another metric did. Two
-    files have none: the lengths of their steps decide.
+    `outcome` is that of the step time, which may be unchanged if another metric changed. It is None
+    for two files, where the lengths of the steps decide.
     """
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
-    # Of the steps without a profiler, where they were timed: the profiles may say the opposite.
+    # Of the steps without a profiler, if they were timed: the profiles may show the opposite.
     timed = total + (explanation.residual_seconds or 0.0)
     largest = max((abs(cause.delta_seconds) for cause in causes), default=0.0)
     hidden = explanation.causes[max_causes:]
     rest = explanation.rest_seconds + sum(cause.delta_seconds for cause in hidden)
-    # Two profiles alone, which differ by less than noise, show no change.
+    # Two profiles that differ by less than noise show no change on their own.
     noise_s = NOISE_SHARE * explanation.base_step_seconds
     is_same = explanation.residual_seconds is None and outcome is None and abs(total) <= noise_s
     sides = (explanation.base_bottleneck, explanation.head_bottleneck)
@@ -290,7 +290,7 @@ def _tensors(count: int, largest: str) -> str:
 
 
 def _ends(cause: Cause) -> str:
-    """Return the seconds on both sides, if it is on both, and the error of their difference."""
+    """Return the seconds of both sides, if it is on both, and the error of their difference."""
     base, head = map(number_format.seconds, (cause.base_seconds, cause.head_seconds))
     is_on_both = cause.kind not in (ChangeKind.NEW, ChangeKind.GONE)
     sides = [f"{base} {_ARROW} {head} a step"] if is_on_both else []
@@ -300,7 +300,7 @@ def _ends(cause: Cause) -> str:
 
 
 def _share_of_change(cause: Cause, explanation: StepTimeExplanation) -> str:
-    """Return the share of the cause in the step's change; "" if the change is tiny."""
+    """Return the cause's share of the step's change; "" if the change is tiny."""
     total = explanation.head_step_seconds - explanation.base_step_seconds
     is_shared = abs(total) > _MIN_SHARED_CHANGE * abs(cause.delta_seconds) > 0
     return number_format.whole_share(cause.delta_seconds / total) if is_shared else ""
@@ -330,9 +330,9 @@ def _end(path: str) -> str:
 
 
 def _effects(cause: Cause) -> str:
-    """Return how much comes from the number of calls and from their length, if it is both."""
+    """Return the parts due to the number of calls and to their duration, if both matter."""
     parts = (cause.count_effect_seconds, cause.rate_effect_seconds)
     if min(map(abs, parts)) <= _MIN_EFFECT * abs(cause.delta_seconds):
         return ""
     often, slow = map(number_format.signed_seconds, parts)
-    return f"{often} by the number of calls, {slow} by their length"
+    return f"{often} from the number of calls, {slow} from their duration"

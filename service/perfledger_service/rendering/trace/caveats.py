@@ -1,4 +1,4 @@
-"""Words the part of a step's change that an explanation does not attribute."""
+"""Words the caveats of an explanation: device state, unexplained change and noise."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ _CAPPED = "code that uses more power reaches the cap sooner"
 
 
 def caveats(explanation: StepTimeExplanation, *, is_undecided: bool = False) -> str:
-    """Return the change of the device, the change without a profiler, and the profiles' noise.
+    """Return the change in the device, the change without a profiler, and the profiles' noise.
 
-    `is_undecided` tells that the step time without a profiler was too noisy to be judged.
+    `is_undecided` if the step time without a profiler was too noisy to be judged.
     """
     residual = _residual(explanation, is_undecided=is_undecided)
     return " ".join((*_clocks(explanation), *residual, *_noise(explanation)))
@@ -48,7 +48,7 @@ def _residual(explanation: StepTimeExplanation, *, is_undecided: bool) -> Iterat
     )
     if is_undecided:
         yield (
-            f"Without a profiler the step differs by {timed}, which noise alone may be; the "
+            f"Without a profiler the step differs by {timed}, which may be noise alone; the "
             f"profiles differ by {profiles}."
         )
         return

@@ -7,7 +7,7 @@ from statistics import fmean
 from perfledger.profile import Bucket, DeviceStep
 from perfledger_service.rendering.layout import number_format
 
-# Steps whose lengths differ by less are in step with each other.
+# Steps whose lengths differ by less count as equally long.
 SAME_STEP = 0.01
 
 
@@ -26,7 +26,7 @@ class DeviceRow:
 
 
 def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
-    """Return a row per device, then their mean and their spread (largest - smallest)."""
+    """Return a row per device, then the mean and the spread (largest - smallest)."""
     if not devices:
         return ()
     figures = [_figures(device) for device in devices]
@@ -44,8 +44,8 @@ def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
 def slowest_device(devices: Sequence[DeviceStep]) -> DeviceStep:
     """Return the device with the longest step.
 
-    Where all steps are of one length, it is the one with the least time in collectives, for which
-    the others wait, else the one that works longest.
+    If all steps are equally long, it is the one with the least time in collectives, because the
+    others wait for it; of equal ones, the one with the most work.
     """
     steps = [device.step_seconds for device in devices]
     is_one_length = max(steps) - min(steps) <= SAME_STEP * max(steps)

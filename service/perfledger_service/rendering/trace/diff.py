@@ -39,7 +39,7 @@ from perfledger_service.values.trace_views import TraceDiffView
 _MAX_EVIDENCE = 160
 MAX_CAUSES = 12
 MAX_ROWS = 10
-TWO_DEVICES = "The files are from two devices, {} and {}, so not only the code differs."
+TWO_DEVICES = "The files are from different devices, {} and {}, so not only the code differs."
 
 _MAX_SHORT = 90
 _MAX_REASON = 200
@@ -59,7 +59,7 @@ _KERNEL_COLUMNS: tuple[Column[PairedKernelRow], ...] = (
 
 
 def trace_diff_document(view: TraceDiffView) -> Document:
-    """Return why a step changed, and on both sides the bottleneck and the longest operations."""
+    """Return why a step changed, and both sides' bottlenecks and longest operations."""
     block = reason_block(view.explanation, max_causes=MAX_CAUSES, advice=view.head.recommendations)
     kernels = paired_kernel_rows(view.base.profile, view.head.profile, most=MAX_ROWS)
     return Document(
@@ -91,7 +91,7 @@ def trace_diff_speedscope(view: TraceDiffView) -> str:
 
 
 def devices_sentence(view: TraceDiffView) -> str:
-    """Return that the files are from two devices, "" if they may be from one."""
+    """Return that the files are from different devices, "" if they may be from the same one."""
     if view.is_same_device:
         return ""
     names = (clean(_device_name(one.profile)) for one in (view.base, view.head))
@@ -160,7 +160,7 @@ def _memory_blocks(memory: MemoryBlock) -> Iterator[Block]:
 
 
 def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
-    """Yield the file and the device of each side; first that the devices differ, if they do."""
+    """Yield whether the devices differ, then the file and the device of each side."""
     if not view.is_same_device:
         names = tuple(_device_name(one.profile) for one in (view.base, view.head))
         yield Paragraph(text=devices_sentence(view), style=TextStyle.STRONG, names=names)
@@ -187,7 +187,7 @@ def _memory_columns() -> tuple[Column[MemoryRow], ...]:
 
 
 def _memory_words(row: MemoryRow) -> str:
-    """Return what is held on both sides, and the lines that make it."""
+    """Return what is held on both sides, and the lines that create it."""
     tensor = f"{clean(row.tensor)}: " if row.tensor else ""
     called_at = _in_brackets(_called_at(row.source_lines))
     return f"{tensor}{row.base} on base, {row.head} on head{called_at}."

@@ -1,4 +1,4 @@
-"""Lists a profile's kernels as rows with bars, or its operations if no device ran a kernel."""
+"""Lists a profile's kernels as rows with bars, or its operations if no kernel ran."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ def operation_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
     """Return the longest kernels by name, each over all its launches.
 
-    Their times may overlap, and then they sum to more than the step.
+    Their times may overlap; they then sum to more than the step.
     """
     by_name: dict[str, list[Kernel]] = {}
     for kernel in profile.kernels:
@@ -94,8 +94,8 @@ def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[PairedKernelRow, ...]:
     """Return both sides' kernels, those with the longest time of either side.
 
-    They are matched as operations are, so that another version's template path is no other kernel;
-    one that replaces others has a row of its own. Without kernels on either side these are
+    Kernels are matched like operations, so that a changed template path does not make a different
+    kernel; one that replaces others has its own row. If neither side has kernels, the rows are
     operations.
     """
     has_kernels = bool(base.kernels or head.kernels)
@@ -114,7 +114,7 @@ def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[Pair
 
 
 def _kernel_detail(launches: Sequence[Kernel]) -> str:
-    """Return the calls of a kernel and the details of its launches, weighted by time."""
+    """Return the number of calls of a kernel, and details of its launches weighted by time."""
     parts = [vocabulary.call_count_phrase(sum(one.count for one in launches))]
     weighted = [(one.occupancy, one.seconds) for one in launches if one.occupancy is not None]
     seconds = sum(weight for _, weight in weighted)
@@ -140,7 +140,7 @@ def _operation(kernel: Kernel) -> Operation:
 
 
 def _without_places(operations: Iterable[Operation]) -> Sequence[Operation]:
-    """Return one operation per name and bucket, wherever it was called."""
+    """Return one operation per name and bucket, regardless of where it was called."""
     by_name: dict[tuple[str, Bucket], Operation] = {}
     for one in operations:
         before = by_name.get((one.name, one.bucket))
@@ -154,7 +154,7 @@ def _without_places(operations: Iterable[Operation]) -> Sequence[Operation]:
 
 
 def _without_replacements(change: OperationChange) -> Iterator[OperationChange]:
-    """Yield the change, and each operation alone where those of head replace those of base."""
+    """Yield the change, or each operation alone if head's operations replace base's."""
     if change.is_one_work:
         yield change
         return

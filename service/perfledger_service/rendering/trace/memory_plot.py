@@ -13,10 +13,10 @@ from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
 from perfledger_service.rendering.layout import number_format
 
-# With more devices, those that use most are drawn.
+# With more devices, those that use the most memory are drawn.
 MAX_DEVICES = 4
 
-_LEFT = 100.0  # as in the timeline above it
+_LEFT = 100.0  # as in the timeline above
 _HEIGHT = 84.0
 _HELD = (LegendKey(label="reserved by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
 _ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
@@ -30,17 +30,16 @@ _SHORTEST_SECONDS = 1e-9
 _PROFILERS = {
     "torch.profiler": "profile(profile_memory=True) of torch.profiler records it",
     "jax.profiler": (
-        "the allocators of GPUs and TPUs record it in jax.profiler's traces, those of the CPU do "
-        "not"
+        "the allocators of GPUs and TPUs record it in jax.profiler's traces; the CPU's does not"
     ),
 }
-_OTHER = "traces of torch.profiler, with profile_memory=True, and of jax.profiler have it"
+_OTHER = "torch.profiler (with profile_memory=True) and jax.profiler record it"
 
 
 def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[Chart, ...]:
-    """Return a chart of the memory in the kept steps for each device, none if none is recorded.
+    """Return a chart per device of the memory in the kept steps; empty if none was recorded.
 
-    Profiles that are compared share the axes.
+    Compared profiles share the axes.
     """
     points = _by_device(profile)
     if not points:
@@ -60,14 +59,14 @@ def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[C
 
 
 def missing_memory_note(profile: Profile) -> str:
-    """Return that a step's memory was not recorded and how to record it; "" without a step."""
+    """Return that memory was not recorded and how to record it; "" without a step."""
     if not profile.slices or _by_device(profile):
         return ""
     return f"not recorded; {_PROFILERS.get(profile.tool, _OTHER)}."
 
 
 def _by_device(profile: Profile) -> dict[str, list[MemoryPoint]]:
-    """Return the usable points of each device by time, the device with the highest use first."""
+    """Return each device's usable points by time, the device with the highest use first."""
     by_device: dict[str, list[MemoryPoint]] = {}
     for point in sorted(filter(_is_usable, profile.memory), key=lambda point: point.seconds):
         by_device.setdefault(point.device, []).append(point)
@@ -76,7 +75,7 @@ def _by_device(profile: Profile) -> dict[str, list[MemoryPoint]]:
 
 
 def _lines(points: Mapping[str, list[MemoryPoint]]) -> list[tuple[str, list[MemoryPoint]]]:
-    """Return the names of the devices with the highest use, the host last."""
+    """Return the devices with the highest use, the host last."""
     most = [*points.items()][:MAX_DEVICES]
     return sorted(most, key=lambda item: (item[0].startswith("cpu"), item[0]))
 
@@ -127,7 +126,7 @@ def _chart(points: Sequence[MemoryPoint], x: Axis, *, most: float) -> Chart:
 
 
 def _steps(values: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return a line that stays at a value until the next one's time."""
+    """Return a step line, which stays at each value until the next one."""
     corners: list[tuple[float, float]] = []
     for seconds, value in values:
         if corners:

@@ -29,7 +29,7 @@ _LABELS = {
 }
 
 
-_NOTHING = "For more figures give --units-per-step, --model-flops or the shape of a transformer."
+_NOTHING = "For more figures, give --units-per-step, --model-flops or the shape of a transformer."
 
 
 def step_metrics_document(view: StepMetricsView) -> Document:

@@ -63,7 +63,7 @@ def trace_record(view: TraceView) -> Record:
 
 
 def _device_record(devices: Sequence[DeviceStep]) -> Record:
-    """Return the slowest of several devices, and how far their steps differ; None for one."""
+    """Return the slowest of several devices, and how much their steps differ; None for one."""
     if not devices:
         return {"slowest_device": None, "device_spread_seconds": None}
     steps = [device.step_seconds for device in devices]
@@ -93,7 +93,7 @@ def explanation_record(explanation: StepTimeExplanation) -> Record:
 
 
 def _memory_record(explanation: MemoryExplanation | None) -> Record | None:
-    """Return why peak memory changed; None where it did not."""
+    """Return why peak memory changed; None if it did not."""
     if explanation is None:
         return None
     return {
@@ -104,7 +104,7 @@ def _memory_record(explanation: MemoryExplanation | None) -> Record | None:
 
 
 def _compile_record(explanation: CompileExplanation | None) -> Record | None:
-    """Return what takes longer to compile; None where no metric of the start changed."""
+    """Return what takes longer to compile; None if neither cold start nor compile time changed."""
     if explanation is None:
         return None
     return {
@@ -126,7 +126,7 @@ def classification_record(classification: Classification | None) -> Record | Non
 
 
 def roof_record(roof: Roofline | None) -> Record | None:
-    """Return the roofs and the points below them; `step` is the point of all kernels together."""
+    """Return the roofs and the points below them; `step` is the point of all kernels combined."""
     if roof is None:
         return None
     return {

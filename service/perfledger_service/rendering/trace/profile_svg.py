@@ -25,17 +25,17 @@ MAX_ROWS = 15
 
 
 def trace_svg(view: TraceView) -> str:
-    """Return the breakdown, the timeline, the roofline and the longest kernels of a trace."""
+    """Return the breakdown, timeline, roofline and longest kernels of a trace."""
     return picture_svg(trace_picture(view))
 
 
 def trace_diff_svg(view: TraceDiffView) -> str:
-    """Return the waterfall between two traces, and a step of each on one time axis."""
+    """Return the waterfall between two traces, and a step of each on a common time axis."""
     return picture_svg(trace_diff_picture(view))
 
 
 def trace_picture(view: TraceView) -> Picture:
-    """Return the charts of a trace, or the figures of a file without times."""
+    """Return the charts of a trace, or the readings of a file without times."""
     profile = view.profile
     subject = "The step nearest to the median" if profile.has_steps else "The whole recording"
     memory = {"Memory in use": profile}
@@ -90,7 +90,7 @@ def trace_diff_picture(view: TraceDiffView) -> Picture:
 
 
 def _reading_lines(profile: Profile) -> Iterator[str]:
-    """Yield the figures of a file without times, one line each."""
+    """Yield the readings of a file without times, one line each."""
     for reading in shown_readings(profile.readings)[:MAX_READINGS]:
         subject = f" of {reading.subject}" if reading.subject else ""
         yield f"{reading.name}{subject}: {' '.join(reading_value(reading)).strip()}"

@@ -1,4 +1,4 @@
-"""Presents the profiles of a job's ranks: which one the others wait for."""
+"""Presents the profiles of a job's ranks: which rank the others wait for."""
 
 from collections.abc import Iterator
 
@@ -99,7 +99,7 @@ def _rank(row: _Rank) -> RankLoad:
 
 
 def _sentences(view: RanksView) -> Iterator[str]:
-    """Yield the straggler, how often and how long others wait for it, and where to look."""
+    """Yield the straggler, how often and how long the others wait for it, and where to look."""
     stragglers, slowest = view.stragglers, view.stragglers.slowest
     if not stragglers.is_uneven:
         yield f"None of the {len(stragglers.ranks)} ranks makes the others wait."
@@ -117,7 +117,7 @@ def _sentences(view: RanksView) -> Iterator[str]:
     else:
         yield (
             "The first and the last rank join a collective "
-            f"{number_format.share(stragglers.skew)} of its length apart, at the median of "
+            f"{number_format.share(stragglers.skew)} of its duration apart, at the median of "
             f"{stragglers.collectives}."
         )
 

@@ -16,9 +16,9 @@ from perfledger_service.rendering.layout.escape import clean
 
 _MAX_NAME = 120
 _MAX_POINTS = 200
-_SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel without time, and of one with all of it
-# Kernels beyond these bounds are not drawn: no device has them, and they would squeeze the others
-# together. An axis extends up to a decade further, which also needs a prefix.
+_SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel with no time, and of one with all of it
+# Kernels beyond these bounds are not drawn: no device reaches them, and they would squeeze the
+# others together. An axis extends up to a decade further, and needs a prefix there.
 _LOWEST, _HIGHEST = 1e-5, 1e24
 _PREFIXES = {
     -2: "µ",
@@ -46,7 +46,7 @@ _LEGEND = (
 def roofline_chart(roof: Roofline, *, names: Sequence[str] = ()) -> Chart | None:
     """Return the chart, None without a roof or a kernel to place.
 
-    Dots of the kernels in `names` are numbered by their position there, from 1.
+    Dots of kernels in `names` are numbered by their position there, from 1.
     """
     peak = roof.ceilings.peak_flops_per_second
     bandwidth = roof.ceilings.peak_bytes_per_second
@@ -63,7 +63,7 @@ def roofline_chart(roof: Roofline, *, names: Sequence[str] = ()) -> Chart | None
         [peak, *(point.flops_per_second for point in points)],
         label=lambda power: f"{_power(power)}FLOP/s",
     )
-    foot = max(x.low, y.low / bandwidth)  # where the slope enters the plot
+    foot = max(x.low, y.low / bandwidth)  # where the sloped roof enters the plot
     roof_points = ((foot, foot * bandwidth), (ridge, peak), (x.high, peak))
     slope = f"{number_format.bytes_per_second(bandwidth)} up to {number_format.count(ridge)} FLOP/B"
     flat = number_format.flops_per_second(peak)
@@ -108,7 +108,7 @@ def _decades_axis(values: Sequence[float], *, label: Callable[[int], str], title
 def _dots(
     points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[str]
 ) -> tuple[DotMark, ...]:
-    """Return the kernels' dots, the largest first, so that small ones lie on top."""
+    """Return the kernels' dots, the largest first, so that small ones are on top."""
     ordered = sorted(points, key=lambda point: -point.seconds)[:_MAX_POINTS]
     total = sum(point.seconds for point in ordered)
     labels = _labels(ordered, x, y, names)
@@ -127,7 +127,7 @@ def _dots(
 
 
 def _labels(points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[str]) -> list[str]:
-    """Return the label of each dot: the first of overlapping dots has all their numbers."""
+    """Return the label of each dot; the first of overlapping dots has all their numbers."""
     numbers = {name: str(place) for place, name in enumerate(names, start=1)}
     positions = [
         (x.share(one.intensity_flop_per_byte) * WIDTH, y.share(one.flops_per_second) * _HEIGHT)

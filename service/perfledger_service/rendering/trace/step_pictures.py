@@ -1,4 +1,4 @@
-"""Collects the pictures that explain a step time on the page of a check."""
+"""Collects the pictures that explain a step time on a check's page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from perfledger_service.rendering.trace.timeline.step_timelines import StepTimel
 from perfledger_service.rendering.trace.timeline.timeline import longest_seconds
 from perfledger_service.rendering.trace.waterfall import waterfall_chart, waterfall_summary
 
-# The workloads that changed most; the rest is text.
+# The workloads that changed most have pictures; the rest have text only.
 MAX_PICTURED = 6
-# Of them, those whose timelines and flame graph are on the page: some 50 kB each.
+# Of these, the number whose timelines and flame graph are on the page: about 50 kB each.
 MAX_DRAWN = 1
 
 _MAX_ROWS = 15
@@ -31,11 +31,11 @@ class StepPictures:
 
     waterfall: str = ""
     timelines: StepTimelines | None = None
-    has_steps: bool = False  # on a page of their own, if they are not drawn here
+    has_steps: bool = False  # on their own page, if not drawn here
     memories: tuple[tuple[str, str], ...] = ()  # by side
     unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how to record its memory
     rooflines: tuple[tuple[str, str], ...] = ()  # by side
-    flames: FlameGraph | None = None  # where both sides were profiled
+    flames: FlameGraph | None = None  # if both sides were profiled
     rows: tuple[PairedKernelRow, ...] = ()
     is_of_kernels: bool = False
 
@@ -48,7 +48,7 @@ def step_pictures(
 ) -> tuple[StepPictures, ...]:
     """Return the pictures of the first MAX_PICTURED explanations.
 
-    `roofs` are those of the sides' devices, by workload and side.
+    `roofs` are the rooflines, by workload and side.
     """
     by_side = {(profile.workload, profile.side): profile for profile in profiles}
     collected: list[StepPictures] = []

@@ -1,4 +1,4 @@
-"""Presents a trace: where the step's time goes, its bottleneck, and what to do."""
+"""Presents a trace: where the step's time goes, the bottleneck, and what to do."""
 
 from collections.abc import Iterator, Sequence
 
@@ -42,7 +42,7 @@ MAX_STREAMS = 12
 MAX_NOTES = 10
 
 _MAX_SHORT = 90  # two lines of a terminal of 80 columns
-# Three figures for each of the step's longest products.
+# Three figures for each of the longest matrix products.
 _OF_PRODUCTS = ("achieved_flops", "arithmetic_intensity", "roofline_attained")
 _SHARE_COLUMNS: tuple[Column[ShareRow], ...] = (
     display("share", lambda row: row.share),
@@ -106,7 +106,7 @@ def advice_block(advice: AdviceRow, *, names: Sequence[str] = ()) -> Paragraph:
 
 
 def head_line(view: TraceView) -> str:
-    """Return the tool and the steps of the file, and the events that could not be read."""
+    """Return the tool, the steps, and the number of events that could not be read."""
     profile = view.profile
     if profile.has_steps:
         steps = number_format.quantity(profile.steps, "step")
@@ -123,7 +123,7 @@ def head_line(view: TraceView) -> str:
 
 
 def device_line(device: ProfiledDevice | None) -> str:
-    """Return the device as stated in the profile, "" if it is not."""
+    """Return the device as stated in the profile, "" if it is not stated."""
     if device is None or not device.name:
         return ""
     parts = [f"{device.count} x {device.name}" if device.count > 1 else device.name]
@@ -160,7 +160,7 @@ def shown_readings(readings: Sequence[ProfileReading]) -> tuple[ProfileReading, 
 def reading_value(reading: ProfileReading) -> tuple[str, str]:
     """Return a reading's value and its unit, "" if the value contains it.
 
-    A value without a unit may be a share or a queue length: it is shown as it is.
+    A value without a unit may be a share or a queue length; it is shown unchanged.
     """
     if reading.unit == "1":
         return number_format.count(reading.value), ""
@@ -173,14 +173,16 @@ def _device_notes(device: ProfiledDevice | None) -> tuple[Paragraph, ...]:
 
 
 def _devices_blocks(profile: Profile) -> Iterator[Block]:
-    """Yield the step of each device of a recording of several."""
+    """Yield each device's step, if several were recorded."""
     if len(profile.devices) == 1:
         device = profile.devices[0].name
-        yield from notes([f"All of the recorded work is of {device}."], names=[device])
+        yield from notes([f"All recorded work is on {device}."], names=[device])
     elif profile.devices:
         yield heading("Devices, per step")
         yield table(_DEVICE_COLUMNS, device_rows(profile.devices))
-        yield from notes(["All else is the mean of the devices: --device-number shows one."])
+        yield from notes(
+            ["Everything else is the mean over the devices; --device-number shows one."]
+        )
 
 
 def _bottleneck_blocks(view: TraceView) -> Iterator[Block]:
@@ -219,7 +221,7 @@ def _table_blocks(view: TraceView) -> Iterator[Block]:
 
 
 def _stream_columns(profile: Profile) -> tuple[Column[StreamIdle], ...]:
-    """Return the columns; without launches nothing tells the reasons of a stream's gaps apart."""
+    """Return the columns; without launches, the reasons for a stream's gaps are unknown."""
     is_linked = profile.is_host_known or any(one.host_wait_seconds > 0 for one in profile.streams)
     return _STREAM_COLUMNS if is_linked else _UNLINKED_STREAM_COLUMNS
 

@@ -1,6 +1,6 @@
 """Shows the waterfall from base's step to head's as rows, text and chart.
 
-Each row begins where the one before it ended, so the bars add up to the change of the step.
+Each row begins where the previous one ends, so the bars add up to the change of the step.
 """
 
 import re
@@ -15,10 +15,10 @@ from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
 
-# Relative to the step: a larger difference between the buckets and the change is a row of its own.
+# Relative to the step: a larger difference between the buckets and the change gets its own row.
 _ROUNDING = 1e-6
-# If the change is a smaller share of the step, bars from zero would hide it, so the axis begins
-# later.
+# If the change is a smaller share of the step, bars from zero would hide it, so the axis starts
+# above zero.
 _SMALL_CHANGE = 0.1
 # Thirty years, and less than a clock cycle: values beyond them are not drawn.
 _LONGEST_SECONDS = 1e9
@@ -29,16 +29,16 @@ _RIGHT = 90.0  # for the figure of the longest bar
 _PALE = 0.45
 
 _BAR, _TRACK = "\N{FULL BLOCK}", "\N{LIGHT SHADE}"
-_TEXT_COLUMNS = 44  # of the bars: with names and figures, a line has 72
+_TEXT_COLUMNS = 44  # of the bars; with names and figures a line has 72 characters
 
 
-# A light background whatever the theme of the page is, as the covering grey is.
+# A light background in both themes of the page, like the covering grey.
 _DIAGRAM_STYLE = (
     '%%{{init: {{"theme": "base", "themeVariables": {{"xyChart": {{"backgroundColor": "#ffffff", '
     '"plotColorPalette": "#cf222e,#1a7f37,#d0d7de"}}}}, "xyChart": {{"height": {height}}}}}}}%%'
 )
 _DIAGRAM_ROW, _DIAGRAM_HEAD = 44, 80  # pixels
-# In a quoted text of Mermaid's these end it, begin an entity or a comment, or are markup.
+# In Mermaid's quoted texts these end the text, begin an entity or a comment, or are markup.
 _NOT_IN_LABELS = re.compile(r'["`#;<>{}\[\]\\%]')
 
 
@@ -63,7 +63,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaterfallRow:
-    """One bar, from `first_seconds` to `last_seconds`, and its words; all of them are ours."""
+    """One bar, from `first_seconds` to `last_seconds`, and its texts, all of them trusted."""
 
     kind: BarKind
     name: str
@@ -76,7 +76,7 @@ class WaterfallRow:
 def waterfall_rows(explanation: StepTimeExplanation) -> tuple[WaterfallRow, ...]:
     """Return base's step, the buckets with any time, head's step and the residual.
 
-    Empty if the explanation has no buckets, or impossible times.
+    Empty if the explanation has no buckets or impossible times.
     """
     rows = tuple(_rows(explanation)) if explanation.buckets else ()
     is_drawable = all(abs(row.last_seconds) < _LONGEST_SECONDS for row in rows)
@@ -102,8 +102,8 @@ def waterfall_text(explanation: StepTimeExplanation) -> str:
 def waterfall_diagram(explanation: StepTimeExplanation) -> str:
     """Return the waterfall as a chart in Mermaid's language, "" without buckets.
 
-    GitHub draws it, and shows no SVG. A bar of such a chart begins at the axis, so later ones cover
-    what is below the difference, in grey: the colour above is what was added, or saved.
+    GitHub draws Mermaid but shows no SVG. Bars of such a chart begin at the axis, so a later grey
+    bar covers the part below the difference; the coloured part above it is what was added or saved.
     """
     rows = [row for row in waterfall_rows(explanation) if row.kind is not BarKind.RESIDUAL]
     if not rows:
@@ -139,7 +139,7 @@ def waterfall_diagram(explanation: StepTimeExplanation) -> str:
 
 
 def diagram_label(text: str) -> str:
-    """Return a text quoted for Mermaid."""
+    """Return text quoted for Mermaid."""
     return f'"{_NOT_IN_LABELS.sub(" ", clean(text))}"'
 
 
@@ -228,7 +228,7 @@ def _kind(delta_s: float) -> BarKind:
 
 
 def _range(rows: Sequence[WaterfallRow]) -> tuple[float, float]:
-    """Return the axis' two ends: from zero, unless that would hide a small change."""
+    """Return the ends of the axis: from zero, unless that would hide a small change."""
     ends = [row.last_seconds for row in rows]
     low, high = min(ends), max(ends)
     if high - low < _SMALL_CHANGE * high:

@@ -1,4 +1,4 @@
-"""Presents the predicted time of a step if parts of it were faster."""
+"""Presents the predicted time of a step with faster parts."""
 
 from math import isfinite
 
@@ -24,7 +24,7 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def what_if_document(trace: str, what_if: WhatIf) -> Document:
-    """Return the step's new time; a factor or ceiling that is infinite is null for programs."""
+    """Return the step's new time; an infinite factor or ceiling is null for programs."""
     return Document(
         name="perfledger-what-if",
         facts={

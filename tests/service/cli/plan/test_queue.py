@@ -75,7 +75,7 @@ def test_devices_and_policy_are_those_of_the_record_unless_given(run, log):
     shown = " ".join(run("queue", log, "--devices-per-node", 4).split())
 
     assert "Calibrated: the replay with fifo is within 30 % of the record." in shown
-    assert "fifo on 4 devices: of the usual policies and sizes the nearest" in shown
+    assert "fifo on 4 devices: of the usual policies and sizes, the closest" in shown
 
 
 def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
@@ -83,7 +83,7 @@ def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
     shown = " ".join(run(*words).split())
 
     assert "Not calibrated within 30 %: the replay with fifo has" in shown
-    assert "Take the number of devices as a screening" in shown
+    assert "Treat the number of devices as a screening" in shown
 
 
 @pytest.mark.slow(ci_only=True)

@@ -23,7 +23,7 @@ def test_a_backup_is_a_file_of_its_owner_with_a_line_for_each_table(
     text = back_up(path)
 
     assert path.stat().st_mode & 0o777 == 0o600
-    assert "rows, and was read again" in text
+    assert "rows, and was read back" in text
     assert "observation" in text
     assert "approval" not in text  # it has no rows
 

@@ -96,7 +96,7 @@ def test_a_removed_import_is_gone(run, accounting):
     run("server", "import", "usage", accounting)
 
     assert "Import 1 is removed." in run("server", "import", "remove", 1)
-    assert "No files are imported yet; to import one: perfledger server import usage FILE" in run(
+    assert "No imported files yet; to import one: perfledger server import usage FILE" in run(
         "server", "import", "list"
     )
 

@@ -34,7 +34,7 @@ def test_what_waited_is_taken_up_again(backup, restore, tmp_path, start_site):
     text = restore(backup)
 
     assert "rows, as on 20" in text
-    assert "Uploads that the service takes up again when it starts: 1." in text
+    assert "Uploads that the service resumes when it starts: 1." in text
     engine = open_engine(f"sqlite:///{tmp_path / 'new.db'}")
     with start_site(engine) as site:
         assert [work.upload_id for work in site.jobs.works] == ["1" * 32]

@@ -51,8 +51,10 @@ def test_a_diff_of_two_devices_has_a_warning(trace, write):
         for place, name in enumerate(("NVIDIA A100-SXM4-40GB", "Tesla T4"))
     )
 
-    assert "The files are from two devices" in trace("diff", one, other)
-    assert "**The files are from two devices" in trace("diff", one, other, "--format", "markdown")
+    assert "The files are from different devices" in trace("diff", one, other)
+    assert "**The files are from different devices" in trace(
+        "diff", one, other, "--format", "markdown"
+    )
     assert "two devices" not in trace("diff", one, one)
     assert json.loads(trace("diff", one, other, "--format", "json"))["is_same_device"] is False
     with pytest.raises(UsageError, match=r"1\.json ran on another device than .*/0\.json"):

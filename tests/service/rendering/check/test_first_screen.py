@@ -126,7 +126,7 @@ def test_a_slower_start_has_what_is_compiled_as_its_cause(reports, make):
     screen = screen_of(report)
 
     assert plain(screen.why) == (
-        "backend compile +3.00 s: train_step is compiled 4 times in place of once: at x, now "
+        "backend compile +3.00 s: train_step is compiled 4 times instead of once: at x, now "
         "f32[33,128] and before f32[32,128]"
     )
     assert [one.text for one in screen.where] == ["models/gpt.py:90"]

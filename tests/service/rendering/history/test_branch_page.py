@@ -165,7 +165,7 @@ def test_a_quiet_branch_says_so():
     page = branch_page(QUIET, url="https://perf.example")
 
     assert "No commit needs an A/B run" in page
-    assert "Nothing is to decide: no significant change among all series." in page
+    assert "Nothing to decide: no significant change in any series." in page
     assert "No check has been judged yet." in page
 
 

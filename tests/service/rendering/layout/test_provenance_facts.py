@@ -38,7 +38,7 @@ def test_the_level_of_intervals_is_that_of_the_tests_that_kernels_leave(reports)
     plan = replace(report.plan, alpha=0.05, kernel_pairs=12, kernel_share=0.2)
     last = provenance_facts.decision_sentences(replace(report, plan=plan))[-1]
 
-    assert last.replace("\u00a0", " ").startswith("Each interval has level 96 % (92 % beside")
+    assert last.replace("\u00a0", " ").startswith("Each interval has level 96 % (92 % for")
 
 
 def test_a_check_without_pairs_says_so(reports, make):

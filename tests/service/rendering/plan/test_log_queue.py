@@ -65,7 +65,7 @@ def test_the_record_comes_before_the_replays(plan):
             64,
             (
                 "The log's header states 64 devices, not the 16 of the replay: its share in use "
-                "is of 64."
+                "is relative to 64."
             ),
         ),
         (

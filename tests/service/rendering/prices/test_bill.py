@@ -38,7 +38,7 @@ def test_the_cost_of_instances_with_unknown_accelerators_is_said(shown):
 
     assert (
         "14.50 USD of everything else is for instances whose accelerators the price sheet does "
-        "not name: g3.4xlarge, p3.8xlarge"
+        "not list: g3.4xlarge, p3.8xlarge"
     ) in text
     assert set(values["unlisted"]) == {"p3.8xlarge", "g3.4xlarge"}
 
@@ -54,7 +54,9 @@ def test_the_cost_of_providers_without_known_instances_is_said(shown):
 def test_the_cost_of_accelerators_in_unread_units_is_said(shown):
     values, text = shown(unread_units={"GPU Hours": Decimal(42)})
 
-    assert "42.00 USD of everything else is for accelerators in units that are not of time" in text
+    assert (
+        "42.00 USD of everything else is for accelerators billed in units other than time" in text
+    )
     assert text.endswith("not counted: GPU Hours")
     assert set(values["unread_units"]) == {"GPU Hours"}
 

@@ -110,7 +110,7 @@ def test_waits_are_in_hours_with_everyone_last(book, small):
 
 @pytest.mark.parametrize(
     ("nodes", "use", "remark"),
-    [(2, 0.5, "held devices: more were in use"), (None, None, "in use is unknown")],
+    [(2, 0.5, "held devices, so more were in use"), (None, None, "in use is unknown")],
 )
 def test_jobs_that_had_not_ended_are_not_taken_for_idle_devices(book, small, nodes, use, remark):
     log = (
@@ -172,5 +172,5 @@ def test_a_replay_that_the_record_refutes_states_no_gain(book, small):
     words = " ".join(str(row[0]) for row in cells_of(book, "Waits"))
     assert not policies.is_calibrated
     assert "Not calibrated within" in words
-    assert "No gain of another policy is stated" in words
+    assert "No gain of another policy is given" in words
     assert "With easy instead of fifo" not in words

@@ -94,7 +94,10 @@ def test_the_next_quarters_budget_is_a_sentence(small):
     unknown = replace(small.expected_quarter, usd=None, reason="no price of the supply")
 
     assert sentence.startswith(f"{small.expected_quarter.usd:,.0f} USD for 75,616 paid hours")
-    assert f"USD for {small.choice.option.name} from the day on which it can be signed" in sentence
+    assert (
+        f"USD for {small.choice.option.name} from the first day on which it can be signed"
+        in sentence
+    )
     assert "at today's 6.88 USD an hour; " in sentence
     assert "--previous" in sentence
     assert outlook_sentence(replace(small, expected_quarter=unknown)).endswith(

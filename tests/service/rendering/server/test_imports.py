@@ -60,4 +60,4 @@ def test_names_of_others_are_only_text(imported):
 def test_without_an_import_the_command_that_makes_one_is_named():
     text = plain_lines(to_terminal(imports_document(())))
 
-    assert "No files are imported yet; to import one: perfledger server import usage FILE" in text
+    assert "No imported files yet; to import one: perfledger server import usage FILE" in text

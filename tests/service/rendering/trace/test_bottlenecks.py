@@ -36,9 +36,9 @@ def test_a_label_of_low_confidence_is_no_headline(make):
     found = replace(make.classification(), confidence=BottleneckConfidence.LOW)
 
     assert plain(bottleneck_phrase(found)) == (
-        "no sure bottleneck, most likely compute (72.0 % of the step)"
+        "no clear bottleneck, most likely compute (72.0 % of the step)"
     )
-    assert bottleneck_heading(found).startswith("No sure bottleneck")
+    assert bottleneck_heading(found).startswith("No clear bottleneck")
     assert share_rows(found)[0].mark == "most likely this"
 
 
@@ -57,7 +57,7 @@ def test_an_unsure_overhead_that_the_device_outweighs_is_named_beside_it(make):
     )
 
     assert plain(bottleneck_phrase(found)) == (
-        "no sure bottleneck: work on the device (60.0 % of the step), and the host, launch "
+        "no clear bottleneck: work on the device (60.0 % of the step), and the host, launch "
         "(40.0 % of the step)"
     )
     assert [row.mark for row in share_rows(found)] == ["", "high", ""]

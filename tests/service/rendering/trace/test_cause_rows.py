@@ -118,7 +118,7 @@ def test_of_a_long_path_the_innermost_parts_are_shown(block_of, path, expected):
 @pytest.mark.parametrize(
     ("count_s", "rate_s", "expected"),
     [
-        (0.001, 0.00072, "+1.00 ms by the number of calls, +720 µs by their length"),
+        (0.001, 0.00072, "+1.00 ms from the number of calls, +720 µs from their duration"),
         (0.00172, 0.0, ""),
         (0.0017, 0.00002, ""),
     ],
@@ -212,7 +212,7 @@ def test_a_step_that_is_not_known_to_have_changed_is_not_called_slower(reports, 
 
     assert (before.lead, before.claim) == ("Why", " is slower")
     assert (after.lead, after.claim) == ("What differs in", "")
-    assert ("noise alone may be" in after.caveats) is (outcome is Outcome.UNDECIDED)
+    assert ("may be noise alone" in after.caveats) is (outcome is Outcome.UNDECIDED)
 
 
 def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):

@@ -52,7 +52,7 @@ def test_the_rank_that_the_others_wait_for_is_named_with_what_it_costs(view):
     assert sentences(view()) == (
         "The others wait for rank 1: 2.00 ms a step (20.0 % of it). It joins 18 of 20 collectives "
         "last. Rank 1 computes no longer than the median rank: look at its input, its host and its "
-        "links. The first and the last rank join a collective 40.0 % of its length apart, at the "
+        "links. The first and the last rank join a collective 40.0 % of its duration apart, at the "
         "median of 20."
     )
 
@@ -87,7 +87,7 @@ def test_even_ranks_are_said_to_be_even(view):
     assert sentences(view(even)) == (
         "None of the 2 ranks makes the others wait. The first and the last rank join a collective "
         "5.0 % of "
-        "its length apart, at the median of 20."
+        "its duration apart, at the median of 20."
     )
 
 

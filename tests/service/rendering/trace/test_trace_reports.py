@@ -133,7 +133,7 @@ def test_a_recording_of_one_of_several_devices_names_it_and_has_no_mean(make):
         to_terminal(trace_document(replace(view, profile=replace(view.profile, devices=(device,)))))
     )
 
-    assert "All of the recorded work is of GPU:3." in text
+    assert "All recorded work is on GPU:3." in text
     assert "mean of the devices" not in text
 
 

@@ -140,7 +140,7 @@ def test_two_kinds_of_machine_are_said_first_and_no_speed_is_compared(site, make
 
     text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
 
-    assert text.index("Two kinds of machine") < text.index("Side by side")
+    assert text.index("Different kinds of machine") < text.index("Side by side")
     assert "A ran on Old CPU (cpu), B on New CPU (cpu)" in text
     assert "Not comparable: A ran on" in text
     assert "<td" not in text  # no figures beside each other
@@ -159,7 +159,7 @@ def test_a_commit_is_compared_on_the_machine_that_both_were_measured_on(site, ma
 
     text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
 
-    assert "Two kinds of machine" not in text
+    assert "Different kinds of machine" not in text
     assert "also measured on" in text
 
 

@@ -171,7 +171,7 @@ def test_own_prices_are_for_maintainers_unless_all_may_see_them(browser_of, tmp_
 def test_without_changes_the_page_says_what_to_do(site):
     page = site.get(f"{COSTS}?at=tpu-v4").text
 
-    assert "No check has found a change of step time yet" in page
+    assert "No check has found a change in step time yet" in page
     assert site.get(f"{COSTS}/changes").json()["changes"] == []
     assert 'href="/octo/models/costs" aria-current="page"' in page
 

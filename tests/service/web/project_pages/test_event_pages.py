@@ -37,7 +37,7 @@ def test_a_decision_on_the_page_of_a_project_leads_back_to_its_event_in_the_list
     assert f'id="{anchor}"' in (back := alice.get(to).text)
     assert "On it." in back
     assert "To decide 0" in back
-    assert "Nothing is to decide" in alice.get("/octo/models").text
+    assert "Nothing to decide" in alice.get("/octo/models").text
     assert "On it." in alice.get("/octo/models?part=acknowledged").text
 
 

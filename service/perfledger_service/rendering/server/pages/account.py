@@ -1,4 +1,4 @@
-"""Renders who is signed in, with their roles and tokens, and the pages for those who are not."""
+"""Renders the account page with roles and tokens, and the pages for people not signed in."""
 
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.people.person import AccountView
@@ -8,7 +8,7 @@ DEFAULT_DAYS = 90
 
 
 def account_page(view: AccountView, *, new_token: str = "") -> str:
-    """Return the page of who is signed in; a new token is shown this once."""
+    """Return the page of the person signed in; a new token is shown only this once."""
     return render(
         "html/account.html.j2",
         view=view,
@@ -19,7 +19,7 @@ def account_page(view: AccountView, *, new_token: str = "") -> str:
 
 
 def no_account_page(*, can_sign_in: bool) -> str:
-    """Return the page for somebody who is not signed in, where pages are open."""
+    """Return the page for people who are not signed in, if pages are open to all."""
     return render("html/no_account.html.j2", can_sign_in=can_sign_in)
 
 

@@ -36,7 +36,7 @@ _WAITS_FOR = {
 
 
 def projects_page(projects: Page[ProjectSummary]) -> str:
-    """Return the page of the projects that somebody administers."""
+    """Return the page of the projects that a person administers."""
     return render("html/admin_projects.html.j2", page=projects, moment=number_format.moment)
 
 
@@ -48,7 +48,7 @@ def admin_projects_document(projects: Sequence[ProjectSummary]) -> Document:
 
 
 def tokens_page(tokens: Sequence[TokenSummary], *, number: int, form_token: str) -> str:
-    """Return one page of tokens, those that may be used with a form that revokes them."""
+    """Return one page of tokens; live ones have a form that revokes them."""
     return render(
         "html/admin_tokens.html.j2",
         page=page_of(tokens, number, size=TOKENS_PER_PAGE),
@@ -64,7 +64,7 @@ def admin_tokens_document(tokens: Sequence[TokenSummary]) -> Document:
 
 
 def waiting_page(view: WaitingView, *, form_token: str) -> str:
-    """Return the page of what waits, with a form that attempts an upload again."""
+    """Return the page of waiting uploads and jobs, with a form to retry an upload."""
     return render(
         "html/admin_waiting.html.j2",
         view=view,
@@ -76,7 +76,7 @@ def waiting_page(view: WaitingView, *, form_token: str) -> str:
 
 
 def waiting_document(view: WaitingView) -> Document:
-    """Return what waits, and why."""
+    """Return waiting uploads and jobs, and why they wait."""
     (jobs,) = jobs_document("", view.jobs).keyed_tables
     return Document(
         name="perfledger-admin-waiting",
@@ -93,7 +93,7 @@ def github_page(view: GitHubView, projects: Page[str]) -> str:
 
 
 def github_document(view: GitHubView, projects: Page[str]) -> Document:
-    """Return the GitHub App's state, with what is missing of each installation on a page."""
+    """Return the GitHub App's state, and what each installation on the page lacks."""
     return Document(
         name="perfledger-admin-github",
         facts={
@@ -110,7 +110,7 @@ def github_document(view: GitHubView, projects: Page[str]) -> Document:
 
 
 def audit_log_page(view: AuditView, chosen: AuditFilter, *, query: str) -> str:
-    """Return a page of the audit log; `query` is its filter, as in its address."""
+    """Return a page of the audit log; `query` is the filter, as in the page's address."""
     return render(
         "html/admin_audit.html.j2",
         view=view,

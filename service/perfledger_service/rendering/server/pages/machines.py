@@ -22,18 +22,19 @@ from perfledger_service.rendering.server.job import jobs_document
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
 
 WHAT_NOISE_IS = (
-    "Noise: how much head / base of step time varies from pair to pair of the same check, in the "
-    "median. A machine that is noisier than its siblings needs more pairs for the same answer."
+    "Noise: how much the ratio of step times, head / base, varies between pairs of the same "
+    "check, in the median. A machine noisier than its siblings needs more pairs for the same "
+    "answer."
 )
 WHAT_STATES_ARE = (
-    "States: how many settings the machine was measured in (driver, clocks, power cap, kernel, "
-    "governor and so on). A new state starts a new history of its series."
+    "States: how many different settings the machine was measured with (driver, clocks, power "
+    "cap, kernel, governor and so on). A new state starts a new history of its series."
 )
 NO_ID = "no id: machines of this kind count as one"
 
 
 def machines_page(view: MachinesView, *, form_token: str = "") -> str:
-    """Return the page of a project's machines, with forms of quarantine where there is a token."""
+    """Return the page of a project's machines; with a token it has quarantine forms."""
     return render(
         "html/machines.html.j2",
         view=view,
@@ -75,7 +76,7 @@ def machines_document(view: MachinesView) -> Document:
 
 
 def _devices_in_use(view: MachinesView) -> list[str]:
-    """Return the names of the devices that are known to be one each, and in no quarantine."""
+    """Return the names of devices that are uniquely identified and not in quarantine."""
     closed = {one.key.name for one in view.devices if one.quarantine}
     of_checks = [
         name

@@ -1,4 +1,4 @@
-"""Renders what a search by name found, as a page and as data."""
+"""Renders the results of a search by name, as a page and as data."""
 
 from itertools import groupby
 
@@ -17,7 +17,7 @@ _HEADINGS = {
     SearchKind.MACHINE_CLASS: "Machine classes",
     SearchKind.RUNNER: "Runners",
 }
-# How to find fewer of a kind, where not all are shown.
+# How to narrow a search if not all results of a kind are shown.
 _NARROWER = {
     SearchKind.PULL_REQUEST: "add the project, as in octo/models#12",
     SearchKind.COMMIT: "type more digits, or the project before them",
@@ -42,7 +42,7 @@ def search_page(view: SearchView) -> str:
 
 
 def search_document(view: SearchView) -> Document:
-    """Return what was found, with the address of each page."""
+    """Return the results, with the address of each page."""
     return Document(
         name="perfledger-search",
         facts={"text": view.text, "cut": sorted(view.cut)},

@@ -1,1 +1,1 @@
-"""Owns differential flame graphs of two steps: the picture and its rows."""
+"""Owns differential flame graphs of two steps: the picture and its table."""

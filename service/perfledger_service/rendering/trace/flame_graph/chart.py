@@ -1,8 +1,8 @@
 """Draws two steps as a differential flame graph.
 
 The form is Gregg's (ACM Queue 14-2, 2016) with the root on top: a frame is as wide as its time on
-head, and its colour says whether it became slower or faster. Orange and blue differ for everybody,
-and each changed frame also begins with a sign.
+head, and its colour says whether it became slower or faster. Orange and blue are distinguishable
+for everybody, and the label of a changed frame begins with a sign.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,16 +17,16 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.flame_graph.frame_change import change_tone
 
-# A page has a picture for each workload that changed, of some 200 bytes a frame.
+# A page has a picture for each changed workload, with about 200 bytes per frame.
 MAX_DRAWN = 120
 # Of the step: a narrower frame is a line without a name.
 NARROWEST_SHARE = 0.002
-# Of the largest change of a frame: what changed less is pale.
+# Of the largest change of a frame; frames that changed less are pale.
 PALE_SHARE = 0.25
 
 _ROW_HEIGHT = 18.0
 _EDGE = 12.0  # left and right of the plot
-_GAP = 0.06  # of a row, between two of them
+_GAP = 0.06  # of a row, between two rows
 _FULL, _PALE, _PLAIN = 1.0, 0.4, 0.2
 _MAX_NAME = 200
 _SIGNS = {Tone.ORANGE: "+ ", Tone.BLUE: "- ", Tone.MUTED: ""}
@@ -40,7 +40,7 @@ _LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class _PlacedFrame:
-    """A frame with its depth and the second at which it begins."""
+    """A frame with its depth and its start in seconds."""
 
     frame: Frame
     depth: int
@@ -69,7 +69,7 @@ def flame_chart(tree: Frame) -> Chart | None:
 
 
 def _widest(tree: Frame) -> tuple[Sequence[_PlacedFrame], int]:
-    """Return the frames that are wide enough, at most MAX_DRAWN, and how many others there are."""
+    """Return the frames that are wide enough, at most MAX_DRAWN, and the number of others."""
     every = list(_placed(tree, depth=0, start_s=0.0))
     wide = [one for one in every if one.frame.head_seconds > 0]
     narrowest_s = NARROWEST_SHARE * tree.head_seconds
@@ -81,7 +81,7 @@ def _widest(tree: Frame) -> tuple[Sequence[_PlacedFrame], int]:
 
 
 def _placed(frame: Frame, *, depth: int, start_s: float) -> Iterator[_PlacedFrame]:
-    """Yield a frame and those in it, side by side, each before those in it."""
+    """Yield a frame and those in it, each before the frames in it, side by side."""
     yield _PlacedFrame(frame, depth, start_s)
     for one in frame.frames:
         yield from _placed(one, depth=depth + 1, start_s=start_s)

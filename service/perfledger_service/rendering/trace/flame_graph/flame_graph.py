@@ -1,4 +1,4 @@
-"""Lists the frames of two steps, and puts them beside their flame graph."""
+"""Combines the flame graph of two steps with a table of its frames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.flame_graph.chart import flame_chart
 from perfledger_service.rendering.trace.flame_graph.frame_change import change_tone
 
-MAX_ROWS = 20  # the frames that changed most, with those around them
+MAX_ROWS = 20  # the frames that changed most, and those around them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRow:
-    """One frame as text; `depth` counts the frames around it."""
+    """One frame as text; `depth` is the number of frames around it."""
 
     depth: int
     name: str  # untrusted
@@ -35,7 +35,7 @@ class FlameGraph:
     svg: str  # "" if head has no time
     rows: tuple[FrameRow, ...]
     hidden: int  # frames without a row
-    gone: str  # the time of base's frames that head lacks, "" without any
+    gone: str  # the time of base's frames that head lacks, "" if none
 
 
 def flame_graph(base: Profile, head: Profile) -> FlameGraph:
@@ -55,7 +55,7 @@ def flame_graph(base: Profile, head: Profile) -> FlameGraph:
 
 
 def frame_rows(tree: Frame, *, most: int = MAX_ROWS) -> tuple[tuple[FrameRow, ...], int]:
-    """Return the frames that changed most, with those around them, and how many are left out."""
+    """Return the frames that changed most, those around them, and the number left out."""
     every = list(frames_below(tree))
     changed = sorted(every, key=lambda one: -abs(one[1].delta_seconds))[:most]
     chosen = {id(frame) for _, frame in changed}
@@ -65,7 +65,7 @@ def frame_rows(tree: Frame, *, most: int = MAX_ROWS) -> tuple[tuple[FrameRow, ..
 
 
 def _with_chosen(frame: Frame, chosen: set[int], *, depth: int) -> Iterator[tuple[int, Frame]]:
-    """Yield the chosen frames in a frame and those around them, each before those in it."""
+    """Yield the chosen frames in a frame, and those around them, each before the frames in it."""
     for one in frame.frames:
         inside = list(_with_chosen(one, chosen, depth=depth + 1))
         if inside or id(one) in chosen:

@@ -1,1 +1,1 @@
-"""Owns timelines of steps: their lanes, charts and parts, and the page of one."""
+"""Owns timelines of steps: their lanes, charts, parts and page."""

@@ -11,7 +11,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.trace.timeline.lanes import StepLane, lanes_of
 
-# Per step; beyond them the shortest are left out. A page has two steps per workload.
+# Per step; of more, the shortest are left out. A page has two steps per workload.
 MAX_EVENTS = 2000
 
 _US_NS = 1000  # nanoseconds per microsecond
@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 
 
 def chrome_trace(profiles: Mapping[str, Profile]) -> Json:
-    """Return one trace of several steps, each a process by its title, as a JSON document.
+    """Return one trace of several steps as a JSON document, each a process with its title.
 
     Each begins at zero, so that steps of different runs can be compared.
     """

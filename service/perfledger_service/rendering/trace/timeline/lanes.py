@@ -1,6 +1,6 @@
 """Arranges the slices of a profile in lanes of nested calls.
 
-With profilers' clocks a call may end slightly after its caller: the excess is cut off.
+By a profiler's clock, a call may end slightly after its caller: the excess is cut off.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from math import isfinite
 from perfledger.profile import Bucket, StepSlice
 from perfledger_profiles.parsing.units import NS_PER_S
 
-# No step takes longer than a day; drawing a longer one would flatten everything else.
+# No step takes longer than a day; a longer one would flatten everything else.
 _LONGEST_SECONDS = 86_400.0
 
 
@@ -27,14 +27,14 @@ class LaneCall:
 
 @dataclass(frozen=True, slots=True)
 class StepLane:
-    """The calls of one lane by start, outer ones before inner ones."""
+    """The calls of one lane by start time, outer ones before inner ones."""
 
     name: str  # untrusted
     calls: tuple[LaneCall, ...]
 
 
 def lanes_of(slices: Sequence[StepSlice], *, most: int) -> tuple[StepLane, ...]:
-    """Return the lanes in order of appearance, with the `most` longest slices."""
+    """Return the lanes in order of appearance, with the `most` longest slices overall."""
     usable = [one for one in slices if _is_usable(one)]
     longest = sorted(range(len(usable)), key=lambda place: -usable[place].seconds)[:most]
     by_lane: dict[str, list[StepSlice]] = {}

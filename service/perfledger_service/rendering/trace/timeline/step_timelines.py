@@ -1,6 +1,6 @@
 """Draws one step of either side on a common time axis, or a part of it.
 
-A reader goes from part to part by links, so that zooming needs no script.
+Links lead from part to part, so that zooming needs no script.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,14 @@ from perfledger_service.rendering.trace.timeline.timeline import (
 )
 
 US_PER_S = 1_000_000
-# A bar takes some 110 bytes of a page: a part of the step shows what the whole draws as one.
+# A bar takes about 110 bytes of a page; a part of the step shows bars that the whole merges.
 WHOLE_SHAPES, PART_SHAPES = 140, 400
 _SHORTEST_US = 2  # addresses name whole microseconds
 
 
 @dataclass(frozen=True, slots=True)
 class PartLink:
-    """A link to another part of the step, in microseconds since it began."""
+    """A link to a part of the step, in microseconds since its start."""
 
     words: str
     start_us: int
@@ -37,15 +37,15 @@ class PartLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTimelines:
-    """The steps of one workload as SVG, each by its side, and the links to other parts of them."""
+    """The steps of one workload as SVG, by side, and links to other parts of them."""
 
     workload: str  # untrusted
     sides: tuple[tuple[str, str], ...]
-    part: str  # the part, in words
+    part: str  # the part in words
     start_us: int
     end_us: int
     links: tuple[PartLink, ...]
-    # Where the time axis is in the pictures, as shares of their width.
+    # The ends of the time axis in the pictures, as shares of their width.
     axis_start: float = PLOT_LEFT / WIDTH
     axis_end: float = 1 - PLOT_RIGHT / WIDTH
 
@@ -55,7 +55,7 @@ def step_timelines(
 ) -> StepTimelines | None:
     """Return the steps of either side on one axis, or a part of them; None without slices.
 
-    A part that begins after the last call is the whole step.
+    A part that would begin after the last call is the whole step.
     """
     span_s = longest_seconds(*sides.values())
     if span_s <= 0:
@@ -76,7 +76,7 @@ def step_timelines(
 
 
 def _part(window: StepWindow | None, span_s: float) -> StepWindow | None:
-    """Return the part of the window that the step fills, None where that is the whole step."""
+    """Return the part of the step within the window, None if it is the whole step."""
     if window is None or window.start_seconds >= span_s:
         return None
     if window.start_seconds <= 0 and window.end_seconds >= span_s:
@@ -105,7 +105,7 @@ def _words(part: StepWindow | None, span_s: float) -> str:
 
 
 def _links(start_us: int, end_us: int, whole_us: int) -> Iterator[PartLink]:
-    """Yield the links: into the middle, out of it, and along the step."""
+    """Yield the links: zoom into the middle, zoom out, and move along the step."""
     length = end_us - start_us
     quarter = length // 4
     if length > 2 * _SHORTEST_US:

@@ -1,4 +1,4 @@
-"""Renders the page of one workload's steps, and their data."""
+"""Renders the page and the data of one workload's steps."""
 
 import json
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ class StepsFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsAddress:
-    """Where the steps of either side come from, and the page that explains them."""
+    """The addresses of a workload's steps, and of the page that explains them."""
 
     repository: str
-    steps: str  # of their page, with "?" or "&" at its end
+    steps: str  # of their page, ending in "?" or "&"
     explained: str
-    section: str  # the tab that they belong to
+    section: str  # the tab they belong to
 
 
 def steps_page(
@@ -41,10 +41,10 @@ def steps_page(
     address: StepsAddress,
     window: StepWindow | None = None,
 ) -> str:
-    """Return the page of a workload's steps, or of a part of them; raise NotFoundError for none."""
+    """Return the page of a workload's steps or a part of them; raise NotFoundError without any."""
     timelines = step_timelines(sides, workload=workload, window=window)
     if timelines is None:
-        msg = f"the profiles of {workload[:200]!r} have no calls: their tool records none"
+        msg = f"the profiles of {workload[:200]!r} have no calls: their tool does not record any"
         raise NotFoundError(msg)
     is_paired = len(sides) == len(Side)
     flames = flame_graph(sides[Side.BASE], sides[Side.HEAD]) if is_paired else None
@@ -52,11 +52,11 @@ def steps_page(
 
 
 def steps_data(sides: Mapping[Side, Profile], *, workload: str, output: StepsFormat) -> str:
-    """Return the steps as JSON: of a trace viewer, or of speedscope, which needs both sides."""
+    """Return the steps as JSON for a trace viewer, or for speedscope, which needs both sides."""
     if output is StepsFormat.SPEEDSCOPE:
         if len(sides) < len(Side):
             (side,) = sides
-            msg = f"only {side} has a profile of {workload[:200]!r}: speedscope's file is of both"
+            msg = f"only {side} has a profile of {workload[:200]!r}: its speedscope file needs both"
             raise NotFoundError(msg)
         return speedscope_stacks(sides[Side.BASE], sides[Side.HEAD], name=workload)
     return json.dumps(chrome_trace({str(side): profile for side, profile in sides.items()}))

@@ -1,6 +1,6 @@
 """Draws the slices of a step as a timeline: one lane per stream or thread, with nested calls.
 
-A step may have thousands of calls narrower than a pixel: neighbours are drawn as one.
+A step may have thousands of calls narrower than a pixel: neighbours are merged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from perfledger_service.rendering.trace.timeline.lanes import LaneCall, StepLane
 
 _MAX_NAME = 200
 _MAX_OPERATION = 120
-# Whatever the file holds, the picture stays readable and the page small.
+# These keep the picture readable and the page small, whatever the file contains.
 _MAX_CALLS = 20_000
 _MAX_LANES = 12
 _MAX_DEPTH = 8
@@ -37,20 +37,20 @@ _NARROWEST = 0.75 / (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWindow:
-    """A part of a step, in seconds since it began; raises ValueError for none."""
+    """A part of a step, in seconds since its start; an empty one raises ValueError."""
 
     start_seconds: float = 0.0
     end_seconds: float
 
     def __post_init__(self) -> None:
-        """Check that time passes."""
+        """Raise ValueError unless the end is after the start."""
         if not (isfinite(self.end_seconds) and 0 <= self.start_seconds < self.end_seconds):
             msg = f"no part of a step: {self.start_seconds} s to {self.end_seconds} s"
             raise ValueError(msg)
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return its length."""
         return self.end_seconds - self.start_seconds
 
     def shows(self, call: LaneCall) -> bool:
@@ -61,7 +61,7 @@ class StepWindow:
 
 @dataclass(frozen=True, slots=True)
 class _LaneRows:
-    """A lane's name, and the rows in which it begins and ends."""
+    """A lane's name, and its first and last rows."""
 
     name: str  # untrusted
     top: float
@@ -88,9 +88,9 @@ def timeline_chart(
 ) -> Chart | None:
     """Return the chart of the profile's step on an axis of `span_seconds`, None without slices.
 
-    Compared steps have the same span. A row is one nesting level. A `window` is the part of the
-    step that is shown: calls too narrow for the whole step have bars of their own in it.
-    With more than `most` bars, neighbours are drawn as one.
+    Compared steps have the same span. A row is one nesting level. `window` is the part of the step
+    to show: there, calls too narrow for the whole step have their own bars. With more than `most`
+    bars, neighbours are merged.
     """
     lanes = lanes_of(profile.slices, most=_MAX_CALLS)
     if not lanes or span_seconds <= 0:
@@ -139,7 +139,7 @@ def _lane_rows(lanes: Sequence[StepLane]) -> Iterator[_LaneRows]:
 def _call_marks(
     lanes: Sequence[StepLane], rows: Sequence[_LaneRows], window: StepWindow, most: int
 ) -> tuple[Mark, ...]:
-    """Return the bars of the calls; if there are more than `most`, merge wider ones too."""
+    """Return the bars of the calls; with more than `most`, merge wider ones as well."""
     narrow_ns = _NARROWEST * window.seconds * NS_PER_S
     gap_s = _NARROWEST * window.seconds  # so that neighbours do not touch
     while True:

@@ -46,7 +46,7 @@ def test_a_token_that_ended_cannot_be_revoked():
 def test_who_has_no_role_is_told_and_makes_no_token():
     page = account_page(view(roles=()))
 
-    assert "You may view no project here" in page
+    assert "You may not view any project here" in page
     assert "/account/tokens" not in page
 
 
