@@ -64,7 +64,7 @@ def event_title(notice: EventNotice) -> str:
         case NoticeSubject.ENVIRONMENT:
             return f"The machines changed, not the code. {_what(notice)}"
         case NoticeSubject.NOT_FOUND:
-            return f"No longer detected, with more data. {_what(notice)}"
+            return f"No longer found with more data. {_what(notice)}"
         case _:
             return f"{'It is back. ' if notice.is_again else ''}{_what(notice)}"
 

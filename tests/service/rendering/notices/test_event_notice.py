@@ -32,7 +32,7 @@ def notice_of(now):
         (NoticeSubject.FIXED, "Fixed: 0000000"),
         (NoticeSubject.EXPECTED, "Expected from now on. gpt:step is"),
         (NoticeSubject.ENVIRONMENT, "The machines changed, not the code. gpt:step is"),
-        (NoticeSubject.NOT_FOUND, "No longer detected, with more data. gpt:step is"),
+        (NoticeSubject.NOT_FOUND, "No longer found with more data. gpt:step is"),
     ],
 )
 def test_the_title_says_what_is_and_what_it_was(notice_of, subject, beginning):
