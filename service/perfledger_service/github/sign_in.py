@@ -72,7 +72,7 @@ class GitHubSignIn:
 
     @property
     def seal_key(self) -> bytes:
-        """Return a key, derived from the App's client secret, that seals what browsers keep."""
+        """Return a key, derived from the App's client secret, that seals a sign-in's state."""
         secret = self._client_secret.get_secret_value().encode()
         return hmac.digest(secret, b"perfledger sign-in", "sha256")
 
