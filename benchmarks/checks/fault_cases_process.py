@@ -20,7 +20,7 @@ HANGING = (
         group="hanging",
         head={"benchmarks/b.py": step("time.sleep(3600)", before="import time")},
         expected=NOT_MEASURED,
-        words="no end within",
+        words="it did not end within",
     ),
     FaultCase(
         name="a set-up that hangs and ignores signals",
@@ -33,14 +33,14 @@ HANGING = (
             ).replace("import perf", "import signal\nimport perf")
         },
         expected=NOT_MEASURED,
-        words="no end within",
+        words="it did not end within",
     ),
     FaultCase(
         name="an import that hangs",
         group="hanging",
         head={"benchmarks/b.py": "import time\ntime.sleep(3600)\n" + BENCHMARK},
         expected=NOT_MEASURED,
-        words="no end within|the budget ended it while starting up",
+        words="it did not end within|the budget ended it while starting up",
     ),
 )
 

@@ -75,7 +75,9 @@ def difference_remark(
     """
     shapes, variant_shapes = _shapes(written), _shapes(variant)
     if shapes != variant_shapes:
-        return f"its result has another form: {variant_shapes[:FORMS]} instead of {shapes[:FORMS]}"
+        return (
+            f"its result has a different form: {variant_shapes[:FORMS]} instead of {shapes[:FORMS]}"
+        )
     worst = 0.0, 0.0
     for before, after in zip(written, variant, strict=True):
         limit = max(tolerance, array_tolerance(before.kind))

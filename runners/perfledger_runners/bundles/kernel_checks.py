@@ -23,7 +23,9 @@ def check_kernel_plan(bundle: Bundle) -> None:
     require(0 <= plan.kernel_share < 1, "plan.kernel_share: not a share below 1")
     is_judged = any(metric.name == KERNELS.name for metric in bundle.metrics)
     is_planned = plan.kernel_pairs > 0 and plan.kernel_share > 0
-    require(is_judged == is_planned, "plan.kernel_pairs, plan.kernel_share: not as in metrics")
+    require(
+        is_judged == is_planned, "plan.kernel_pairs, plan.kernel_share: inconsistent with metrics"
+    )
 
 
 def check_kernels(bundle: Bundle, ids: Collection[str]) -> None:

@@ -21,7 +21,7 @@ KEYS = (
     ("pdm", "version", "write_to"),
 )
 SETUP_ARGUMENT = "use_scm_version"
-NOTE = "{} is written by a build, and git does not have it: the one of this clone was used"
+NOTE = "{} is written by a build and not in git: the copy in this clone was used"
 
 
 def supply_version_files(

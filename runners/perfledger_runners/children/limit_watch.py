@@ -73,7 +73,10 @@ class LimitWatch:
         if now >= self._ends_at:
             return FailureReason.BUDGET, f"the budget ended it while {self._phase}"
         if now - self._since > self._allowed_s:
-            return FailureReason.HUNG, f"no end within {self._allowed_s:g} s while {self._phase}"
+            return (
+                FailureReason.HUNG,
+                f"it did not end within {self._allowed_s:g} s while {self._phase}",
+            )
         if now - self._looked_at < POLL_S:
             return None
         self._looked_at = now

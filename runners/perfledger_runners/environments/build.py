@@ -47,7 +47,9 @@ def run_build(
             kill(process.pid, f"{MARK_VARIABLE}={mark}")
             process.wait()
     if status != 0:
-        reason = f"no end within {timeout_s:g} s" if status is None else f"exit status {status}"
+        reason = (
+            f"it did not end within {timeout_s:g} s" if status is None else f"exit status {status}"
+        )
         msg = f"`{clean_text(command)}` failed: {reason}"[:MAX_DETAIL]
         raise BuildError(msg, output=_end_of(log))
 

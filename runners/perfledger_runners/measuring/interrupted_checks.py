@@ -62,7 +62,7 @@ class InterruptedChecks:
         journal = reopen_journal(path)
         if journal.header.check != check:
             journal.close()
-            msg = f"{path} is not of this check: remove it and check again from the start"
+            msg = f"{path} belongs to another check: remove it and check again from the start"
             raise JournalError(msg)
         return journal
 
@@ -78,7 +78,7 @@ class InterruptedChecks:
                 journal.close()
                 differences = ", ".join(_differences(check, journal.header.check))
                 return (
-                    f"no interrupted check like this one is saved; that of this repository "
+                    f"no interrupted check like this one is saved; the one of this repository "
                     f"({journal.count} pairs) differs: {differences}. Check out and pass the same, "
                     "or check again from the start without --resume"
                 )

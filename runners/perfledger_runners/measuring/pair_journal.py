@@ -198,7 +198,7 @@ def _read(path: Path, descriptor: int) -> tuple[JournalHeader, tuple[SavedPair, 
         msg = f"{path} is not a journal of this perfledger ({error}): check again from the start"
         raise JournalError(msg) from error
     if header.version != JOURNAL_VERSION:
-        msg = f"{path} is of another version of perfledger: check again from the start"
+        msg = f"{path} was written by another version of perfledger: check again from the start"
         raise JournalError(msg)
     _check(path, header, saved)
     return header, saved, sum(len(line) + 1 for line in lines[: len(contents)])

@@ -73,10 +73,10 @@ def test_an_older_bundle_without_kernels_is_read():
     [
         (("plan", "kernel_pairs"), -1, "plan.kernel_pairs"),
         (("plan", "kernel_pairs"), MAX_KERNEL_PAIRS + 1, "plan.kernel_pairs"),
-        (("plan", "kernel_pairs"), 0, "not as in metrics"),
+        (("plan", "kernel_pairs"), 0, "inconsistent with metrics"),
         (("plan", "kernel_share"), 1.0, "plan.kernel_share"),
-        (("plan", "kernel_share"), 0.0, "not as in metrics"),
-        (("metrics",), [], "not as in metrics"),
+        (("plan", "kernel_share"), 0.0, "inconsistent with metrics"),
+        (("metrics",), [], "inconsistent with metrics"),
         (("kernels", 0, "workload"), "another", "workload: not one of"),
         (("kernels", 0, "pairs"), [2, 2], "pairs: not rising"),
         (("kernels", 0, "pairs"), [0], "base_steps: not steps of each pair"),

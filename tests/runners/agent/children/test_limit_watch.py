@@ -59,8 +59,8 @@ def run():
 @pytest.mark.parametrize(
     ("windowed", "words"),
     [
-        (["m:f"], "no end within 100 s while being profiled"),
-        ([], "no end within 30 s while between workloads"),
+        (["m:f"], "it did not end within 100 s while being profiled"),
+        ([], "it did not end within 30 s while between workloads"),
     ],
 )
 def test_windows_share_the_limit_of_the_run_before_them(harness, clock, windowed, words):
@@ -83,7 +83,10 @@ def test_start_up_has_its_limit(harness, clock, now, is_over):
     trouble = watch.trouble()
 
     assert (trouble is not None) == is_over
-    assert not is_over or trouble == (FailureReason.HUNG, "no end within 30 s while starting up")
+    assert not is_over or trouble == (
+        FailureReason.HUNG,
+        "it did not end within 30 s while starting up",
+    )
 
 
 def test_the_other_sides_turn_does_not_count(harness, clock):

@@ -46,7 +46,7 @@ def test_the_kept_output_of_a_talkative_build_is_its_end(build):
 
 
 def test_a_build_that_does_not_end_is_killed_with_its_processes(build, tmp_path):
-    with pytest.raises(BuildError, match=r"no end within 0\.5 s"):
+    with pytest.raises(BuildError, match=r"it did not end within 0\.5 s"):
         build("(setsid sleep 3600 & echo $! > daemon); exec sleep 3600", timeout_s=0.5)
 
     process = (tmp_path / "checkout" / "daemon").read_text().strip()

@@ -112,7 +112,7 @@ def test_a_journal_with_another_checks_name_is_an_error(checks):
     (other_path,) = set(checks.folder.iterdir()) - {path}
     path.replace(other_path)
 
-    with pytest.raises(JournalError, match="is not of this check"):
+    with pytest.raises(JournalError, match="belongs to another check"):
         checks.reopen(other)
 
 

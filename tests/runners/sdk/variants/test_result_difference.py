@@ -92,12 +92,12 @@ def test_the_workloads_own_tolerance_counts_where_it_is_larger():
 def test_a_number_that_is_no_number_any_more_is_said():
     remark = difference_remark(arrays([1.0]), arrays([math.nan]), tolerance=0.5)
 
-    assert "zero, infinite or not a number" in remark
+    assert "zeros, infinities or NaNs" in remark
 
 
 @pytest.mark.parametrize("others", [arrays([1.0]), arrays([1.0, 2.0], 3.0), ()])
 def test_another_form_is_said(others):
-    assert "another form" in difference_remark(arrays([1.0, 2.0]), others, tolerance=0.5)
+    assert "a different form" in difference_remark(arrays([1.0, 2.0]), others, tolerance=0.5)
 
 
 def test_a_result_without_its_gradients_is_said():
