@@ -164,7 +164,7 @@ class _History:
     def _measure_request(self, view: AbRequestView, *, at: int) -> None:
         """Answer a request for an A/B run, as a runner would."""
         place = {_sha(str(commit)): commit for commit in range(self._commits)}
-        classes = {shown.machine.device_class: shown for shown in (H100, A100, CPU)}
+        classes = {shown.machine.machine_class: shown for shown in (H100, A100, CPU)}
         self._measure(
             classes[view.request.machine_class],
             base=place[view.base_sha],

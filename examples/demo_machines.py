@@ -49,13 +49,13 @@ def seed_machines(engine: Engine, project: Project, *, commit: str, now: datetim
         )
     request = JobRequest(
         runner=RUNNER,
-        machine_classes=(H100.machine.device_class,),
+        machine_classes=(H100.machine.machine_class,),
         lease="1" * 32,
         lease_s=60.0,
     )
     take_job(engine, project, request, now=now)
     for kind, hour in ((RunnerJobKind.NIGHTLY, 3), (RunnerJobKind.CANARY, 5)):
-        schedule = JobSchedule(kind=kind, machine_class=H100.machine.device_class, hour=hour)
+        schedule = JobSchedule(kind=kind, machine_class=H100.machine.machine_class, hour=hour)
         schedule_runs(engine, REPOSITORY, schedule)
 
 

@@ -137,7 +137,7 @@ def fill(engine: Engine, checks: int) -> None:
             params=[
                 {
                     "hash": "e",
-                    "device_class": MACHINE.device_class,
+                    "machine_class": MACHINE.machine_class,
                     "machine": msgspec.json.encode(MACHINE).decode(),
                 }
             ],
@@ -146,12 +146,12 @@ def fill(engine: Engine, checks: int) -> None:
             {
                 "id": 2 * n + m + 1,
                 "project_id": 1,
-                "key": series_key(spec.id, metric.name, MACHINE.device_class),
+                "key": series_key(spec.id, metric.name, MACHINE.machine_class),
                 "workload": spec.id,
                 "metric": metric.name,
                 "unit": metric.unit,
                 "worse": metric.worse,
-                "device_class": MACHINE.device_class,
+                "machine_class": MACHINE.machine_class,
                 "sample_type": "f4",
             }
             for n, spec in enumerate(workloads())

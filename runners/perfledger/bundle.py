@@ -36,7 +36,7 @@ class KnownSpread:
 
     workload: str
     metric: str  # the metric's name
-    device_class: str  # of the machines that ran those checks
+    machine_class: str  # of the machines that ran those checks
     variance: float  # of the log ratio of a pair
     degrees: float  # of freedom of the variance
     pairs: int  # that the variance was estimated from

@@ -183,7 +183,7 @@ class Machine:
     frameworks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def device_class(self) -> str:
+    def machine_class(self) -> str:
         """Return the class of comparable machines: device kind, model and count."""
         return f"{self.device}:{self.model}:{self.count}"
 

@@ -36,7 +36,7 @@ def test_the_commits_are_on_the_default_branch(demo, session):
 
 
 def test_three_machines_are_measured(session):
-    assert len({one.device_class for one in index_view(session).uploads}) == 3
+    assert len({one.machine_class for one in index_view(session).uploads}) == 3
 
 
 def test_a_pull_request_is_judged_on_its_machines(demo, session):

@@ -49,7 +49,7 @@ def add_imported_series(engine, *, project_id):
         metric="time (s)",
         unit="s",
         worse="higher",
-        device_class="imported:asv, box:1",
+        machine_class="imported:asv, box:1",
         sample_type="f8",
     )
     with write_session(engine) as session:

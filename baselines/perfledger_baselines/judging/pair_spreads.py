@@ -19,7 +19,7 @@ class PairDifferences:
 
     workload: str
     metric: str
-    device_class: str
+    machine_class: str
     values: tuple[float, ...]
 
 
@@ -39,7 +39,7 @@ def pair_differences(
         PairDifferences(
             workload=test.workload,
             metric=test.metric.name,
-            device_class=machines[test.workload, Side.HEAD].device_class,
+            machine_class=machines[test.workload, Side.HEAD].machine_class,
             values=_newest(of_test),
         )
         for test, of_test in zip(noisy, differences, strict=True)

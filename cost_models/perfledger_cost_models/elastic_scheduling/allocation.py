@@ -74,19 +74,19 @@ def _in_order(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocat
     free = dict(devices)
     for job in jobs:
         for each in job.current:
-            free[each.configuration.device_class] -= each.configuration.devices
+            free[each.configuration.accelerator] -= each.configuration.devices
     shares: list[tuple[TimeShare, ...]] = []
     is_blocked = False
     for job in jobs:
         if job.current:
             shares.append(job.current)
             continue
-        fitting = [each for each in job.rigid if each.devices <= free[each.device_class]]
+        fitting = [each for each in job.rigid if each.devices <= free[each.accelerator]]
         if is_blocked or not fitting:
             is_blocked = True
             shares.append(())
             continue
-        free[fitting[0].device_class] -= fitting[0].devices
+        free[fitting[0].accelerator] -= fitting[0].devices
         shares.append((TimeShare(fitting[0], 1.0),))
     return tuple(shares)
 
@@ -100,7 +100,7 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
     pairs = [(place, each) for place, job in enumerate(jobs) for each in job.rigid]
     total = sum(devices.values())
     equal = [
-        sum(each.speed * devices[each.device_class] / total for each in job.rigid) for job in jobs
+        sum(each.speed * devices[each.accelerator] / total for each in job.rigid) for job in jobs
     ]
     gains = np.zeros((len(jobs), len(pairs)))
     for column, (place, each) in enumerate(pairs):
@@ -160,7 +160,7 @@ def _limits(
     limits = np.zeros((jobs + len(classes), len(pairs)))
     for column, (place, each) in enumerate(pairs):
         limits[place, column] = 1.0
-        limits[jobs + classes.index(each.device_class), column] = each.devices
+        limits[jobs + classes.index(each.accelerator), column] = each.devices
     return limits, np.array([1.0] * jobs + [float(devices[each]) for each in classes])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from perfledger_cost_models.csv_table import read_rows
 from perfledger_cost_models.job_logs.table import MAX_DEVICES, JobLogError
 
-COLUMNS = ("device_class", "devices", "speed")
+COLUMNS = ("accelerator", "devices", "speed")
 KIND = "team"  # of the log, whose jobs a row describes; "" is any other job
 
 
@@ -17,7 +17,7 @@ KIND = "team"  # of the log, whose jobs a row describes; "" is any other job
 class JobConfiguration:
     """Devices of one class that a job can run on, with its speed there."""
 
-    device_class: str
+    accelerator: str
     devices: int
     speed: float  # relative to whatever the table's speeds are relative to
 
@@ -35,14 +35,14 @@ class SpeedTable:
 
 
 def speed_on(
-    configurations: Sequence[JobConfiguration], device_class: str, devices: int
+    configurations: Sequence[JobConfiguration], accelerator: str, devices: int
 ) -> float | None:
     """Return the speed on a number of devices of a class; None outside the table's counts.
 
     Between two counts of the table the speed is linear.
     """
     points = [
-        (each.devices, each.speed) for each in configurations if each.device_class == device_class
+        (each.devices, each.speed) for each in configurations if each.accelerator == accelerator
     ]
     counts = [count for count, _ in points]
     if not counts or not min(counts) <= devices <= max(counts):
@@ -58,23 +58,23 @@ def read_speeds(text: str, name: str) -> SpeedTable:
     configurations: dict[tuple[str, str, int], JobConfiguration] = {}
     for row in read_rows(text, name, columns=COLUMNS, optional=(KIND,)):
         kind = row.text(KIND, is_optional=True) if KIND in row.cells else ""
-        device_class, speed = row.text("device_class"), float(row.decimal("speed"))
+        accelerator, speed = row.text("accelerator"), float(row.decimal("speed"))
         devices = row.decimal("devices")
         if devices % 1 or not 1 <= devices <= MAX_DEVICES:
             row.reject("devices", f"is not a number of devices from 1 to {MAX_DEVICES}")
         if not speed:
             row.reject("speed", "is not a speed above 0")
-        key = (kind, device_class, int(devices))
+        key = (kind, accelerator, int(devices))
         if key in configurations:
             row.reject("devices", "appears twice for this class and team")
-        configurations[key] = JobConfiguration(device_class, int(devices), speed)
+        configurations[key] = JobConfiguration(accelerator, int(devices), speed)
     if not configurations:
-        msg = f"{name!r} has no speeds: add rows of device_class, devices and speed"
+        msg = f"{name!r} has no speeds: add rows of accelerator, devices and speed"
         raise JobLogError(msg)
     return SpeedTable(
         kinds={
             kind: tuple(configurations[key] for key in same)
             for kind, same in groupby(sorted(configurations), key=lambda key: key[0])
         },
-        classes=tuple(dict.fromkeys(device_class for _, device_class, _ in configurations)),
+        classes=tuple(dict.fromkeys(accelerator for _, accelerator, _ in configurations)),
     )

@@ -74,7 +74,7 @@ def elastic_jobs(
         elastic = tuple(
             each
             for each in speeds.configurations(kind)
-            if each.devices <= devices.get(each.device_class, 0)
+            if each.devices <= devices.get(each.accelerator, 0)
         )
         recorded = speed_on(speeds.configurations(kind), recorded_on, count)
         rigid = tuple(
@@ -156,7 +156,7 @@ def _run_all(
         each.run(now, then)
         for share in each.shares:
             held_s = share.configuration.devices * share.share * (then - now)
-            hours[share.configuration.device_class] += held_s / SECONDS_PER_HOUR
+            hours[share.configuration.accelerator] += held_s / SECONDS_PER_HOUR
 
 
 class _Running:

@@ -47,6 +47,7 @@ def read_bundle(data: bytes) -> Bundle:
 def decode_bundle(document: bytes) -> Bundle:
     """Return the bundle in a file's JSON as unpacked by `unpack`; see `read_bundle`."""
     values = upgrade(parse(document), upgrades=UPGRADES, current=BUNDLE_VERSION)
+    _rename_classes(values)
     try:
         bundle = msgspec.convert(values, BUNDLE_DECODER.type, strict=True)
     except msgspec.ValidationError as error:
@@ -54,6 +55,16 @@ def decode_bundle(document: bytes) -> Bundle:
         raise BundleError(msg) from error
     check_bundle(bundle)
     return bundle
+
+
+def _rename_classes(values: Document) -> None:
+    """Give the spreads of older bundles, with a `device_class`, their `machine_class`."""
+    plan: Any = values.get("plan")
+    spreads: Any = cast("Document", plan).get("spreads") if isinstance(plan, dict) else None
+    for spread in cast("list[Any]", spreads) if isinstance(spreads, list) else ():
+        fields = cast("Document", spread) if isinstance(spread, dict) else {}
+        if "device_class" in fields:
+            fields["machine_class"] = fields.pop("device_class")
 
 
 def write_bundle(bundle: Bundle, path: Path) -> None:

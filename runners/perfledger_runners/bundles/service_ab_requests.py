@@ -20,10 +20,10 @@ class SuspectedMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedAbRun:
-    """A requested check of `head_sha` against `base_sha`: one workload on one device class."""
+    """A requested check of `head_sha` against `base_sha`: one workload on one machine class."""
 
     workload: str
-    device_class: str
+    machine_class: str
     base_sha: str
     head_sha: str
     max_pairs: int

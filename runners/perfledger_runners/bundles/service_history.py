@@ -38,13 +38,13 @@ _SERVICE_HISTORY_DECODER = msgspec.json.Decoder(ServiceHistory)
 
 
 def fetch_history(
-    url: str, token: str, device_classes: Sequence[str] = (), *, opener: UrlOpener | None = None
+    url: str, token: str, machine_classes: Sequence[str] = (), *, opener: UrlOpener | None = None
 ) -> ServiceHistory:
-    """Return the priors of the service at `url` for workloads on any of these device classes.
+    """Return the priors of the service at `url` for workloads on any of these machine classes.
 
     Without a class, all are returned. Raises ServiceRequestError.
     """
-    query = urlencode([("device_class", each) for each in device_classes])
+    query = urlencode([("machine_class", each) for each in machine_classes])
     return read_history(request_service(url, token, f"{ROUTE}?{query}", opener=opener))
 
 

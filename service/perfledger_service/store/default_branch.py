@@ -185,7 +185,7 @@ def branch_series(
         rows_of_kind = {
             series_id: row
             for series_id, row in judged_rows.items()
-            if is_imported_class(row.device_class) is kind
+            if is_imported_class(row.machine_class) is kind
         }
         if rows_of_kind:
             commits = _newest_of_kind(session, project_id, is_imported=kind, most=MOST_COMMITS)
@@ -304,10 +304,10 @@ def _read_branch_series(
             for _, at, center, key, first, last in group
         )
         positions, values, keys, times = zip(*points, strict=True)
-        devices = {key: _device(machines[key], row.device_class) for key in set(keys)}
+        devices = {key: _device(machines[key], row.machine_class) for key in set(keys)}
         yield BranchSeries(
             id=series_id,
-            series=Series(row.workload, _metric(row), row.device_class),
+            series=Series(row.workload, _metric(row), row.machine_class),
             positions=positions,
             values=values,
             environments=tuple(epochs[key] for key in keys),
@@ -321,15 +321,15 @@ def _seconds(first: datetime, last: datetime) -> float:
     return first.timestamp() if last - first <= SAME_HOUR else math.nan
 
 
-def _device(machine: Machine, device_class: str) -> str:
+def _device(machine: Machine, machine_class: str) -> str:
     """Return the device that a series of this class was measured on, "" for a host's workload."""
-    return machine.uuid if device_class.startswith(f"{machine.device}:") else ""
+    return machine.uuid if machine_class.startswith(f"{machine.device}:") else ""
 
 
 def _metric(row: SeriesRow) -> Metric:
     """Return a series' metric; one unknown to this version counts as a speed."""
     metric = (METRICS | OPTIONAL_METRICS).get(row.metric)
-    is_family = row.metric.startswith(FAMILY_PREFIX) and not is_imported_class(row.device_class)
+    is_family = row.metric.startswith(FAMILY_PREFIX) and not is_imported_class(row.machine_class)
     unknown = MetricKind.KERNEL if is_family else MetricKind.SPEED
     kind = unknown if metric is None else metric.kind
     return Metric(name=row.metric, unit=row.unit, worse=WorseDirection(row.worse), kind=kind)

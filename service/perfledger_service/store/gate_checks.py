@@ -33,7 +33,7 @@ class GateUpload:
     """A judged upload, with what its gate needs."""
 
     id: str
-    device_class: str
+    machine_class: str
     bundle_sha256: str
     conclusion: str
     is_same_code: bool  # its base and its head are the same commit
@@ -43,7 +43,7 @@ class GateUpload:
 class StoredGate:
     """The checks on one machine class, the newest first, and the bundle of the newest."""
 
-    device_class: str
+    machine_class: str
     checks: tuple[GateCheck, ...]
     newest_bundle: str  # its SHA-256
 
@@ -93,7 +93,7 @@ def _count_undecided(session: Session, upload: StoredUpload) -> tuple[int, int]:
             col(UploadRow.project_id) == upload.project_id,
             col(UploadRow.status).in_(COUNTED_STATUSES),
             col(UploadRow.created_at) < upload.created_at,
-            col(EnvironmentRow.device_class) == upload.device_class,
+            col(EnvironmentRow.machine_class) == upload.machine_class,
             HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
@@ -108,7 +108,7 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
     What is stored of one does not change while it is among them.
     """
     rows = session.exec(
-        select(UploadRow, EnvironmentRow.device_class)
+        select(UploadRow, EnvironmentRow.machine_class)
         .join(EnvironmentRow)
         .where(
             col(UploadRow.project_id) == project_id,
@@ -121,12 +121,12 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
     return tuple(
         GateUpload(
             id=upload.id,
-            device_class=device_class,
+            machine_class=machine_class,
             bundle_sha256=upload.bundle_sha256,
             conclusion=upload.conclusion,
             is_same_code=upload.base_sha == upload.head_sha,
         )
-        for upload, device_class in rows
+        for upload, machine_class in rows
     )
 
 
@@ -146,8 +146,8 @@ def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[Store
     for upload in uploads:
         record = records.get(upload.id)
         is_red = upload.conclusion == RED_CONCLUSION and upload.id in regressed
-        bundles.setdefault(upload.device_class, upload.bundle_sha256)
-        gates.setdefault(upload.device_class, []).append(
+        bundles.setdefault(upload.machine_class, upload.bundle_sha256)
+        gates.setdefault(upload.machine_class, []).append(
             GateCheck(
                 is_undecided=upload.id in undecided,
                 is_false_alarm=is_red if upload.is_same_code else None,
@@ -158,9 +158,9 @@ def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[Store
         )
     return tuple(
         StoredGate(
-            device_class=device_class, checks=tuple(checks), newest_bundle=bundles[device_class]
+            machine_class=machine_class, checks=tuple(checks), newest_bundle=bundles[machine_class]
         )
-        for device_class, checks in sorted(gates.items())
+        for machine_class, checks in sorted(gates.items())
     )
 
 
@@ -185,12 +185,12 @@ def newest_branch_checks(session: Session, project_id: int) -> tuple[BranchCheck
         .limit(1)
     ).first()
     rows = session.exec(
-        select(UploadRow, EnvironmentRow.device_class)
+        select(UploadRow, EnvironmentRow.machine_class)
         .join(EnvironmentRow)
         .where(*is_of_branch, col(UploadRow.head_sha) == newest_commit)
         .order_by(col(UploadRow.created_at), col(UploadRow.id))
     )
-    newest = {device_class: upload for upload, device_class in rows}
+    newest = {machine_class: upload for upload, machine_class in rows}
     return tuple(
         BranchCheck(
             upload_id=upload.id, conclusion=upload.conclusion, measured_at=upload.measured_at

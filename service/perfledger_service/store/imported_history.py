@@ -19,11 +19,11 @@ from perfledger_service.values.storage.series_removal import RemovableSeries
 
 # The hashes of the environments of imports.
 IMPORTED_ENVIRONMENTS = select(EnvironmentRow.hash).where(
-    col(EnvironmentRow.device_class).startswith(IMPORTED_CLASS)
+    col(EnvironmentRow.machine_class).startswith(IMPORTED_CLASS)
 )
 # Whether an upload is an import: neither a check of the project nor from a machine of its fleet.
 IS_IMPORTED: ColumnElement[bool] = col(UploadRow.environment_hash).in_(IMPORTED_ENVIRONMENTS)
-IS_IMPORTED_SERIES: ColumnElement[bool] = col(SeriesRow.device_class).startswith(IMPORTED_CLASS)
+IS_IMPORTED_SERIES: ColumnElement[bool] = col(SeriesRow.machine_class).startswith(IMPORTED_CLASS)
 # Whether a series is a kernel family of a workload, not a metric that is judged.
 IS_FAMILY_SERIES: ColumnElement[bool] = and_(
     col(SeriesRow.metric).startswith(FAMILY_PREFIX), ~IS_IMPORTED_SERIES
@@ -48,7 +48,7 @@ def imported_series(
         .order_by(col(SeriesRow.id))
     )
     return tuple(
-        row.to_value(_REMOVABLE_SERIES_DECODER, machine_class=row.device_class, points=count)
+        row.to_value(_REMOVABLE_SERIES_DECODER, machine_class=row.machine_class, points=count)
         for row, count in rows
     )
 

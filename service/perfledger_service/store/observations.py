@@ -42,7 +42,7 @@ class Observation:
 
     workload: str
     metric: Metric
-    device_class: str  # of the part of the machine that the workload ran on
+    machine_class: str  # of the part of the machine that the workload ran on
     side: Side
     sha: str
     processes: int
@@ -92,7 +92,7 @@ def new_observations(
     A history's files grow, so a later import of a commit contains the earlier values, too. Imports
     by runs of anything but the branch are ignored here.
     """
-    keys = [series_key(one.workload, one.metric.name, one.device_class) for one in observations]
+    keys = [series_key(one.workload, one.metric.name, one.machine_class) for one in observations]
     rows = (
         session.connection()
         .execute(
@@ -177,13 +177,13 @@ def sample_type_of(metric: Metric) -> str:
             return "f8"
 
 
-def series_key(workload: str, metric: str, device_class: str) -> str:
+def series_key(workload: str, metric: str, machine_class: str) -> str:
     """Return the key of a series in its project."""
-    return sha256(json.dumps([workload, metric, device_class]).encode()).hexdigest()
+    return sha256(json.dumps([workload, metric, machine_class]).encode()).hexdigest()
 
 
 def _name(observation: Observation) -> tuple[str, str, str]:
-    return observation.workload, observation.metric.name, observation.device_class
+    return observation.workload, observation.metric.name, observation.machine_class
 
 
 def _letter(sample_type: str) -> str:
@@ -233,7 +233,7 @@ def _series(
                 metric=one.metric.name,
                 unit=one.metric.unit,
                 worse=one.metric.worse,
-                device_class=one.device_class,
+                machine_class=one.machine_class,
                 sample_type=sample_type_of(one.metric),
             )
             session.add(row)

@@ -158,7 +158,7 @@ def uploads_where(
 ) -> tuple[UploadView, ...]:
     """Return the uploads that meet some conditions, newest first, without their verdicts."""
     rows = session.exec(
-        select(UploadRow, ProjectRow, EnvironmentRow.device_class)
+        select(UploadRow, ProjectRow, EnvironmentRow.machine_class)
         .join(ProjectRow)
         .join(EnvironmentRow)
         .where(*conditions)
@@ -169,10 +169,10 @@ def uploads_where(
         upload.to_value(
             _UPLOAD_VIEW_DECODER,
             repository=project.repository,
-            device_class=device_class,
+            machine_class=machine_class,
             created_at=upload.measured_at,
         )
-        for upload, project, device_class in rows
+        for upload, project, machine_class in rows
     )
 
 
@@ -240,7 +240,7 @@ def _missing_classes(
     head = head_of(session, upload)
     if head is None:
         return ()
-    arrived = {one.device_class for one in uploads_of_head(session, head)}
+    arrived = {one.machine_class for one in uploads_of_head(session, head)}
     return tuple(
         MissingClassView(
             machine_class=one.machine_class,
@@ -343,7 +343,7 @@ def _summaries(
             col(SeriesRow.workload).in_(workloads),
             ~IS_FAMILY_SERIES,
         )
-        .order_by(col(SeriesRow.workload), col(SeriesRow.device_class), col(SeriesRow.metric))
+        .order_by(col(SeriesRow.workload), col(SeriesRow.machine_class), col(SeriesRow.metric))
         .limit(MAX_SERIES)
     ).all()
     ranked = (

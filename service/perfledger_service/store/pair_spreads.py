@@ -29,7 +29,7 @@ class SeriesDifferences:
 
     workload: str
     metric: str
-    device_class: str
+    machine_class: str
     newest: int
     uploads: tuple[tuple[float, ...], ...]
 
@@ -70,10 +70,10 @@ def differences_of_series(
 
 
 def differences_on_devices(
-    session: Session, project_id: int, device_classes: Collection[str]
+    session: Session, project_id: int, machine_classes: Collection[str]
 ) -> tuple[SeriesDifferences, ...]:
-    """Return the differences of all series on these device classes, or on all if none is given."""
-    is_there = col(SeriesRow.device_class).in_(device_classes) if device_classes else true()
+    """Return the differences of all series on these machine classes, or on all if none is given."""
+    is_there = col(SeriesRow.machine_class).in_(machine_classes) if machine_classes else true()
     return tuple(_read_differences(session, project_id, is_there, None))
 
 
@@ -102,11 +102,11 @@ def _read_differences(
         yield SeriesDifferences(
             workload=series.workload,
             metric=series.metric,
-            device_class=series.device_class,
+            machine_class=series.machine_class,
             newest=max(number or 0 for _, number, _ in stored),
             uploads=tuple(unpack(packed, SAMPLE_TYPE) for _, _, packed in stored),
         )
 
 
 def _key(differences: PairDifferences) -> str:
-    return series_key(differences.workload, differences.metric, differences.device_class)
+    return series_key(differences.workload, differences.metric, differences.machine_class)

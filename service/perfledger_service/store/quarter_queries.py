@@ -35,7 +35,7 @@ class StoredSpeed:
     """Step time of a series' newest base commit that is known to be on the default branch."""
 
     workload: str
-    device_class: str
+    machine_class: str
     machine: str  # the fingerprint's JSON
     bundle_sha256: str
     upload_id: str
@@ -129,7 +129,7 @@ def _speeds(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
     series = session.exec(
         select(SeriesRow)
         .where(col(SeriesRow.metric) == STEP_TIME.name)
-        .order_by(col(SeriesRow.workload), col(SeriesRow.device_class), col(SeriesRow.id))
+        .order_by(col(SeriesRow.workload), col(SeriesRow.machine_class), col(SeriesRow.id))
     ).all()
     for start in range(0, len(series), MOST_IN_QUERY):
         yield from _speeds_of_series(session, series[start : start + MOST_IN_QUERY], upload_ids)
@@ -157,7 +157,7 @@ def _speeds_of_series(
         upload, machine = uploads[observed.upload_id]
         yield StoredSpeed(
             workload=one.workload,
-            device_class=one.device_class,
+            machine_class=one.machine_class,
             machine=machine,
             bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,

@@ -99,7 +99,7 @@ def _workloads(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
 
 
 def _machine_classes(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
-    yield from _named(session, SearchKind.MACHINE_CLASS, SeriesRow, SeriesRow.device_class, words)
+    yield from _named(session, SearchKind.MACHINE_CLASS, SeriesRow, SeriesRow.machine_class, words)
 
 
 def _runners(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:

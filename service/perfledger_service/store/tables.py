@@ -22,6 +22,9 @@ Value = TypeVar("Value")
 # GitHub numbers pull requests in 32 bits, and so do the tables.
 MAX_PULL_REQUEST = 2**31 - 1
 
+# The column is called `device_class` in databases; the code's word is the glossary's.
+STORED_MACHINE_CLASS = {"name": "device_class", "key": "machine_class"}
+
 # Constraints have names on both databases, so that migrations can refer to them.
 _NAMES = {
     "ix": "ix_%(column_0_label)s",
@@ -121,7 +124,7 @@ class EnvironmentRow(StoreRow, table=True):
     """A machine's fingerprint, by the hash of its JSON."""
 
     hash: str = Field(primary_key=True)
-    device_class: str
+    machine_class: str = Field(sa_column_kwargs=STORED_MACHINE_CLASS)
     machine: str = Field(sa_type=Text)
 
 
@@ -218,9 +221,9 @@ class BranchCommitRow(StoreRow, table=True):
 
 
 class SeriesRow(StoreRow, table=True):
-    """One workload's metric on one device class; `sample_type` is f4 or f8, little-endian.
+    """One workload's metric on one machine class; `sample_type` is f4 or f8, little-endian.
 
-    `key` is the SHA-256 of workload, metric and device class, because the three can be longer than
+    `key` is the SHA-256 of workload, metric and machine class, because the three can be longer than
     an index row of PostgreSQL.
     """
 
@@ -233,7 +236,7 @@ class SeriesRow(StoreRow, table=True):
     metric: str
     unit: str
     worse: str
-    device_class: str
+    machine_class: str = Field(sa_column_kwargs=STORED_MACHINE_CLASS)
     sample_type: str
 
 

@@ -65,7 +65,7 @@ class StoredUpload:
     conclusion: str
     title: str
     headline: str
-    device_class: str
+    machine_class: str
     created_at: datetime  # when it arrived
     measured_at: datetime  # when its bundle was made
     judged_at: datetime | None
@@ -113,8 +113,8 @@ def add_upload(
     now: datetime,
 ) -> None:
     """Store a received bundle; `environment` is the hash and the JSON of its fingerprint."""
-    device_class = bundle.machine.device_class
-    machine = {"hash": environment[0], "device_class": device_class, "machine": environment[1]}
+    machine_class = bundle.machine.machine_class
+    machine = {"hash": environment[0], "machine_class": machine_class, "machine": environment[1]}
     add_if_new(session, EnvironmentRow, machine)
     _put_bundle(session, packed)
     session.add(
@@ -348,15 +348,15 @@ def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload 
 
 def _uploads(*conditions: ColumnElement[bool]) -> Select[UploadRow, str, str]:
     return (
-        select(UploadRow, ProjectRow.repository, EnvironmentRow.device_class)
+        select(UploadRow, ProjectRow.repository, EnvironmentRow.machine_class)
         .join(ProjectRow)
         .join(EnvironmentRow)
         .where(*conditions)
     )
 
 
-def _upload(row: UploadRow, repository: str, device_class: str) -> StoredUpload:
-    return row.to_value(_UPLOAD, repository=repository, device_class=device_class)
+def _upload(row: UploadRow, repository: str, machine_class: str) -> StoredUpload:
+    return row.to_value(_UPLOAD, repository=repository, machine_class=machine_class)
 
 
 def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object]:

@@ -65,7 +65,7 @@ class GateView:
     none does. `usd` is that time at `device_price`, the newest check's setting; None without it.
     """
 
-    device_class: str
+    machine_class: str
     health: GateHealth
     conclusions: tuple[tuple[str, str], ...] = ()
     held_s: float | None = None

@@ -24,7 +24,7 @@ class PricedCheck:
     subject: str
     pull_request: int | None
     is_on_branch: bool  # the head is known to be on the default branch
-    device_class: str
+    machine_class: str
     judged_on: date
     prices: tuple[ChangePrice, ...]
 

@@ -39,7 +39,7 @@ class ComparedUpload:
     upload_id: str
     sha: str
     subject: str  # untrusted
-    device_class: str
+    machine_class: str
     pull_request: int | None
     measured_at: datetime
     machine: Machine

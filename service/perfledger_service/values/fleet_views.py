@@ -43,7 +43,7 @@ class MeasuredUtilization:
 
     repository: str
     workload: str
-    device_class: str
+    machine_class: str
     active: float  # SM-active, or of a CPU its cores
     low: float  # of its readings: 5 % are below
     high: float  # 5 % are above
@@ -77,7 +77,7 @@ class MachineView:
     / base) of step time; None without a check of two pairs or more.
     """
 
-    device_class: str
+    machine_class: str
     uuid: str  # "" without an id
     newest: Machine  # as its newest check found it
     newest_check: str  # the upload's id

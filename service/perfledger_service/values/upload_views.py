@@ -70,7 +70,7 @@ class UploadView:
     base_sha: str
     head_sha: str
     head_subject: str
-    device_class: str  # "cuda:NVIDIA H100 80GB HBM3:1"
+    machine_class: str  # "cuda:NVIDIA H100 80GB HBM3:1"
     status: UploadStatus
     reason: str  # why it was refused or failed, else ""
     conclusion: str  # in GitHub's terms, "" until judged
@@ -114,7 +114,7 @@ class SeriesPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesView:
-    """One workload's metric on one device class over commits, in the order of the branch.
+    """One workload's metric on one machine class over commits, in the order of the branch.
 
     The head of a pull request stands after its base; commits without a place come first.
     """
@@ -125,7 +125,7 @@ class SeriesView:
     metric: str
     unit: str
     worse: WorseDirection
-    device_class: str
+    machine_class: str
     points: tuple[SeriesPoint, ...]
 
 
@@ -137,7 +137,7 @@ class SeriesSummary:
     workload: str
     metric: str
     unit: str
-    device_class: str
+    machine_class: str
     points: int
     last: float
     measured_at: datetime  # when the newest value was measured
@@ -259,12 +259,12 @@ class FamilyHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelHistory:
-    """The kernel families of a workload on one device class, the longest first.
+    """The kernel families of a workload on one machine class, the longest first.
 
     `commits` are those at which any of them was measured, oldest first.
     """
 
-    device_class: str
+    machine_class: str
     commits: tuple[str, ...]
     families: tuple[FamilyHistory, ...]
 

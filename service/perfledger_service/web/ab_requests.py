@@ -23,7 +23,7 @@ class AbRequestResponse(BaseModel):
     """An A/B run to measure, by checking these two commits."""
 
     workload: str
-    device_class: str
+    machine_class: str
     base_sha: str
     head_sha: str
     max_pairs: int
@@ -55,7 +55,7 @@ def _response_of(view: AbRequestView) -> AbRequestResponse:
     request = view.request
     return AbRequestResponse(
         workload=request.workload,
-        device_class=request.machine_class,
+        machine_class=request.machine_class,
         base_sha=view.base_sha,
         head_sha=view.head_sha,
         max_pairs=request.max_pairs,

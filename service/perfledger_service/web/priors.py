@@ -1,4 +1,4 @@
-"""Serves `/api/v1/priors`: how much pairs vary without a change on given device classes."""
+"""Serves `/api/v1/priors`: how much pairs vary without a change on given machine classes."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
 # Enough for a machine's devices, in every number of them, and its processor.
 MAX_CLASSES = 100
 # PostgreSQL cannot store NUL; a machine's device, model and count come from a bundle.
-DeviceClass = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
+MachineClass = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class PriorResponse(BaseModel):
@@ -23,7 +23,7 @@ class PriorResponse(BaseModel):
 
     workload: str
     metric: str
-    device_class: str
+    machine_class: str
     variance: float
     degrees: float
     pairs: int
@@ -40,18 +40,18 @@ class PriorsResponse(BaseModel):
     "",
     responses={
         **CALLER_PROBLEMS,
-        422: {"model": Problem, "description": "an invalid device class, or too many of them"},
+        422: {"model": Problem, "description": "an invalid machine class, or too many of them"},
     },
 )
 def get_priors(
     state: CurrentAppState,
     caller: CurrentReader,
-    device_class: Annotated[list[DeviceClass] | None, Query(max_length=MAX_CLASSES)] = None,
+    machine_class: Annotated[list[MachineClass] | None, Query(max_length=MAX_CLASSES)] = None,
 ) -> PriorsResponse:
-    """Return the spread priors of a project's series on any of these device classes.
+    """Return the spread priors of a project's series on any of these machine classes.
 
     Without a class, return all. A runner asks before it measures, so that it needs fewer pairs.
     """
     with read_session(state.engine) as session:
-        history = history_on_devices(session, caller.project.id, device_class or ())
+        history = history_on_devices(session, caller.project.id, machine_class or ())
     return PriorsResponse.model_validate(history, from_attributes=True)

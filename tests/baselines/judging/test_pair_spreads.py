@@ -34,7 +34,7 @@ def test_a_series_differs_by_what_its_pairs_do(build):
 
     assert found.values == pytest.approx(LOGS)
     assert (found.workload, found.metric) == ("m:f", "step_time_p50")
-    assert found.device_class == "cpu:made up:1"
+    assert found.machine_class == "cpu:made up:1"
 
 
 def test_it_is_what_the_judge_takes_the_mean_of(build):
@@ -154,7 +154,7 @@ def test_a_workload_beside_the_accelerator_is_of_another_class(build):
 
     (found,) = differences_in(replace(bundle, machine=machine, runs=runs))
 
-    assert found.device_class == "cpu:a CPU:1"
+    assert found.machine_class == "cpu:a CPU:1"
 
 
 def test_an_impossible_plan_is_an_error(build):
@@ -167,7 +167,7 @@ def a_known(**values):
         **{
             "workload": "m:f",
             "metric": "step_time_p50",
-            "device_class": "cpu:made up:1",
+            "machine_class": "cpu:made up:1",
             "variance": 0.005**2,
             "degrees": 12.0,
             "pairs": 40,

@@ -204,7 +204,7 @@ def test_what_a_plan_knows_is_what_judging_leans_on():
     known = KnownSpread(
         workload="m:f",
         metric="step_time_p50",
-        device_class="cpu:made up:1",
+        machine_class="cpu:made up:1",
         variance=1e-4,
         degrees=7.0,
         pairs=40,

@@ -27,7 +27,7 @@ def held(allocation, name):
         share.share * share.configuration.devices
         for shares in allocation
         for share in shares
-        if share.configuration.device_class == name
+        if share.configuration.accelerator == name
     )
 
 
@@ -53,7 +53,7 @@ def test_fifo_takes_the_first_class_with_room_and_lets_nobody_pass():
 
     first, second, third = allocate(ElasticPolicy.FIFO, [job(1, 2), wide, job(1, 2)], DEVICES)
 
-    assert first[0].configuration.device_class == "A100"
+    assert first[0].configuration.accelerator == "A100"
     assert (second, third) == ((), ())
 
 
@@ -64,7 +64,7 @@ def test_gavel_gives_the_fast_class_to_the_job_that_gains_most_by_it():
     gains, same = allocate(ElasticPolicy.GAVEL, [job(1, 10), job(1, 1.5)], devices)
 
     on_fast = {
-        number: sum(each.share for each in shares if each.configuration.device_class == "H100")
+        number: sum(each.share for each in shares if each.configuration.accelerator == "H100")
         for number, shares in enumerate((gains, same))
     }
     assert on_fast[0] > on_fast[1]
@@ -94,7 +94,7 @@ def test_sia_is_the_best_of_all_choices(waiting):
     for choice in product(*[(None, *each.elastic) for each in waiting]):
         taken = [each for each in choice if each is not None]
         if all(
-            sum(each.devices for each in taken if each.device_class == name) <= most
+            sum(each.devices for each in taken if each.accelerator == name) <= most
             for name, most in DEVICES.items()
         ):
             best = min(best, cost(waiting, choice))

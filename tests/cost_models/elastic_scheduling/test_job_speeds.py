@@ -5,7 +5,7 @@ from perfledger_cost_models.elastic_scheduling import job_speeds
 from perfledger_cost_models.elastic_scheduling.job_speeds import read_speeds, speed_on
 from perfledger_cost_models.job_logs.table import JobLogError
 
-TABLE = """device_class,devices,speed
+TABLE = """accelerator,devices,speed
 A100,1,1
 A100,4,3.4
 H100,1,2
@@ -20,7 +20,7 @@ def test_the_classes_keep_the_order_of_their_names_and_every_kind_has_the_speeds
 
 
 def test_a_team_with_its_own_rows_has_only_those():
-    text = "team,device_class,devices,speed\n,A100,1,1\nvision,H100,1,5\n"
+    text = "team,accelerator,devices,speed\n,A100,1,1\nvision,H100,1,5\n"
 
     found = read_speeds(text, "speeds.csv")
 
@@ -61,13 +61,13 @@ def test_a_table_that_cannot_be_trusted_is_refused(text, problem):
 
 def test_an_empty_table_is_refused():
     with pytest.raises(JobLogError, match="no speeds"):
-        read_speeds("device_class,devices,speed\n", "speeds.csv")
+        read_speeds("accelerator,devices,speed\n", "speeds.csv")
 
 
 @pytest.mark.parametrize(("devices", "is_read"), [(0, False), (1, True), (8, True), (9, False)])
 def test_a_speed_is_of_one_device_to_the_most_of_a_job(monkeypatch, devices, is_read):
     monkeypatch.setattr(job_speeds, "MAX_DEVICES", 8)
-    text = f"device_class,devices,speed\nA100,{devices},1\n"
+    text = f"accelerator,devices,speed\nA100,{devices},1\n"
 
     if is_read:
         assert speed_on(read_speeds(text, "s").configurations("team"), "A100", devices) == 1.0
@@ -77,6 +77,6 @@ def test_a_speed_is_of_one_device_to_the_most_of_a_job(monkeypatch, devices, is_
 
 
 def test_a_single_count_has_its_speed_and_no_other():
-    found = read_speeds("device_class,devices,speed\nA100,2,3\n", "s.csv").configurations("")
+    found = read_speeds("accelerator,devices,speed\nA100,2,3\n", "s.csv").configurations("")
 
     assert [speed_on(found, "A100", devices) for devices in (1, 2, 3)] == [None, 3.0, None]

@@ -16,7 +16,7 @@ from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 SLOW, FAST = JobConfiguration("A100", 1, 1.0), JobConfiguration("H100", 1, 2.0)
 WIDE = JobConfiguration("A100", 2, 1.5)
 ALONE = ElasticJob(submit_s=0.0, work=3600.0, rigid=(SLOW,), elastic=(SLOW, WIDE))
-SPEEDS = read_speeds("device_class,devices,speed\nA100,1,1\nA100,2,1.5\nH100,1,2\n", "s.csv")
+SPEEDS = read_speeds("accelerator,devices,speed\nA100,1,1\nA100,2,1.5\nH100,1,2\n", "s.csv")
 
 
 def simulated(jobs, devices, policy, *, restart_s=0.0):

@@ -33,10 +33,10 @@ def test_a_run_keeps_every_sample_in_its_order():
     assert run({"step_time_p50": (3.0, 1.0, 2.0)}).samples == {"step_time_p50": (3.0, 1.0, 2.0)}
 
 
-def test_the_device_class_is_kind_model_and_count():
+def test_the_machine_class_is_kind_model_and_count():
     machine = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", count=8, uuid="GPU-1")
 
-    assert machine.device_class == "cuda:NVIDIA H100 80GB HBM3:8"
+    assert machine.machine_class == "cuda:NVIDIA H100 80GB HBM3:8"
 
 
 H100S = Machine(
@@ -61,7 +61,7 @@ def test_a_run_on_the_cpu_beside_a_gpu_says_nothing_of_the_gpu():
     used = H100S.part_used_by(run({"step_time_p50": (1.0,)}, device=Device.CPU))
 
     assert used == Machine(device=Device.CPU, model="A Xeon", cpu_model="A Xeon", cores=64)
-    assert used.device_class == "cpu:A Xeon:1"
+    assert used.machine_class == "cpu:A Xeon:1"
 
 
 def test_a_run_that_does_not_say_used_the_whole_machine():

@@ -50,7 +50,7 @@ ROWS = (
         TokenRow(id=n, project_id=1, prefix=f"pl_{n}", sha256=f"{n:064}", created_at=MOMENT)
         for n in (1, 2, 3)
     ),
-    EnvironmentRow(hash="e" * 64, device_class="cpu:Test CPU:1", machine="{}"),
+    EnvironmentRow(hash="e" * 64, machine_class="cpu:Test CPU:1", machine="{}"),
     BundleRow(sha256="b" * 64, unpacked_bytes=2, content=bytes(3_000)),
     UploadRow(
         id="1" * 32,

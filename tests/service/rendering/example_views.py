@@ -79,6 +79,6 @@ def stepped_series(make) -> SeriesView:
         metric="step_time_p50",
         unit="s",
         worse=WorseDirection.HIGHER,
-        device_class=make.H100.device_class,
+        machine_class=make.H100.machine_class,
         points=tuple(points),
     )

@@ -32,11 +32,11 @@ def sha(commit):
     return f"{commit:040x}"
 
 
-def observation(commit, center=1.0, *, processes=6, metric=STEP_TIME, device_class=CPU):
+def observation(commit, center=1.0, *, processes=6, metric=STEP_TIME, machine_class=CPU):
     return Observation(
         workload="m:f",
         metric=metric,
-        device_class=device_class,
+        machine_class=machine_class,
         side=Side.BASE,
         sha=sha(commit),
         processes=processes,
@@ -213,7 +213,7 @@ def test_the_device_of_each_commit_is_known_for_workloads_that_ran_on_it(branch)
     gpu = "cuda:Test GPU:1"
     for number in range(2):
         machine = Machine(device=Device.CUDA, model="Test GPU", uuid=f"GPU-{number}")
-        branch.measure(observation(number, device_class=gpu), observation(number), machine=machine)
+        branch.measure(observation(number, machine_class=gpu), observation(number), machine=machine)
 
     devices = {each.series.machine_class: each.devices for each in branch.series()}
 
@@ -247,7 +247,7 @@ def measure_check(branch, number):
 
 def import_commit(branch, number):
     branch.measure(
-        observation(number, device_class=IMPORTED),
+        observation(number, machine_class=IMPORTED),
         is_import=True,
         base=Revision(sha=sha(number), subject=""),
     )

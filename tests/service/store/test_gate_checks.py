@@ -112,7 +112,7 @@ def test_each_machine_class_is_a_gate(check, gates, make_bundle):
     check(1)
     check(2, machine=type(other)(device=other.device, model="Another CPU"))
 
-    names = [gate.device_class for gate in gates()]
+    names = [gate.machine_class for gate in gates()]
 
     assert len(names) == 2
     assert names == sorted(names)
@@ -123,7 +123,7 @@ def test_undecided_checks_are_counted_by_machine_class_and_time(check, engine):
     check(1, head=OTHER)
     upload = replace(check(2, head=OTHER, plan=too_fine), id="3" * 32, created_at=LATER)
     earlier = replace(upload, created_at=LATER - timedelta(days=40_000))
-    elsewhere = replace(upload, device_class="cuda:H100:1")
+    elsewhere = replace(upload, machine_class="cuda:H100:1")
 
     with read_session(engine) as session:
         counts = [undecided_checks(session, one) for one in (upload, earlier, elsewhere)]

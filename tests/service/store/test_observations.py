@@ -139,7 +139,7 @@ def test_another_class_of_machine_is_another_series(engine, judged, make_bundle)
     judged(engine, make_bundle(seed=1, machine=other), upload_id="2" * 32)
 
     with read_session(engine) as session:
-        classes = {row.device_class for row in session.exec(select(SeriesRow))}
+        classes = {row.machine_class for row in session.exec(select(SeriesRow))}
 
     assert classes == {"cpu:Test CPU:1", "cpu:Another CPU:1"}
 
@@ -153,7 +153,7 @@ def test_a_workload_on_the_cpu_beside_a_gpu_has_a_series_of_its_own(engine, judg
 
     with read_session(engine) as session:
         rows = session.exec(select(SeriesRow)).all()
-        found = {row.id: (row.workload, row.device_class) for row in rows}
+        found = {row.id: (row.workload, row.machine_class) for row in rows}
         verdicts = with_verdicts(session, upload_view(session, upload.id)).verdicts
 
     assert set(found.values()) == {("m:gpu", "cuda:NVIDIA L4:1"), ("m:cpu", "cpu:A Xeon:1")}

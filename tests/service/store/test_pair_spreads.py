@@ -77,7 +77,7 @@ def test_differences_come_back_the_newest_upload_first(any_engine, uploads, foun
 
     (series,) = found(any_engine)
 
-    assert (series.workload, series.metric, series.device_class) == (
+    assert (series.workload, series.metric, series.machine_class) == (
         "gpt:step",
         STEP_TIME.name,
         CLASS,
@@ -147,7 +147,7 @@ def test_a_class_of_devices_has_all_series_on_it(any_engine, judged, make_bundle
         project = project_named(session, "octo/models")
         here = differences_on_devices(session, project.id, [CLASS, "cpu:A third CPU:1"])
 
-    assert {(one.metric, one.device_class) for one in here} == {
+    assert {(one.metric, one.machine_class) for one in here} == {
         (STEP_TIME.name, CLASS),
         (PEAK_MEMORY.name, CLASS),
     }

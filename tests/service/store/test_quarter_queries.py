@@ -123,7 +123,7 @@ def test_a_speed_is_the_newest_commits_on_the_default_branch(check, quarter):
     (speed,) = quarter().speeds
 
     assert (speed.commit, speed.upload_id) == ("c" * 40, newer.id)
-    assert (speed.workload, speed.device_class) == ("gpt:step", "cpu:Test CPU:1")
+    assert (speed.workload, speed.machine_class) == ("gpt:step", "cpu:Test CPU:1")
     low, typical, high = speed.step_seconds
     assert low < typical < high
     assert typical == pytest.approx(0.01, rel=1e-3)
@@ -135,7 +135,7 @@ def test_workloads_and_classes_of_machines_have_speeds_of_their_own(check, quart
     check(1, workloads=("b:f", "a:f"))
     check(2, workloads=("a:f",), machine=Machine(device=Device.CPU, model="Another CPU"))
 
-    assert [(speed.workload, speed.device_class) for speed in quarter().speeds] == [
+    assert [(speed.workload, speed.machine_class) for speed in quarter().speeds] == [
         ("a:f", "cpu:Another CPU:1"),
         ("a:f", "cpu:Test CPU:1"),
         ("b:f", "cpu:Test CPU:1"),
@@ -267,7 +267,7 @@ def store(session, checks):
             for id_ in projects
         ),
     )
-    add_rows(session, [EnvironmentRow(hash="e", device_class="gpu", machine="{}")])
+    add_rows(session, [EnvironmentRow(hash="e", machine_class="gpu", machine="{}")])
     add_rows(
         session,
         (
@@ -287,7 +287,7 @@ def store(session, checks):
                 metric=STEP_TIME.name,
                 unit="s",
                 worse="higher",
-                device_class="gpu",
+                machine_class="gpu",
                 sample_type="f4",
             )
             for project in projects

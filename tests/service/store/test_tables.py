@@ -17,7 +17,7 @@ SERIES = SeriesRow(
     metric="step_time_p50",
     unit="s",
     worse="higher",
-    device_class="cpu:Test CPU:1",
+    machine_class="cpu:Test CPU:1",
     sample_type="f4",
 )
 UPLOAD = UploadRow(

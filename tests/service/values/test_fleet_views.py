@@ -11,7 +11,7 @@ def measured(active, hours):
     return MeasuredUtilization(
         repository="octo/models",
         workload="gpt:step",
-        device_class="cuda:NVIDIA H100 80GB HBM3:1",
+        machine_class="cuda:NVIDIA H100 80GB HBM3:1",
         active=active,
         low=active,
         high=active,

@@ -27,7 +27,7 @@ def test_a_project_is_told_what_to_measure_and_why(suspected):
         "requests": [
             {
                 "workload": "gpt:step",
-                "device_class": MACHINE,
+                "machine_class": MACHINE,
                 "base_sha": SHAS[0],
                 "head_sha": SHAS[1],
                 "max_pairs": 8,

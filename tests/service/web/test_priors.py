@@ -9,7 +9,7 @@ from perfledger_runners.bundles.service_requests import ServiceRequestError
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
 CLASS = "cpu:Test CPU:1"
-ROUTE = f"/api/v1/priors?device_class={CLASS}"
+ROUTE = f"/api/v1/priors?machine_class={CLASS}"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_project_is_told_its_history(known):
 
     assert told["history"] > 0
     prior = next(one for one in told["priors"] if one["metric"] == STEP_TIME.name)
-    assert (prior["workload"], prior["device_class"]) == ("gpt:step", CLASS)
+    assert (prior["workload"], prior["machine_class"]) == ("gpt:step", CLASS)
     assert prior["pairs"] == 12
     assert 0 < prior["variance"] < 1e-4
     assert prior["degrees"] == 10
@@ -63,13 +63,13 @@ def test_a_question_about_no_class_is_about_all(known):
 
 
 @pytest.mark.parametrize(
-    "query", ["device_class=a&" * 101, "device_class=a%00b", f"device_class={'a' * 1001}"]
+    "query", ["machine_class=a&" * 101, "machine_class=a%00b", f"machine_class={'a' * 1001}"]
 )
 def test_a_question_about_impossible_classes_is_invalid(known, query):
     answer = known.get(f"/api/v1/priors?{query}", token=TOKEN)
 
     assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("device_class")
+    assert answer.json()["detail"].startswith("machine_class")
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):

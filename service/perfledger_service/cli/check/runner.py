@@ -83,7 +83,7 @@ def runner(
         raise UsageError(msg)
     # The devices of another machine are not known here.
     machines = machines_here(os.environ) if choice is None or choice.is_local else ()
-    classes = tuple(machine_class or (one.device_class for one in machines))
+    classes = tuple(machine_class or (one.machine_class for one in machines))
     options = RunnerOptions(
         name=name or platform.node() or "runner",
         machine_classes=classes,

@@ -28,7 +28,7 @@ def elastic(
     log_format: JobLogFormat = None,
     speeds: Annotated[
         Path,
-        what("CSV of speeds: device_class, devices, speed and optionally team", metavar="FILE"),
+        what("CSV of speeds: accelerator, devices, speed and optionally team", metavar="FILE"),
     ],
     capacity: Annotated[
         list[str], what("devices of a class: A100-80GB=16; repeatable", metavar="CLASS=COUNT")

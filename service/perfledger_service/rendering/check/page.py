@@ -113,7 +113,7 @@ def current_checks(view: PullRequestView) -> tuple[UploadView, ...]:
     by_class: dict[str, UploadView] = {}
     for one in view.uploads:
         if one.head_sha == view.uploads[0].head_sha and one.conclusion:
-            by_class.setdefault(one.device_class, one)
+            by_class.setdefault(one.machine_class, one)
     return tuple(by_class[name] for name in sorted(by_class))
 
 
@@ -183,7 +183,7 @@ def _earlier_upload(view: PullRequestView, upload: UploadView) -> str:
             for one in older
             if one.conclusion
             and one.status in (UploadStatus.JUDGED, UploadStatus.POSTED)
-            and one.device_class == upload.device_class
+            and one.machine_class == upload.machine_class
             and one.head_sha != upload.head_sha
         ),
         "",

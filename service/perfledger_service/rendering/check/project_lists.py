@@ -54,7 +54,7 @@ def newest_of_class(uploads: Sequence[UploadView]) -> tuple[UploadView, ...]:
     """Return the newest upload of each machine class, the newest first."""
     by_class: dict[str, UploadView] = {}
     for one in uploads:
-        by_class.setdefault(one.device_class, one)
+        by_class.setdefault(one.machine_class, one)
     return tuple(by_class[name] for name in sorted(by_class))
 
 
@@ -88,14 +88,14 @@ def workload_page(
     `events` are the workload's and `acceptances` the project's, newest first. `commits` are those
     of the search that found the events.
     """
-    by_machine = groupby(view.series, key=lambda one: one.device_class)
+    by_machine = groupby(view.series, key=lambda one: one.machine_class)
     return render(
         "html/workload.html.j2",
         view=view,
         machines=[(name, _sorted(series)) for name, series in by_machine],
         events=[triage_row(one, commits) for one in events[:MAX_EVENTS]],
         events_left_out=max(0, len(events) - MAX_EVENTS),
-        kernels={one.device_class: kernel_section(one) for one in kernels},
+        kernels={one.machine_class: kernel_section(one) for one in kernels},
         acceptances=[one for one in acceptances if one.workload == view.text],
         **_words(),
     )
@@ -104,7 +104,7 @@ def workload_page(
 def _sorted(series: Iterable[SeriesSummary]) -> tuple[SeriesSummary, ...]:
     """Return series by machine class, the most important metric first."""
     return tuple(
-        sorted(series, key=lambda one: (one.device_class, vocabulary.metric_order(one.metric)))
+        sorted(series, key=lambda one: (one.machine_class, vocabulary.metric_order(one.metric)))
     )
 
 

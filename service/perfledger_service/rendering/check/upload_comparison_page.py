@@ -102,7 +102,7 @@ def compare_page_document(comparison: UploadComparison) -> Document:
             "note": UNPAIRED_NOTE,
             "confidence": 1 - comparison.view.alpha,
             "paired_checks": [
-                {"check": one.id, "machine_class": one.device_class} for one in comparison.paired
+                {"check": one.id, "machine_class": one.machine_class} for one in comparison.paired
             ],
             "explanations": [explanation_record(one) for one in comparison.steps.explanations],
             "unprofiled": [
@@ -210,7 +210,7 @@ def _side_facts(side: ComparedUpload) -> dict[str, object]:
     return {
         "check": side.upload_id,
         "sha": side.sha,
-        "machine_class": side.device_class,
+        "machine_class": side.machine_class,
         "pull_request": side.pull_request,
         "measured_at": side.measured_at,
     }

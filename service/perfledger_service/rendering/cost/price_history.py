@@ -192,7 +192,7 @@ def _option(row: _Row) -> str:
 def _fact_columns() -> tuple[Column[_Row], ...]:
     return (
         *facts("upload_id", "head_sha", "subject", "pull_request", "is_on_branch", of="check"),
-        fact("machine_class", lambda row: row.check.device_class),
+        fact("machine_class", lambda row: row.check.machine_class),
         *facts("judged_on", of="check"),
         *facts("workload", of="price"),
         fact("usd_per_year", lambda row: row.price.usd),

@@ -38,7 +38,7 @@ WHAT_IS_IDLE = (
 _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
     name("repository", None, lambda use: use.repository),
     name("workload", "workload", lambda use: use.workload),
-    name("device_class", None, lambda use: use.device_class),
+    name("machine_class", None, lambda use: use.machine_class),
     figure("active", "active", lambda use: use.active, number_format.share),
     *facts("low", "high", "readings"),
     figure("gpu_busy", "GPU-util", lambda use: use.gpu_busy, number_format.share),

@@ -41,7 +41,7 @@ class GateRow:
     """A gate as its page shows it: the device, its figures, and advice."""
 
     device: str  # untrusted
-    device_class: str  # untrusted
+    machine_class: str  # untrusted
     conclusions: tuple[GateMark, ...]  # newest first
     to_decide: int  # open regressions
     noise_floor: str
@@ -65,13 +65,13 @@ def gate_rows(
     )
     return tuple(
         GateRow(
-            device=device(gate.device_class),
-            device_class=gate.device_class,
+            device=device(gate.machine_class),
+            machine_class=gate.machine_class,
             conclusions=tuple(
                 GateMark(upload_id, *_MARKS.get(conclusion, _OTHER_MARK))
                 for upload_id, conclusion in gate.conclusions
             ),
-            to_decide=to_decide[gate.device_class],
+            to_decide=to_decide[gate.machine_class],
             noise_floor=_UNKNOWN
             if gate.health.detectable is None
             else number_format.share(gate.health.detectable),

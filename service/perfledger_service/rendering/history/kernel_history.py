@@ -14,7 +14,7 @@ from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, 
 
 # Areas of a chart, plus one for the rest. More colours would be indistinguishable.
 MAX_AREAS = 8
-MAX_CHANGES = 10  # per device class
+MAX_CHANGES = 10  # per machine class
 _MAX_LABELS = 10
 _MAX_NAME = 40  # of a legend entry
 _OPACITY = 0.75
@@ -36,7 +36,7 @@ class FamilyChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSection:
-    """The kernel families of a workload on one device class, as shown."""
+    """The kernel families of a workload on one machine class, as shown."""
 
     commits: int
     least_share: str  # of a step: shorter families are not recorded
@@ -46,7 +46,7 @@ class KernelSection:
 
 
 def kernel_section(history: KernelHistory) -> KernelSection:
-    """Return the kernel families of a workload on one device class, the longest first."""
+    """Return the kernel families of a workload on one machine class, the longest first."""
     chart = kernel_chart(history)
     spoken = "time of kernel families in a step over commits; the table below has the newest"
     return KernelSection(

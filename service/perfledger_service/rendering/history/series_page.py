@@ -65,7 +65,7 @@ def series_page(
         view=series,
         label=label,
         title=label[:1].upper() + label[1:],
-        device=stored_verdict_rows.device(series.device_class),
+        device=stored_verdict_rows.device(series.machine_class),
         direction=stored_verdict_rows.direction(series.worse),
         branch_commits=sum(one.is_on_branch and not one.is_unattested for one in history.commits),
         unattested=_unattested(history),
@@ -76,7 +76,7 @@ def series_page(
         new_machines=[provenance_facts.short_sha(sha)[:10] for sha in history.new_machines],
         commits=page_of(tuple(reversed(history.commits)), page, size=COMMITS_PER_PAGE),
         choices=[
-            (one.id, _series_name(one.metric, one.device_class))
+            (one.id, _series_name(one.metric, one.machine_class))
             for one in siblings
             if one.id != series.id
         ],
@@ -90,7 +90,7 @@ def series_page(
 
 def _comparison(history: SeriesHistory, second: SeriesHistory) -> SeriesComparison:
     names = tuple(
-        _series_name(one.series.metric, one.series.device_class) for one in (history, second)
+        _series_name(one.series.metric, one.series.machine_class) for one in (history, second)
     )
     chart = comparison_chart(history, second, names=(names[0], names[1]))
     count = len(common_commits(history, second))
@@ -103,8 +103,8 @@ def _comparison(history: SeriesHistory, second: SeriesHistory) -> SeriesComparis
     )
 
 
-def _series_name(metric: str, device_class: str) -> str:
-    return f"{vocabulary.series_label(metric)} on {stored_verdict_rows.device(device_class)}"
+def _series_name(metric: str, machine_class: str) -> str:
+    return f"{vocabulary.series_label(metric)} on {stored_verdict_rows.device(machine_class)}"
 
 
 def _commits_before(history: SeriesHistory) -> dict[str, str]:

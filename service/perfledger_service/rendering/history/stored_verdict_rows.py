@@ -53,7 +53,7 @@ def upload_headline(upload: UploadView) -> UploadHeadline:
         tone=tone,
         base=provenance_facts.short_sha(upload.base_sha)[:7],
         head=provenance_facts.short_sha(upload.head_sha)[:7],
-        device=device(upload.device_class),
+        device=device(upload.machine_class),
         moment=number_format.moment(upload.created_at),
     )
 
@@ -73,14 +73,14 @@ def verdict_groups(
     return tuple((name, tuple(rows)) for name, rows in groups.items())
 
 
-def device(device_class: str) -> str:
+def device(machine_class: str) -> str:
     """Return the display name of a machine class: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
-    if device_class == ANY_CLASS:
+    if machine_class == ANY_CLASS:
         return "any machine class"
-    kind, _, rest = device_class.partition(":")
+    kind, _, rest = machine_class.partition(":")
     model, _, many = rest.rpartition(":")
     if not model:
-        return device_class
+        return machine_class
     return f"{model} ({kind})" if many == "1" else f"{many} x {model} ({kind})"
 
 

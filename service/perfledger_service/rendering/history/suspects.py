@@ -119,7 +119,7 @@ def _lines(request: RequestedAbRun, *, url: str) -> tuple[str, str]:
     looks = ", ".join(
         f"{_label(one.metric)} {number_format.percent(one.change)}" for one in request.suspects
     )
-    device = escape.clean(stored_verdict_rows.device(request.device_class))
+    device = escape.clean(stored_verdict_rows.device(request.machine_class))
     why = f"# {escape.clean(request.workload, limit=_MAX_PATTERN)} on {device}: {looks}"
     if request.devices:
         why += (

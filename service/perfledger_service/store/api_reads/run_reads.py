@@ -40,7 +40,7 @@ def runs_page(
     """Return a project's runs, last received first; `sha` filters by head commit."""
     conditions = _of_runs(project_id, pull_request=pull_request, sha=sha)
     if machine_class is not None:
-        conditions.append(col(EnvironmentRow.device_class) == machine_class)
+        conditions.append(col(EnvironmentRow.machine_class) == machine_class)
     if status is not None:
         conditions.append(col(UploadRow.status) == status)
     if after is not None:
@@ -128,12 +128,12 @@ def _of_runs(
 
 
 def _runs(*conditions: ColumnElement[bool]) -> Select[UploadRow, str]:
-    return select(UploadRow, EnvironmentRow.device_class).join(EnvironmentRow).where(*conditions)
+    return select(UploadRow, EnvironmentRow.machine_class).join(EnvironmentRow).where(*conditions)
 
 
 def _verdicts(*conditions: ColumnElement[bool]) -> Select[VerdictRow, UploadRow, str]:
     return (
-        select(VerdictRow, UploadRow, EnvironmentRow.device_class)
+        select(VerdictRow, UploadRow, EnvironmentRow.machine_class)
         .join(UploadRow, col(VerdictRow.upload_id) == col(UploadRow.id))
         .join(EnvironmentRow)
         .where(*conditions)

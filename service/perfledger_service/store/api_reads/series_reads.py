@@ -46,7 +46,7 @@ def series_page(
     filters = {
         SeriesRow.workload: workload,
         SeriesRow.metric: metric,
-        SeriesRow.device_class: machine_class,
+        SeriesRow.machine_class: machine_class,
     }
     for column, value in filters.items():
         if value is not None:
@@ -116,7 +116,7 @@ def _series(row: SeriesRow) -> SeriesRead:
         metric=row.metric,
         unit=row.unit,
         worse=WorseDirection(row.worse),
-        machine_class=row.device_class,
+        machine_class=row.machine_class,
     )
 
 

@@ -26,7 +26,7 @@ class StoredUtilization:
 
     repository: str
     workload: str
-    device_class: str
+    machine_class: str
     readings: tuple[float, ...]
     bundle_sha256: str
     upload_id: str
@@ -81,14 +81,14 @@ def stored_utilization(session: Session) -> tuple[StoredUtilization, ...]:
         )
         .where(col(ObservationRow.side) == Side.BASE)
         .order_by(
-            col(ProjectRow.repository_key), col(SeriesRow.workload), col(SeriesRow.device_class)
+            col(ProjectRow.repository_key), col(SeriesRow.workload), col(SeriesRow.machine_class)
         )
     )
     return tuple(
         StoredUtilization(
             repository=repository,
             workload=series.workload,
-            device_class=series.device_class,
+            machine_class=series.machine_class,
             readings=unpack(samples, series.sample_type),
             bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,

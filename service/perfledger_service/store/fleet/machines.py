@@ -90,8 +90,8 @@ def _newest_checks(session: Session, project_id: int) -> tuple[_Check, ...]:
 def _identity(machine: Machine) -> tuple[str, str, str, int]:
     """Return what identifies a machine: the device's or the host's id, or else the kind of host."""
     if machine.is_identified:
-        return machine.device_class, machine.device_name, "", 0
-    return machine.device_class, "", machine.cpu_model, machine.cores
+        return machine.machine_class, machine.device_name, "", 0
+    return machine.machine_class, "", machine.cpu_model, machine.cores
 
 
 def _held_seconds(session: Session, upload_ids: Sequence[str]) -> dict[str, float]:
@@ -146,7 +146,7 @@ def _view(
     times_s = [held_s[check.upload_id] for check in checks if check.upload_id in held_s]
     noises = [spread for check in checks for spread in spreads.get(check.upload_id, ())]
     return MachineView(
-        device_class=newest.machine.device_class,
+        machine_class=newest.machine.machine_class,
         uuid=newest.machine.uuid,
         newest=newest.machine,
         newest_check=newest.upload_id,

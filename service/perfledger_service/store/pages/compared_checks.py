@@ -50,7 +50,7 @@ def paired_uploads(
     )
     newest: dict[str, UploadView] = {}
     for one in uploads:
-        newest.setdefault(one.device_class, one)
+        newest.setdefault(one.machine_class, one)
     return tuple(newest.values())
 
 

@@ -96,7 +96,7 @@ def _newest_checks(session: Session, project_id: int) -> Iterator[str]:
         select(
             UploadRow.id,
             func.row_number()
-            .over(partition_by=col(EnvironmentRow.device_class), order_by=arrival)
+            .over(partition_by=col(EnvironmentRow.machine_class), order_by=arrival)
             .label("rank"),
         )
         .join(EnvironmentRow)

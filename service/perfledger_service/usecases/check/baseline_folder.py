@@ -118,7 +118,7 @@ class BaselineFolder:
 
         A head whose base is not among the folder's commits counts as newer than all of them.
         """
-        machine_class = head.machines()[workload, Side.HEAD].device_class
+        machine_class = head.machines()[workload, Side.HEAD].machine_class
         key = (workload, metric.name, machine_class)
         request = BaselineRequest(
             workload=workload,
@@ -197,7 +197,7 @@ def _candidate(bundle: Bundle, run: Run, place: int) -> BaselineCandidate:
         run=f"{bundle.id}/{run.process}",
         check=bundle.id,
         commit=place,
-        machine_class=bundle.machine.part_used_by(run).device_class,
+        machine_class=bundle.machine.part_used_by(run).machine_class,
         environment=epoch_key(bundle.machine),
     )
 

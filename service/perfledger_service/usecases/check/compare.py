@@ -238,8 +238,8 @@ def _flaw(
         if workload not in runs:
             return f"was not measured in {name}"
     a, b = (bundle.machines()[workload, Side.HEAD] for bundle in (before, after))
-    if a.device_class != b.device_class:
-        return f"not comparable: A ran on {a.device_class}, B on {b.device_class}"
+    if a.machine_class != b.machine_class:
+        return f"not comparable: A ran on {a.machine_class}, B on {b.machine_class}"
     if a.device is Device.CPU and a.cores != b.cores:
         return f"not comparable: A had {a.cores} of the CPU's cores, B {b.cores} (set `cores`)"
     units = [

@@ -235,13 +235,13 @@ def _reruns(
     """
     bases: dict[str, str] = {}
     for upload in uploads_of_head(session, head):
-        bases.setdefault(upload.device_class, upload.base_sha)
+        bases.setdefault(upload.machine_class, upload.base_sha)
     missing = missing_classes(expected_classes(session, head), bases)
     classes = [*bases, *(one.machine_class for one in missing)]
     if not classes:
         newest = newest_judged(session, head.project_id, head.pull_request)
         earlier = newest.head if newest else None
-        classes = [one.device_class for one in judged_of_head(session, earlier)] if earlier else []
+        classes = [one.machine_class for one in judged_of_head(session, earlier)] if earlier else []
     classes = classes or [*classes_with_runners(session, head.project_id, now=now)] or ["*"]
     some_base = next(iter(bases.values()), "")
     return tuple(
@@ -287,9 +287,9 @@ def _bisection(
     return RequestedJobs(
         (
             NewRunnerJob(
-                key=job_key(RunnerJobKind.BISECTION, command.comment_id, upload.device_class),
+                key=job_key(RunnerJobKind.BISECTION, command.comment_id, upload.machine_class),
                 kind=RunnerJobKind.BISECTION,
-                machine_class=upload.device_class,
+                machine_class=upload.machine_class,
                 base_sha=upload.base_sha,
                 head_sha=upload.head_sha,
                 pull_request=head.pull_request,

@@ -66,7 +66,7 @@ class UploadPrices:
             subject=changed.subject,
             pull_request=upload.pull_request,
             is_on_branch=changed.is_on_branch,
-            device_class=upload.device_class,
+            machine_class=upload.machine_class,
             judged_on=_day(upload),
             prices=self._prices_of(session, upload, sheets[_day(upload)]),
         )

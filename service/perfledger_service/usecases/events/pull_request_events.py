@@ -49,7 +49,7 @@ def track_upload(
     if upload.pull_request is None:
         return
     classes = {
-        workload: machine.device_class
+        workload: machine.machine_class
         for (workload, side), machine in bundle.machines().items()
         if side is Side.HEAD
     }

@@ -194,7 +194,7 @@ def _with_price(
 def _is_of_event(check: ChangedUpload, event: TriagedEvent) -> bool:
     """Return whether a check is an A/B run of an event, or measures its commit or pull request."""
     tracked, upload = event.view.event if event.view else None, check.upload
-    if tracked is None or upload.device_class not in {one.machine_class for one in tracked.series}:
+    if tracked is None or upload.machine_class not in {one.machine_class for one in tracked.series}:
         return False
     is_of_pull_request = tracked.pull_request is not None and not tracked.occurrences
     if is_of_pull_request:
@@ -214,7 +214,7 @@ def _own_prices(event: TriagedEvent, check: PricedCheck) -> tuple[ChangePrice, .
     workloads = {
         one.workload
         for one in tracked.series
-        if one.metric == STEP_TIME.name and one.machine_class == check.device_class
+        if one.metric == STEP_TIME.name and one.machine_class == check.machine_class
     }
     sign = 1 if tracked.harm is Harm.WORSE else -1
     own_prices = [

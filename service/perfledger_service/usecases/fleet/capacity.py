@@ -66,7 +66,7 @@ def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilizat
     return MeasuredUtilization(
         repository=stored.repository,
         workload=stored.workload,
-        device_class=stored.device_class,
+        machine_class=stored.machine_class,
         active=float(np.mean(stored.readings)),
         low=low,
         high=high,

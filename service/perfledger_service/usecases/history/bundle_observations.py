@@ -75,7 +75,7 @@ def _observation(
     return Observation(
         workload=first.workload,
         metric=metric,
-        device_class=machines[first.workload, first.side].device_class,
+        machine_class=machines[first.workload, first.side].machine_class,
         side=first.side,
         sha=sha[first.side],
         processes=len(measured),
@@ -109,7 +109,7 @@ def _family_observations(
                 yield Observation(
                     workload=windows.workload,
                     metric=family_metric(family.name),
-                    device_class=machine.device_class,
+                    machine_class=machine.machine_class,
                     side=side,
                     sha=sha[side],
                     processes=len(samples),

@@ -88,7 +88,7 @@ def priced_gates(gates: Sequence[GateView], *, today: date) -> tuple[GateView, .
 
 def _usd(gate: GateView, *, today: date) -> Decimal | None:
     """Return the cost of the time for which a gate's checks held their machine's devices."""
-    device, _, devices = gate.device_class.rpartition(":")
+    device, _, devices = gate.machine_class.rpartition(":")
     _, _, model = device.partition(":")
     per_hour = usd_per_device_hour(gate.device_price, accelerator_of(model, None), today=today)
     if per_hour is None or gate.held_s is None or not devices.isdecimal():
@@ -111,9 +111,9 @@ def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:
 def _gate_view(session: Session, gate: StoredGate, uploads: Sequence[GateUpload]) -> GateView:
     settings = read_fields(session, gate.newest_bundle, _SETTINGS).settings
     times_s = [check.held_s for check in gate.checks if check.held_s is not None]
-    mine = (one for one in uploads if one.device_class == gate.device_class)
+    mine = (one for one in uploads if one.machine_class == gate.machine_class)
     return GateView(
-        device_class=gate.device_class,
+        machine_class=gate.machine_class,
         health=gate_health(gate.checks, _settings(settings)),
         conclusions=tuple((one.id, one.conclusion) for one in islice(mine, MOST_CONCLUSIONS)),
         held_s=sum(times_s) if times_s else None,

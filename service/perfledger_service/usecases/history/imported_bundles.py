@@ -55,7 +55,7 @@ class ImportedHistory:
             metrics = {metric.name: metric for metric in bundle.metrics}
             for run in bundle.runs:
                 for name in run.samples:
-                    key = (run.workload, metrics[name], bundle.machine.device_class)
+                    key = (run.workload, metrics[name], bundle.machine.machine_class)
                     commits.setdefault(key, []).append(bundle.head.sha)
         return tuple(
             ImportedSeries(

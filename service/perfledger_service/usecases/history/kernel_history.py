@@ -18,9 +18,9 @@ from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, 
 
 
 def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[KernelHistory, ...]:
-    """Return the kernel families of a workload on the default branch, by device class.
+    """Return the kernel families of a workload on the default branch, by machine class.
 
-    Their changes are significant among all families of the device class.
+    Their changes are significant among all families of the machine class.
     """
     series = [
         one for one in branch_series(session, project_id, families_of=workload) if any(one.values)
@@ -36,7 +36,7 @@ def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[
 
 
 def _kernel_history(
-    device_class: str, recorded: Sequence[BranchSeries], commits: Sequence[str]
+    machine_class: str, recorded: Sequence[BranchSeries], commits: Sequence[str]
 ) -> KernelHistory:
     conditions = {
         position: (environment, device, time)
@@ -70,7 +70,7 @@ def _kernel_history(
         for one, of_one in zip(series, changes, strict=True)
     ]
     return KernelHistory(
-        device_class=device_class,
+        machine_class=machine_class,
         commits=tuple(commits[position] for position in measured),
         families=tuple(sorted(families, key=lambda one: (-one.seconds[-1], one.name))),
     )

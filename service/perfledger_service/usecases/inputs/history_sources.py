@@ -116,7 +116,7 @@ def read_bundle_or_series(
 
 
 def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
-    """Return a series for each workload, metric and device class, in order of `created_at`.
+    """Return a series for each workload, metric and machine class, in order of `created_at`.
 
     Every bundle adds one point: its head if the check is of the branch itself, else its base, since
     a pull request's head or uncommitted changes may never be merged. An import has only a base. A
@@ -133,7 +133,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
         labels.append((bundle.head if is_branch else bundle.base).sha[:SHA_DIGITS])
         machines = bundle.machines()
         for workload, runs in runs_of(bundle, side).items():
-            machine = machines[workload, side].device_class
+            machine = machines[workload, side].machine_class
             for metric in judged_metrics(bundle.metrics):
                 point = run_values(runs, metric, is_imported=bundle.is_imported)
                 if point.values or point.left_out:

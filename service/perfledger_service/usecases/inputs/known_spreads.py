@@ -50,7 +50,7 @@ def find_known_spreads(
     """
     if source is None:
         return KnownSpreads()
-    classes = device_classes(machine)
+    classes = machine_classes(machine)
     try:
         history = _history(source, classes)
     except ServiceRequestError as error:
@@ -59,7 +59,7 @@ def find_known_spreads(
     spreads = (
         spread
         for spread in history.priors
-        if spread.workload in names and spread.device_class in classes
+        if spread.workload in names and spread.machine_class in classes
     )
     return KnownSpreads(spreads=_on_one_class(spreads), history=history.history)
 
@@ -76,12 +76,12 @@ def _history(source: UploadTarget | Path, classes: tuple[str, ...]) -> ServiceHi
     return read_history(data)
 
 
-def device_classes(machine: Machine) -> tuple[str, ...]:
-    """Return the device classes that workloads on this machine may have."""
+def machine_classes(machine: Machine) -> tuple[str, ...]:
+    """Return the machine classes that workloads on this machine may have."""
     counts = (*range(1, min(machine.count, MOST_DEVICES) + 1), machine.count)
-    device = (replace(machine, count=count).device_class for count in counts)
+    device = (replace(machine, count=count).machine_class for count in counts)
     host = replace(machine, device=Device.CPU, model=machine.cpu_model, count=1)
-    return tuple(dict.fromkeys((*device, host.device_class)))
+    return tuple(dict.fromkeys((*device, host.machine_class)))
 
 
 def _on_one_class(spreads: Iterable[KnownSpread]) -> tuple[KnownSpread, ...]:
@@ -95,6 +95,6 @@ def _on_one_class(spreads: Iterable[KnownSpread]) -> tuple[KnownSpread, ...]:
     return tuple(
         spread
         for spreads_of_workload in by_workload.values()
-        if len({each.device_class for each in spreads_of_workload}) == 1
+        if len({each.machine_class for each in spreads_of_workload}) == 1
         for spread in spreads_of_workload
     )

@@ -44,9 +44,9 @@ def _check_workloads(job: RunnerJob, bundle: Bundle) -> None:
     used = [machines.get((one, Side.HEAD), bundle.machine) for one in job.workloads]
     one_device = replace(bundle.machine, count=1) if bundle.canaries else bundle.machine
     for machine in used or [one_device]:
-        if not job.is_for(machine.device_class):
+        if not job.is_for(machine.machine_class):
             msg = (
                 f"the job is for machines {job.machine_class}, and the bundle's is "
-                f"{machine.device_class}: upload another"
+                f"{machine.machine_class}: upload another"
             )
             raise UsageError(msg)

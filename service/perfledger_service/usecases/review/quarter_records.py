@@ -200,7 +200,7 @@ def _speeds(
     measured_speeds: list[MeasuredSpeed] = []
     for one in stored:
         specs = {spec.id: spec for spec in bundles[one.bundle_sha256].workloads}
-        parts = _CLASS.fullmatch(one.device_class)
+        parts = _CLASS.fullmatch(one.machine_class)
         if one.workload not in specs or parts is None:
             continue
         machine = _MACHINE_DECODER.decode(one.machine)
@@ -222,7 +222,7 @@ def _speeds(
 
 
 def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed, ...]:
-    """Return the newest speed of each workload and device class."""
+    """Return the newest speed of each workload and machine class."""
     speeds: dict[tuple[str, str], MeasuredSpeed] = {}
     for name, bundle in ordered:
         machines = bundle.machines()
@@ -231,7 +231,7 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
             speed = throughput(bundle, spec, devices=machine.count, side=Side.BASE)
             if speed is None:
                 continue
-            speeds[spec.id, machine.device_class] = MeasuredSpeed(
+            speeds[spec.id, machine.machine_class] = MeasuredSpeed(
                 workload=spec.id,
                 unit=spec.unit,
                 device=_model(machine),

@@ -76,7 +76,7 @@ def _explanation(
 ) -> StepTimeExplanation:
     workload = sides[Side.HEAD].workload
     machines = [one.machines().get((workload, Side.HEAD), one.machine) for one in bundles.values()]
-    is_same = machines[0].device_class == machines[1].device_class
+    is_same = machines[0].machine_class == machines[1].machine_class
     before, after = (device_at_timing(one.runs, workload, Side.HEAD) for one in bundles.values())
     return explain_change(
         sides[Side.BASE],

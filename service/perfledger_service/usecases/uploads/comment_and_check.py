@@ -73,7 +73,7 @@ def post_report(
         is_late = any(
             other.measured_at > upload.measured_at
             for other in uploads_of_head(session, head)
-            if other.device_class == upload.device_class and other.status is UploadStatus.POSTED
+            if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
         )
     reason = NEWER_RESULT if is_late else ""
     reason = reason or _objection(

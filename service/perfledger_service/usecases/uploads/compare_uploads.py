@@ -89,7 +89,7 @@ def _newest_on_one_class(
     common = (
         (one, other)
         for other, one in product(after, before)
-        if one.device_class == other.device_class and one.id != other.id
+        if one.machine_class == other.machine_class and one.id != other.id
     )
     return next(common, (before[0], after[0]))
 
@@ -97,13 +97,13 @@ def _newest_on_one_class(
 def _side(session: Session, project_id: int, upload: UploadView, bundle: Bundle) -> ComparedUpload:
     newest: dict[str, str] = {}
     for one in uploads_of_commit(session, project_id, upload.head_sha):
-        newest.setdefault(one.device_class, one.id)
-    newest.pop(upload.device_class, None)
+        newest.setdefault(one.machine_class, one.id)
+    newest.pop(upload.machine_class, None)
     return ComparedUpload(
         upload_id=upload.id,
         sha=upload.head_sha,
         subject=upload.head_subject,
-        device_class=upload.device_class,
+        machine_class=upload.machine_class,
         pull_request=upload.pull_request,
         measured_at=upload.created_at,
         machine=bundle.machine,

@@ -107,7 +107,7 @@ def _answer_requests(
 
 
 def _is_answer(bundle: Bundle, request: AbRequest, commits: Sequence[str]) -> bool:
-    """Return whether a bundle measured a request on the requested device class.
+    """Return whether a bundle measured a request on the requested machine class.
 
     A workload that failed counts as measured on the bundle's machine. A pull request's bundle
     answers nothing: its code could choose the answer.
@@ -117,7 +117,7 @@ def _is_answer(bundle: Bundle, request: AbRequest, commits: Sequence[str]) -> bo
     return (
         bundle.pull_request is None
         and (bundle.base.sha, bundle.head.sha) == requested_commits
-        and machine.device_class == request.machine_class
+        and machine.machine_class == request.machine_class
         and request.workload in {spec.id for spec in bundle.workloads}
     )
 

@@ -137,7 +137,7 @@ def judged_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, .
     by_class: dict[str, StoredUpload] = {}
     for upload in uploads_of_head(session, head):
         if upload.judged_at is not None:
-            by_class.setdefault(upload.device_class, upload)
+            by_class.setdefault(upload.machine_class, upload)
     return tuple(by_class.values())
 
 
@@ -151,7 +151,7 @@ def pull_request_report(
     newest: dict[str, StoredUpload] = {}
     # An unjudged measurement does not replace the one before.
     for upload in sorted(uploads_of_head(session, head), key=lambda one: one.judged_at is None):
-        newest.setdefault(upload.device_class, upload)
+        newest.setdefault(upload.machine_class, upload)
     reported = [
         _class_report(session, upload, reports=reports, today=now.date())
         for upload in newest.values()
@@ -187,7 +187,7 @@ def _class_report(
     if upload.judged_at is None:
         is_failed = upload.status is UploadStatus.FAILED
         return ClassReport(
-            machine_class=upload.device_class,
+            machine_class=upload.machine_class,
             status=ClassStatus.NOT_MEASURED if is_failed else ClassStatus.PENDING,
             upload_id=upload.id,
             reason=f"its upload failed: {upload.reason}" if is_failed else "",
@@ -203,7 +203,7 @@ def _class_report(
             removal=str(error),
         )
     return ClassReport(
-        machine_class=upload.device_class,
+        machine_class=upload.machine_class,
         status=ClassStatus.REPORTED,
         report=report,
         removed=removed,

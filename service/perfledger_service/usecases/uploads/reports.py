@@ -214,7 +214,7 @@ def _covers_size(
         (
             one
             for one in uploads_of_head(session, accepted_head)
-            if one.device_class == upload.device_class
+            if one.machine_class == upload.machine_class
             and one.judged_at is not None
             and one.judged_at <= acceptance.accepted_at
         ),

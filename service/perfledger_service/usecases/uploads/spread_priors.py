@@ -34,7 +34,7 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
         return {}
     runner_priors = priors_of_plan(bundle.plan)
     series = {
-        series_key(workload, metric.name, machine.device_class)
+        series_key(workload, metric.name, machine.machine_class)
         for (workload, _), machine in bundle.machines().items()
         for metric in judged_metrics(bundle.metrics)
     }
@@ -47,17 +47,17 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
 
 
 def history_on_devices(
-    session: Session, project_id: int, device_classes: Collection[str]
+    session: Session, project_id: int, machine_classes: Collection[str]
 ) -> ServiceHistory:
-    """Return the spread priors of the project's series, on these device classes or on all."""
-    differences = differences_on_devices(session, project_id, device_classes)
+    """Return the spread priors of the project's series, on these machine classes or on all."""
+    differences = differences_on_devices(session, project_id, machine_classes)
     return ServiceHistory(
         history=max((one.newest for one in differences), default=0),
         priors=tuple(
             KnownSpread(
                 workload=one.workload,
                 metric=one.metric,
-                device_class=one.device_class,
+                machine_class=one.machine_class,
                 variance=prior.variance,
                 degrees=prior.degrees,
                 pairs=prior.values,

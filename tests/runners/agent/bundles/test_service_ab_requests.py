@@ -17,7 +17,7 @@ ANSWER = {
     "requests": [
         {
             "workload": "m:f",
-            "device_class": "cuda:NVIDIA H100 80GB HBM3:1",
+            "machine_class": "cuda:NVIDIA H100 80GB HBM3:1",
             "base_sha": "a" * 40,
             "head_sha": "b" * 40,
             "max_pairs": 20,
@@ -55,7 +55,7 @@ def test_the_requested_runs_are_read_from_their_route():
         requests=(
             RequestedAbRun(
                 workload="m:f",
-                device_class="cuda:NVIDIA H100 80GB HBM3:1",
+                machine_class="cuda:NVIDIA H100 80GB HBM3:1",
                 base_sha="a" * 40,
                 head_sha="b" * 40,
                 max_pairs=20,

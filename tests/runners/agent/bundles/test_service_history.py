@@ -19,7 +19,7 @@ CLASSES = ("cuda:NVIDIA H100 80GB HBM3:1", "cpu:A & B:1")
 KNOWN = KnownSpread(
     workload="m:f",
     metric="step_time_p50",
-    device_class=CLASSES[0],
+    machine_class=CLASSES[0],
     variance=1e-4,
     degrees=12.0,
     pairs=40,
@@ -68,8 +68,8 @@ def test_the_question_names_the_classes():
 
     (request,) = service.requests
     assert request.full_url == (
-        "https://ledger.example/api/v1/priors?device_class=cuda%3ANVIDIA+H100+80GB+HBM3%3A1"
-        "&device_class=cpu%3AA+%26+B%3A1"
+        "https://ledger.example/api/v1/priors?machine_class=cuda%3ANVIDIA+H100+80GB+HBM3%3A1"
+        "&machine_class=cpu%3AA+%26+B%3A1"
     )
 
 

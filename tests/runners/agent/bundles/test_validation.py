@@ -151,7 +151,7 @@ def test_what_cannot_be_is_refused(path, changes, complaint):
         read_bundle(written(*path, **changes))
 
 
-SPREAD = {"workload": "m:f", "metric": "step_time_p50", "device_class": "h"}
+SPREAD = {"workload": "m:f", "metric": "step_time_p50", "machine_class": "h"}
 POOL = {"where": "own", "devices": 1, "busy_hours_per_year": 0.0}
 SPEED = {"workload": "m:*", "device": "H100-80GB", "source": "a page"}
 TINY = 1e-9

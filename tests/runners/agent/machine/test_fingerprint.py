@@ -113,7 +113,7 @@ def test_a_gpus_machine_is_what_the_driver_tells(fake_nvml):
 
     machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
 
-    assert machine.device_class == "cuda:NVIDIA H100 80GB HBM3:2"
+    assert machine.machine_class == "cuda:NVIDIA H100 80GB HBM3:2"
     assert (machine.uuid, machine.driver, machine.runtime) == ("GPU-1", "560.35", "CUDA 12.4")
     assert (machine.memory_bytes, machine.power_cap_w) == (80 * 2**30, 700.0)
     assert (machine.has_ecc, machine.mig, machine.is_clock_locked) == (True, "disabled", None)
@@ -126,7 +126,7 @@ def test_without_the_driver_a_gpus_machine_is_what_the_framework_tells():
 
     machine = fingerprint(told, requested="auto", host=HOST)
 
-    assert machine.device_class == "cuda:NVIDIA L4:1"
+    assert machine.machine_class == "cuda:NVIDIA L4:1"
     assert (machine.uuid, machine.memory_bytes) == ("GPU-2", 2**34)
     assert (machine.driver, machine.runtime, machine.has_ecc, machine.mig) == ("", "", None, "")
     assert machine.clock_mhz is None
@@ -145,7 +145,7 @@ def test_a_tpus_machine_is_what_jax_tells():
 
     machine = fingerprint(told, requested="auto", host=HOST)
 
-    assert machine.device_class == "tpu:TPU v4:4"
+    assert machine.machine_class == "tpu:TPU v4:4"
     assert (machine.clock_mhz, machine.memory_bytes) == (None, None)
 
 

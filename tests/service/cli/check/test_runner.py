@@ -67,7 +67,7 @@ def clone(tmp_path, monkeypatch):
 @pytest.fixture
 def queued(site, now):
     def queue(key="ab:1", **values):
-        here = machines_here({})[-1].device_class
+        here = machines_here({})[-1].machine_class
         values = {"kind": RunnerJobKind.AB, "machine_class": here} | values
         with write_session(site.engine) as session:
             project = project_named(session, "octo/models")
@@ -79,7 +79,7 @@ def queued(site, now):
 
 @pytest.fixture
 def machine_class():
-    return machines_here({})[-1].device_class
+    return machines_here({})[-1].machine_class
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_workflow_compares_with_the_default_branch_whatever_its_name(
     workflow_machine.default_branch = "trunk"
     clone.commit()
     queued(kind=RunnerJobKind.NIGHTLY, workloads=("benchmarks.sums:sums",), max_pairs=4)
-    here = machines_here({})[-1].device_class
+    here = machines_here({})[-1].machine_class
     (job,) = work_off("--launcher", "github.toml", "--machine-class", here)
 
     with read_session(site.engine) as session:

@@ -7,9 +7,7 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, UsageError
 
-SPEEDS = (
-    "device_class,devices,speed\nA100-80GB,1,1\nA100-80GB,4,3.4\nH100-80GB,1,2\nH100-80GB,4,6\n"
-)
+SPEEDS = "accelerator,devices,speed\nA100-80GB,1,1\nA100-80GB,4,3.4\nH100-80GB,1,2\nH100-80GB,4,6\n"
 
 
 @pytest.fixture

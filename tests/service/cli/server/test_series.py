@@ -32,8 +32,8 @@ def series(engine, judged, make_bundle):
     judged(engine, imported(check), upload_id="2" * 32)
     with read_session(engine) as session:
         rows = session.exec(select(SeriesRow).order_by(col(SeriesRow.id))).all()
-    measured = [row.id for row in rows if not row.device_class.startswith("imported:")]
-    [of_import] = [row.id for row in rows if row.device_class.startswith("imported:")]
+    measured = [row.id for row in rows if not row.machine_class.startswith("imported:")]
+    [of_import] = [row.id for row in rows if row.machine_class.startswith("imported:")]
     return measured[0], of_import
 
 

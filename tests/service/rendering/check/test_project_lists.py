@@ -29,7 +29,7 @@ from perfledger_service.values.upload_views import (
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def upload(number, *, device_class="cuda:NVIDIA H100:1", minutes=0):
+def upload(number, *, machine_class="cuda:NVIDIA H100:1", minutes=0):
     return UploadView(
         id=f"{number:032x}",
         repository="acme/models",
@@ -37,7 +37,7 @@ def upload(number, *, device_class="cuda:NVIDIA H100:1", minutes=0):
         base_sha="a" * 40,
         head_sha="b" * 40,
         head_subject="Fuse the bias",
-        device_class=device_class,
+        machine_class=machine_class,
         status=UploadStatus.POSTED,
         reason="",
         conclusion="failure",
@@ -70,7 +70,7 @@ def workloads():
         workload="gpt:step",
         metric="step_time_p50",
         unit="s",
-        device_class="cuda:NVIDIA H100:1",
+        machine_class="cuda:NVIDIA H100:1",
         points=12,
         last=0.01,
         measured_at=NOON,
@@ -81,7 +81,7 @@ def workloads():
 
 
 def test_a_pull_request_has_a_line_for_each_machine_class():
-    uploads = (upload(1), upload(2, device_class="cuda:NVIDIA A100:1"), upload(3, minutes=9))
+    uploads = (upload(1), upload(2, machine_class="cuda:NVIDIA A100:1"), upload(3, minutes=9))
     view = PullRequestsView(repository="acme/models", uploads=uploads, pull_requests=1, page=1)
 
     page = pull_requests_page(view, size=20)
@@ -155,18 +155,18 @@ def test_the_kernel_families_of_a_workload_stand_below_its_metrics_on_the_same_m
             workload="gpt:step",
             metric="step_time_p50",
             unit="s",
-            device_class=device_class,
+            machine_class=machine_class,
             points=3,
             last=0.01,
             measured_at=NOON,
         )
-        for number, device_class in enumerate(("cpu:Test CPU:1", "cuda:NVIDIA H100:1"))
+        for number, machine_class in enumerate(("cpu:Test CPU:1", "cuda:NVIDIA H100:1"))
     )
     view = WorkloadsView(
         repository="acme/models", text="gpt:step", series=series, workloads=1, page=1
     )
     kernels = KernelHistory(
-        device_class="cuda:NVIDIA H100:1",
+        machine_class="cuda:NVIDIA H100:1",
         commits=("a" * 40, "b" * 40),
         families=(
             FamilyHistory(series_id=8, name="<b>mm</b>", places=(0, 1), seconds=(0.003, 0.003)),

@@ -26,7 +26,7 @@ def comparison(*verdicts):
             upload_id=digit * 32,
             sha=digit * 40,
             subject="<b>bold</b>",
-            device_class="cuda:NVIDIA H100:1",
+            machine_class="cuda:NVIDIA H100:1",
             pull_request=7,
             measured_at=datetime(2026, 11, 20, tzinfo=UTC),
             machine=Machine(device=Device.CUDA, model="NVIDIA H100"),

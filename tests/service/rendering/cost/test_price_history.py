@@ -33,7 +33,7 @@ CHECK = PricedCheck(
     subject="=1+1",
     pull_request=None,
     is_on_branch=True,
-    device_class="cuda:H100:8",
+    machine_class="cuda:H100:8",
     judged_on=date(2026, 11, 20),
     prices=(PRICED,),
 )

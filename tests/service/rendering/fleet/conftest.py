@@ -15,7 +15,7 @@ def busy() -> MeasuredUtilization:
     return MeasuredUtilization(
         repository="octo/models",
         workload="gpt:step",
-        device_class="cuda:NVIDIA H100 80GB HBM3:1",
+        machine_class="cuda:NVIDIA H100 80GB HBM3:1",
         active=0.3,
         low=0.2,
         high=0.4,

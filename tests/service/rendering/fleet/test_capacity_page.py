@@ -44,7 +44,7 @@ def test_names_of_others_are_text_of_the_page(busy, imported):
     page = capacity_page(
         CapacityView(
             imports=(replace(imported, name=evil, source=evil, summary=evil),),
-            utilization=(replace(busy, workload=evil, repository=evil, device_class=evil),),
+            utilization=(replace(busy, workload=evil, repository=evil, machine_class=evil),),
         )
     )
 

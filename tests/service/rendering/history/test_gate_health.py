@@ -36,7 +36,7 @@ NOISY = GateHealth(
 
 
 def sentences(health):
-    (row,) = gate_rows([GateView(device_class="cuda:NVIDIA H100 80GB HBM3:1", health=health)])
+    (row,) = gate_rows([GateView(machine_class="cuda:NVIDIA H100 80GB HBM3:1", health=health)])
     return row, [each.replace("\N{NO-BREAK SPACE}", " ") for each in row.sentences]
 
 
@@ -79,16 +79,16 @@ def test_advice_is_settings_that_can_be_copied():
     assert 'budget = "20m", with max_pairs to match' in gate_advice(NOISY)
 
 
-@pytest.mark.parametrize("device_class", ["cpu::1", "<script>", ""])
-def test_any_machine_class_has_a_row(device_class):
-    (row,) = gate_rows([GateView(device_class=device_class, health=UNKNOWN)])
+@pytest.mark.parametrize("machine_class", ["cpu::1", "<script>", ""])
+def test_any_machine_class_has_a_row(machine_class):
+    (row,) = gate_rows([GateView(machine_class=machine_class, health=UNKNOWN)])
 
     assert row.sentences
 
 
 def test_a_gate_shows_its_last_verdicts_what_is_open_and_what_it_cost():
     gate = GateView(
-        device_class="cuda:H100:2",
+        machine_class="cuda:H100:2",
         health=NOISY,
         conclusions=(("1" * 32, "success"), ("2" * 32, "failure"), ("3" * 32, "action_required")),
         held_s=5400.0,
@@ -111,9 +111,9 @@ def test_a_gate_shows_its_last_verdicts_what_is_open_and_what_it_cost():
 
 
 def test_what_a_gate_does_not_know_is_unknown_and_never_zero():
-    (row,) = gate_rows([GateView(device_class="cpu:A:1", health=UNKNOWN)])
+    (row,) = gate_rows([GateView(machine_class="cpu:A:1", health=UNKNOWN)])
     (exchanged,) = gate_rows(
-        [GateView(device_class="cpu:A:1", health=replace(NOISY, false_alarms=None))]
+        [GateView(machine_class="cpu:A:1", health=replace(NOISY, false_alarms=None))]
     )
 
     assert (row.noise_floor, row.false_alarms, row.spent, row.usd) == ("unknown",) * 4

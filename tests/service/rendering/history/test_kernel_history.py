@@ -46,7 +46,7 @@ def changed(at, added_s, *, change=0.2, is_moved=False, has_new_environment=Fals
 
 
 def history(*families, commits=COMMITS):
-    return KernelHistory(device_class="cpu:Test CPU:1", commits=commits, families=families)
+    return KernelHistory(machine_class="cpu:Test CPU:1", commits=commits, families=families)
 
 
 def test_areas_stand_on_each_other_and_a_gap_is_no_part_of_the_step():

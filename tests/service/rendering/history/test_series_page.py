@@ -87,12 +87,12 @@ def test_another_series_of_the_workload_is_chosen_and_laid_beside_it(history):
         workload=series.workload,
         metric="peak_memory",
         unit="B",
-        device_class="cuda:A100:1",
+        machine_class="cuda:A100:1",
         points=3,
         last=1.0,
         measured_at=datetime(2026, 11, 20, tzinfo=UTC),
     )
-    other = replace(history, series=replace(series, id=2, device_class="cuda:A100:1"))
+    other = replace(history, series=replace(series, id=2, machine_class="cuda:A100:1"))
     apart = replace(other, commits=())
 
     alone = series_page(history, siblings=(summary, replace(summary, id=series.id)))

@@ -39,7 +39,7 @@ UPLOAD = UploadView(
     base_sha="a" * 40,
     head_sha="b" * 40,
     head_subject="",
-    device_class="cpu:AMD EPYC:1",
+    machine_class="cpu:AMD EPYC:1",
     status=UploadStatus.POSTED,
     reason="",
     conclusion="failure",
@@ -135,15 +135,15 @@ def test_an_uploads_headline_has_the_colour_of_what_became_of_it(values, headlin
 
 
 @pytest.mark.parametrize(
-    ("device_class", "expected"),
+    ("machine_class", "expected"),
     [
         ("cuda:NVIDIA H100 80GB HBM3:1", "NVIDIA H100 80GB HBM3 (cuda)"),
         ("tpu:TPU v4:8", "8 x TPU v4 (tpu)"),
         ("<odd>", "<odd>"),
     ],
 )
-def test_a_class_of_machines_is_said_as_people_say_it(device_class, expected):
-    assert device(device_class) == expected
+def test_a_class_of_machines_is_said_as_people_say_it(machine_class, expected):
+    assert device(machine_class) == expected
 
 
 def test_which_way_is_worse_is_said():

@@ -29,7 +29,7 @@ URL = "https://perf.example"
 HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
 RUN = RequestedAbRun(
     workload="gpt:step[batch=8]",
-    device_class=MACHINE,
+    machine_class=MACHINE,
     base_sha=SHAS[0],
     head_sha=SHAS[1],
     max_pairs=8,
@@ -87,7 +87,7 @@ def test_no_foreign_name_begins_a_line_of_the_script():
     run = replace(
         RUN,
         workload=evil,
-        device_class=evil,
+        machine_class=evil,
         devices=(evil,),
         suspects=(SuspectedMetric(evil, 1.0),),
     )

@@ -66,7 +66,7 @@ def checked(*prices):
         subject="",
         pull_request=None,
         is_on_branch=True,
-        device_class="cuda:H100:8",
+        machine_class="cuda:H100:8",
         judged_on=date(2026, 11, 20),
         prices=prices,
     )

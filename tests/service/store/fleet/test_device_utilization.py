@@ -62,7 +62,7 @@ def test_a_workloads_utilization_is_that_of_the_base_with_every_reading(check, s
     (utilization,) = stored()
 
     assert (utilization.repository, utilization.workload) == ("octo/models", "gpt:step")
-    assert utilization.device_class == "cpu:Test CPU:1"
+    assert utilization.machine_class == "cpu:Test CPU:1"
     assert utilization.readings == (0.25, 0.5, 0.25, 0.5)
     assert (utilization.upload_id, utilization.bundle_sha256) == (upload.id, upload.bundle_sha256)
 
@@ -98,7 +98,7 @@ def test_each_repository_workload_and_class_of_machine_has_its_own_in_their_orde
     check(2)
     check(3, machine=other)
 
-    assert [(each.repository, each.device_class) for each in stored()] == [
+    assert [(each.repository, each.machine_class) for each in stored()] == [
         ("octo/models", "cpu:Another CPU:1"),
         ("octo/models", "cpu:Test CPU:1"),
         ("octo/other", "cpu:Test CPU:1"),

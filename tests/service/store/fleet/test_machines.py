@@ -60,7 +60,7 @@ def test_devices_of_one_class_are_told_apart_by_their_id(check, machines):
         ("GPU-1", 2, 45.0),
         ("GPU-2", 1, 60.0),
     ]
-    assert {one.device_class for one in views} == {"cuda:NVIDIA H100 80GB HBM3:1"}
+    assert {one.machine_class for one in views} == {"cuda:NVIDIA H100 80GB HBM3:1"}
 
 
 def test_a_machine_has_its_newest_state_check_and_times(check, machines):

@@ -74,7 +74,7 @@ def test_checks_of_two_commits_are_found_by_machine_class_the_newest_of_each(
     with read_session(any_engine) as session:
         paired = paired_uploads(session, 1, base_sha=base, head_sha=head)
 
-        assert {one.device_class for one in paired} == {"cpu:Test CPU:1", "cpu:Other CPU:1"}
+        assert {one.machine_class for one in paired} == {"cpu:Test CPU:1", "cpu:Other CPU:1"}
         assert len(paired) == 2
         assert paired_uploads(session, 1, base_sha=head, head_sha=base) == ()
         assert paired_uploads(session, 2, base_sha=base, head_sha=head) == ()

@@ -63,7 +63,7 @@ def test_a_child_does_not_learn_where_and_as_whom_to_upload():
 
 
 def test_this_machine_measures_on_its_cores():
-    assert machines_here({})[-1].device_class.startswith("cpu:")
+    assert machines_here({})[-1].machine_class.startswith("cpu:")
 
 
 def test_no_word_of_a_bisection_is_taken_for_another_option(clone, tmp_path):

@@ -200,7 +200,7 @@ def search(engine, received, make_bundle):
         Observation(
             workload="m:f",
             metric=STEP_TIME,
-            device_class=device_class,
+            machine_class=machine_class,
             side=Side.BASE,
             sha=sha,
             processes=1,
@@ -209,7 +209,7 @@ def search(engine, received, make_bundle):
             high=2.0,
             samples=(),
         )
-        for device_class in (IMPORTED, CPU)
+        for machine_class in (IMPORTED, CPU)
         for number, sha in enumerate(shas)
     ]
     with write_session(engine) as session:

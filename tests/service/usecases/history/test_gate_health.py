@@ -115,7 +115,7 @@ def test_a_gate_knows_its_last_conclusions_and_how_long_it_held_its_machine(chec
 
 
 @pytest.mark.parametrize(
-    ("device_price", "device_class", "usd"),
+    ("device_price", "machine_class", "usd"),
     [
         ("2.50", "cpu:Test CPU:1", "1.25"),
         ("2.50", "cuda:H100:8", "10.00"),
@@ -132,15 +132,15 @@ def test_a_gate_knows_its_last_conclusions_and_how_long_it_held_its_machine(chec
     ],
 )
 def test_checking_costs_what_the_setting_says_and_else_is_unknown(
-    check, engine, device_price, device_class, usd
+    check, engine, device_price, machine_class, usd
 ):
     check(0, held_s=1800.0, settings=SETTINGS | {"device_price": device_price})
     with read_session(engine) as session:
         (gate,) = ProjectGates().of_project(session, 1)
 
-    (priced,) = priced_gates([replace(gate, device_class=device_class)], today=date(2026, 11, 20))
+    (priced,) = priced_gates([replace(gate, machine_class=machine_class)], today=date(2026, 11, 20))
 
-    if device_price.startswith("p5") and "H100" in device_class:
+    if device_price.startswith("p5") and "H100" in machine_class:
         assert priced.usd is not None
         assert 0 < priced.usd < 100  # half an hour of one device of the price sheet
     else:

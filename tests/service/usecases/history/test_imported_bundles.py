@@ -54,7 +54,7 @@ def test_a_bundle_holds_one_commit_of_one_machine_and_is_read_as_any_other():
     assert read_bundle(content_of(bundle)) == bundle
     assert content_of(bundle).decode() == bundle.to_json()
     assert bundle.is_imported
-    assert bundle.machine.device_class == "imported:asv, box:1"
+    assert bundle.machine.machine_class == "imported:asv, box:1"
     assert bundle.base == bundle.head
     assert {run.side for run in bundle.runs} == {Side.BASE}
     assert bundle.runs[0].samples == {"time (s)": (1.0, 2.0, 3.0)}

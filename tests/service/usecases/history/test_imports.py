@@ -130,7 +130,7 @@ def test_recordings_of_asv_are_series_with_their_units_directions_and_readings(s
     series = {one.workload: one for one in stored(site, SeriesRow)}
     memory = series["sums.mem_list"]
     assert (memory.metric, memory.unit, memory.worse) == ("memory (B)", "B", "higher")
-    assert memory.device_class == "imported:asv, box existing-py:1"
+    assert memory.machine_class == "imported:asv, box existing-py:1"
     of_files = {one.name: one for one in read_benchmark_histories(RECORDINGS / "asv")}
     centers = [one.center for one in stored(site, ObservationRow) if one.series_id == memory.id]
     assert sorted(centers) == sorted(of_files["sums.mem_list memory"].values)

@@ -10,8 +10,8 @@ from perfledger_service.usecases.history.spreads import spreads_of_service
 from perfledger_service.usecases.inputs.known_spreads import (
     MOST_DEVICES,
     KnownSpreads,
-    device_classes,
     find_known_spreads,
+    machine_classes,
 )
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
@@ -23,7 +23,7 @@ def a_spread(workload="gpt:step", metric=STEP_TIME.name):
     return KnownSpread(
         workload=workload,
         metric=metric,
-        device_class="cpu:Test CPU:1",
+        machine_class="cpu:Test CPU:1",
         variance=1e-4,
         degrees=12.0,
         pairs=40,
@@ -109,7 +109,7 @@ def test_a_file_that_holds_no_history_is_a_note(tmp_path, content):
 def test_all_numbers_of_devices_are_asked_for():
     machine = Machine(device=Device.CUDA, model="a GPU", count=64, cpu_model="a CPU")
 
-    classes = device_classes(machine)
+    classes = machine_classes(machine)
 
     assert classes[0] == "cuda:a GPU:1"
     assert "cuda:a GPU:64" in classes
@@ -118,7 +118,7 @@ def test_all_numbers_of_devices_are_asked_for():
 
 
 def test_a_cpu_is_asked_for_once():
-    assert device_classes(MACHINE) == ("cpu:Test CPU:1",)
+    assert machine_classes(MACHINE) == ("cpu:Test CPU:1",)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,9 @@ def readings(engine, project_id, *, now):
         uploads = uploads_of_project(session, project_id)
         judged = [one for one in uploads if not one.id.startswith("f")]  # the others are copies
         next_ones = [
-            replace(uploads[-1], id=one.device_class, created_at=now, device_class=one.device_class)
+            replace(
+                uploads[-1], id=one.machine_class, created_at=now, machine_class=one.machine_class
+            )
             for one in MACHINES
         ]
         return {

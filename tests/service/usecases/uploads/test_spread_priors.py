@@ -163,7 +163,7 @@ def test_what_a_bundle_claims_to_know_is_not_believed(engine, judged, two_pairs)
     claimed = KnownSpread(
         workload="gpt:step",
         metric=STEP_TIME.name,
-        device_class=CLASS,
+        machine_class=CLASS,
         variance=1e-12,
         degrees=1000.0,
         pairs=10**6,

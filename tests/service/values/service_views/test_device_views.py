@@ -21,7 +21,7 @@ def test_a_device_has_its_id_or_the_kind_of_its_host():
     assert not DeviceKey.from_machine(cpu).has_id
     for machine in (gpu, cpu):
         start = DeviceKey.from_machine(machine).class_start
-        assert machine.device_class.rpartition(":")[0] == start
+        assert machine.machine_class.rpartition(":")[0] == start
 
 
 def test_the_devices_of_a_gpus_machine_are_its_gpus_and_the_processors_of_its_host():

@@ -99,7 +99,7 @@ def _jobs(view: MachinesView) -> Table:
 
 
 _MACHINE_COLUMNS: tuple[Column[MachineView], ...] = (
-    fact("machine_class", lambda one: one.device_class),
+    fact("machine_class", lambda one: one.machine_class),
     fact("uuid", lambda one: one.uuid or None),
     *facts("cpu_model", "cores", of="newest"),
     *facts("checks", "undecided", "noise", "held_s", "states"),

@@ -44,7 +44,7 @@ BUNDLE_PLACE, PLAN, RUN = (), ("plan",), ("runs", 0)
 EVIDENCE, WORK, PROFILE = ("runs", 0, "evidence"), ("work", 0, "work"), ("profiles", 0)
 MACHINE, PRICING = ("machine",), ("pricing",)
 SPREAD = {
-    "device_class": "cpu",
+    "machine_class": "cpu",
     "workload": "m:f",
     "metric": "step_time_p50",
     "variance": 0.0,

@@ -14,7 +14,7 @@ from perfledger_runners.bundles.value_checks import BundleError
 KNOWN = KnownSpread(
     workload="gpt:step",
     metric="step_time_p50",
-    device_class="cuda:NVIDIA H100 80GB HBM3:1",
+    machine_class="cuda:NVIDIA H100 80GB HBM3:1",
     variance=1.234567890123456e-6,
     degrees=12.0,
     pairs=40,

@@ -83,7 +83,7 @@ def upload_of(report, number: int) -> UploadView:
         base_sha=report.base.sha,
         head_sha=report.head.sha,
         head_subject=report.head.subject,
-        device_class=report.machine.device_class,
+        machine_class=report.machine.machine_class,
         status=UploadStatus.POSTED,
         reason="",
         conclusion=str(report.conclusion),
@@ -196,7 +196,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             workload=line.workload,
             metric=line.metric,
             unit=line.unit,
-            device_class=line.device_class,
+            machine_class=line.machine_class,
             points=len(line.points),
             last=line.points[-1].center,
             measured_at=NOON,
@@ -243,7 +243,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                     repository=change("acme/models"),
                     machines=tuple(
                         MachineView(
-                            device_class=line.device_class,
+                            machine_class=line.machine_class,
                             uuid=uuid,
                             newest=Machine(
                                 device=Device.CUDA, model=change("H100"), driver=change("570.1")
@@ -291,7 +291,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                             subject=report.head.subject,
                             pull_request=41,
                             is_on_branch=False,
-                            device_class=report.machine.device_class,
+                            machine_class=report.machine.machine_class,
                             judged_on=NOON.date(),
                             prices=report.change_prices,
                         )

@@ -60,7 +60,7 @@ def comparison_pages(change: Change) -> dict[str, str]:
             upload_id=digit * 32,
             sha=digit * 40,
             subject=change("a subject"),
-            device_class=change("cuda:H100:1"),
+            machine_class=change("cuda:H100:1"),
             pull_request=41,
             measured_at=NOON,
             machine=Machine(device=Device.CUDA, model=change("H100"), driver=change(driver)),
@@ -73,7 +73,7 @@ def comparison_pages(change: Change) -> dict[str, str]:
     comparison = UploadComparison(
         repository=change("acme/models"),
         base=sides[0],
-        head=replace(sides[1], device_class=change("cuda:H200:1")),
+        head=replace(sides[1], machine_class=change("cuda:H200:1")),
         view=ComparisonView(
             base="a", head="b", alpha=0.05, margin=0.01, floor=0.01, assumed="", verdicts=()
         ),

@@ -21,7 +21,7 @@ from perfledger_service.values.service_views.device_views import DeviceKey, Devi
 SEEN = datetime(2026, 11, 20, 10, 3, tzinfo=UTC)
 EMPTY = MachinesView(repository="octo/models", machines=(), checks=0, runners=(), jobs=())
 GPU = MachineView(
-    device_class="cuda:NVIDIA H100 80GB HBM3:1",
+    machine_class="cuda:NVIDIA H100 80GB HBM3:1",
     uuid="GPU-1",
     newest=Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", uuid="GPU-1", driver="570.1"),
     newest_check="3" * 32,
@@ -122,7 +122,7 @@ def test_the_data_has_raw_values(job):
     assert values["format"] == "perfledger-machines"
     assert values["machines"] == [
         {
-            "machine_class": GPU.device_class,
+            "machine_class": GPU.machine_class,
             "uuid": "GPU-1",
             "cpu_model": "",
             "cores": 1,
@@ -145,7 +145,7 @@ def test_the_data_has_raw_values(job):
 def test_names_of_others_are_text_of_the_page(job):
     evil = "<script>alert(1)</script>"
     machine = replace(
-        GPU, device_class=evil, uuid=evil, newest=replace(GPU.newest, driver=evil, model=evil)
+        GPU, machine_class=evil, uuid=evil, newest=replace(GPU.newest, driver=evil, model=evil)
     )
     runner = RunnerView(name=evil, machine_class=evil, seen_at=SEEN)
 
