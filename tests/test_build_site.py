@@ -73,6 +73,6 @@ def test_a_link_to_a_folder_leads_to_its_page_or_is_text(build_site):
         return build_site.LINK.sub(lambda link: build_site.site_link(page, link), text)
 
     assert changed("[w](perfledger_service/web)") == "[w](perfledger_service/web/README.md)"
-    assert changed("[`c`](perfledger_service/cli)") == "`c`"
+    assert changed("[`c`](perfledger_service/github)") == "`c`"
     assert changed("[s](Containerfile)") == "[s](Containerfile)"
     assert changed("[t](../tests/README.md)") == "t"

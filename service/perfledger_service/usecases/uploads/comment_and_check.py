@@ -1,8 +1,6 @@
 """Posts the measurements of a pull request's head as one comment and one check run.
 
 The posted text comes from `machine_classes`, which combines the reports of all classes.
-
-What is posted comes from `machine_classes`, which puts the reports of all classes together.
 """
 
 from collections.abc import Sequence

@@ -12,7 +12,6 @@ from perfledger.bundle import (
     Bundle,
     DeclaredThroughput,
     FleetUse,
-    KnownSpread,
     Plan,
     PricingConfig,
 )
@@ -195,30 +194,6 @@ def test_a_bundle_is_read_as_it_was_written(bundle):
 
     assert read_bundle(data) == bundle
     assert read_bundle(gzip.compress(data)) == bundle
-
-
-def test_spreads_of_older_bundles_have_their_machine_class():
-    spread = KnownSpread(
-        workload=SPEC.id,
-        metric="step_time_p50",
-        machine_class="h",
-        variance=1.0,
-        degrees=5.0,
-        pairs=6,
-    )
-    bundle = replace(BUNDLE, plan=replace(BUNDLE.plan, spreads=(spread,)))
-    older = bundle.to_json().replace('"machine_class"', '"device_class"')
-
-    assert older != bundle.to_json()
-    assert read_bundle(older.encode()) == bundle
-
-
-@pytest.mark.parametrize("plan", [3, {"spreads": 3}, {"spreads": [3]}, {"spreads": [{}]}])
-def test_a_plan_of_another_form_is_refused(plan):
-    document = json.loads(BUNDLE.to_json()) | {"plan": plan}
-
-    with pytest.raises(BundleError, match="plan"):
-        read_bundle(json.dumps(document).encode())
 
 
 def test_values_keep_their_types():
