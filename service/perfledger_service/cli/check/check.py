@@ -112,7 +112,7 @@ class MeasuringFlags:
     ] = None
     exclude_device: Annotated[
         list[str] | None,
-        how("do not measure on the device of this name; repeatable", metavar="NAME"),
+        how("refuse to measure on the device of this name; repeatable", metavar="NAME"),
     ] = None
     isolated: Annotated[bool, how("a separate environment for each side", flag="--isolated")] = (
         False

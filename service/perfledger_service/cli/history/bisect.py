@@ -48,7 +48,7 @@ def bisect(
     budget: Annotated[
         str | None,
         how(
-            "do not measure on the device of this name; repeatable",
+            "refuse to measure on the device of this name; repeatable",
             metavar="DURATION",
             default="10m",
         ),
