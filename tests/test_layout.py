@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -35,6 +36,17 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 def modules_in(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*.py") if path.name not in SPECIAL_FILES]
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Return the top-level packages that a module imports anywhere, also inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def mirrored(path: Path) -> Path | None:
@@ -101,6 +113,34 @@ def test_every_package_with_sub_packages_has_a_layers_contract():
     )
 
     assert set(divided) <= containers
+
+
+def test_every_sub_package_has_a_layer():
+    layers = {
+        container: {name for layer in contract["layers"] for name in layer.split(" | ")}
+        for contract in CONTRACTS
+        for container in contract.get("containers", ())
+    }
+    packages = [
+        tuple(folder.relative_to(ROOT).parts[1:]) for folder in FOLDERS if folder.name != "init"
+    ]
+
+    assert [
+        ".".join(names)
+        for names in packages
+        if names[-1] not in layers.get(".".join(names[:-1]), {names[-1]})
+    ] == []
+
+
+def test_the_sdk_imports_the_standard_library_only():
+    imported = {
+        (path.name, name)
+        for path in (ROOT / "runners" / "perfledger").rglob("*.py")
+        for name in imported_packages(path)
+        if name not in sys.stdlib_module_names and name != "perfledger"
+    }
+
+    assert imported == {("pytest_plugin.py", "pytest")}  # pytest loads it
 
 
 def test_tests_stand_where_the_modules_stand_that_they_test():

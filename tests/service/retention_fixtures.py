@@ -7,7 +7,7 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from perfledger_service.store.database import read_session
-from perfledger_service.store.retention.removals import removals_of
+from perfledger_service.store.removals.reads import removals_of
 from perfledger_service.usecases.server.prune import run_retention
 from tests.service.retention_history import (
     EVERYTHING,

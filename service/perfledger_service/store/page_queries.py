@@ -17,7 +17,7 @@ from perfledger_service.store.heads.uploads import head_of, uploads_of_head
 from perfledger_service.store.imported_history import IS_FAMILY_SERIES, IS_IMPORTED
 from perfledger_service.store.observations import is_attested, select_points
 from perfledger_service.store.projects import project_named, projects
-from perfledger_service.store.retention.removals import removals_of
+from perfledger_service.store.removals.reads import removals_of
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,

@@ -14,7 +14,7 @@ from perfledger.records import Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
-from perfledger_service.store.retention.removals import count_removed_observations, lacks
+from perfledger_service.store.removals.reads import count_removed_observations, lacks
 from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,

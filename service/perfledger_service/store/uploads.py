@@ -16,7 +16,7 @@ from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import insert_rows
-from perfledger_service.store.retention.removals import bundle_removed
+from perfledger_service.store.removals.reads import bundle_removed
 from perfledger_service.store.tables import (
     BundleRow,
     EnvironmentRow,

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from perfledger_service.web.error_responses import error_response
+from perfledger_service.web.responses.errors import error_response
 
 MISDIRECTED = 421
 

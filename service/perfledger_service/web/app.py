@@ -49,8 +49,6 @@ from perfledger_service.web.api import devices, reads
 from perfledger_service.web.api.description import complete_description
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
-from perfledger_service.web.error_responses import add_error_responses
-from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.metrics import metrics
 from perfledger_service.web.metrics.request_times import RequestTimes
 from perfledger_service.web.metrics.service_metrics import metrics_registry
@@ -64,6 +62,8 @@ from perfledger_service.web.project_pages import (
     step_pages,
 )
 from perfledger_service.web.repeated_task import RepeatedTask
+from perfledger_service.web.responses.errors import add_error_responses
+from perfledger_service.web.responses.headers import SecurityHeaders
 from perfledger_service.web.service_pages import admin, admin_audit, search
 from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route

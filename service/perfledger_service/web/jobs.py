@@ -28,9 +28,9 @@ from perfledger_service.usecases.jobs.runner_queue import (
     take_job,
 )
 from perfledger_service.web.announcements import MachineClass
-from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader, CurrentRunner
 from perfledger_service.web.body_limit import check_declared_size
+from perfledger_service.web.responses.problems import Problem
 from perfledger_service.web.uploads import (
     BUNDLE_BODY,
     CALLER_PROBLEMS,

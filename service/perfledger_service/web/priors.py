@@ -7,8 +7,8 @@ from pydantic import BaseModel, StringConstraints
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.uploads.spread_priors import history_on_devices
-from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
+from perfledger_service.web.responses.problems import Problem
 from perfledger_service.web.uploads import CALLER_PROBLEMS
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])

@@ -18,7 +18,6 @@ from perfledger_service.usecases.uploads.canary_uploads import StoredCanaries
 from perfledger_service.usecases.uploads.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
-from perfledger_service.web.api.problems import Problem
 from perfledger_service.web.app_state import (
     AppState,
     CurrentAppState,
@@ -26,6 +25,7 @@ from perfledger_service.web.app_state import (
     CurrentUploader,
 )
 from perfledger_service.web.body_limit import check_declared_size
+from perfledger_service.web.responses.problems import Problem
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
 UPLOAD_ID = r"^[0-9a-f]{32}$"

@@ -19,7 +19,7 @@ from perfledger_service.store.events.tables import (
     EventSearchRow,
     TrackedEventRow,
 )
-from perfledger_service.store.retention.removals import check_event_kept
+from perfledger_service.store.removals.reads import check_event_kept
 from perfledger_service.values.branch_views import BranchSearch, EventNote, EventView
 
 # Newest events of a project that are compared with a search, besides those whose expectation has

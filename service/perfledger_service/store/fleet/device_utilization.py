@@ -9,7 +9,7 @@ from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
 from perfledger_service.store.observations import unpack
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
-from perfledger_service.store.retention.removals import lacks
+from perfledger_service.store.removals.reads import lacks
 from perfledger_service.store.tables import (
     BranchCommitRow,
     ObservationRow,

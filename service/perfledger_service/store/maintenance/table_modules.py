@@ -6,7 +6,7 @@ from perfledger_service.store.events import notice_tables, tables as event_table
 from perfledger_service.store.heads import merge_groups
 from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.people import tables as people_tables
-from perfledger_service.store.retention import removal_tables
+from perfledger_service.store.removals import tables as removal_tables
 from perfledger_service.store.reviews import tables as review_tables
 from perfledger_service.store.tables import StoreRow
 

@@ -1,1 +1,1 @@
-"""Owns what is removed after its retention period: what may go, its removal, and its record."""
+"""Owns what is removed after its retention period: what may go, and its removal."""

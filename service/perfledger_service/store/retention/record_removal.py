@@ -17,7 +17,7 @@ from perfledger_service.store.events.tracked_events import MOST_TRACKED
 from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow
-from perfledger_service.store.retention.removal_tables import EventRemovalRow
+from perfledger_service.store.removals.tables import EventRemovalRow
 from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.storage.retention import RetentionClass
 

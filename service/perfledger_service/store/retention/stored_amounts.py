@@ -11,7 +11,7 @@ from perfledger_service.store.devices.tables import CanaryRunRow
 from perfledger_service.store.events.tables import TrackedEventRow
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow
-from perfledger_service.store.retention.removals import lacks
+from perfledger_service.store.removals.reads import lacks
 from perfledger_service.store.retention.upload_removal import PART_OF_CLASS, is_of_class
 from perfledger_service.store.tables import BundleRow, ObservationRow, UploadRow, VerdictRow
 from perfledger_service.values.storage.retention import RetentionClass, StoredAmount, UploadPart

@@ -13,8 +13,8 @@ from perfledger_service.store.default_branch import (
     unplaced_commits,
 )
 from perfledger_service.store.pair_spreads import MOST_UPLOADS
-from perfledger_service.store.retention.removal_tables import RemovalRow
-from perfledger_service.store.retention.removals import lacks
+from perfledger_service.store.removals.reads import lacks
+from perfledger_service.store.removals.tables import RemovalRow
 from perfledger_service.store.tables import (
     BundleRow,
     ObservationRow,

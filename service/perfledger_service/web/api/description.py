@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, Problem
+from perfledger_service.web.responses.problems import PROBLEM_MEDIA_TYPE, Problem
 
 API: Final = "/api/"
 FIRST_ERROR: Final = 400

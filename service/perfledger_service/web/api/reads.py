@@ -21,7 +21,7 @@ from perfledger_service.store.api_reads.values import (
     VerdictRead,
 )
 from perfledger_service.store.database import read_session
-from perfledger_service.store.retention.removals import removals_of
+from perfledger_service.store.removals.reads import removals_of
 from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.values.storage.retention import Removal
 from perfledger_service.values.upload_views import UploadStatus

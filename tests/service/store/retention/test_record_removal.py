@@ -12,8 +12,8 @@ from perfledger_service.store.events.tables import TrackedEventRow
 from perfledger_service.store.events.tracked_events import MOST_TRACKED, event_by_id
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow
+from perfledger_service.store.removals.tables import EventRemovalRow
 from perfledger_service.store.retention.record_removal import removable_records, remove_records
-from perfledger_service.store.retention.removal_tables import EventRemovalRow
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
 from tests.service.retention_history import (
     KEPT_DAYS,

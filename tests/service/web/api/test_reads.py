@@ -9,7 +9,7 @@ from sqlmodel import col, func, select
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.retention.removal_tables import RemovalRow
+from perfledger_service.store.removals.tables import RemovalRow
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 from perfledger_service.values.storage.retention import UploadPart
 from tests.cases import case

@@ -1,7 +1,7 @@
 """Tests the pages on which events are decided, over real HTTP."""
 
 from perfledger_service.store.database import write_session
-from perfledger_service.store.retention.removal_tables import EventRemovalRow
+from perfledger_service.store.removals.tables import EventRemovalRow
 from perfledger_service.usecases.people.audit import audit_log
 from tests.cases import case
 

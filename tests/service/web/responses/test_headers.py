@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from perfledger_service.web.headers import HEADERS, SecurityHeaders
+from perfledger_service.web.responses.headers import HEADERS, SecurityHeaders
 
 SECURITY = {
     "x-content-type-options": "nosniff",

@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_service import errors
 from perfledger_service.errors import PerfledgerError
-from perfledger_service.web.api.problems import STATUS_PROBLEMS, problem_of
+from perfledger_service.web.responses.problems import STATUS_PROBLEMS, problem_of
 
 PAGE = (Path(__file__).parents[4] / "docs/reference/errors.md").read_text(encoding="utf-8")
 OURS = [

@@ -15,8 +15,8 @@ from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.rendering.server.pages.error import error_page
 from perfledger_service.store.database import is_outage
 from perfledger_service.usecases.server.project import RESERVED_OWNERS
-from perfledger_service.web.api.problems import PROBLEM_MEDIA_TYPE, problem_of
-from perfledger_service.web.headers import HEADERS
+from perfledger_service.web.responses.headers import HEADERS
+from perfledger_service.web.responses.problems import PROBLEM_MEDIA_TYPE, problem_of
 
 # A database restarts in about ten seconds; `perfledger upload` tries seven times.
 OUTAGE_RETRY_S = 10

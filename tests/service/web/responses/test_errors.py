@@ -21,8 +21,8 @@ from perfledger_service.errors import (
     TooLargeError,
     UsageError,
 )
-from perfledger_service.web.error_responses import add_error_responses
-from perfledger_service.web.headers import HEADERS
+from perfledger_service.web.responses.errors import add_error_responses
+from perfledger_service.web.responses.headers import HEADERS
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 

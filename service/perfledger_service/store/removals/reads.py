@@ -5,7 +5,7 @@ from sqlalchemy import ColumnElement, exists, func
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import RemovedError
-from perfledger_service.store.retention.removal_tables import EventRemovalRow, RemovalRow
+from perfledger_service.store.removals.tables import EventRemovalRow, RemovalRow
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.values.storage.retention import Removal, UploadPart, removal_words
 

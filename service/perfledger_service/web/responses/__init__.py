@@ -1,0 +1,1 @@
+"""What all answers have in common: security headers, and errors as problem documents."""
