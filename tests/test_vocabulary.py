@@ -43,6 +43,9 @@ BARE_WORDS = frozenset(
         "recalled",
         "compared",
         "translated",
+        "room",
+        "way",
+        "ways",
     }
 )
 # The same for functions, which do or return something: what, their names have to say. As a flag or

@@ -110,9 +110,9 @@ def _pairs_to_decide(
     """
     size = abs(math.log1p(estimate.change))
     narrow = (math.log1p(estimate.narrow_high) - math.log1p(estimate.narrow_low)) / 2
-    room = rule.log_margin - size
-    if room > 0:
-        return _pairs(estimate.pairs, narrow / room), Outcome.UNCHANGED
+    distance_to_margin = rule.log_margin - size
+    if distance_to_margin > 0:
+        return _pairs(estimate.pairs, narrow / distance_to_margin), Outcome.UNCHANGED
     detectable = math.log1p(estimate.smallest_detectable)
     is_worse = (estimate.change > 0) == (verdict.metric.worse == "higher")
     return (

@@ -101,8 +101,8 @@ def _fisher_exact(upper: Sequence[int], runs: Sequence[int]) -> float:
     counts of arrangements.
     """
     total = sum(upper)
-    ways = [
+    arrangements = [
         math.comb(runs[0], of_base) * math.comb(runs[1], total - of_base)
         for of_base in range(min(total, runs[0]) + 1)
     ]
-    return sum(each for each in ways if each <= ways[upper[0]]) / sum(ways)
+    return sum(each for each in arrangements if each <= arrangements[upper[0]]) / sum(arrangements)

@@ -101,10 +101,10 @@ def relative_differences(base: FloatArray, head: FloatArray) -> FloatArray:
 
 def relative_change(difference: float) -> float:
     """Return head / base - 1 of a relative difference; LARGEST_CHANGE if base took no time."""
-    room = ONE_SIDED - difference
-    if room * LARGEST_CHANGE <= ONE_SIDED:
+    base_share = ONE_SIDED - difference
+    if base_share * LARGEST_CHANGE <= ONE_SIDED:
         return LARGEST_CHANGE
-    return max(-1.0, (ONE_SIDED + difference) / room - 1)
+    return max(-1.0, (ONE_SIDED + difference) / base_share - 1)
 
 
 def changed_members(members: Sequence[TTestResult], *, level: float) -> BoolArray:

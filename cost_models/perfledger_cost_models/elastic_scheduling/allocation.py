@@ -32,7 +32,7 @@ _LEAST_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is
 class ElasticPolicy(StrEnum):
     """How devices are shared out."""
 
-    FIFO = "fifo"  # as many devices as recorded, on the first class with room, to the end
+    FIFO = "fifo"  # as many devices as recorded, on the first class with bounds, to the end
     GAVEL = "gavel"  # as many devices as recorded, time on each class, max-min fair
     SIA = "sia"  # any class and number of devices, the best mean of the jobs' speed-ups
 
@@ -106,7 +106,7 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
     for column, (place, each) in enumerate(pairs):
         gains[place, column] = each.speed / equal[place]
     weighted = gains * np.array([[job.rigid[0].devices] for job in jobs], np.float64)
-    limits, room = _limits(pairs, len(jobs), devices)
+    limits, bounds = _limits(pairs, len(jobs), devices)
     least = linprog(
         np.append(np.zeros(len(pairs)), -1.0),  # the last variable is the lowest speed of all
         A_ub=np.vstack(
@@ -115,13 +115,13 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
                 np.pad(-weighted, ((0, 0), (0, 1)), constant_values=1.0),
             ]
         ),
-        b_ub=np.append(room, np.zeros(len(jobs))),
+        b_ub=np.append(bounds, np.zeros(len(jobs))),
     )
     floor = float(np.asarray(least.x, np.float64)[-1]) * (1 - _SLACK)
     fair = linprog(
         -gains.sum(axis=0),
         A_ub=np.vstack([limits, -weighted]),
-        b_ub=np.append(room, np.full(len(jobs), -floor)),
+        b_ub=np.append(bounds, np.full(len(jobs), -floor)),
     )
     return _shares(pairs, np.asarray(fair.x, np.float64), len(jobs))
 
@@ -141,10 +141,10 @@ def _best_speed_ups(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> A
             for place, each in pairs
         ]
     )
-    limits, room = _limits(pairs, len(jobs), devices)
+    limits, bounds = _limits(pairs, len(jobs), devices)
     chosen = milp(
         costs,
-        constraints=LinearConstraint(limits, ub=room),
+        constraints=LinearConstraint(limits, ub=bounds),
         integrality=np.ones(len(pairs), np.int64),
         bounds=Bounds(0, 1),
     )

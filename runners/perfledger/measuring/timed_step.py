@@ -121,8 +121,8 @@ class TimedStep:
         """
         if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
             return
-        room = max(0, self._effort.max_warmups - len(self.warmups_s))
-        stop = min(room, count_warmup_steps(self.readings_s))
+        warmups_left = max(0, self._effort.max_warmups - len(self.warmups_s))
+        stop = min(warmups_left, count_warmup_steps(self.readings_s))
         self.warmups_s += [each / self.steps_per_reading for each in self.readings_s[:stop]]
         self.settling_s = math.fsum(self.readings_s[:stop])
         del self.readings_s[:stop]

@@ -193,7 +193,7 @@ def _pairs(calls: Sequence[DeviceCall]) -> Iterator[DeviceCall]:
 
 def _direction(call: DeviceCall) -> CopyDirection | None:
     name = call.label.name.lower()
-    by_name = next((way for way in CopyDirection if name.startswith(f"memcpy{way}")), None)
+    by_name = next((each for each in CopyDirection if name.startswith(f"memcpy{each}")), None)
     return direction_of(call.text) if by_name is None else by_name
 
 

@@ -73,13 +73,13 @@ def end_labels(area: PlotArea) -> Iterator[str]:
     lines.sort(key=lambda line: -line.points[-1][1])
     ends = [min(max(area.down(line.points[-1][1]), area.top), area.bottom) for line in lines]
     heights = spread_labels(ends, top=area.top, bottom=area.bottom)
-    room = area.chart.width - area.right - 20
+    widest = area.chart.width - area.right - 20
     for line, end, height in zip(lines, ends, heights, strict=True):
         start = {"class": f"line {line.tone}", "stroke-width": 0.6}
         yield element(
             "line", start | {"x1": area.right + 1, "y1": end, "x2": area.right + 14, "y2": height}
         )
-        label, kind = fit_text(line.label, width=room), f"soft tinted {line.tone}"
+        label, kind = fit_text(line.label, width=widest), f"soft tinted {line.tone}"
         title = line.title or line.label
         yield text_element(area.right + 18, height + _BASELINE, label, kind=kind, title=title)
 
@@ -128,12 +128,12 @@ def _sides(mark: BarMark, area: PlotArea) -> tuple[float, float, float, float]:
 def _bar_label(mark: BarMark, area: PlotArea) -> str:
     """Return the label inside a bar, shortened to fit; "" if too little would remain."""
     left, right, top, bottom = _sides(mark, area)
-    room = int((right - left - 4) / _INSIDE_WIDTH)
-    if room < min(len(mark.label), _SHORTEST_LABEL):
+    longest = int((right - left - 4) / _INSIDE_WIDTH)
+    if longest < min(len(mark.label), _SHORTEST_LABEL):
         return ""
     kind = "inside" if mark.opacity >= _PALE else "upon"
     middle = (top + bottom) / 2 + _BASELINE
-    label = clean(mark.label, limit=room)
+    label = clean(mark.label, limit=longest)
     return text_element((left + right) / 2, middle, label, kind=kind, anchor=Anchor.MIDDLE)
 
 

@@ -136,14 +136,14 @@ def _rows(area: PlotArea) -> Iterator[str]:
 
 def _row_label(tick: Tick, area: PlotArea, y: float) -> Iterator[str]:
     has_grid = area.chart.y.has_grid
-    room, character = area.left - 8 - EDGE / 2, CHARACTER_WIDTH if has_grid else NAME_WIDTH
+    longest, character = area.left - 8 - EDGE / 2, CHARACTER_WIDTH if has_grid else NAME_WIDTH
     kind = "soft" if has_grid else "strong" if tick.is_strong else ""
-    label = fit_text(tick.label, width=room, character=character)
+    label = fit_text(tick.label, width=longest, character=character)
     title = tick.title or (tick.label if ELLIPSIS in label else "")
     end, right, line = Anchor.END, area.right + 10, y + 4 - DETAIL_HEIGHT * len(tick.details) / 2
     yield text_element(area.left - 8, line, label, kind=kind, anchor=end, title=title)
     for number, detail in enumerate(tick.details, start=1):
-        detail_lines, below = fit_text(detail, width=room), line + DETAIL_HEIGHT * number
+        detail_lines, below = fit_text(detail, width=longest), line + DETAIL_HEIGHT * number
         yield text_element(area.left - 8, below, detail_lines, kind="soft", anchor=end)
     if tick.figure:
         yield text_element(right, line if tick.figure_detail else y + 4, tick.figure)

@@ -143,7 +143,7 @@ def report_markdown(
     """
     cut = ListTruncation()
     every = verdict_rows.verdict_rows(report)
-    top, folded = verdict_rows.split_verdict_rows(every, room=limits.top)
+    top, folded = verdict_rows.split_verdict_rows(every, limit=limits.top)
     failures = verdict_rows.failure_rows(report)
     unit_costs = price_rows.unit_cost_rows(report)
     loud, quiet = price_rows.split_price_rows(report, every)

@@ -82,8 +82,8 @@ def _range(dots: Sequence[float], lines: Sequence[float]) -> tuple[float, float]
     central = numbers[clipped : len(numbers) - clipped]
     central += [value for value in lines if not math.isnan(value)]
     low, high = min(central), max(central)
-    room = (_SMALLEST_RANGE * abs(high / 2 + low / 2) - (high - low)) / 2
-    return (low - room, high + room) if room > 0 else (low, high)
+    padding = (_SMALLEST_RANGE * abs(high / 2 + low / 2) - (high - low)) / 2
+    return (low - padding, high + padding) if padding > 0 else (low, high)
 
 
 def _shape(value: float, low: float, high: float) -> str:

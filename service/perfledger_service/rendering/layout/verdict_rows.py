@@ -135,19 +135,19 @@ def group_by_workload(
 
 
 def split_verdict_rows(
-    rows: Sequence[VerdictTableRow], *, room: int
+    rows: Sequence[VerdictTableRow], *, limit: int
 ) -> tuple[tuple[VerdictTableRow, ...], int]:
     """Return the rows of the summary table, and the number of quiet rows left out.
 
-    It has every row that is not quiet. Quiet rows fill it up to `room`: all of them, or only those
+    It has every row that is not quiet. Quiet rows fill it up to `limit`: all of them, or only those
     about speed if there are too many.
     """
     loud = tuple(row for row in rows if not row.is_quiet)
     quiet = tuple(row for row in rows if row.is_quiet)
-    if len(rows) <= room:
+    if len(rows) <= limit:
         return tuple(rows), 0
     speed = tuple(row for row in quiet if row.kind is MetricKind.SPEED)
-    leading = speed[: max(room - len(loud), 0)]
+    leading = speed[: max(limit - len(loud), 0)]
     return loud + leading, len(quiet) - len(leading)
 
 

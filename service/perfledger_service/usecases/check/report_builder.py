@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import MetricKind
+from perfledger.metrics import PEAK_MEMORY
 from perfledger.records import Side
 from perfledger_baselines.estimation.interleaving import interleaved_difference
 from perfledger_baselines.estimation.pairing import match_runs
@@ -206,12 +206,12 @@ def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
 
 def _subject(outcome: Outcome, verdicts: tuple[Verdict, ...]) -> str:
     """Return the workloads with this outcome; peak memory alone is not performance."""
-    kinds = {
-        verdict.metric.kind
+    names = {
+        verdict.metric.name
         for verdict in verdicts
         if verdict.outcome is outcome and not verdict.is_warning and not is_trade(verdict, verdicts)
     }
-    return "Peak memory" if kinds == {MetricKind.MEMORY} else "Performance"
+    return "Peak memory" if names == {PEAK_MEMORY.name} else "Performance"
 
 
 def _title_without_verdicts(bundle: Bundle) -> str:

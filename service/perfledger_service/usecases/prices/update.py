@@ -29,6 +29,7 @@ from perfledger_service.values.price_update import PriceUpdate
 
 DIGEST_CHARACTERS = 16  # of a file's SHA-256, enough to identify it
 HEAD_BYTES = 4096  # enough to recognise every provider's file
+_PAGE_READERS = {Provider.AZURE: read_azure, Provider.GOOGLE: read_google}  # AWS serves lines
 
 
 class LineReader(Protocol):
@@ -74,7 +75,7 @@ def read_pages(provider: Provider, pages: Iterable[bytes], *, origin: FeedOrigin
             digest.update(page)
             yield page
 
-    read = read_azure if provider is Provider.AZURE else read_google
+    read = _PAGE_READERS[provider]
     with translate_errors():
         return _with_digest(read(hashed(), origin=origin), digest.hexdigest())
 

@@ -166,7 +166,7 @@ def test_rows_are_grouped_by_workload_in_their_order(reports, make):
 def test_a_small_table_has_all_that_is_loud_and_then_quiet_speeds(reports, room, shown, left_out):
     rows = verdict_rows.verdict_rows(reports["regressed"])
 
-    top, folded = verdict_rows.split_verdict_rows(rows, room=room)
+    top, folded = verdict_rows.split_verdict_rows(rows, limit=room)
 
     assert (len(top), folded) == (shown, left_out)
     assert [row.is_quiet for row in top[:3]] == [False] * 3

@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from perfledger.bundle import SAME_CODE, DeclaredThroughput, FleetUse, PricingConfig
-from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME, Metric, MetricKind, WorseDirection
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
 from perfledger.step_work import (
@@ -234,6 +234,21 @@ def test_more_memory_alone_is_not_called_a_slower_step(make_bundle):
 
     assert report.title == "Peak memory regressed"
     assert report.headline.startswith("gpt:step: peak memory is 20.0\N{NO-BREAK SPACE}% higher (")
+
+
+def test_another_metric_of_memory_is_not_titled_peak_memory(make_bundle):
+    faults = Metric(
+        name="page_faults", unit="1", worse=WorseDirection.HIGHER, kind=MetricKind.MEMORY
+    )
+    bundle = make_bundle(ratio=1.0)
+    count_of = {Side.BASE: 1000.0, Side.HEAD: 2000.0}
+    runs = tuple(
+        replace(run, samples={**run.samples, faults.name: (count_of[run.side],)})
+        for run in bundle.runs
+    )
+    bundle = replace(bundle, runs=runs, metrics=(STEP_TIME, faults))
+
+    assert build_report(bundle, today=TODAY, is_local=True).title == "Performance regressed"
 
 
 def test_a_warning_is_counted_as_one(make_bundle):
