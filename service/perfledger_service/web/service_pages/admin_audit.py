@@ -66,7 +66,7 @@ def _action(text: str) -> AuditAction | None:
     try:
         return AuditAction(text) if text else None
     except ValueError:
-        msg = f"action: {text[:80]!r} is none of {', '.join(AuditAction)}"
+        msg = f"{text[:80]!r} is not an action: choose one of {', '.join(AuditAction)}"
         raise UsageError(msg) from None
 
 

@@ -26,7 +26,7 @@ def sign_in_options(settings: ServiceSettings) -> SignInOptions | None:
     )
     proxies, with_proxy = proxy_networks(settings), bool(settings.proxy_header)
     if with_proxy and not proxies:
-        msg = "PERFLEDGER_PROXY_HEADER is believed from the proxy alone: set "
+        msg = "PERFLEDGER_PROXY_HEADER is trusted only from the proxy: set "
         msg += "PERFLEDGER_PROXY_ADDRESSES, too"
         raise SettingsError(msg)
     if with_github and with_proxy:
