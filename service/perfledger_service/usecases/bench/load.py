@@ -149,7 +149,7 @@ def _check(load: Load, batches: Sequence[int]) -> None:
 
 def _check_each(name: str, values: Sequence[int], *, most: int) -> None:
     if len(set(values)) < len(values) or not all(1 <= value <= most for value in values):
-        msg = f"--{name} {', '.join(map(str, values))}: give numbers of 1 to {most}, each one once"
+        msg = f"--{name} {', '.join(map(str, values))}: give numbers of 1 to {most}, each only once"
         raise UsageError(msg)
 
 

@@ -179,7 +179,7 @@ def test_a_workload_that_cannot_be_loaded_is_an_error(run, words, error, message
     [
         (["--concurrency", "1,x"], "--concurrency x: give numbers separated by commas"),
         (["--concurrency", "0"], "--concurrency 0: give numbers of 1 to 1024"),
-        (["--concurrency", "2,2"], "each one once"),
+        (["--concurrency", "2,2"], "each only once"),
         (["--batch", "0"], "--batch 0: give numbers of 1"),
         (["--request-rate", "nan"], "--request-rate nan for 10 s"),
         (["--request-rate", "0.01"], "at least one request"),
