@@ -45,12 +45,12 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.store.uploads import set_posted, upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.events.event import list_events, project_of_name, set_event
+from perfledger_service.usecases.events.event import list_events, set_event
 from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
-from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.server.project import add_project, project_of_name
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.values.acceptance import Acceptance
@@ -76,7 +76,7 @@ def seed_history(
 ) -> None:
     """Store a project with a default branch of `commits` commits that ends now."""
     add_project(engine, REPOSITORY, token=token, now=now, trust_runners=True)
-    project = project_of(engine, token, now=now)
+    project = project_of_name(engine, REPOSITORY)
     history = _History(engine, project, commits=commits, now=now)
     for commit in range(1, commits):
         history.measure_commit(commit)

@@ -26,9 +26,9 @@ from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.review.document_format import ReviewFormat
-from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+from perfledger_service.usecases.review.publishing import publish_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
-from perfledger_service.usecases.server.project import new_token
+from perfledger_service.usecases.server.project import new_token, project_of_name
 from perfledger_service.values.people.person import Actor
 
 REVIEW_DAY = date(2026, 11, 22)  # the day when the example's files were made
@@ -72,7 +72,7 @@ def seed_review(engine: Engine, url: str, folder: Path, *, now: datetime) -> Non
         previous=None,
         is_stale_allowed=False,
     )
-    project = project_of_review(engine, REPOSITORY)
+    project = project_of_name(engine, REPOSITORY)
     forms = (ReviewFormat.HTML, ReviewFormat.JSON, ReviewFormat.CSV)
     for _ in publish_review(
         engine,

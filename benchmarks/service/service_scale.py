@@ -27,7 +27,7 @@ from upload import TOKEN, bundle, perfledger
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.search import search_events
-from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.server.project import add_project, project_of_name
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.web.server import collect_less_often
@@ -118,7 +118,7 @@ def measure_judging(store: FilledStore) -> None:
     collect_less_often()
     engine, reports = open_engine(store.url), UploadReports(build_report)
     add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
-    project = project_of(engine, TOKEN, now=NOW)
+    project = project_of_name(engine, REPOSITORY)
     receive = partial(receive_bundle, engine, project=project, now=NOW, reports=reports)
     judging_ms: list[float] = []
     for number in range(1, UPLOADS + 1):

@@ -28,7 +28,7 @@ from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.server.project import add_project, project_of_name
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 
@@ -122,7 +122,7 @@ def measure_processor_time(url: str) -> None:
     upgrade(url)
     engine, reports = open_engine(url), UploadReports(build_report)
     add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
-    project = project_of(engine, TOKEN, now=NOW)
+    project = project_of_name(engine, REPOSITORY)
     times_ms: list[float] = []
     for number in range(UPLOADS + FIRST_UPLOADS):
         content = gzip.compress(bundle(number, FEW_WORKLOADS), mtime=0)

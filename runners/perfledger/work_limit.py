@@ -18,7 +18,6 @@ COUNTS = {
     "compiled_memory": step_work.PROGRAM_MEMORY,
 }
 MEMORY = "compiled_memory"
-DEVICE = "device"
 _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {f"{letter}iB": 1024.0**power for power, letter in enumerate("KMGTP", start=1)}
 _BYTES = {f"{letter}B": factor for letter, factor in _DECIMAL.items()} | _BINARY

@@ -18,9 +18,9 @@ from perfledger.registration.argument_faults import (
     margin_fault,
     metrics_fault,
     set_ups_fault,
-    share_fault,
     tags_fault,
     timeout_fault,
+    tolerance_fault,
     unit_fault,
 )
 from perfledger.registration.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
@@ -109,7 +109,7 @@ class Workload:
         if self.device not in DEVICES:
             yield f"device {self.device!r} is not one of {', '.join(DEVICES)}"
         yield set_ups_fault(self.set_ups)
-        yield share_fault("check_tolerance", self.check_tolerance)
+        yield tolerance_fault(self.check_tolerance)
         yield timeout_fault(self.timeout)
         yield tags_fault(self.tags)
         yield margin_fault(self.margin)

@@ -30,9 +30,10 @@ from perfledger_service.store.projects import token_of_prefix
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.server.project import add_project, valid_token
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
+from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.web.app import create_app
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
@@ -244,7 +245,7 @@ def received():
         if not is_known:
             trust = {"trust_runners": trust_runners}
             add_project(engine, bundle.repository, token=token, now=NOW, **trust)
-        project = project_of(engine, token, now=NOW)
+        project = valid_token(engine, token, now=NOW, scope=TokenScope.UPLOAD).project
         data = bundle.to_json().encode()
         return receive_bundle(engine, data, project=project, upload_id=upload_id, now=now)
 

@@ -130,11 +130,11 @@ class KernelTestRule:
             seconds=seconds, result=result, measured_seconds=seconds, measured_result=result
         )
 
-    def test_together(self, name: str, parts: Collection[JudgedFamily]) -> JudgedFamily:
+    def test_together(self, parts: Collection[JudgedFamily]) -> JudgedFamily:
         """Return several families combined, with tests; there is at least one."""
         over_all_steps = zip(*(part.over_all_steps for part in parts), strict=True)
-        seconds = sum_of(name, [part.seconds for part in parts])
-        measured_seconds = sum_of(name, [part.measured_seconds for part in parts])
+        seconds = sum_of(TOGETHER, [part.seconds for part in parts])
+        measured_seconds = sum_of(TOGETHER, [part.measured_seconds for part in parts])
         result, measured_result = paired_kernel_tests(
             [seconds, measured_seconds], alpha=self.rule.alpha
         )
@@ -143,7 +143,7 @@ class KernelTestRule:
             result=result,
             measured_seconds=measured_seconds,
             measured_result=measured_result,
-            over_all_steps=tuple(sum_of(name, each) for each in over_all_steps),
+            over_all_steps=tuple(sum_of(TOGETHER, each) for each in over_all_steps),
         )
 
     def is_change(self, family: JudgedFamily) -> bool:

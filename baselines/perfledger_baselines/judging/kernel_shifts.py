@@ -9,7 +9,6 @@ from perfledger_baselines.judging.judged_kernels import (
     KernelShift,
     KernelTestRule,
 )
-from perfledger_baselines.judging.kernel_judgement import TOGETHER
 
 
 def divide_changes(workload: JudgedWorkload, shared: KernelTestRule) -> KernelShift:
@@ -28,7 +27,7 @@ def _tested_changes(workload: JudgedWorkload, shared: KernelTestRule) -> KernelS
     )
     if not parts:
         return KernelShift(alarms=slower)
-    net = shared.test_together(TOGETHER, parts)
+    net = shared.test_together(parts)
     if not shared.is_change(net):
         givers = (*traded, *workload.restructured)
         shift = _shift_without_net_change(shared, traded, givers, net)
@@ -62,7 +61,7 @@ def _without_what_may_have_moved(
     )
     if not (shift.alarms and givers):
         return shift
-    total = shared.test_together(TOGETHER, (*shift.alarms, *shift.gains, *givers))
+    total = shared.test_together((*shift.alarms, *shift.gains, *givers))
     if total.bounds_seconds[0] > 0:
         return shift
     shifts = (*shift.alarms, *shift.shifts)
@@ -83,7 +82,7 @@ def _shift_of_gains(
     lost = tuple(one for one in traded if one.is_slower)
     if not slower:
         return KernelShift(gains=gains, outweighed=lost, pool=net)
-    total = shared.test_together(TOGETHER, (net, *slower))
+    total = shared.test_together((net, *slower))
     if not shared.is_change(total):
         return _shift_without_net_change(shared, (*slower, *traded), traded, total)
     if total.is_slower:
@@ -108,7 +107,7 @@ def _shift_without_net_change(
         one for one in changed if one.is_slower and one.bounds_seconds[0] <= most_seconds
     )
     faster = tuple(one for one in givers if not one.is_slower)
-    total = shared.test_together(TOGETHER, (*unsure, *faster)) if unsure and faster else None
+    total = shared.test_together((*unsure, *faster)) if unsure and faster else None
     is_alarm = total is None or (total.is_slower and shared.is_change(total))
     rest = tuple(one for one in changed if one not in unsure)
     if not unsure or not is_alarm:

@@ -26,10 +26,9 @@ def smallest_detectable_change(
     *,
     alpha: float,
     floor: float = 0.0,
-    power: float = POWER,
     degrees: float | None = None,
 ) -> float:
-    """Return the relative change that is called a change with probability `power`.
+    """Return the relative change that is called a change with probability POWER.
 
     `sd` is the standard deviation of the pairs' differences of logs, `degrees` its degrees of
     freedom (by default, one fewer than pairs), `alpha` the two-sided level of the single test. The
@@ -49,7 +48,6 @@ def smallest_detectable_change(
         alpha=np.array([alpha]),
         floor=np.array([floor]),
         degrees=np.array([degrees]),
-        power=power,
     )
     return float(changes[0])
 

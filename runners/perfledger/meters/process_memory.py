@@ -70,12 +70,12 @@ def give_back() -> None:
 PageRanges = tuple[tuple[int, int], ...]  # address and length in bytes
 
 
-def file_pages(maps: Path = MAPS, pagemap: Path = PAGEMAP) -> PageRanges:
+def file_pages() -> PageRanges:
     """Return the pages of files that are mapped here; none if the system does not report them."""
     page = resource.getpagesize()
     ranges: list[tuple[int, int]] = []
-    with contextlib.suppress(OSError, ValueError), pagemap.open("rb", buffering=0) as entries:
-        for start, end in _file_mappings(maps):
+    with contextlib.suppress(OSError, ValueError), PAGEMAP.open("rb", buffering=0) as entries:
+        for start, end in _file_mappings():
             entries.seek(start // page * ENTRY_BYTES)
             last_bytes = entries.read((end - start) // page * ENTRY_BYTES)[LAST_BYTE::ENTRY_BYTES]
             ranges += (
@@ -98,9 +98,9 @@ def map_pages(ranges: PageRanges) -> None:
             madvise(start, length, POPULATE_READ)
 
 
-def _file_mappings(maps: Path) -> Iterator[tuple[int, int]]:
+def _file_mappings() -> Iterator[tuple[int, int]]:
     """Yield the first address and the end of each mapping of a file."""
-    for line in maps.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in MAPS.read_text(encoding="utf-8", errors="replace").splitlines():
         addresses, _, _, _, inode = line.split(maxsplit=5)[:5]
         if inode != "0":
             start, end = addresses.split("-")

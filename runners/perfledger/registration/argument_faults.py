@@ -63,9 +63,9 @@ def launch_fault(launch: object) -> str:
     return ""
 
 
-def share_fault(name: str, value: float) -> str:
+def tolerance_fault(value: float) -> str:
     """Return what is wrong with a relative tolerance."""
-    return "" if 0 <= value < 1 else f"{name} {value!r} is not a share from 0 to below 1"
+    return "" if 0 <= value < 1 else f"check_tolerance {value!r} is not a share from 0 to below 1"
 
 
 def timeout_fault(timeout: object) -> str:

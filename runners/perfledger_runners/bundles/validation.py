@@ -248,11 +248,11 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
     is_slowest = fit_together(run.rank_times_s, run.samples.get(STEP_TIME.name, ()))
     require(is_slowest, "rank_times_s: the slowest is not the step's time")
     _check_packages(run.packages)
-    _check_evidence("evidence", run.evidence)
+    _check_evidence(run.evidence)
     is_fine = are_possible_memories(run.memory)
     require(is_fine, "memory: impossible, or not one reading for each number of steps")
     if run.compiled is not None:
-        _check_compiled("compiled", run.compiled)
+        _check_compiled(run.compiled)
     for name, samples in run.samples.items():
         require(name in metrics, f"samples: {name!r} is not one of its metrics")
         is_fine = is_possible(metrics[name], samples)
@@ -287,26 +287,26 @@ def _check_packages(packages: Collection[LoadedPackage]) -> None:
         require(are_sizes, f"{at}.compiled: a negative size")
 
 
-def _check_evidence(where: str, evidence: StepEvidence) -> None:
-    require(len(evidence.answer) <= MAX_ANSWERS, f"{where}.answer: more than {MAX_ANSWERS}")
-    require(0 <= evidence.tolerance < 1, f"{where}.tolerance: not a share below 1")
+def _check_evidence(evidence: StepEvidence) -> None:
+    require(len(evidence.answer) <= MAX_ANSWERS, f"evidence.answer: more than {MAX_ANSWERS}")
+    require(0 <= evidence.tolerance < 1, "evidence.tolerance: not a share below 1")
     is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
-    require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
+    require(is_possible_number, f"evidence.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
     for name in ("empty_step_s", "paused_cores"):
         value = cast("float | None", getattr(evidence, name))
-        require(value is None or value >= 0, f"{where}.{name}: negative")
+        require(value is None or value >= 0, f"evidence.{name}: negative")
 
 
-def _check_compiled(where: str, compiled: CompileRecord) -> None:
+def _check_compiled(compiled: CompileRecord) -> None:
     phases, programs = compiled.phases_s, compiled.programs
-    require(set(phases) <= set(CompilePhase), f"{where}.phases_s: an unknown phase")
-    require(len(programs) <= MAX_PROGRAMS, f"{where}.programs: more than {MAX_PROGRAMS}")
+    require(set(phases) <= set(CompilePhase), "compiled.phases_s: an unknown phase")
+    require(len(programs) <= MAX_PROGRAMS, f"compiled.programs: more than {MAX_PROGRAMS}")
     is_short = max((len(each.name) for each in programs), default=0) <= MAX_NAME
-    require(is_short, f"{where}.programs: a name of more than {MAX_NAME} characters")
+    require(is_short, f"compiled.programs: a name of more than {MAX_NAME} characters")
     all_s = (*phases.values(), *(each.seconds for each in programs))
-    require(all(0 <= each <= MAX_READING for each in all_s), f"{where}: an impossible time")
+    require(all(0 <= each <= MAX_READING for each in all_s), "compiled: an impossible time")
     is_counted = all(1 <= each.count <= MAX_COMPILATIONS for each in programs)
-    require(is_counted, f"{where}.programs: an impossible count")
+    require(is_counted, "compiled.programs: an impossible count")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

@@ -34,7 +34,7 @@ def read_cpu_settings(usable: Collection[int], files: ProcFiles = THIS_SYSTEM) -
     cores = frozenset(usable)
     folders = {core: files.cores / f"cpu{core}" for core in sorted(cores)}
     governors = {read_text(folder / "cpufreq/scaling_governor")[:40] for folder in folders.values()}
-    threads = {core: _first_cores(folder, SIBLING_FILES) for core, folder in folders.items()}
+    threads = {core: _siblings(folder) for core, folder in folders.items()}
     nodes = (read_cores(path / "cpulist") for path in sorted(files.nodes.glob("node[0-9]*")))
     isolated = files.cores / "isolated"
     return CpuSettings(
@@ -54,8 +54,8 @@ def _has_turbo(files: ProcFiles) -> bool | None:
     return None
 
 
-def _first_cores(folder: Path, names: Collection[str]) -> frozenset[int]:
-    for name in names:
+def _siblings(folder: Path) -> frozenset[int]:
+    for name in SIBLING_FILES:
         if cores := read_cores(folder / name):
             return cores
     return frozenset()

@@ -50,9 +50,6 @@ MOST_DEPENDENT = 0.7
 # With a smaller gain of a step of the M-estimator the pseudo-values of spikes would be large.
 SMALLEST_GAIN = 0.2
 
-# The running median of five needs one window.
-FEWEST = 5
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseEstimate:
@@ -70,7 +67,7 @@ class NoiseEstimate:
 
 
 def estimate_noise(levels: FloatArray, errors: FloatArray) -> NoiseEstimate:
-    """Return the noise of (R, N) levels, N of at least FEWEST, that have standard errors.
+    """Return the noise of (R, N) levels, N of at least five, that have standard errors.
 
     Unknown errors are zero.
     """

@@ -114,9 +114,10 @@ def _review_store(
     from perfledger_service.settings.service import service_settings
 
     with open_store() as engine:
-        from perfledger_service.usecases.review.publishing import project_of_review, publish_review
+        from perfledger_service.usecases.review.publishing import publish_review
+        from perfledger_service.usecases.server.project import project_of_name
 
-        project = project_of_review(engine, repository)
+        project = project_of_name(engine, repository)
 
         def publish(
             review: "Review", folder: Path, forms: "Sequence[ReviewFormat]"

@@ -51,8 +51,8 @@ def quarantine(
     from perfledger_service.rendering.server.device import quarantine_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.events.event import project_of_name
         from perfledger_service.usecases.fleet.device import quarantine_device
+        from perfledger_service.usecases.server.project import project_of_name
 
         quarantine_device(
             engine,
@@ -88,8 +88,8 @@ def release(
     from perfledger_service.rendering.server.device import quarantine_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.events.event import project_of_name
         from perfledger_service.usecases.fleet.device import release_device
+        from perfledger_service.usecases.server.project import project_of_name
 
         release_device(
             engine,

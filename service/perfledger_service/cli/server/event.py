@@ -40,10 +40,8 @@ def list_events(
     from perfledger_service.rendering.server.event import events_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.events.event import (
-            list_events as events_of_project,
-            project_of_name,
-        )
+        from perfledger_service.usecases.events.event import list_events as events_of_project
+        from perfledger_service.usecases.server.project import project_of_name
 
         project = project_of_name(engine, repository)
         events = events_of_project(engine, project, states=state or (), before=before, most=most)
@@ -61,7 +59,8 @@ def show(repository: Repository, event: EventId, *, output: DocumentOutput) -> N
     from perfledger_service.rendering.server.event import event_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.events.event import event_history, project_of_name
+        from perfledger_service.usecases.events.event import event_history
+        from perfledger_service.usecases.server.project import project_of_name
 
         history = event_history(engine, project_of_name(engine, repository), event)
     output.write_document(history, event_document)
@@ -100,10 +99,8 @@ def set_event(
     from perfledger_service.rendering.server.event import event_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.events.event import (
-            project_of_name,
-            set_event as store_state,
-        )
+        from perfledger_service.usecases.events.event import set_event as store_state
+        from perfledger_service.usecases.server.project import project_of_name
 
         history = store_state(
             engine,

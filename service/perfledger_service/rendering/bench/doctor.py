@@ -206,7 +206,7 @@ def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
                 figure("", "pairs", lambda row: row.pairs),
                 figure("", "time", lambda row: row.seconds, number_format.duration),
                 *(_change_column(each) for each in noise.metrics if each.spread.detectable),
-                bar("", lambda row: row.first_change / largest),
+                bar(lambda row: row.first_change / largest),
             ),
             rows,
         )
@@ -236,8 +236,7 @@ def _power_rows(noise: NoiseFloor) -> list[_PowerRow]:
 
 
 def _label(noise: MetricNoise) -> str:
-    name = noise.test.metric.name
-    return vocabulary.metric_label(name) or clean(name)
+    return vocabulary.metric_title(noise.test.metric.name)
 
 
 def _noise_record(noise: NoiseFloor) -> dict[str, object]:

@@ -5,6 +5,7 @@ A reply never begins with a command, so that it is never read as one.
 
 from collections.abc import Sequence
 
+from perfledger_service.rendering.check.job_answers import NO_RUNNER
 from perfledger_service.rendering.layout.escape import code, fence, sentence
 
 _MAX_NAME = 200
@@ -100,10 +101,10 @@ def allowed_answer(head_sha: str, why: str) -> str:
     return f"{code(head_sha, in_table=False)} is allowed until the next push. {why}"
 
 
-def no_runner_answer(machine_classes: Sequence[str], why: str) -> str:
+def no_runner_answer(machine_classes: Sequence[str]) -> str:
     """Return the reply when no runner measures any of the machine classes."""
     names = ", ".join(code(name, in_table=False) for name in machine_classes[:MOST_WORKLOADS])
-    return f"Not done on {names}: {why}.\n"
+    return f"Not done on {names}: {NO_RUNNER}.\n"
 
 
 def _names(workloads: Sequence[str]) -> str:

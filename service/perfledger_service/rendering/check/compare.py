@@ -21,11 +21,9 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.values.comparison_view import ComparisonView
 
-_MAX_METRIC = 40
 UNPAIRED_NOTE = (
     "Not measured in pairs: differences between the machines are part of each change, but not "
     "of its interval. For a reliable answer, measure both sides in pairs on one machine: "
@@ -139,9 +137,7 @@ def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
 
 
 def _metric(verdict: Verdict) -> str:
-    return vocabulary.metric_label(verdict.metric.name) or clean(
-        verdict.metric.name, limit=_MAX_METRIC
-    )
+    return vocabulary.metric_title(verdict.metric.name)
 
 
 def _detectable(verdict: Verdict) -> str:

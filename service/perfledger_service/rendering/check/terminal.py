@@ -33,7 +33,6 @@ from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of
 from perfledger_service.values.report import Conclusion, Report
 
-_MAX_METRIC = 40
 _MAX_METRIC_UNIT = 12
 _MAX_DETAIL = 400
 _MAX_ROW = 60
@@ -134,9 +133,7 @@ def _pictures(
         margin = report.plan.margin_of(workload)
         picture = interval_text(estimate, margin=margin, changes=changes)
         if picture:
-            name = vocabulary.metric_label(verdict.metric.name) or clean(
-                verdict.metric.name, limit=_MAX_METRIC
-            )
+            name = vocabulary.metric_title(verdict.metric.name)
             yield f"{name}: pairs, interval, margin\n{picture}"
 
 

@@ -24,7 +24,6 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.environment import render
-from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.trace.cause_rows import ReasonBlock, reason_block
 from perfledger_service.rendering.trace.profile_json import explanation_record
 from perfledger_service.rendering.trace.step_pictures import (
@@ -39,7 +38,6 @@ from perfledger_service.values.comparison_view import (
     UploadComparison,
 )
 
-_MAX_METRIC = 40
 _MAX_CAUSES = 12
 _MAX_NAMED = 8  # workloads listed per reason for a missing profile
 _SIDES = {Side.BASE: "A", Side.HEAD: "B"}
@@ -217,9 +215,7 @@ def _side_facts(side: ComparedUpload) -> dict[str, object]:
 
 
 def _metric(verdict: Verdict) -> str:
-    return vocabulary.metric_label(verdict.metric.name) or clean(
-        verdict.metric.name, limit=_MAX_METRIC
-    )
+    return vocabulary.metric_title(verdict.metric.name)
 
 
 def _value(verdict: Verdict, value: float | None) -> str:

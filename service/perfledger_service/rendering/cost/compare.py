@@ -106,7 +106,7 @@ def _shown_columns(longest: float) -> tuple[Column[CostRow], ...]:
             "option", lambda row: doubted(row.cost.name, row), kind=CellKind.NAME, limit=MAX_OPTION
         ),
         display("USD", lambda row: _with_interval(shown_cost(row))),
-        bar("", lambda row: shown_cost(row).p50_usd / longest, longest=_SHORT_BAR),
+        bar(lambda row: shown_cost(row).p50_usd / longest, longest=_SHORT_BAR),
         display("cheapest", chance_cheapest),
         display("break-even", lambda row: break_even_phrase(row.break_even)),
         display("region and date", _price_origin, kind=CellKind.REMARK),

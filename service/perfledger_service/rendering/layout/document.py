@@ -267,10 +267,10 @@ def display(
     )
 
 
-def bar(heading: str, share: Callable[[Row], float], *, longest: int = MAX_BAR) -> Column[Row]:
+def bar(share: Callable[[Row], float], *, longest: int = MAX_BAR) -> Column[Row]:
     """Return a column of bars for people: `share` is relative to the longest bar."""
     return display(
-        heading,
+        "",
         lambda row: BLOCK * max(round(share(row) * longest), 1) if share(row) > 0 else "",
         kind=CellKind.BAR,
     )

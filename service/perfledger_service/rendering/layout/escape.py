@@ -83,7 +83,7 @@ def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
     would be visible: pass `in_table=False` there.
     """
     line = clean(text, limit=limit)
-    fence = "`" * (_longest_run(line, "`") + 1)
+    fence = "`" * (_longest_backticks(line) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     content = line.replace("|", "\\|") if in_table else line
     return fence + pad + content + pad + fence
@@ -151,7 +151,7 @@ def fence(
     Keeps the last `max_lines` lines, and of these the last `max_characters` characters.
     """
     content = readable_lines(text, max_characters=max_characters, max_lines=max_lines)
-    mark = "`" * max(3, _longest_run(content, "`") + 1)
+    mark = "`" * max(3, _longest_backticks(content) + 1)
     return f"{mark}{language}\n{content}\n{mark}"
 
 
@@ -198,8 +198,8 @@ def _visible_character(character: str) -> str:
     return UNKNOWN_CHARACTER if category in _UNKNOWN else character
 
 
-def _longest_run(text: str, character: str) -> int:
-    runs = (len(list(run)) for first, run in groupby(text) if first == character)
+def _longest_backticks(text: str) -> int:
+    runs = (len(list(run)) for first, run in groupby(text) if first == "`")
     return max(runs, default=0)
 
 

@@ -31,8 +31,11 @@ from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause
 from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS, OUTSIDE_OPERATIONS
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.report import Conclusion, Report
+
+_MAX_METRIC = 40
 
 # The order in which verdicts are shown: those that need attention first.
 OUTCOME_ORDER = (
@@ -252,6 +255,11 @@ def tone(outcome: str, *, is_warning: bool = False) -> str:
 def metric_label(name: str) -> str | None:
     """Return the label of a metric, None for an unknown one."""
     return _LABELS.get(name)
+
+
+def metric_title(name: str) -> str:
+    """Return the label of a metric, or its own name, clean and at most 40 characters long."""
+    return _LABELS.get(name) or clean(name, limit=_MAX_METRIC)
 
 
 def series_label(metric: str) -> str:

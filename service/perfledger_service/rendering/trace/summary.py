@@ -53,7 +53,7 @@ _SHARE_COLUMNS: tuple[Column[ShareRow], ...] = (
 _BAR_COLUMNS: tuple[Column[BarRow], ...] = (
     display("per step", lambda row: row.figure),
     display("share", lambda row: row.share),
-    bar("", lambda row: row.part),
+    bar(lambda row: row.part),
     name("", "name", lambda row: row.short, limit=_MAX_SHORT),
     words("", "", lambda row: row.detail),
 )

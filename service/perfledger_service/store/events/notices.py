@@ -111,13 +111,11 @@ def notices_of_events(
     return {one.event_id: one for one in notices if one.event_id is not None}
 
 
-def notices_with_status(
-    session: Session, target_id: int, status: NoticeStatus
-) -> tuple[Notice, ...]:
-    """Return a target's notices with this status, oldest first."""
+def held_notices(session: Session, target_id: int) -> tuple[Notice, ...]:
+    """Return a target's held notices, oldest first."""
     rows = session.exec(
         select(NoticeRow)
-        .where(col(NoticeRow.target_id) == target_id, col(NoticeRow.status) == status)
+        .where(col(NoticeRow.target_id) == target_id, col(NoticeRow.status) == NoticeStatus.HELD)
         .order_by(col(NoticeRow.id))
     )
     return tuple(row.to_value(_NOTICE_DECODER) for row in rows)

@@ -2,8 +2,7 @@
 
 import os
 import secrets
-import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,7 +123,6 @@ def examine_machine(
     *,
     service: UploadTarget | None = None,
     progress: CheckProgress,
-    clock: Callable[[], float] = time.monotonic,
 ) -> DoctorView:
     """Examine this machine, and measure a workload of the working folder against itself.
 
@@ -149,7 +147,7 @@ def examine_machine(
             noise = None
             if request.pairs:
                 device = Device.CPU if site.is_built_in else machine.device
-                noise = _noise_floor(site, request, device, gpu=gpu, progress=progress, clock=clock)
+                noise = _noise_floor(site, request, device, gpu=gpu, progress=progress)
                 findings += (read_fitness_afterwards(),)
             fixes = read_setting_fixes(machine.device, gpu) if request.has_fixes else None
     return DoctorView(
@@ -226,7 +224,6 @@ def _noise_floor(
     *,
     gpu: Gpu | None,
     progress: CheckProgress,
-    clock: Callable[[], float],
 ) -> NoiseFloor:
     """Measure the workload in pairs, with the same code on both sides."""
     if site.workload is None:
@@ -237,7 +234,7 @@ def _noise_floor(
     rule = DecisionRule(
         looks=(request.pairs,), alpha=settings.alpha, margin=margin, floor=settings.floor
     )
-    began = clock()
+    began = site.harness.clock()
     paired_runs = measure_pairs(
         replace(site.harness, ends_at=site.harness.clock() + request.budget_s),
         requests_for_device(dict.fromkeys(Side, site.request), device),
@@ -260,7 +257,7 @@ def _noise_floor(
         for name, why in paired_runs.skipped.items()
     )
     pairs = len(paired_runs.order)
-    seconds = (clock() - began) / max(pairs, 1)
+    seconds = (site.harness.clock() - began) / max(pairs, 1)
     check_pairs = min(settings.max_pairs, int(settings.budget / seconds))
     power = PowerRequest(
         counts=_counts(seconds, check_pairs),

@@ -13,7 +13,7 @@ from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.github.pull_requests import PullRequest, PullRequests
 from perfledger_service.rendering.check import command_answers
-from perfledger_service.rendering.check.job_answers import NO_RUNNER, SHORT_SHA
+from perfledger_service.rendering.check.job_answers import SHORT_SHA
 from perfledger_service.store.comments.command_jobs import (
     CommandJob,
     add_command_jobs,
@@ -132,7 +132,7 @@ def queue_requested(
         why = (
             command_answers.refusal_answer(problem)
             if problem
-            else command_answers.no_runner_answer([job.machine_class for job in jobs], NO_RUNNER)
+            else command_answers.no_runner_answer([job.machine_class for job in jobs])
         )
         allowed = requested.fork if requested.is_permission else None
         return command_answers.allowed_answer(allowed.head_sha, why) if allowed else why

@@ -19,7 +19,8 @@ from perfledger_service.store.events.tracked_events import (
     save_event,
 )
 from perfledger_service.store.people.audit import add_audit_entry
-from perfledger_service.store.projects import Project, lock_project, project_named
+from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.usecases.server.project import project_of_name
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventList,
@@ -36,12 +37,6 @@ MOST_DAYS = 366
 # The report lists expectations that end within this many days, so that they are reviewed in time.
 EXPIRING_DAYS = 14
 MOST_TRIAGED = 500
-
-
-def project_of_name(engine: Engine, repository: str) -> Project:
-    """Return the project of a repository; raise NotFoundError for none."""
-    with read_session(engine) as session:
-        return project_named(session, repository)
 
 
 def list_events(

@@ -21,9 +21,9 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import (
     add_notice,
     count_begun,
+    held_notices,
     last_of_kind,
     notices_of_events,
-    notices_with_status,
     projects_with_targets,
     queued_notices,
     targets_of,
@@ -186,16 +186,16 @@ def _queue_summary(
     session: Session, project_id: int, target: NoticeTarget, *, now: datetime
 ) -> None:
     """Count the notices beyond the quota, at most once per period."""
-    held_notices = notices_with_status(session, target.id, NoticeStatus.HELD)
+    notices = held_notices(session, target.id)
     last = last_of_kind(session, target.id, prefix=SUMMARY_KEY)
-    if not held_notices or (last is not None and now - last.queued_at < QUOTA_PERIOD):
+    if not notices or (last is not None and now - last.queued_at < QUOTA_PERIOD):
         return
-    for notice in held_notices:
+    for notice in notices:
         update_notice(session, notice, status=NoticeStatus.COUNTED)
     summary = new_notice(
-        project_id, target, f"{SUMMARY_KEY}{held_notices[0].id}", NoticeSubject.SUMMARY, now=now
+        project_id, target, f"{SUMMARY_KEY}{notices[0].id}", NoticeSubject.SUMMARY, now=now
     )
-    add_notice(session, replace(summary, count=len(held_notices)))
+    add_notice(session, replace(summary, count=len(notices)))
 
 
 def _queue_triage(

@@ -9,7 +9,6 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network
 
 from sqlalchemy import Engine
@@ -26,6 +25,7 @@ from perfledger_service.store.people.sessions import (
     note_seen,
     session_of_hash,
 )
+from perfledger_service.usecases.server.project import token_hash
 from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonProvider
 
 # Between two records of a session's use, so that not every page read writes.
@@ -85,9 +85,9 @@ def start_session(
         person = person_for(
             session, account.provider, account.subject, login=account.login, now=now
         )
-        end_session(session, _hash(replaced_secret))
+        end_session(session, token_hash(replaced_secret))
         stored = StoredSession(
-            sha256=_hash(secret),
+            sha256=token_hash(secret),
             person_id=person.id,
             created_at=now,
             seen_at=now,
@@ -103,7 +103,7 @@ def session_of(
     engine: Engine, secret: str, options: SignInOptions, *, now: datetime
 ) -> BrowserSession | None:
     """Return the session of a cookie's secret; None for none, and for one that ended."""
-    key = _hash(secret)
+    key = token_hash(secret)
     with read_session(engine) as session:
         stored = session_of_hash(session, key)
         if stored is None or now >= min(stored.expires_at, stored.seen_at + options.idle):
@@ -118,7 +118,7 @@ def sign_out(engine: Engine, browser: BrowserSession, *, address: str, now: date
     """End the session of a browser."""
     actor = browser.person.actor(address)
     with write_session(engine) as session:
-        end_session(session, _hash(browser.secret))
+        end_session(session, token_hash(browser.secret))
         add_audit_entry(session, AuditAction.SIGN_OUT, actor, now=now)
         session.commit()
 
@@ -143,7 +143,3 @@ def list_persons(engine: Engine) -> tuple[Person, ...]:
 def new_secret() -> str:
     """Return a fresh random secret."""
     return secrets.token_urlsafe(SECRET_BYTES)
-
-
-def _hash(secret: str) -> str:
-    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,9 +10,9 @@ from sqlmodel import Session
 from perfledger_cost_models.review.document import Review
 from perfledger_service.errors import TooLargeError
 from perfledger_service.rendering.review.first_page import first_page
-from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.database import write_session
 from perfledger_service.store.people.audit import add_audit_entry
-from perfledger_service.store.projects import Project, project_named
+from perfledger_service.store.projects import Project
 from perfledger_service.store.reviews.stored_reviews import add_review
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import write_review
@@ -21,12 +21,6 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.review_views import NewReview
 
 MAX_DOCUMENT_BYTES = 32 * 2**20  # the largest of the example has a thirtieth of this
-
-
-def project_of_review(engine: Engine, repository: str) -> Project:
-    """Return the project whose maintainers read a review; raise NotFoundError for none."""
-    with read_session(engine) as session:
-        return project_named(session, repository)
 
 
 def publish_review(

@@ -21,8 +21,9 @@ from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.notices.review_notices import queue_review_notices
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import is_installed, render_review
-from perfledger_service.usecases.review.publishing import project_of_review, store_review
+from perfledger_service.usecases.review.publishing import store_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
+from perfledger_service.usecases.server.project import project_of_name
 from perfledger_service.usecases.server.prune import SERVICE
 from perfledger_service.values.jobs.queued_work import QueuedReview
 
@@ -99,7 +100,7 @@ def make_review(
 
     Raises UsageError and our other errors if an input or the price of an option is missing.
     """
-    project, quarter = project_of_review(engine, schedule.repository), quarter_named(work.quarter)
+    project, quarter = project_of_name(engine, schedule.repository), quarter_named(work.quarter)
     with read_session(engine) as session:
         if _is_stored(session, project.id, quarter):
             return

@@ -222,18 +222,10 @@ def list_tokens(engine: Engine) -> tuple[StoredToken, ...]:
         return tokens(session)
 
 
-def project_of(
-    engine: Engine, token: str, *, now: datetime, scope: TokenScope = TokenScope.UPLOAD
-) -> Project:
-    """Return the project whose token this is; raise RefusedError for any other text.
-
-    A person's own token is refused too, since its rights depend on the person's role.
-    """
-    stored = valid_token(engine, token, now=now, scope=scope)
-    if stored.person_id is not None:
-        msg = f"the token {stored.prefix}_… is a person's: use a token of the project"
-        raise RefusedError(msg)
-    return stored.project
+def project_of_name(engine: Engine, repository: str) -> Project:
+    """Return the project of a repository; raise NotFoundError for none."""
+    with read_session(engine) as session:
+        return project_named(session, repository)
 
 
 def valid_token(engine: Engine, token: str, *, now: datetime, scope: TokenScope) -> StoredToken:

@@ -3,9 +3,9 @@ import pytest
 from perfledger.registration.argument_faults import (
     MAX_TAGS,
     MAX_TIMEOUT_S,
-    share_fault,
     tags_fault,
     timeout_fault,
+    tolerance_fault,
 )
 
 
@@ -35,4 +35,4 @@ def test_tags_are_few_and_each_one_is_given_once(tags):
 
 
 def test_a_fault_names_its_argument():
-    assert share_fault("check_tolerance", 1.0).startswith("check_tolerance 1.0")
+    assert tolerance_fault(1.0).startswith("check_tolerance 1.0")

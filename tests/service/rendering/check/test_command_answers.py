@@ -32,7 +32,7 @@ def test_help_names_every_command():
         unknown_workload_answer(HOSTILE, (HOSTILE,)),
         which_workload_answer((HOSTILE, "m:f")),
         unmeasured_answer(HOSTILE, (HOSTILE,)),
-        no_runner_answer((HOSTILE,), "start one"),
+        no_runner_answer((HOSTILE,)),
     ],
 )
 def test_untrusted_text_is_shown_as_text_and_no_answer_is_a_command(answer):

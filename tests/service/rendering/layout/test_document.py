@@ -96,7 +96,7 @@ def test_a_column_for_people_has_no_value_and_one_for_programs_no_text():
     ("share", "blocks"), [(0.0, 0), (-1.0, 0), (1e-9, 1), (0.5, MAX_BAR // 2), (1.0, MAX_BAR)]
 )
 def test_bars_are_as_long_as_their_shares_and_never_too_short_to_see(share, blocks):
-    column = document.bar("", lambda row: row)
+    column = document.bar(lambda row: row)
 
     assert column.show(share) == "\N{FULL BLOCK}" * blocks
 

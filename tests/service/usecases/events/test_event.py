@@ -19,10 +19,10 @@ from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.events.event import (
     event_history,
     list_events,
-    project_of_name,
     set_event,
     triage,
 )
+from perfledger_service.usecases.server.project import project_of_name
 from perfledger_service.values.people.person import Actor
 
 SERIES = ChangedSeries(

@@ -13,7 +13,6 @@ from perfledger_service.usecases.people.tokens import (
     revoke_personal_token,
     token_holder,
 )
-from perfledger_service.usecases.server.project import project_of
 from perfledger_service.values.people.person import AuditAction, Role
 from perfledger_service.values.token_scope import TokenScope
 
@@ -134,11 +133,6 @@ def test_an_expired_and_a_forged_token_are_none(make, holder):
         with pytest.raises(RefusedError) as refused:
             holder(text, after=after)
         assert refused.value.status == 401
-
-
-def test_a_persons_token_is_no_projects(make, any_engine, now):
-    with pytest.raises(RefusedError, match="is a person's"):
-        project_of(any_engine, make(scope=TokenScope.UPLOAD), now=now)
 
 
 def test_a_person_revokes_a_token_once_in_the_audit_log(make, any_engine, alice, now):

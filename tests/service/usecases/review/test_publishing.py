@@ -8,8 +8,8 @@ from perfledger_service.store.reviews.stored_reviews import review_document, rev
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.review import publishing
 from perfledger_service.usecases.review.document_format import ReviewFormat
-from perfledger_service.usecases.review.publishing import project_of_review, publish_review
-from perfledger_service.usecases.server.project import add_project
+from perfledger_service.usecases.review.publishing import publish_review
+from perfledger_service.usecases.server.project import add_project, project_of_name
 from perfledger_service.values.people.person import Actor
 
 pytestmark = pytest.mark.slow  # the example takes a second to build
@@ -19,7 +19,7 @@ FORMS = (ReviewFormat.HTML, ReviewFormat.JSON)
 @pytest.fixture
 def project(engine, now):
     add_project(engine, "octo/models", token="pl_0123abcd_" + "s" * 43, now=now)
-    return project_of_review(engine, "octo/models")
+    return project_of_name(engine, "octo/models")
 
 
 @pytest.fixture
@@ -87,4 +87,4 @@ def test_a_document_that_is_too_large_is_refused_and_nothing_stored(
 
 def test_no_project_is_an_error_before_anything_is_computed(engine):
     with pytest.raises(NotFoundError):
-        project_of_review(engine, "octo/none")
+        project_of_name(engine, "octo/none")

@@ -17,10 +17,10 @@ from perfledger_service.usecases.server.project import (
     list_projects,
     list_tokens,
     new_token,
-    project_of,
     refuse_actions,
     rename_project,
     revoke_token,
+    valid_token,
 )
 from perfledger_service.values.token_scope import TokenScope
 
@@ -30,8 +30,14 @@ def test_a_token_is_its_projects(any_engine, now):
     add_project(any_engine, "octo/models", token=mine, now=now)
     add_project(any_engine, "octo/other", token=other, now=now)
 
-    assert project_of(any_engine, mine, now=now).repository == "octo/models"
-    assert project_of(any_engine, other, now=now).repository == "octo/other"
+    assert (
+        valid_token(any_engine, mine, now=now, scope=TokenScope.UPLOAD).project.repository
+        == "octo/models"
+    )
+    assert (
+        valid_token(any_engine, other, now=now, scope=TokenScope.UPLOAD).project.repository
+        == "octo/other"
+    )
 
 
 def test_tokens_are_random_and_long_enough():
@@ -56,7 +62,10 @@ def test_a_repository_that_is_there_gets_one_more_token(engine, now):
     add_project(engine, "octo/models", token=first, now=now)
     add_project(engine, "Octo/Models", token=second, now=now)
 
-    assert project_of(engine, first, now=now) == project_of(engine, second, now=now)
+    assert (
+        valid_token(engine, first, now=now, scope=TokenScope.UPLOAD).project
+        == valid_token(engine, second, now=now, scope=TokenScope.UPLOAD).project
+    )
     tokens = list_tokens(engine)
     assert {token.project.repository for token in tokens} == {"octo/models"}
     assert [token.prefix for token in tokens] == [first[:11], second[:11]]
@@ -70,9 +79,12 @@ def test_a_revoked_token_is_useless_and_the_others_are_not(engine, now):
     revoke_token(engine, old[:11], now=now + timedelta(days=1))
 
     with pytest.raises(RefusedError) as caught:
-        project_of(engine, old, now=now)
+        valid_token(engine, old, now=now, scope=TokenScope.UPLOAD)
     assert caught.value.status == 401
-    assert project_of(engine, new, now=now).repository == "octo/models"
+    assert (
+        valid_token(engine, new, now=now, scope=TokenScope.UPLOAD).project.repository
+        == "octo/models"
+    )
     assert [token.revoked_at for token in list_tokens(engine)] == [now, None]
 
 
@@ -117,7 +129,7 @@ def test_a_token_of_another_shape_is_not_stored(engine, now):
 @pytest.mark.parametrize("text", ["", "\ud800", "pl_", "\x00", "x" * 10_000])
 def test_whatever_comes_instead_of_a_token_is_refused(engine, now, text):
     with pytest.raises(RefusedError, match="no valid project token"):
-        project_of(engine, text, now=now)
+        valid_token(engine, text, now=now, scope=TokenScope.UPLOAD)
 
 
 def test_a_token_may_nothing_from_its_end_on(engine, now):
@@ -125,9 +137,12 @@ def test_a_token_may_nothing_from_its_end_on(engine, now):
     add_project(engine, "octo/models", token=token, now=now, lifetime=timedelta(days=1))
 
     last = now + timedelta(days=1) - timedelta(microseconds=1)
-    assert project_of(engine, token, now=last).repository == "octo/models"
+    assert (
+        valid_token(engine, token, now=last, scope=TokenScope.UPLOAD).project.repository
+        == "octo/models"
+    )
     with pytest.raises(RefusedError, match=f"the token {token[:11]}_… expired") as caught:
-        project_of(engine, token, now=now + timedelta(days=1))
+        valid_token(engine, token, now=now + timedelta(days=1), scope=TokenScope.UPLOAD)
     assert caught.value.status == 401
     assert token[12:] not in str(caught.value)
 
@@ -136,9 +151,12 @@ def test_a_token_that_may_read_does_not_upload(engine, now):
     token = new_token()
     add_project(engine, "octo/models", token=token, now=now, scope=TokenScope.READ)
 
-    assert project_of(engine, token, now=now, scope=TokenScope.READ).repository == "octo/models"
+    assert (
+        valid_token(engine, token, now=now, scope=TokenScope.READ).project.repository
+        == "octo/models"
+    )
     with pytest.raises(RefusedError, match="may only read") as caught:
-        project_of(engine, token, now=now)
+        valid_token(engine, token, now=now, scope=TokenScope.UPLOAD)
     assert caught.value.status == 403
 
 
@@ -160,7 +178,10 @@ def test_a_repository_takes_its_project_to_its_new_name(any_engine, now):
     rename_project(any_engine, "octo/MODELS", "Octo/Kernels", now=now)
     rename_project(any_engine, "octo/kernels", "octo/kernels", now=now)
 
-    assert project_of(any_engine, token, now=now).repository == "octo/kernels"
+    assert (
+        valid_token(any_engine, token, now=now, scope=TokenScope.UPLOAD).project.repository
+        == "octo/kernels"
+    )
     for name, error in (("octo/OTHER", ConflictError), ("kernels", UsageError)):
         with pytest.raises(error):
             rename_project(any_engine, "octo/kernels", name, now=now)

@@ -19,7 +19,7 @@ from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.fleet.device import quarantine_device, release_device
 from perfledger_service.usecases.jobs.runner_queue import queue_job
-from perfledger_service.usecases.server.project import add_project, project_of
+from perfledger_service.usecases.server.project import add_project, project_of_name
 from perfledger_service.usecases.uploads.canary_uploads import (
     StoredCanaries,
     receive_canaries,
@@ -39,7 +39,7 @@ CPU = "Test CPU of host a1"
 @pytest.fixture
 def project(engine, now):
     add_project(engine, "octo/models", token=TOKEN, now=now)
-    return project_of(engine, TOKEN, now=now)
+    return project_of_name(engine, "octo/models")
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_check_on_a_quarantined_device_is_marked_and_in_no_history(
 ):
     judged(engine, make_bundle(seed=1))
     before = [rows(engine, table) for table in (ObservationRow, PairSpreadRow, VerdictRow)]
-    project = project_of(engine, TOKEN, now=now)
+    project = project_of_name(engine, "octo/models")
     quarantine_device(engine, project, CPU, actor=ALICE, reason="its fan", now=now)
 
     upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
@@ -178,7 +178,7 @@ def test_the_mark_stands_first_in_comment_and_check_and_is_plain_text(
     engine, judged, make_bundle, report_of, now
 ):
     judged(engine, make_bundle(seed=1))
-    project = project_of(engine, TOKEN, now=now)
+    project = project_of_name(engine, "octo/models")
     evil = "@everyone <img src=x> [click](http://evil.example) **now**"
     quarantine_device(engine, project, CPU, actor=ALICE, reason=evil, now=now)
     upload = judged(engine, make_bundle(seed=2), upload_id="2" * 32)
@@ -195,7 +195,7 @@ def test_a_check_that_was_made_in_a_quarantine_and_arrives_later_is_marked(
     engine, judged, make_bundle, now
 ):
     judged(engine, make_bundle(seed=1))
-    project, name = project_of(engine, TOKEN, now=now), CPU
+    project, name = project_of_name(engine, "octo/models"), CPU
     quarantine_device(engine, project, name, actor=ALICE, reason="its fan", now=now)
     later = now + timedelta(hours=2)
     release_device(engine, project, name, actor=ALICE, reason="mended", now=later)
@@ -234,7 +234,7 @@ def test_a_check_on_several_gpus_names_those_in_quarantine_and_no_other_is_marke
     gpus = replace(GPU, count=8, uuid=uuids[0], more_uuids=tuple(uuids[1:]), host="a1")
     bundle = replace(make_bundle(), machine=gpus)
     judged(engine, bundle)  # on the first
-    project = project_of(engine, TOKEN, now=now)
+    project = project_of_name(engine, "octo/models")
     for name in ("GPU-3", "GPU-5"):
         quarantine_device(engine, project, name, actor=ALICE, reason="its fan", now=now)
 
@@ -265,7 +265,7 @@ def test_a_check_on_a_slice_of_a_quarantined_gpu_is_marked(
 ):
     piece = replace(GPU, model="NVIDIA A100 MIG 1g.5gb", uuid="MIG-1", parent_uuid="GPU-0")
     judged(engine, replace(make_bundle(), machine=piece))
-    project = project_of(engine, TOKEN, now=now)
+    project = project_of_name(engine, "octo/models")
     quarantine_device(engine, project, "GPU-0", actor=ALICE, reason="its fan", now=now)
     other = replace(piece, uuid="MIG-2")
     upload = judged(engine, replace(make_bundle(seed=2), machine=other), upload_id="2" * 32)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from perfledger_service.usecases.events.event import event_history, project_of_name
+from perfledger_service.usecases.events.event import event_history
+from perfledger_service.usecases.server.project import project_of_name
 from tests.cases import case
 
 PATH = "/octo/models/events/1/state"

@@ -13,6 +13,8 @@ from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
+NOT_TIMED = "not timed: a limit of fail_on is exceeded"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPlan:
@@ -53,14 +55,14 @@ class WorkloadPlan:
             code_differences={name: text for name, text in code_differences.items() if text},
         )
 
-    def without_timing(self, reason: str) -> Self:
-        """Return the plan with all planned measurements skipped for this reason."""
+    def without_timing(self) -> Self:
+        """Return the plan with all planned measurements skipped because a limit is exceeded."""
         names = [spec.id for spec in self.to_measure]
         return replace(
             self,
             to_measure=(),
             untimed=self.to_measure,
-            skipped={**self.skipped, **dict.fromkeys(names, reason)},
+            skipped={**self.skipped, **dict.fromkeys(names, NOT_TIMED)},
         )
 
 

@@ -8,8 +8,6 @@ from perfledger.work_limit import parse_work_limit
 from perfledger_baselines.judging.work_limits import LimitOutcome, judge_work_limits
 from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 
-NOT_TIMED = "not timed: a limit of fail_on is exceeded"
-
 
 def stop_over_limits(
     plan: WorkloadPlan, limits: Sequence[str], work: Sequence[CountedWork], machine: Machine
@@ -19,5 +17,5 @@ def stop_over_limits(
     parsed_limits = map(parse_work_limit, limits)
     judged = judge_work_limits(parsed_limits, work, names, device_bytes=machine.memory_bytes)
     if any(each.outcome is LimitOutcome.EXCEEDED for each in judged):
-        return plan.without_timing(NOT_TIMED)
+        return plan.without_timing()
     return plan

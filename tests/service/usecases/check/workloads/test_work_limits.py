@@ -1,7 +1,7 @@
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.step_work import PROGRAM_MEMORY, Count, CountedWork, StepWork
-from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
-from perfledger_service.usecases.check.workloads.work_limits import NOT_TIMED, stop_over_limits
+from perfledger_service.usecases.check.workloads.plan import NOT_TIMED, WorkloadPlan
+from perfledger_service.usecases.check.workloads.work_limits import stop_over_limits
 
 A, B = (WorkloadSpec(id=f"m:{name}", module="m", function=name) for name in "ab")
 PLAN = WorkloadPlan(to_measure=(A, B), new=(), failures=(), skipped={"m:c": "no such feature"})

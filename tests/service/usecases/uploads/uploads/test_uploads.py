@@ -13,7 +13,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.server.project import project_of
+from perfledger_service.usecases.server.project import project_of_name
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import (
     fail_upload,
@@ -40,9 +40,9 @@ def test_the_same_bundle_is_one_upload_however_often_it_comes(engine, received, 
     assert rows(engine, UploadRow) == 1
 
 
-def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle, now):
+def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle):
     first = received(engine, make_bundle())
-    project = project_of(engine, "pl_0123abcd_" + "s" * 43, now=now)
+    project = project_of_name(engine, "octo/models")
     data = gzip.compress(make_bundle().to_json().encode(), compresslevel=1)
     second = receive_bundle(engine, data, project=project, upload_id="2" * 32, now=first.created_at)
 
@@ -51,7 +51,7 @@ def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle, no
 
 def test_what_will_judge_a_bundle_is_told_of_it_once(engine, received, make_bundle, now):
     first = received(engine, make_bundle())
-    project = project_of(engine, "pl_0123abcd_" + "s" * 43, now=now)
+    project = project_of_name(engine, "octo/models")
     calls = []
 
     class RecordingReports(UploadReports):
