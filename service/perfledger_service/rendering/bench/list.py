@@ -22,7 +22,7 @@ _MAX_NAME = 400
 
 
 def _own_rules(spec: WorkloadSpec) -> str:
-    """Return the settings of a workload's own; "" if the configuration applies to all."""
+    """Return a workload's own settings, "" if the configuration applies to all of them."""
     parts = (
         f"margin {number_format.margin(spec.margin)}" if spec.margin is not None else "",
         f"judged by {metric_words(spec.metrics)}" if spec.metrics else "",

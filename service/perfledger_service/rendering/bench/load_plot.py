@@ -27,7 +27,7 @@ _LEGEND = (
 
 
 def load_svg(view: MeasuredLoad) -> str:
-    """Return the curve as an SVG document that stands alone."""
+    """Return the curve as a standalone SVG document."""
     notes = " ".join(load_notes(view))
     return picture_svg(
         Picture(

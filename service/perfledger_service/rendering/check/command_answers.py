@@ -23,13 +23,13 @@ USAGE = (
 _HELP = f"""\
 {fence(chr(10).join(USAGE))}
 
-`accept` says that a regression of this pull request is intended: its check is neutral. That \
-counts for what is judged by now and, with `--until`, for later pushes until that day. `ignore` \
-makes the check of this commit neutral, except where a cost policy stops it. `rerun` measures the \
+`accept` says that a regression of this pull request is intended: its check is neutral. This \
+applies to the results judged so far and, with `--until`, to later pushes until that day. `ignore` \
+makes the check of this commit neutral, unless a cost policy blocks it. `rerun` measures the \
 newest commit again on a runner of the service's queue, and `bisect` searches this pull request's \
 commits for the one that changed a workload. `allow` lets those runners run one commit of a fork, \
 until the next push or `disallow`: read its code first. All of these need write access. `approve` \
-is for those whom a cost policy names. A command is the first line of a new comment; editing it \
+is for people named in a cost policy. A command is the first line of a new comment; editing it \
 changes nothing.
 """
 

@@ -159,7 +159,7 @@ def _trend(trend: DetectabilityTrend | None) -> str:
     if trend is None:
         return ""
     change = number_format.change_with_interval(trend.change, trend.low, trend.high)
-    direction = ("smaller", "larger")[trend.change > 0] if trend.is_shown else "no sure trend"
+    direction = ("smaller", "larger")[trend.change > 0] if trend.is_shown else "no clear trend"
     return f" ({direction}: {change} per {PER_CHECKS} checks, from the last {trend.checks})"
 
 

@@ -124,8 +124,9 @@ def search_sentence(history: SeriesHistory) -> str:
         return f"{commits} of the default branch: a search for changes needs {FEWEST_POINTS}."
     if _unattested(history):
         return (
-            "Not searched for changes: only its bundles say that these commits are of the default "
-            f"branch. perfledger server reorder {history.series.repository} asks for their places."
+            "Not searched for changes: only its bundles state that these commits are on the "
+            f"default branch. perfledger server reorder {history.series.repository} looks up "
+            "their places."
         )
     return ""
 

@@ -59,7 +59,7 @@ class TriageRow:
     state_since: str
     terms: str  # reason, owner and last day, untrusted
     checks: tuple[ConfirmingCheck, ...]
-    prices: tuple[EventPrice, ...]  # the dearest first
+    prices: tuple[EventPrice, ...]  # the most expensive first
 
 
 def triage_row(event: TriagedEvent, commits: Sequence[str]) -> TriageRow:

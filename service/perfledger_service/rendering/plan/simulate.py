@@ -119,7 +119,7 @@ def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
     """Return what the log has and the replay lacks: devices in use, and rows with reasons."""
     recorded = recorded_devices_sentence(view, has_waits=view.recorded_waiting is not None)
     unplaceable = view.rows[0].figures.unplaceable
-    misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
+    misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, not even an empty one: left out."
     rows = (
         f"{quantity(count, 'row')} of the log left out: {reason}."
         for reason, count in view.left_out

@@ -122,7 +122,7 @@ def test_what_a_gate_does_not_know_is_unknown_and_never_zero():
 
 @pytest.mark.parametrize(
     ("change", "low", "high", "text"),
-    [(0.1, 0.02, 0.2, "(larger: +10"), (0.1, -0.02, 0.2, "(no sure trend: +10")],
+    [(0.1, 0.02, 0.2, "(larger: +10"), (0.1, -0.02, 0.2, "(no clear trend: +10")],
 )
 def test_a_trend_says_its_direction_only_where_its_interval_does(change, low, high, text):
     trend = DetectabilityTrend(change=change, low=low, high=high, checks=24)
