@@ -59,7 +59,7 @@ def fit_text(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> 
 
 
 def spread_labels(preferred: Sequence[float], *, top: float, bottom: float) -> tuple[float, ...]:
-    """Return the heights of labels, from the top down, as close as possible to the wanted ones."""
+    """Return label heights, from the top down, as close as possible to those requested."""
     heights: list[float] = []
     for height in preferred:
         heights.append(max(height, heights[-1] + LABEL_HEIGHT if heights else top))

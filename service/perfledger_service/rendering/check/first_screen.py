@@ -232,7 +232,7 @@ def _compile_sentence(block: ReasonBlock) -> str:
 def _source_lines(
     block: ReasonBlock, explanation: StepTimeExplanation, kind: MetricKind
 ) -> Iterator[SourceLine]:
-    """Yield the lines of code of the first causes, each once; none of what explains nothing."""
+    """Yield the lines of code of the first causes, each once; none if they explain nothing."""
     causes: Sequence[CauseRow | MemoryRow | CompileRow]
     match kind:
         case MetricKind.MEMORY:
@@ -245,7 +245,7 @@ def _source_lines(
     source_lines: dict[str, SourceLine] = {}
     for cause in causes:
         for line in cause.source_lines:
-            source_lines.setdefault(line.text, line)  # as the first cause has it
+            source_lines.setdefault(line.text, line)  # with the first cause's remark
     yield from source_lines.values()
 
 

@@ -106,6 +106,6 @@ def _marks(searched: SearchedSeries, columns: int) -> str:
     marks = [(index, _SIDE) for index in searched.series.epochs]
     marks += [(change.index, mark_of(n)) for n, change in enumerate(searched.history.changes)]
     for index, mark in marks:
-        # The last column that does not begin after it.
+        # The last column that begins at or before it.
         line[((index + 1) * columns - 1) // len(searched.series.values)] = mark
     return (" " * (_AXIS + 1) + "".join(line)).rstrip()

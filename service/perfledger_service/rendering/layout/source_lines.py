@@ -11,11 +11,11 @@ class SourceLine:
     """A line of the user's code, as shown."""
 
     text: str  # "models/gpt.py:34"
-    remark: str  # on what it does there; "" if there is nothing to add
+    remark: str  # on what the line does, or ""
 
 
 def source_lines(lines: Iterable[CallingLine]) -> tuple[SourceLine, ...]:
-    """Return the lines, each with a remark on what it does there."""
+    """Return the lines, each with a remark on what it does."""
     return tuple(map(_source_line, lines))
 
 

@@ -137,9 +137,9 @@ _BOTTLENECKS = {
 _REASONS = {
     ChangeReason.UNKNOWN: "",
     ChangeReason.CLOCK: "all by the same ratio, as with a different clock",
-    ChangeReason.SHAPE: "other input sizes",
-    ChangeReason.TYPE: "another type",
-    ChangeReason.VARIANT: "another kernel for the same work",
+    ChangeReason.SHAPE: "different input sizes",
+    ChangeReason.TYPE: "a different type",
+    ChangeReason.VARIANT: "a different kernel for the same work",
     ChangeReason.FUSION: "fused or split",
     ChangeReason.OCCUPANCY: "a different occupancy",
     ChangeReason.BYTES: "a different amount of memory moved",

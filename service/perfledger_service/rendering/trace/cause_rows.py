@@ -69,8 +69,8 @@ class CauseRow:
     why: str  # why the time per call changed; "" if the profiles do not show it
     evidence: str  # of the reason
     path: str  # the enclosing operations
-    source_lines: tuple[SourceLine, ...]  # in the user's code, that call it
-    effects: str  # how much comes from the number of calls, if not all
+    source_lines: tuple[SourceLine, ...]  # that call it in the user's code
+    effects: str  # the part due to the number of calls, if not all
     reverted: str  # the step's time without it
 
     @property
@@ -89,7 +89,7 @@ class MemoryRow:
     base: str
     head: str
     delta: str
-    source_lines: tuple[SourceLine, ...]  # in the user's code, that make it
+    source_lines: tuple[SourceLine, ...]  # that create it in the user's code
     is_worse: bool
 
 

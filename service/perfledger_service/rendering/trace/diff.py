@@ -194,7 +194,7 @@ def _memory_words(row: MemoryRow) -> str:
 
 
 def _called_at(source_lines: Sequence[SourceLine]) -> list[str]:
-    """Return where in the user's code something is called, in at most one phrase."""
+    """Return where something is called in the user's code, in at most one phrase."""
     return [f"called at {_line_words(source_lines)}"] if source_lines else []
 
 

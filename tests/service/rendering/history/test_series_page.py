@@ -57,7 +57,7 @@ def test_a_change_from_nothing_is_a_rise_without_a_size(history, worse, word):
     [
         (24, False, "No change of level found over 24 commits of the default branch."),
         (1, False, "1 commit of the default branch: a search for changes needs 8."),
-        (0, True, "Not searched for changes: only its bundles say that these commits are of the"),
+        (0, True, "Not searched for changes: only its bundles state that these commits are on the"),
         (0, False, ""),
     ],
 )
