@@ -10,15 +10,16 @@ timed.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from perfledger.load import Load
 from perfledger.package_code import SourcePackage
-from perfledger.records import Param
+from perfledger.records import Framework, Param
 from perfledger.statement import Statement
 
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
@@ -59,7 +60,8 @@ class MessageType(StrEnum):
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as intended
     NOTE = "note"  # LIST: text: options of another tool that do not apply
-    NO_FORK = "no_fork"  # reason: nothing is run, because forks would not be independent
+    # workloads, reason: these are not run, because forks would not be independent
+    NO_FORK = "no_fork"
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
@@ -122,9 +124,10 @@ class ChildRequest:
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
-    # Whether each workload runs in a fork of the child; if not, the agent asks a child for one
-    # workload.
+    # Each workload runs in a fork, with several files in a fork of its file's; else the agent asks
+    # for one workload of a child.
     is_forking: bool = False
+    frameworks: tuple[Framework, ...] = ()  # imported before the forks of several files
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported there, and recorded
     statement: Statement = field(default_factory=Statement)  # of its suite
@@ -139,6 +142,16 @@ class ChildRequest:
     def write(self, path: Path) -> None:
         """Write the request for the child to read."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def file_of(workload: str) -> str:
+    """Return the module that a workload's id names."""
+    return workload.partition(":")[0]
+
+
+def by_file(workloads: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the ids in their order, those of one file that follow each other as one group."""
+    return tuple(tuple(names) for _, names in groupby(workloads, key=file_of))
 
 
 class RequestError(Exception):
@@ -166,6 +179,7 @@ def read_request(path: Path) -> ChildRequest:
     fields["variants"] = {name: tuple(each) for name, each in fields["variants"].items()}
     fields["command"] = Command(fields["command"])
     fields["suite"] = BenchmarkSuite(fields["suite"])
+    fields["frameworks"] = tuple(map(Framework, fields["frameworks"]))
     fields["effort"] = MeasuringEffort(**fields["effort"])
     fields["statement"] = Statement(**fields["statement"])
     fields["packages"] = tuple(SourcePackage(**each) for each in fields["packages"])

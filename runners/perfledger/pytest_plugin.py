@@ -273,7 +273,7 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
 
 def _paths(context: CommandContext) -> Sequence[str]:
     """Return the files of the requested tests, else all paths of the request."""
-    files = sorted({file_of_test(name) for name in context.request.workloads})
+    files = sorted({file_of_test(name) for name in context.workloads})
     is_sure = files and all((context.root / file).is_file() for file in files)
     return files if is_sure else context.request.paths
 

@@ -15,7 +15,7 @@ from perfledger.meters.choice import choose_meter
 from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import join_processes, load_jax
 from perfledger.process.discovery import ImportFailure
-from perfledger.process.forks.obstacle import OpenState
+from perfledger.process.forks.obstacle import OpenState, StartSettings
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
@@ -95,6 +95,9 @@ class CommandContext:
     link: RankLink | None = None  # to the other ranks of a launched workload
     began: float = 0.0  # by time.monotonic()
     open_before: OpenState = field(default_factory=OpenState)  # before the user's code was imported
+    # The same for settings, in the fork of one file: the frameworks are imported there already.
+    settings_before: StartSettings | None = None
+    workloads: tuple[str, ...] = ()  # those of the request that this process runs; empty: all
 
     @property
     def is_forking(self) -> bool:

@@ -16,7 +16,6 @@ from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device import USUAL_EFFORT, DeviceMeter
-from perfledger.meters.framework_detection import framework_of
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
     BoundWorkload,
@@ -35,17 +34,21 @@ from perfledger.process.discovery import ImportFailure, import_roots
 from perfledger.process.environment_facts import environment_facts, load_frameworks
 from perfledger.process.error_report import print_error
 from perfledger.process.forks.isolated_run import flush_output, run_in_fork
-from perfledger.process.forks.obstacle import fork_obstacle, open_state
-from perfledger.process.load_command import batch_size, run_load_points
+from perfledger.process.forks.obstacle import (
+    fork_obstacle,
+    late_settings,
+    open_state,
+    start_settings,
+)
+from perfledger.process.load_command import load_workload
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.measure_command import measure_workload
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout, python_path
-from perfledger.process.registered_workloads import collect_registered
+from perfledger.process.registered_workloads import collect_registered, collect_statement
 from perfledger.process.state import preserved_state
-from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType, by_file, file_of
 from perfledger.records import Device, FailureReason, Framework
-from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.step_work import StepWork
 from perfledger.variants.remarks import (
     SEVERAL_RANKS,
@@ -53,8 +56,7 @@ from perfledger.variants.remarks import (
     first_result,
     variant_remarks,
 )
-from perfledger.variants.transformed_step import TransformedStep
-from perfledger.workload import AnyStep, PreparedStep, Step, Workload
+from perfledger.workload import AnyStep, PreparedStep, Step
 
 # Answers a request in a session of another tool; the second argument answers with the workloads
 # that a collector returns.
@@ -105,37 +107,67 @@ def run_command(
         link=link,
         began=began,
         open_before=open_before,
+        workloads=request.workloads,
     )
-    match request.suite:
+    answer = partial(_answer_suite, in_pytest=in_pytest)
+    files = by_file(request.workloads)
+    if context.is_forking and len(files) > 1:
+        _answer_by_file(context, files, answer)
+    else:
+        answer(context)
+    _wait_until_ready(context, "")
+    channel.send(MessageType.DONE)
+
+
+def _answer_by_file(
+    context: CommandContext,
+    files: Sequence[tuple[str, ...]],
+    answer: Callable[[CommandContext], None],
+) -> None:
+    """Run the workloads of each file in a fork, which imports this file and no other.
+
+    So what a file sets at import, such as the precision of JAX, reaches no workload of another.
+    """
+    load_frameworks(context.request.frameworks)
+    if _refuses_to_fork(context):
+        return
+    for names in files:
+        _wait_until_ready(context, names[0])
+        run_in_fork(context.channel, partial(_answer_file, context, names, answer))
+
+
+def _answer_file(
+    context: CommandContext, names: tuple[str, ...], answer: Callable[[CommandContext], None]
+) -> None:
+    settings = start_settings() if context.request.frameworks else None
+    answer(replace(context, workloads=names, open_before=open_state(), settings_before=settings))
+
+
+def _refuses_to_fork(context: CommandContext) -> bool:
+    """Return whether forks of this process would not be independent, and say so."""
+    obstacle = fork_obstacle(context.open_before) or late_settings(
+        context.settings_before, context.request.frameworks
+    )
+    if obstacle:
+        fields = {"workloads": context.workloads, "reason": obstacle}
+        context.channel.send(MessageType.NO_FORK, fields)
+    return bool(obstacle)
+
+
+def _answer_suite(context: CommandContext, *, in_pytest: SuiteRunner | None) -> None:
+    match context.request.suite:
         case BenchmarkSuite.PERFLEDGER:
             _answer_request(context, partial(collect_registered, context))
         case BenchmarkSuite.ASV:
             _answer_request(context, partial(collect_asv, context))
         case BenchmarkSuite.STATEMENT:
-            _answer_request(context, lambda _: _collect_statement(context))
+            _answer_request(context, lambda _: collect_statement(context))
         case BenchmarkSuite.PYTEST if in_pytest is not None:
             in_pytest(context, partial(_answer_request, context))
         case BenchmarkSuite.PYTEST:
             _answer_request(context, lambda _: _without_pytest())
         case _ as unreachable:
             assert_never(unreachable)
-    channel.send(MessageType.DONE)
-
-
-def _collect_statement(context: CommandContext) -> CollectedWorkloads:
-    try:
-        function = statement_function(context.request.statement, str(context.root / STATEMENT_FILE))
-    except SyntaxError as error:
-        return CollectedWorkloads(broken=(_syntax_failure(error),))
-    workload = Workload(function=function, source_line=STATEMENT_FILE)
-    (spec,) = workload.specs(framework=framework_of(workload, root=context.root))
-    return CollectedWorkloads(workloads=(BoundWorkload(workload, spec),))
-
-
-def _syntax_failure(error: SyntaxError) -> ImportFailure:
-    where = f"line {error.lineno}: " if error.lineno else ""
-    line = f": {error.text.strip()}" if error.text else ""
-    return ImportFailure(path=STATEMENT_FILE, detail=f"{where}{error.msg}{line}")
 
 
 def _without_pytest() -> CollectedWorkloads:
@@ -172,28 +204,24 @@ def _list(context: CommandContext, collect: WorkloadCollector) -> None:
 
 def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     """Answer for every requested workload, even if others fail."""
-    requested = context.request.workloads
-    collected = collect(frozenset(name.partition(":")[0] for name in requested))
+    requested = context.workloads
+    collected = collect(frozenset(map(file_of, requested)))
     if not set(requested) <= {each.spec.id for each in collected.workloads}:
         collected = collect(frozenset())  # some are registered by another module's file
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
     join_framework(context, used)
     load_frameworks(used)
-    obstacle = fork_obstacle(context.open_before) if context.is_forking else ""
-    if obstacle:
-        context.channel.send(MessageType.NO_FORK, {"reason": obstacle})
+    context = replace(context, workloads=requested or tuple(by_id))
+    if context.is_forking and _refuses_to_fork(context):
         return
-    for number, name in enumerate(requested or by_id):
+    for name in context.workloads:
         _wait_until_ready(context, name)
-        answer = partial(
-            _answer_workload, context, by_id, name=name, number=number, broken=collected.broken
-        )
+        answer = partial(_answer_workload, context, by_id, name=name, broken=collected.broken)
         if context.is_forking:
             run_in_fork(context.channel, answer)
         else:
             answer()
-    _wait_until_ready(context, "")
 
 
 def _answer_workload(
@@ -201,11 +229,10 @@ def _answer_workload(
     registered: Mapping[str, BoundWorkload],
     *,
     name: str,
-    number: int,
     broken: Sequence[ImportFailure],
 ) -> None:
     context.channel.send(MessageType.STARTED, {"workload": name, "log_bytes": _log_bytes()})
-    event, fields = _answer(context, registered, name=name, number=number, broken=broken)
+    event, fields = _answer(context, registered, name=name, broken=broken)
     flush_output()
     context.channel.send(event, {"workload": name, **fields})
 
@@ -222,18 +249,17 @@ def _answer(
     registered: Mapping[str, BoundWorkload],
     *,
     name: str,
-    number: int,
     broken: Sequence[ImportFailure],
 ) -> tuple[MessageType, Fields]:
     try:
         bound = registered.get(name) or _raise_missing(name, broken)
         match context.request.command:
             case Command.PROFILE:
-                return MessageType.PROFILED, bound.run(partial(_profile, context, number))
+                return MessageType.PROFILED, bound.run(partial(_profile, context))
             case Command.COUNT:
                 return MessageType.COUNTED, bound.run(partial(_count, context))
             case Command.LOAD:
-                return MessageType.LOADED, bound.run(partial(_load, context))
+                return MessageType.LOADED, bound.run(partial(load_workload, context))
             case Command.MEASURE | Command.LIST:
                 fields = bound.run(partial(measure_workload, context))
                 is_sent = context.request.has_windows(name)  # the run was sent before its windows
@@ -250,7 +276,7 @@ def _answer(
 
 
 def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
-    module = name.partition(":")[0]
+    module = file_of(name)
     for each in broken:
         if each.module in {"", module}:
             raise UnmeasurableError(each.reason, f"{each.path}: {each.detail}")
@@ -259,7 +285,8 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
     )
 
 
-def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fields:
+def _profile(context: CommandContext, bound: BoundWorkload) -> Fields:
+    number = (context.request.workloads or context.workloads).index(bound.spec.id)
     device, meter = meter_of(context, bound)
     folder = trace_folder(context)
     with meter.device_context(), meter.compilation_log(), ExitStack() as teardowns:
@@ -358,28 +385,6 @@ def _remarks(
         lambda: run(bound),
         tolerance=bound.workload.check_tolerance,
     )
-
-
-def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
-    if context.link is not None:
-        detail = "it runs in several ranks, and a load has a server in one process"
-        raise UnmeasurableError(FailureReason.RAISED, detail)
-    with ExitStack() as teardowns:
-
-        def set_up(device: Device, meter: DeviceMeter) -> TransformedStep:
-            transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
-            if not isinstance(transformed.step, PreparedStep):
-                return transformed
-            detail = "its step needs a preparation before each call, which a load has no time for"
-            raise UnmeasurableError(FailureReason.RAISED, detail)
-
-        return run_load_points(
-            context.request,
-            context.channel,
-            bound.spec,
-            batch=batch_size(bound.workload, bound.spec),
-            set_up=set_up,
-        )
 
 
 def _log_bytes() -> int:

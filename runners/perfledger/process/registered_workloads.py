@@ -1,4 +1,4 @@
-"""Collects the workloads that a repository registers with the decorator."""
+"""Collects the workloads that a repository registers with the decorator, and a statement's."""
 
 import os
 
@@ -6,6 +6,8 @@ from perfledger.failure_reason import detail_of
 from perfledger.meters.framework_detection import framework_of
 from perfledger.process.command_context import BoundWorkload, CollectedWorkloads, CommandContext
 from perfledger.process.discovery import ImportFailure, discover
+from perfledger.statement import STATEMENT_FILE, statement_function
+from perfledger.workload import Workload
 
 
 def collect_registered(context: CommandContext, modules: frozenset[str]) -> CollectedWorkloads:
@@ -31,3 +33,20 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         else:
             registered += [BoundWorkload(workload, spec) for spec in specs]
     return CollectedWorkloads(workloads=tuple(registered), broken=tuple(broken))
+
+
+def collect_statement(context: CommandContext) -> CollectedWorkloads:
+    """Return the workload of the request's statement."""
+    try:
+        function = statement_function(context.request.statement, str(context.root / STATEMENT_FILE))
+    except SyntaxError as error:
+        return CollectedWorkloads(broken=(_syntax_failure(error),))
+    workload = Workload(function=function, source_line=STATEMENT_FILE)
+    (spec,) = workload.specs(framework=framework_of(workload, root=context.root))
+    return CollectedWorkloads(workloads=(BoundWorkload(workload, spec),))
+
+
+def _syntax_failure(error: SyntaxError) -> ImportFailure:
+    where = f"line {error.lineno}: " if error.lineno else ""
+    line = f": {error.text.strip()}" if error.text else ""
+    return ImportFailure(path=STATEMENT_FILE, detail=f"{where}{error.msg}{line}")

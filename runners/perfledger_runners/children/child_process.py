@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from perfledger.protocol import PROTOCOL_VERSION, ChildRequest
+from perfledger.protocol import PROTOCOL_VERSION, ChildRequest, by_file, file_of
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.harness import Harness, python_of
@@ -66,54 +66,101 @@ class ChildContinuation:
     workload: str
 
 
-def run_request(  # noqa: C901 - one case for each kind of message
-    harness: Harness, request: ChildRequest, *, first: Child | None = None
+def run_request(
+    harness: Harness,
+    request: ChildRequest,
+    *,
+    first: Child | None = None,
+    is_repeating: bool = True,
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Yield a result for each of the request's workloads, from as many children as needed.
 
-    A child that forks runs all of them; otherwise, or if forks would not be independent, each has
-    its own child. A child that dies fails only its current workload, or after its run loses only
-    its profiled windows: the remaining workloads get another child. A child that dies before its
-    first workload fails all of them. Every child's messages end with ChildExit. `first` is a child
-    that was started with this request.
+    A child that forks runs all of them, otherwise each has its own child. Those that it refuses to
+    fork for are asked for again, unless `is_repeating` is False: each file's of a child of their
+    own, and where this refuses as well, each of its own. A child that dies fails only its current
+    workload, or after its run loses only its profiled windows: the remaining workloads get another
+    child. A child that dies before its first workload fails all of them, or those of the file that
+    it has begun to import. Every child's messages end with ChildExit. `first` is a child that was
+    started with this request.
     """
-    waiting: tuple[str, ...] = request.workloads
-    while waiting:
-        finished: set[str] = set()
-        ended = ChildExit("")
-        child, first = first, None
-        batch = harness.first_child_of(replace(request, workloads=waiting))
-        has_no_fork = False
-        for message in run_child(harness, replace(request, workloads=batch), child=child):
-            has_no_fork |= isinstance(message, NoForkMessage)
-            match message:
-                case ChildExit():
-                    ended = message
-                case FailedMessage(workload=""):
-                    if not finished:
-                        finished.update(batch)
-                        yield from (
-                            failed_message(each, message.reason, message.detail) for each in batch
-                        )
-                case (
-                    RunMessage()
-                    | ProfiledMessage()
-                    | CountedMessage()
-                    | LoadedMessage()
-                    | FailedMessage()
-                ):
-                    finished.add(message.workload)
-                    yield message
-                case _:
-                    yield message
-        if has_no_fork:
-            request = replace(request, is_forking=False)
-        elif not finished:
-            finished.update(batch)
-            reason = "its process ended without an error and without a result"
-            yield from (failed_message(each, FailureReason.RAISED, reason) for each in batch)
-        yield ended
-        waiting = tuple(workload for workload in waiting if workload not in finished)
+    requests = [request]
+    while requests:
+        waiting = requests.pop(0)
+        child_request = harness.first_child_of(waiting)
+        answered = _Answered()
+        yield from _answers(harness, child_request, first, answered)
+        first = None
+        refused = tuple(filter(answered.refused.__contains__, child_request.workloads))
+        left = tuple(each for each in waiting.workloads if each not in answered)
+        requests[:0] = [
+            *(_separated(child_request, refused) if is_repeating else ()),
+            *([replace(waiting, workloads=left)] if left else ()),
+        ]
+
+
+@dataclass(slots=True)
+class _Answered:
+    """The workloads of which one child has sent a result, or a refusal to fork."""
+
+    finished: set[str] = field(default_factory=set[str])
+    refused: set[str] = field(default_factory=set[str])
+    next_one: str = ""  # for which the child was last ready
+
+    def __contains__(self, workload: str) -> bool:
+        return workload in self.finished or workload in self.refused
+
+    def lose(self, request: ChildRequest) -> list[str]:
+        """Finish and return what a child without any result fails: of a file, if it began one."""
+        if self.finished:
+            return []
+        left = [each for each in request.workloads if each not in self]
+        lost = [each for each in left if file_of(each) == file_of(self.next_one)] or left
+        self.finished.update(lost)
+        return lost
+
+
+def _answers(
+    harness: Harness, request: ChildRequest, child: Child | None, answered: _Answered
+) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
+    """Yield the messages of one child, noting in `answered` what they answer."""
+    ended = ChildExit("")
+    for message in run_child(harness, request, child=child):
+        match message:
+            case ChildExit():
+                ended = message
+            case FailedMessage(workload=""):
+                lost = answered.lose(request)
+                yield from (failed_message(each, message.reason, message.detail) for each in lost)
+            case ReadyMessage():
+                answered.next_one = message.workload
+                yield message
+            case (
+                RunMessage()
+                | ProfiledMessage()
+                | CountedMessage()
+                | LoadedMessage()
+                | FailedMessage()
+            ):
+                answered.finished.add(message.workload)
+                yield message
+            case NoForkMessage():
+                answered.refused.update(message.workloads)
+                yield message
+            case _:
+                yield message
+    if not answered.refused:
+        reason = "its process ended without an error and without a result"
+        lost = answered.lose(request)
+        yield from (failed_message(each, FailureReason.RAISED, reason) for each in lost)
+    yield ended
+
+
+def _separated(request: ChildRequest, refused: tuple[str, ...]) -> list[ChildRequest]:
+    """Return the requests for workloads that the child of a request refused to fork for."""
+    is_one_file = len(by_file(request.workloads)) == 1
+    return [
+        replace(request, workloads=names, is_forking=not is_one_file) for names in by_file(refused)
+    ]
 
 
 def run_child(
@@ -192,7 +239,7 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
     if not request.is_interleaved:
         return None
     with suppress(OSError, LaunchError):
-        child = Child(harness, replace(request, workloads=harness.first_child_of(request)))
+        child = Child(harness, harness.first_child_of(request))
         stack.callback(child.close)
         return child
     return None

@@ -63,6 +63,7 @@ class Harness:
     limits: ChildLimits = ChildLimits()
     default_launch: str = ""  # for workloads on several devices without their own command
     launches: Mapping[str, Launch] = field(default_factory=dict[str, Launch])  # by workload
+    frameworks: Mapping[str, Framework] = field(default_factory=dict[str, Framework])  # the same
     clock: Callable[[], float] = time.monotonic
     ends_at: float = math.inf  # of the budget, by `clock`; no child outlives it
 
@@ -76,17 +77,20 @@ class Harness:
             return None
         return self.launches.get(request.workloads[0])
 
-    def first_child_of(self, request: ChildRequest) -> tuple[str, ...]:
-        """Return those of the request's workloads, from the first on, that one child runs.
+    def first_child_of(self, request: ChildRequest) -> ChildRequest:
+        """Return the request for those of its workloads, from the first on, that one child runs.
 
         Only forks of one process are independent of each other; without forks a child runs one
         workload.
         """
         workloads = request.workloads
         if not request.is_forking:
-            return workloads[:1]
+            return replace(request, workloads=workloads[:1])
         alone = [place for place, each in enumerate(workloads) if each in self.launches]
-        return workloads[: max(1, alone[0])] if alone else workloads
+        workloads = workloads[: max(1, alone[0])] if alone else workloads
+        known = (self.frameworks[each] for each in workloads if each in self.frameworks)
+        used = sorted(set(known) - {Framework.HOST})
+        return replace(request, workloads=workloads, frameworks=tuple(used))
 
     @property
     def sdk(self) -> Path:
@@ -123,7 +127,7 @@ def prepare_harness(
 
 
 def for_workloads(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harness:
-    """Return a harness in which each workload has its own time limit and launch."""
+    """Return a harness in which each workload has its own time limit, launch and framework."""
     specs = tuple(workloads)
     timeouts = {spec.id: spec.timeout for spec in specs if spec.timeout is not None}
     launches = {spec.id: launch_of(spec, harness.default_launch) for spec in specs}
@@ -131,6 +135,7 @@ def for_workloads(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harnes
         harness,
         limits=replace(harness.limits, own_workload_s=timeouts),
         launches={name: launch for name, launch in launches.items() if launch is not None},
+        frameworks={spec.id: spec.framework for spec in specs},
     )
 
 

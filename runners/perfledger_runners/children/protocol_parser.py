@@ -113,8 +113,9 @@ class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
 
 
 class NoForkMessage(Message, frozen=True, kw_only=True, tag="no_fork"):
-    """The reason why no workload was run: forks of the child would not be independent."""
+    """The reason why these workloads were not run: forks for them would not be independent."""
 
+    workloads: Annotated[tuple[Text, ...], Meta(min_length=1)]
     reason: Text
 
 

@@ -45,7 +45,6 @@ class ProtocolState:
     is_in_windows: bool = False  # whether the current workload has its run
     is_done: bool = False
     has_failed: bool = False  # any workload
-    is_without_fork: bool = False  # then nothing is run
 
     @property
     def is_in_workload(self) -> bool:
@@ -55,8 +54,7 @@ class ProtocolState:
     def accept(self, line: bytes) -> AnyMessage:
         """Return the line's message if it is allowed now; raise GarbageError."""
         message = decode_message(line)
-        is_over = self.is_done or (self.is_without_fork and not isinstance(message, DoneMessage))
-        if is_over or not self._may_come(message):
+        if self.is_done or not self._may_come(message):
             msg = f"the child sent {message.__struct_config__.tag!r} out of order"
             raise GarbageError(msg)
         match message:
@@ -78,7 +76,7 @@ class ProtocolState:
             case DoneMessage():
                 self.is_done = True
             case NoForkMessage():
-                self.is_without_fork = True
+                self.finished.update(message.workloads)
             case (
                 FactsMessage()
                 | WorkloadMessage()
@@ -95,16 +93,15 @@ class ProtocolState:
 
     def _may_come(self, message: AnyMessage) -> bool:
         match message:
-            case FactsMessage() | NoForkMessage():
-                is_possible = self.is_forking or isinstance(message, FactsMessage)
-                return self.current == "" and is_possible
+            case FactsMessage():
+                return self.current == ""
+            case NoForkMessage():
+                is_possible = self.is_forking and not self.is_in_workload
+                return is_possible and all(map(self._is_open, message.workloads))
             case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
                 return self.command is Command.LIST
-            case ReadyMessage(workload="") | DoneMessage():
-                return not self.is_in_workload
-            case ReadyMessage() | StartedMessage():
-                is_new = self._is_open(message.workload) and not self.is_in_workload
-                return is_new and self.command is not Command.LIST
+            case ReadyMessage() | StartedMessage() | DoneMessage():
+                return not self.is_in_workload and self._may_follow(message)
             case (
                 SamplingMessage()
                 | TurnMessage()
@@ -119,6 +116,14 @@ class ProtocolState:
                 return is_current and self._is_in_place(message)
             case FailedMessage():
                 return self._is_open(message.workload)
+
+    def _may_follow(self, message: ReadyMessage | StartedMessage | DoneMessage) -> bool:
+        """Return whether an open workload, or the end, may come now."""
+        if isinstance(message, DoneMessage) or (
+            isinstance(message, ReadyMessage) and message.workload == ""
+        ):
+            return True
+        return self._is_open(message.workload) and self.command is not Command.LIST
 
     def _is_in_place(self, message: AnyMessage) -> bool:
         """Return whether a run comes before windows, and windows after a run."""

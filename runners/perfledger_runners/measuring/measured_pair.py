@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from perfledger.protocol import ChildRequest, Command
+from perfledger.protocol import ChildRequest, Command, file_of
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import (
@@ -43,6 +43,9 @@ BOTH_SIDES = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReas
 # of three with two.
 KERNEL_WINDOWS = 3
 
+# Of the stopwatch's keys for files: no id of a workload ends in it.
+FILE_MARK = ":"
+
 # Returns why a run did not measure what it should have.
 RunCheck = Callable[[Run], Failure | None]
 
@@ -69,13 +72,13 @@ class NoProgress:
         """Do nothing."""
 
 
-class ForkObstacleError(Exception):
-    """Workloads that forks of one process cannot run independently; the message says why."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPair:
-    """The results of one pair of children; `workloads` are those that it had to measure."""
+    """The results of one pair of children; `workloads` are those that it had to measure.
+
+    `refused` were not measured, because forks of either side's process would not run them
+    independently, and why: a fork and a process of its own are not alike enough to be compared.
+    """
 
     pair: int
     workloads: tuple[str, ...]
@@ -87,6 +90,7 @@ class MeasuredPair:
     )  # of a pair of each alone
     processes: int = 0  # started for it
     windows: tuple[RunWindows, ...] = ()  # of kernels
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def complete(self) -> tuple[tuple[Run, Run], ...]:
         """Return base and head of each workload that was measured on both sides."""
@@ -123,8 +127,7 @@ class PairMeasurement:
         """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows.
-        Requests that fork do so unless `in_forks` is False. Raises ForkObstacleError if a side
-        cannot: a fork and a separate process are too different to be compared.
+        Requests that fork do so unless `in_forks` is False.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -139,21 +142,23 @@ class PairMeasurement:
             in_forks=in_forks,
         )
         children.run(tuple(workloads), places)
-        if children.fork_obstacle:
-            raise ForkObstacleError(children.fork_obstacle)
+        refused = children.refused
         windows = tuple(
             read_run_windows(self.harness, message, side=side, pair=pair)
             for side, message in children.windows
+            if message.workload not in refused
         )
+        failures = children.failures.values()
         measured = MeasuredPair(
             pair=pair,
-            workloads=tuple(workloads),
-            runs=tuple(children.runs),
-            failures=tuple(children.failures.values()),
+            workloads=tuple(each for each in workloads if each not in refused),
+            runs=tuple(run for run in children.runs if run.workload not in refused),
+            failures=tuple(each for each in failures if each.workload not in refused),
             logs=children.logs,
             seconds=children.watch.alone(),
             processes=children.processes - process,
             windows=windows,
+            refused=refused,
         )
         other_devices = other_device_failures(measured.complete())
         return replace(measured, failures=(*measured.failures, *other_devices))
@@ -197,8 +202,9 @@ class _Place:
 class _Stopwatch:
     """A stopwatch that charges all time, once, to the workload that started last.
 
-    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload. The
-    key "" has the time that every pair needs: for processes to start, import and end.
+    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload.
+    The key "" has the time that every pair needs: for processes to start, import the framework and
+    end. Keys that end in FILE_MARK have the imports of files.
     """
 
     clock: Callable[[], float]
@@ -213,6 +219,8 @@ class _Stopwatch:
         match message:
             case StartedMessage():
                 self._turn_to(message.workload)
+            case ChildContinuation() if message.workload:
+                self._turn_to(file_of(message.workload) + FILE_MARK)
             case DoneMessage() | ChildExit():
                 self._turn_to("")
             case _:
@@ -223,7 +231,11 @@ class _Stopwatch:
         """Return the time of a pair of each workload alone."""
         self._turn_to("")
         shared = self.seconds[""]
-        return {each: shared + own for each, own in self.seconds.items() if each}
+        return {
+            each: shared + self.seconds.get(file_of(each) + FILE_MARK, 0.0) + own
+            for each, own in self.seconds.items()
+            if each and not each.endswith(FILE_MARK)
+        }
 
     def _turn_to(self, workload: str) -> None:
         now = self.clock()
@@ -240,7 +252,7 @@ class _PairOfChildren:
     processes: int  # the number of the next one
     unprofiled: tuple[str, ...]
     in_forks: bool
-    fork_obstacle: str = ""  # of either side
+    refused: dict[str, str] = field(default_factory=dict[str, str])  # by either side → why
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
         default_factory=dict[tuple[str, Side], Failure]
@@ -293,7 +305,7 @@ class _PairOfChildren:
         """
         if child is None:
             workloads = tuple(each for each in workloads if not self._fails_both_sides(each))
-        if not workloads or self.fork_obstacle:
+        if not workloads or self.refused.keys() >= set(workloads):
             return
         request, telemetry = self._request(workloads, place), self.measurement.telemetry
         failed: list[FailedMessage] = []
@@ -324,11 +336,14 @@ class _PairOfChildren:
     def _messages(
         self, request: ChildRequest, child: Child | None
     ) -> Iterator[AnyMessage | ChildContinuation | ChildExit]:
-        """Yield the messages of one side until either side has an obstacle to forks."""
-        for message in run_request(self.measurement.harness, request, first=child):
+        """Yield the messages of one side until the sides refuse to fork for all workloads."""
+        for message in run_request(
+            self.measurement.harness, request, first=child, is_repeating=False
+        ):
             if isinstance(message, NoForkMessage):
-                self.fork_obstacle = clean_text(message.reason)[:MAX_DETAIL]
-            if self.fork_obstacle:
+                reason = clean_text(message.reason)[:MAX_DETAIL]
+                self.refused |= dict.fromkeys(message.workloads, reason)
+            if self.refused.keys() >= set(request.workloads):
                 return
             yield self.watch.heard(message)
 

@@ -15,7 +15,6 @@ from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
 from perfledger_runners.measuring.kernel_windows import RunWindows
 from perfledger_runners.measuring.measured_pair import (
     SIDES,
-    ForkObstacleError,
     MeasuredPair,
     MeasuringProgress,
     NoProgress,
@@ -23,7 +22,7 @@ from perfledger_runners.measuring.measured_pair import (
     RunCheck,
 )
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
-from perfledger_runners.measuring.process_groups import process_groups, singly
+from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
 # At the end of the budget a workload is said to hang, rather than to be cut off, if its pair has
@@ -63,7 +62,7 @@ class PairedRuns:
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])  # of a pair of each
     spent_s: float = 0.0  # of the budget
     windows: tuple[RunWindows, ...] = ()  # of kernels, in the first pairs
-    alone: Mapping[str, str] = field(default_factory=dict[str, str])  # not in a fork → why
+    separation: Separation = SHARED
 
 
 def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
@@ -100,13 +99,13 @@ def measure_pairs(
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two new
-    children: per framework if the workloads run in forks of them, else per workload. A workload
-    that fails on one side, or one of whose runs `check_run` rejects, is not measured again and does
-    not affect the others; one whose device throttled is measured again after a pause. A workload
-    that the rest of the budget will hardly settle is futile. When the rest is too short for a pair
-    of each, it goes to the workloads from which the rule learns most. `spent_s` of the budget are
-    spent already; the harness ends children that exceed it. Pairs in `journal` are not measured
-    again, and new ones are saved there. The first `kernel_pairs` pairs have profiled windows of
+    children: per framework if the workloads run in forks of them, else per file or workload. A
+    workload that fails on one side, or one of whose runs `check_run` rejects, is not measured again
+    and does not affect the others; one whose device throttled is measured again after a pause. A
+    workload that the rest of the budget will hardly settle is futile. When the rest is too short
+    for a pair of each, it goes to the workloads from which the rule learns most. `spent_s` of the
+    budget are spent already; the harness ends children that exceed it. Pairs in `journal` are not
+    measured again, and new ones are saved there. The first `kernel_pairs` pairs have profiled windows of
     kernels.
     """
     began = clock()
@@ -121,7 +120,8 @@ def measure_pairs(
         ),
         rule=rule,
         order=pair_order(seed, max_pairs),
-        groups=process_groups(workloads, is_forking=requests[Side.HEAD].is_forking),
+        specs=tuple(workloads),
+        is_forking=requests[Side.HEAD].is_forking,
         budget_s=budget_s,
         spent=lambda: spent_s + clock() - began,
         journal=journal,
@@ -143,7 +143,8 @@ class _Check:
     measurement: PairMeasurement
     rule: StoppingRule
     order: tuple[Side, ...]
-    groups: tuple[tuple[str, ...], ...]
+    specs: tuple[WorkloadSpec, ...]
+    is_forking: bool
     budget_s: float
     spent: Callable[[], float]
     journal: PairJournal | None
@@ -161,11 +162,11 @@ class _Check:
     rounds_s: float = 0.0
     profiles_s: float = 0.0
     futile: dict[str, FutileWorkload] = field(default_factory=dict[str, FutileWorkload])
-    alone: dict[str, str] = field(default_factory=dict[str, str])  # not in a fork → why
+    separation: Separation = SHARED
 
     def run(self) -> None:
         """Take the saved pairs, and measure more."""
-        self.waiting = frozenset(name for group in self.groups for name in group)
+        self.waiting = frozenset(spec.id for spec in self.specs)
         self.done = dict.fromkeys(self.waiting, 0)
         for saved in self.journal.saved if self.journal else ():
             self._take(saved)
@@ -202,7 +203,7 @@ class _Check:
             seconds=self.seconds,
             spent_s=self.spent(),
             windows=tuple(self.windows),
-            alone=self.alone,
+            separation=self.separation,
         )
 
     def _measure(
@@ -211,13 +212,12 @@ class _Check:
         """Measure and save one pair of workloads of one framework."""
         before_s = self.spent()
         again = partial(self._pair_of_children, pair)
-        try:
-            first_try = again(workloads, 0)
-            cool = measured_when_cool(first_try, again, self._cooling_time())
-        except ForkObstacleError as error:
-            self._separate(workloads, str(error), remaining)
+        first_try = again(workloads, 0)
+        remaining = (*self._separated(first_try.refused), *remaining)
+        if first_try.refused.keys() >= set(workloads):
+            self.remaining = remaining
             return
-        measured = self._without_cut(cool)
+        measured = self._without_cut(measured_when_cool(first_try, again, self._cooling_time()))
         spent_s = self.spent()
         saved = SavedPair(
             measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
@@ -236,22 +236,21 @@ class _Check:
             first=self.order[pair],
             process=self.processes + processes,
             unprofiled=self._unprofiled(),
-            in_forks=not self.alone.keys() >= set(workloads),
+            in_forks=not self.separation.workloads.keys() >= set(workloads),
         )
 
     def _cooling_time(self) -> CoolingTime:
         return CoolingTime(seconds_left=self._seconds_left, wait=self.wait)
 
-    def _separate(
-        self, workloads: tuple[str, ...], reason: str, remaining: tuple[tuple[str, ...], ...]
-    ) -> None:
-        """Measure the workloads in separate processes from now on, first those of this pair."""
-        (group,) = (each for each in self.groups if set(workloads) <= set(each))
-        self.alone |= dict.fromkeys(group, reason)
-        self.groups = tuple(
-            part for each in self.groups for part in (singly(each) if each == group else (each,))
-        )
-        self.remaining = (*singly(workloads), *remaining)
+    def _groups(self) -> tuple[tuple[str, ...], ...]:
+        return process_groups(self.specs, is_forking=self.is_forking, separation=self.separation)
+
+    def _separated(self, refused: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+        """Separate the workloads from others from now on; return those of this pair, in groups."""
+        for group in self._groups():
+            self.separation = self.separation.without_forks(group, refused)
+        groups = (tuple(filter(refused.__contains__, group)) for group in self._groups())
+        return tuple(group for group in groups if group)
 
     def _unprofiled(self) -> frozenset[str]:
         """Return the workloads whose windows are no longer profiled."""
@@ -323,7 +322,7 @@ class _Check:
         round_s = self.rounds_s / max(self.rounds, 1)
         if is_behind or self.rounds >= len(self.order) or round_s > self._seconds_left():
             return ()
-        groups = (tuple(each for each in group if each in open_workloads) for group in self.groups)
+        groups = (tuple(filter(open_workloads.__contains__, each)) for each in self._groups())
         return tuple(group for group in groups if group)
 
     def _affordable(self) -> dict[str, float]:

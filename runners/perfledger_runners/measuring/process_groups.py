@@ -1,7 +1,10 @@
 """Groups workloads by the process that runs them, and says why some have their own."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
+from perfledger.protocol import file_of
 from perfledger.records import WorkloadSpec
 from perfledger_runners.children.launch import launch_of
 
@@ -9,45 +12,85 @@ Groups = tuple[tuple[str, ...], ...]
 MAX_NAMES = 3  # in a note
 
 
-def process_groups(
-    workloads: Sequence[WorkloadSpec], *, is_forking: bool, alone: Collection[str] = ()
-) -> Groups:
-    """Return the ids that forks of one process run: one framework's; one of several devices alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Separation:
+    """What does not share a process with others, and why: its forks would not be independent.
 
-    Importing the framework takes longest. Without forks each workload has a separate process, and
-    so do the workloads of `alone`, whose forks would not be independent.
+    The workloads of one of `files` run in forks of a process that imports this file first. Where
+    that does not help either, each of `workloads` has a process of its own, without forks.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    workloads: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def without_forks(self, group: Sequence[str], refused: Mapping[str, str]) -> Self:
+        """Return the separation after a process of this group refused to fork for some of it."""
+        reasons = {file_of(name): refused[name] for name in group if name in refused}
+        files = {file_of(name) for name in group}
+        if len(files) > 1:
+            return replace(self, files={**self.files, **reasons})
+        alone = {name: reason for name in group for reason in reasons.values()}
+        return replace(self, workloads={**self.workloads, **alone})
+
+    def notes(self) -> tuple[str, ...]:
+        """Return why workloads did not run in forks of one process.
+
+        Separate processes change no result but cost time. A single workload loses none, so it gets
+        no note.
+        """
+        by_reason: dict[str, list[str]] = {}
+        for workload, reason in self.workloads.items():
+            by_reason.setdefault(reason, []).append(workload)
+        singles = (
+            f"{_names(names)} each ran in a separate process, because {reason}: the check is faster "
+            "if a set-up does that instead of the import"
+            for reason, names in by_reason.items()
+            if len(names) > 1
+        )
+        explained = {file_of(name) for name in self.workloads}
+        files = (
+            f"the workloads of {file} shared no process with those of other files, because "
+            f"{reason}: the check is faster without that"
+            for file, reason in self.files.items()
+            if file not in explained
+        )
+        return (*singles, *files)
+
+
+SHARED = Separation()
+
+
+def process_groups(
+    workloads: Sequence[WorkloadSpec], *, is_forking: bool, separation: Separation = SHARED
+) -> Groups:
+    """Return the ids that one process runs in forks, file by file: one framework's.
+
+    Importing the framework takes longest. Workloads of several devices have a process of their own,
+    and without forks each workload has.
     """
     if not is_forking:
-        return singly(spec.id for spec in workloads)
-    unforked = [spec for spec in workloads if spec.id in alone or launch_of(spec, "") is not None]
-    shared = [spec for spec in workloads if spec not in unforked]
-    by_framework = (
-        tuple(spec.id for spec in shared if spec.framework is framework)
-        for framework in dict.fromkeys(spec.framework for spec in shared)
-    )
-    return (*by_framework, *singly(spec.id for spec in unforked))
+        return _singly(spec.id for spec in workloads)
+    alone = [
+        spec
+        for spec in workloads
+        if spec.id in separation.workloads or launch_of(spec, "") is not None
+    ]
+    shared = [spec for spec in workloads if spec not in alone]
+    keys = {
+        spec.id: (spec.framework, file_of(spec.id) if file_of(spec.id) in separation.files else "")
+        for spec in shared
+    }
+    groups = ([name for name in keys if keys[name] == key] for key in dict.fromkeys(keys.values()))
+    return (*map(_file_by_file, groups), *_singly(spec.id for spec in alone))
 
 
-def singly(workloads: Iterable[str]) -> Groups:
-    """Return groups of one workload each."""
+def _file_by_file(workloads: Sequence[str]) -> tuple[str, ...]:
+    files = list(dict.fromkeys(map(file_of, workloads)))
+    return tuple(sorted(workloads, key=lambda name: files.index(file_of(name))))
+
+
+def _singly(workloads: Iterable[str]) -> Groups:
     return tuple((each,) for each in workloads)
-
-
-def own_process_notes(alone: Mapping[str, str]) -> tuple[str, ...]:
-    """Return why workloads were not run in forks; `alone` has the reasons.
-
-    Separate processes change no result but cost time. A single workload loses none, so it gets no
-    note.
-    """
-    by_reason: dict[str, list[str]] = {}
-    for workload, reason in alone.items():
-        by_reason.setdefault(reason, []).append(workload)
-    return tuple(
-        f"{_names(names)} each ran in a separate process, because {reason}: the check is faster "
-        "if a set-up does that instead of the import"
-        for reason, names in by_reason.items()
-        if len(names) > 1
-    )
 
 
 def _names(names: Sequence[str]) -> str:

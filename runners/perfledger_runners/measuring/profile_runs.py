@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import FailedMessage, ProfiledMessage
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
-from perfledger_runners.measuring.process_groups import process_groups
+from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
 
 # A child's profiler → the reader of `python -m perfledger_profiles` for its files.
@@ -65,19 +65,18 @@ def profile_both(
     requests: Mapping[Side, ChildRequest],
     workloads: Sequence[WorkloadSpec],
     *,
-    alone: Collection[str] = (),
+    separation: Separation = SHARED,
 ) -> ProfileRuns:
     """Profile the workloads once on each side, in forks of a child per framework and side.
 
-    Requests that do not fork have a child per workload and side, and so do workloads of `alone`,
-    which one of the sides cannot fork: a fork and a separate process are too different to be
-    compared. If the requests are interleaved, the sides' windows of profiled steps alternate, so
-    that other load on the machine does not appear in only one of the two profiles.
+    Requests that do not fork have a child per workload and side. `separation` is that of the pairs.
+    If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
+    load on the machine does not appear in only one of the two profiles.
     """
     side_runs: list[ProfileRuns] = []
     is_forking = requests[Side.HEAD].is_forking
-    for group in process_groups(workloads, is_forking=is_forking, alone=alone):
-        in_forks = is_forking and not set(group) & set(alone)
+    for group in process_groups(workloads, is_forking=is_forking, separation=separation):
+        in_forks = is_forking and not set(group) & separation.workloads.keys()
         with ExitStack() as stack:
             profile_requests = {
                 side: replace(_profiling(harness, requests[side], group, side), is_forking=in_forks)

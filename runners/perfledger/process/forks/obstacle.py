@@ -8,6 +8,7 @@ shared. Without any of these, what a fork does reaches neither its parent nor th
 import os
 import time
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,10 @@ PROCESS = Path("/proc/self")
 # A joined thread disappears from the kernel's list a little later.
 TRIES, TRY_S = 200, 0.001
 NO_LIST = "this system does not list the threads of a process"
+MAX_NAMES = 3  # of variables in a reason
+# pytest says in its own which test runs; torch sets the other when its compiler is imported, and
+# reads it when it compiles.
+READ_LATER = ("PYTEST_", "TORCHINDUCTOR_CACHE_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,44 @@ class OpenState:
 
     files: frozenset[tuple[int, int]] = frozenset()
     mappings: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StartSettings:
+    """What a framework reads once, when it is imported: the environment, and the cores."""
+
+    environment: Mapping[str, str]
+    cores: frozenset[int]
+
+
+def start_settings() -> StartSettings:
+    """Return the settings of this process now."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return StartSettings(dict(os.environ), frozenset(cores))
+
+
+def late_settings(before: StartSettings | None, frameworks: Iterable[str]) -> str:
+    """Return in one clause what was set after the frameworks were imported, "" if nothing was.
+
+    In a process of its own a file that sets them first and imports a framework then is heeded.
+    Without `before` no framework was imported before the file.
+    """
+    if before is None:
+        return ""
+    now, read_by = start_settings(), " and ".join(sorted(frameworks))
+    names = sorted(
+        name
+        for name in before.environment.keys() | now.environment.keys()
+        if before.environment.get(name) != now.environment.get(name)
+        and not name.startswith(READ_LATER)
+    )
+    if names:
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        shown = ", ".join(names[:MAX_NAMES]) + more
+        return f"its imports set {shown}, which {read_by} may have read before"
+    if now.cores != before.cores:
+        return f"its imports choose the cores, which {read_by} counted before"
+    return ""
 
 
 def open_state(process: Path = PROCESS) -> OpenState:

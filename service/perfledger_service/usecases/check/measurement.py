@@ -40,7 +40,7 @@ from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.kernel_windows import lost_window_notes, match_kernels
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
-from perfledger_runners.measuring.process_groups import own_process_notes
+from perfledger_runners.measuring.process_groups import Separation
 from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_runners.measuring.same_code import CodeWatch
 from perfledger_service.errors import UsageError
@@ -218,11 +218,11 @@ def measure_change(
     bundle = replace(
         bundle,
         notes=bundle.notes
-        + own_process_notes(paired_runs.alone)
+        + paired_runs.separation.notes()
         + lost_window_notes(bundle.kernels, paired_runs.windows)
         + budget_notes(bundle, paired_runs),
     )
-    bundle = _add_profiles(site, bundle, progress, alone=paired_runs.alone)
+    bundle = _add_profiles(site, bundle, progress, separation=paired_runs.separation)
     return replace(bundle, held_s=site.harness.clock() - began)
 
 
@@ -236,15 +236,15 @@ def _usable_machine(
 
 
 def _add_profiles(
-    site: CheckSite, bundle: Bundle, progress: CheckProgress, *, alone: Collection[str]
+    site: CheckSite, bundle: Bundle, progress: CheckProgress, *, separation: Separation
 ) -> Bundle:
-    """Return the bundle with the profiles of its changed workloads; `alone` are not in forks."""
+    """Return the bundle with the profiles of its changed workloads, taken as the pairs were."""
     requests = requests_for_device(site.requests, bundle.machine.device)
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     return with_profiles(
         bundle,
         profile=lambda specs: mark_changed_lines(
-            profile_both(site.harness, requests, specs, alone=alone), lines_of
+            profile_both(site.harness, requests, specs, separation=separation), lines_of
         ),
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,

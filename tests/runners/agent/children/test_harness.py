@@ -250,7 +250,6 @@ def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, worklo
             is_forking=True,
         )
 
-        assert with_launchers.first_child_of(asked) == tuple(together)
-        assert with_launchers.first_child_of(replace(asked, is_forking=False)) == tuple(
-            workloads[:1]
-        )
+        alone = replace(asked, is_forking=False)
+        assert with_launchers.first_child_of(asked).workloads == tuple(together)
+        assert with_launchers.first_child_of(alone).workloads == tuple(workloads[:1])

@@ -21,6 +21,10 @@ def run_line(workload="w"):
     )
 
 
+def refusal_of(*workloads):
+    return line("no_fork", workloads=workloads, reason="its imports leave a thread running")
+
+
 WINDOWS = line("windows", workload="w", windows={"reason": "no memory"})
 
 
@@ -121,11 +125,37 @@ def test_a_message_out_of_order_is_garbage(lines):
 
 
 def test_only_a_child_that_is_to_fork_may_refuse_to():
-    refusal = line("no_fork", reason="its imports leave a thread running")
+    refusal = refusal_of("w", "v")
 
     assert talk(refusal, line("done"), is_forking=True).is_done
     with pytest.raises(GarbageError, match="'no_fork' out of order"):
         talk(refusal)
+
+
+def test_a_child_may_refuse_for_one_file_and_run_another():
+    lines = (line("started", workload="w"), run_line(), refusal_of("v"), line("done"))
+
+    assert talk(*lines, is_forking=True).finished == {"w", "v"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([refusal_of("x")], id="one that was not asked for"),
+        pytest.param([refusal_of("w"), refusal_of("w")], id="twice"),
+        pytest.param([line("started", workload="w"), refusal_of("v")], id="in the middle"),
+        pytest.param([refusal_of("w"), line("started", workload="w")], id="and runs it"),
+        pytest.param([line("started", workload="w"), run_line(), refusal_of("w")], id="too late"),
+    ],
+)
+def test_a_refusal_out_of_order_is_garbage(lines):
+    with pytest.raises(GarbageError, match="out of order"):
+        talk(*lines, is_forking=True)
+
+
+def test_a_refusal_names_workloads():
+    with pytest.raises(GarbageError):
+        talk(refusal_of(), is_forking=True)
 
 
 def test_a_listing_measures_nothing():

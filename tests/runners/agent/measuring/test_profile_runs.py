@@ -14,6 +14,7 @@ import pytest
 from perfledger.meters.device import USUAL_EFFORT
 from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger_runners.measuring import profile_runs
+from perfledger_runners.measuring.process_groups import Separation
 from perfledger_runners.measuring.profile_runs import (
     ReaderError,
     exit_reason,
@@ -162,7 +163,8 @@ def test_what_either_side_cannot_fork_is_profiled_in_processes_of_its_own(
     requests = dict.fromkeys(Side, replace(request_for(tmp_path), is_forking=True))
     names = [f"benchmarks.w:{name}" for name in "abcd"]
 
-    profile_both(harness, requests, [*map(spec, "abcd")], alone=names[2:])
+    separation = Separation(workloads=dict.fromkeys(names[2:], "its imports leave a thread"))
+    profile_both(harness, requests, [*map(spec, "abcd")], separation=separation)
 
     assert [(request.workloads, request.is_forking) for request in asked] == [
         *[((names[0], names[1]), True)] * 2,

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from perfledger.protocol import Command
-from perfledger.records import Side, WorkloadSpec
+from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.harness import for_workloads
 from perfledger_runners.children.protocol_parser import (
     CountedMessage,
     NoForkMessage,
@@ -14,6 +15,7 @@ from perfledger_runners.children.protocol_parser import (
     StartedMessage,
 )
 from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_runners.measuring.process_groups import Separation
 
 TWO = """
 @perfledger.workload
@@ -30,16 +32,20 @@ WORKLOADS = tuple(
     WorkloadSpec(id=f"benchmarks.w:{name}", module="benchmarks.w", function=name) for name in "ab"
 )
 IDS = tuple(spec.id for spec in WORKLOADS)
+OTHERS = tuple(
+    WorkloadSpec(id=f"benchmarks.v:{name}", module="benchmarks.v", function=name) for name in "ab"
+)
+OTHER_IDS = tuple(spec.id for spec in OTHERS)
 
 
 class TwoPairs:
     """A rule that wants two pairs of each workload."""
 
     def __init__(self):
-        self.counts = dict.fromkeys(IDS, 0)
+        self.counts = {}
 
     def start(self, workloads):
-        assert tuple(workloads) == IDS
+        self.counts = dict.fromkeys(workloads, 0)
 
     def add(self, base, head):
         assert base.workload == head.workload
@@ -58,12 +64,12 @@ class TwoPairs:
         return frozenset()
 
 
-def measured_by(harness, requests, *, is_interleaved=True):
+def measured_by(harness, requests, *, is_interleaved=True, workloads=WORKLOADS):
     requests = {
         side: replace(request, is_interleaved=is_interleaved) for side, request in requests.items()
     }
     return measure_pairs(
-        harness, requests, WORKLOADS, TwoPairs(), seed=1, max_pairs=2, budget_s=600
+        harness, requests, workloads, TwoPairs(), seed=1, max_pairs=2, budget_s=600
     )
 
 
@@ -81,7 +87,7 @@ def test_forks_of_one_process_run_all_workloads_of_a_side(harness, sides):
 
     assert measured.failures == ()
     assert processes_of(measured) == [IDS] * 4
-    assert measured.alone == {}
+    assert measured.separation == Separation()
 
 
 @pytest.mark.slow
@@ -95,7 +101,7 @@ def test_where_one_side_cannot_fork_both_run_each_workload_in_its_own_process(
 
     assert measured.failures == ()
     assert processes_of(measured) == sorted([(name,) for name in IDS] * 4)
-    assert measured.alone == dict.fromkeys(IDS, LEAVES_THREAD)
+    assert measured.separation == Separation(workloads=dict.fromkeys(IDS, LEAVES_THREAD))
     assert measured.order == measured.order[:2]
     assert {run.pair for run in measured.runs} == {0, 1}
 
@@ -114,3 +120,91 @@ def test_a_request_whose_child_cannot_fork_goes_on_with_one_child_each(
     assert [each.reason for each in messages if isinstance(each, NoForkMessage)] == [LEAVES_THREAD]
     assert [each.workload for each in messages if isinstance(each, StartedMessage)] == [*IDS]
     assert [each.workload for each in messages if isinstance(each, answer)] == [*IDS]
+
+
+@pytest.fixture
+def two_files(write_benchmarks, request_for, tmp_path):
+    """Write benchmarks/v.py and w.py for each side and return the requests, as those for a CPU."""
+
+    def write(side_of_v, top_of_v):
+        return {
+            side: request_for(
+                write_benchmarks(
+                    tmp_path / side, w=TWO, v=(top_of_v if side is side_of_v else "") + TWO
+                ),
+                is_forking=True,
+            )
+            for side in Side
+        }
+
+    return write
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_interleaved", [True, False])
+@pytest.mark.parametrize("side", Side)
+def test_a_file_that_cannot_fork_on_one_side_leaves_the_others_as_they_are(
+    harness, two_files, side, is_interleaved
+):
+    measured = measured_by(
+        harness,
+        two_files(side, THREAD),
+        is_interleaved=is_interleaved,
+        workloads=(*OTHERS, *WORKLOADS),
+    )
+
+    assert measured.failures == ()
+    assert processes_of(measured) == sorted([*[(name,) for name in OTHER_IDS] * 4, *[IDS] * 4])
+    assert measured.separation.workloads == dict.fromkeys(OTHER_IDS, LEAVES_THREAD)
+    runs = {(run.workload, run.side, run.pair) for run in measured.runs}
+    assert len(runs) == len(measured.runs) == 16
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_file_that_sets_a_variable_for_its_framework_has_forks_of_its_own_process(
+    harness, two_files
+):
+    """torch is imported before the forks of several files, and after the variable here."""
+    variable = "import os\nos.environ['CAREFUL'] = '1'\n"
+    specs = [replace(each, framework=Framework.TORCH) for each in (*OTHERS, *WORKLOADS)]
+    measured = measured_by(
+        for_workloads(harness, specs), two_files(Side.HEAD, variable), workloads=specs
+    )
+
+    assert measured.failures == ()
+    assert processes_of(measured) == sorted([*[OTHER_IDS] * 4, *[IDS] * 4])
+    assert measured.separation == Separation(
+        files={"benchmarks.v": "its imports set CAREFUL, which torch may have read before"}
+    )
+
+
+@pytest.mark.slow
+def test_a_request_whose_child_cannot_fork_for_one_file_goes_on_with_its_workloads(
+    harness, two_files
+):
+    requests = two_files(Side.HEAD, THREAD)
+    request = replace(requests[Side.HEAD], command=Command.COUNT, workloads=(*OTHER_IDS, *IDS))
+
+    messages = tuple(run_request(harness, request))
+
+    refusals = [each.workloads for each in messages if isinstance(each, NoForkMessage)]
+    assert refusals == [OTHER_IDS, OTHER_IDS]  # first beside the other file, then alone
+    counted = [each.workload for each in messages if isinstance(each, CountedMessage)]
+    assert sorted(counted) == sorted((*OTHER_IDS, *IDS))
+
+
+@pytest.mark.slow
+def test_a_file_that_dies_when_it_is_imported_costs_the_others_nothing(harness, two_files):
+    """It has been listed before, and dies in this process alone."""
+    measured = measured_by(
+        harness,
+        two_files(Side.HEAD, "import os\nos._exit(3)\n"),
+        workloads=(*OTHERS, *WORKLOADS),
+    )
+
+    assert {(each.workload, each.side) for each in measured.failures} == {
+        (name, Side.HEAD) for name in OTHER_IDS
+    }
+    assert "exit status 3" in measured.failures[0].detail
+    assert {run.workload for run in measured.runs if run.side is Side.HEAD} == set(IDS)

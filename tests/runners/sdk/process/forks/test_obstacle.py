@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.process.forks.obstacle import NO_LIST, open_state
+from perfledger.process.forks.obstacle import (
+    NO_LIST,
+    StartSettings,
+    fork_obstacle,
+    late_settings,
+    open_state,
+    start_settings,
+)
 from perfledger.protocol import Command
 
 # Runs the lines of a user's import, and prints what stands in the way of independent forks.
@@ -113,3 +120,40 @@ def test_a_child_with_an_obstacle_runs_nothing_and_says_why(write, run_child, co
 
     assert [each["event"] for each in answer.messages] == ["no_fork", "done"]
     assert answer.messages[0]["reason"] == "its imports leave a file or a connection open"
+    assert answer.messages[0]["workloads"] == ["benchmarks.b:work"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "clause"),
+    [
+        ({}, ""),
+        ({"PYTEST_NEW": "1"}, ""),
+        ({"LEFT": None}, "its imports set LEFT, which torch may have read before"),
+        ({"LEFT": "2", "B": "1"}, "its imports set B, LEFT, which torch may have read before"),
+        (
+            dict.fromkeys("EDCBA", "1"),
+            "its imports set A, B, C and 2 more, which torch may have read before",
+        ),
+    ],
+)
+def test_a_variable_that_is_set_after_the_framework_was_imported_is_told(
+    monkeypatch, changes, clause
+):
+    monkeypatch.setenv("LEFT", "1")
+    before = start_settings()
+    for name, value in changes.items():
+        if value is None:
+            monkeypatch.delenv(name)
+        else:
+            monkeypatch.setenv(name, value)
+
+    assert late_settings(before, ["torch"]) == clause
+    assert late_settings(None, ["torch"]) == ""
+
+
+def test_cores_that_are_chosen_after_the_framework_was_imported_are_told():
+    now = start_settings()
+    before = StartSettings(now.environment, now.cores | {1_000_000})
+
+    clause = "its imports choose the cores, which jax and torch counted before"
+    assert late_settings(before, ["torch", "jax"]) == clause
