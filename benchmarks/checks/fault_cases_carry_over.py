@@ -1,6 +1,7 @@
 """Faults and controls of what one workload of a process would leave to the next.
 
-In each, `first` leaves something on one side alone, and `second` is unchanged or twice as slow.
+In each, `first` leaves something on one side alone, and `second` is unchanged or twice as slow. In
+some it is not `first` that leaves it but the top of its file, and `second` is in another file.
 """
 
 from fault_case import REGRESSED, SILENT, WORK, FaultCase, replaced
@@ -16,6 +17,15 @@ def first():
 
 @perfledger.workload()
 def second():
+{body}
+"""
+ONE = """
+{top}
+import os, perfledger
+{imports}
+{work}
+@perfledger.workload({arguments})
+def {name}():
 {body}
 """
 HOST_STEP = "    return lambda: work(ROUNDS)"
@@ -64,7 +74,29 @@ def masked(name: str, leave: str, doubled: tuple[str, str], **parts: str) -> Fau
     )
 
 
+def file_of(name: str, top: str = "", *, arguments: str = "", **parts: str) -> str:
+    """Return a file with one workload, and `top` as its first line."""
+    usual = {"imports": "ROUNDS = 30_000", "body": HOST_STEP, "work": WORK, **parts}
+    return ONE.format(name=name, top=top, arguments=arguments, **usual)
+
+
+def carried_at_import(name: str, top: str, *, arguments: str = "", **parts: str) -> FaultCase:
+    """Return a control: the top of head's first file sets what would make the other file red."""
+    own_parts = {**parts, "arguments": arguments, "body": "    return lambda: work()"}
+    return FaultCase(
+        name=name,
+        group="carry-over",
+        base={
+            "benchmarks/a.py": file_of("first", **own_parts),
+            "benchmarks/b.py": file_of("second", **parts),
+        },
+        head={"benchmarks/a.py": file_of("first", top, **own_parts)},
+        expected=SILENT,
+    )
+
+
 IN_JAX = {"imports": JAX, "body": JAX_STEP, "work": JAX_WORK}
+HOST_JAX = {**IN_JAX, "body": HOST_STEP}
 KEEPS = "KEPT.append(bytearray(b'1' * 300_000_000))"
 # Judged by its step time alone, first may keep what it likes.
 KEEPING = {
@@ -146,5 +178,69 @@ CARRY_OVER = (
         base={"benchmarks/b.py": two(**LEAKING)},
         head={"benchmarks/b.py": two(**LEAKING).replace("(target=len, ", "(target=spin, ")},
         expected=SILENT,
+    ),
+    carried_at_import(
+        "precision that another file sets in JAX", f"import jax; {SETS_X64}", **IN_JAX
+    ),
+    FaultCase(
+        name="twice the work beside another file's precision of JAX on base",
+        group="carry-over",
+        base={
+            "benchmarks/a.py": file_of("first", f"import jax; {SETS_X64}", **HOST_JAX),
+            "benchmarks/b.py": file_of("second", **IN_JAX),
+        },
+        head={
+            "benchmarks/a.py": file_of("first", "import jax", **HOST_JAX),
+            "benchmarks/b.py": replaced(file_of("second", **IN_JAX), "WIDTH = 400", "WIDTH = 600"),
+        },
+        expected=REGRESSED,
+        words="benchmarks.b:second",
+    ),
+    FaultCase(
+        name="precision that a file sets for its own workload in JAX",
+        group="carry-over",
+        base={
+            "benchmarks/a.py": file_of("first", **IN_JAX),
+            "benchmarks/b.py": file_of("second", **IN_JAX),
+        },
+        head={"benchmarks/a.py": file_of("first", f"import jax; {SETS_X64}", **IN_JAX)},
+        expected=REGRESSED,
+        words="benchmarks.a:first",
+    ),
+    carried_at_import(
+        "a variable of the environment that another file sets",
+        "import os; os.environ['CAREFUL'] = '1'",
+        body="    return lambda: work(60_000 if os.environ.get('CAREFUL') else 30_000)",
+    ),
+    carried_at_import(
+        "a variable that another file sets before it imports torch",
+        "import os; os.environ['CAREFUL'] = '1'",
+        imports="import torch",
+        work=WORK.replace("return total", "return torch.tensor(total % 7)"),
+        body="    return lambda: work(60_000 if os.environ.get('CAREFUL') else 30_000)",
+    ),
+    carried_at_import(
+        "numpy's error state that another file sets",
+        "import numpy as np; np.seterr(all='raise')",
+        imports="import numpy as np",
+        body="    return lambda: (work(), np.float64(1) / np.zeros(1))",
+    ),
+    carried_at_import(
+        "torch's default precision that another file sets",
+        "import torch; torch.set_default_dtype(torch.float64)",
+        imports="import torch",
+        work=WORK.replace("return total", "return torch.tensor(total % 7)"),
+        body="    rows = torch.ones(800, 800)\n    return lambda: rows @ rows",
+    ),
+    carried_at_import(
+        "memory that another file keeps",
+        "KEPT = bytearray(b'1') * 300_000_000",
+        arguments=KEEPING["arguments"],
+    ),
+    carried_at_import(
+        "a function of the standard library that another file replaces",
+        "import textwrap; textwrap.dedent = lambda text: [work() for _ in range(2)]",
+        imports="import textwrap",
+        body="    return lambda: (work(), textwrap.dedent('a'))",
     ),
 )

@@ -88,9 +88,9 @@ class Harness:
             return replace(request, workloads=workloads[:1])
         alone = [place for place, each in enumerate(workloads) if each in self.launches]
         workloads = workloads[: max(1, alone[0])] if alone else workloads
-        known = (self.frameworks[each] for each in workloads if each in self.frameworks)
-        used = sorted(set(known) - {Framework.HOST})
-        return replace(request, workloads=workloads, frameworks=tuple(used))
+        frameworks = {self.frameworks.get(each, Framework.HOST) for each in workloads}
+        imported = tuple(sorted(frameworks - {Framework.HOST}))
+        return replace(request, workloads=workloads, frameworks=imported)
 
     @property
     def sdk(self) -> Path:

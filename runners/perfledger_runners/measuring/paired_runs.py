@@ -105,8 +105,8 @@ def measure_pairs(
     workload that the rest of the budget will hardly settle is futile. When the rest is too short
     for a pair of each, it goes to the workloads from which the rule learns most. `spent_s` of the
     budget are spent already; the harness ends children that exceed it. Pairs in `journal` are not
-    measured again, and new ones are saved there. The first `kernel_pairs` pairs have profiled windows of
-    kernels.
+    measured again, and new ones are saved there. The first `kernel_pairs` pairs have profiled
+    windows of kernels.
     """
     began = clock()
     check = _Check(

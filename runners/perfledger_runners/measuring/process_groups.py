@@ -42,8 +42,8 @@ class Separation:
         for workload, reason in self.workloads.items():
             by_reason.setdefault(reason, []).append(workload)
         singles = (
-            f"{_names(names)} each ran in a separate process, because {reason}: the check is faster "
-            "if a set-up does that instead of the import"
+            f"{_names(names)} each ran in a separate process, because {reason}: the check is "
+            "faster if a set-up does that instead of the import"
             for reason, names in by_reason.items()
             if len(names) > 1
         )

@@ -63,8 +63,8 @@ def late_settings(before: StartSettings | None, frameworks: Iterable[str]) -> st
     )
     if names:
         more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        shown = ", ".join(names[:MAX_NAMES]) + more
-        return f"its imports set {shown}, which {read_by} may have read before"
+        name_list = ", ".join(names[:MAX_NAMES]) + more
+        return f"its imports set {name_list}, which {read_by} may have read before"
     if now.cores != before.cores:
         return f"its imports choose the cores, which {read_by} counted before"
     return ""

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.load import Load
-from perfledger.process import commands
+from perfledger.process import load_command
 from perfledger.protocol import Command
 from perfledger.records import FailureReason
 from perfledger.variants.transformed_step import TransformedStep
@@ -106,7 +106,7 @@ def falling_back(passed):
 
 @pytest.mark.parametrize("passed", [0, 1], ids=["after the warm-up", "after the load"])
 def test_what_falls_back_is_not_loaded_as_the_variant(load, monkeypatch, passed):
-    monkeypatch.setattr(commands, "set_up_variant", lambda *_, **__: falling_back(passed))
+    monkeypatch.setattr(load_command, "set_up_variant", lambda *_, **__: falling_back(passed))
 
     answer = load(Load(concurrency=(1,), seconds=0.01))
 

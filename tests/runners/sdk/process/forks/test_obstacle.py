@@ -8,7 +8,6 @@ import pytest
 from perfledger.process.forks.obstacle import (
     NO_LIST,
     StartSettings,
-    fork_obstacle,
     late_settings,
     open_state,
     start_settings,
