@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from perfledger.metrics import Metric
+from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
 from perfledger_baselines.estimation.estimators import point_estimates
 
@@ -15,9 +15,9 @@ CONFIDENCE = 0.95
 Range = tuple[float, float, float]  # low, typical, high
 
 
-def typical_range(runs: Sequence[Run], *, metric: Metric) -> Range | None:
-    """Return (low, typical, high) of a metric over processes, in its unit; None if not measured."""
-    estimates = point_estimates(runs, metric)
+def typical_step_time_s(runs: Sequence[Run]) -> Range | None:
+    """Return (low, typical, high) of the step time over processes; None if not measured."""
+    estimates = point_estimates(runs, STEP_TIME)
     return typical_ranges([[value for value in estimates if value is not None]])[0]
 
 

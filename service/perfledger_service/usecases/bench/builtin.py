@@ -13,7 +13,7 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Failure, Framework, Machine, Param, Run, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.estimation.typical_range import typical_step_time_s
 from perfledger_runners.children.harness import (
     Harness,
     for_workloads,
@@ -230,7 +230,7 @@ def _measure(site: _CanarySite, spec: WorkloadSpec) -> CanaryResult:
             reason = vocabulary.failure_reason_phrase(answer.why)
             return _not_measured(spec, clean(f"{reason}: {answer.detail}", limit=MAX_DETAIL))
         runs.append(answer)
-    interval = typical_range(runs, metric=STEP_TIME)
+    interval = typical_step_time_s(runs)
     if interval is None:
         return _not_measured(spec, "a reading is zero or not a number")
     units = units_on_each_link(spec)

@@ -16,7 +16,7 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Failure, HostFinding, Machine, Run
 from perfledger.statement import Statement
 from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.estimation.typical_range import typical_step_time_s
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
@@ -158,7 +158,7 @@ def summarise_runs(
 
     Raises NotMeasuredError for a reading that is not a valid time.
     """
-    interval = typical_range(runs, metric=STEP_TIME)
+    interval = typical_step_time_s(runs)
     if interval is None:
         msg = "not measured: a reading is zero or not a number"
         raise NotMeasuredError(msg)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Side, WorkloadSpec
-from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.estimation.typical_range import typical_step_time_s
 from perfledger_baselines.estimation.work_counts import work_change
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_profiles.hardware.device_lookup import match_hardware
@@ -53,7 +53,7 @@ def throughput(
     bundle: Bundle, spec: WorkloadSpec, *, devices: int, side: Side = Side.HEAD
 ) -> tuple[float, float, float] | None:
     """Return a side's units of work per second of one device: low, typical, high."""
-    step = typical_range(bundle.runs_of(spec.id, side), metric=STEP_TIME)
+    step = typical_step_time_s(bundle.runs_of(spec.id, side))
     return None if step is None else units_per_second(spec.units_per_step, devices, step)
 
 
