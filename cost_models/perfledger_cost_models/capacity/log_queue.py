@@ -37,6 +37,7 @@ class LogQueuePlan:
     days: float
     widest: int  # devices of the widest job
     left_out: tuple[tuple[str, int], ...]
+    cut_jobs: int  # whose wait is unknown because the log may cut their run
     devices: int
     are_devices_given: bool
     peak_devices: int | None  # the most in use at one moment of the log; None without starts
@@ -96,6 +97,7 @@ def log_queue_plan(
         days=outcome.until_ms / MS_PER_DAY,
         widest=widest_job(jobs),
         left_out=left_out,
+        cut_jobs=jobs.cut_jobs,
         devices=cluster.total_devices,
         are_devices_given=devices is not None,
         peak_devices=peak_devices(jobs),

@@ -44,14 +44,14 @@ def recorded_summary(
     The utilization is that of `devices`.
     """
     ran = jobs.take((jobs.run_ms >= 0) & (jobs.devices > 0))
-    started_jobs = ran.take(ran.wait_ms >= 0)
-    if not len(started_jobs) or len(started_jobs) < MIN_KNOWN_SHARE * len(ran):
+    waited_jobs = ran.take(ran.has_wait)
+    if not len(waited_jobs) or len(waited_jobs) < MIN_KNOWN_SHARE * len(ran):
         return None
     until_ms = int(ran.submit_ms[-1])
-    milli_ms = busy_milli_ms(started_jobs, until_ms=until_ms)
+    milli_ms = busy_milli_ms(ran.take(ran.wait_ms >= 0), until_ms=until_ms)
     return _summary(
-        started_jobs,
-        started_jobs.wait_ms / 1000,
+        waited_jobs,
+        waited_jobs.wait_ms / 1000,
         target,
         utilization=_share(milli_ms, devices, until_ms),
     )

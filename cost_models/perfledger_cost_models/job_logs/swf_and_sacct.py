@@ -6,8 +6,10 @@ the log's start, which its header states, and processors count as devices.
 
 import re
 from collections.abc import Iterable, Iterator
+from math import inf
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
+from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
@@ -92,25 +94,29 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
 def sacct_jobs(text: str) -> Iterator[Job | SkipReason]:
     """Read `sacct --parsable2` with the columns JobID, Submit, Start and End.
 
-    Eligible, AllocTRES (else ReqTRES), Timelimit, Priority, Account, User and Partition are
-    optional. Raises JobLogError.
+    Eligible, AllocTRES (else ReqTRES), State, Timelimit, Priority, Account, User and Partition are
+    optional. The pieces of a run that --truncate cut are one job. Raises JobLogError.
     """
+    pieces: list[RunPiece] = []
     try:
         for row in sacct_rows(text, "the job log", _SACCT_COLUMNS):
-            yield _sacct_job(row)
+            if row.step:
+                yield SkipReason.STEP
+            elif row.submit is None:
+                yield SkipReason.NO_SUBMISSION
+            else:
+                pieces.append(_piece(row, row.submit))
     except UsageFileError as error:
         raise JobLogError(str(error)) from error
+    yield from whole_jobs(pieces)
 
 
-def _sacct_job(row: SacctRow) -> Job | SkipReason:
-    if row.step:
-        return SkipReason.STEP
-    if row.submit is None:
-        return SkipReason.NO_SUBMISSION
+def _piece(row: SacctRow, submit: float) -> RunPiece:
     tres = row.get("AllocTRES") or row.get("ReqTRES")
     amounts, gpus = amounts_of(tres), gpus_of(tres)
-    start, end, arrival = row.start, row.end, _arrival_s(row, row.submit)
-    return Job(
+    arrival = _arrival_s(row, submit)
+    start, end = (None, None) if _never_began(row) else (row.start, row.end)
+    job = Job(
         submit_s=arrival,
         run_s=None if start is None or end is None else end - start,
         wait_s=None if start is None or start < arrival else start - arrival,
@@ -124,6 +130,18 @@ def _sacct_job(row: SacctRow) -> Job | SkipReason:
         pool=row.get("Partition")[:MAX_NAME],
         id=f"{row.get('Cluster')}/{row.get('JobID')}"[:MAX_NAME],
     )
+    return RunPiece(job, submit, inf if start is None else start, end)
+
+
+def _never_began(row: SacctRow) -> bool:
+    """Return whether Start is only where the wait ended: cancelled, or the export's end.
+
+    Slurm then shows Start = End (as_mysql_jobacct_process.c), and has allocated nothing.
+    """
+    if row.start is None or row.start != row.end:
+        return False
+    is_unallocated = "AllocTRES" in row.cells and not row.get("AllocTRES")
+    return is_unallocated or row.get("State").startswith("PENDING")
 
 
 def _arrival_s(row: SacctRow, submit: float) -> float:

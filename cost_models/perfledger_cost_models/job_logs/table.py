@@ -37,6 +37,8 @@ class Job:
     devices: int
     share_milli: int = WHOLE_DEVICE  # of each device: 1000 is all of it
     wait_s: float | None = None  # as the log recorded it
+    # It may have run before `submit_s`, where the log shows only a part: its wait is unknown.
+    is_cut: bool = False
     limit_s: float | None = None  # the requested time limit
     cpu_milli: int = 0
     memory_mib: int = 0
@@ -66,6 +68,7 @@ class JobTable:
     submit_ms: IntArray
     run_ms: IntArray
     wait_ms: IntArray
+    is_cut: BoolArray
     limit_ms: IntArray  # the requested limit, else the run time
     devices: IntArray
     share_milli: IntArray
@@ -78,6 +81,16 @@ class JobTable:
 
     def __len__(self) -> int:
         return len(self.submit_ms)
+
+    @property
+    def has_wait(self) -> BoolArray:
+        """Return which jobs have a known wait; those with a wait of -1 or a cut start have none."""
+        return (self.wait_ms >= 0) & ~self.is_cut
+
+    @property
+    def cut_jobs(self) -> int:
+        """Return how many jobs with devices have an unknown wait because the log cuts their run."""
+        return int((self.is_cut & (self.devices > 0)).sum())
 
     @property
     def milli(self) -> IntArray:
@@ -115,6 +128,7 @@ def table_of(jobs: Iterable[Job]) -> JobTable:
         submit_ms=_milliseconds([job.submit_s - start_s for job in rows]),
         run_ms=run_ms,
         wait_ms=_milliseconds([job.wait_s for job in rows]),
+        is_cut=np.array([job.is_cut for job in rows], dtype=np.bool_),
         limit_ms=np.where(limit_ms > 0, limit_ms, run_ms),
         devices=_int_array([job.devices for job in rows]),
         share_milli=_int_array([job.share_milli for job in rows]),

@@ -41,6 +41,7 @@ class RecordedWaits:
     teams: tuple[WaitFigures, ...]  # the most jobs first
     objective_s: float | None
     objective_share: float | None
+    cut_jobs: int = 0  # in none of the figures: their waits are unknown
 
     @property
     def is_met(self) -> bool | None:
@@ -61,9 +62,12 @@ def recorded_waits(
     if not ran.any():
         msg = f"{log} has no job with a device that was submitted in {quarter.name}: export it"
         raise JobLogError(msg)
-    has_wait = ran & (jobs.wait_ms >= 0)
+    has_wait = ran & jobs.has_wait
     if has_wait.sum() < MIN_KNOWN_SHARE * ran.sum():
-        msg = f"{log} has a start for only {has_wait.sum()} of {ran.sum()} jobs: export starts too"
+        msg = (
+            f"{log} has a start for only {has_wait.sum()} of {ran.sum()} jobs: export starts too, "
+            "and of Slurm without --truncate"
+        )
         raise JobLogError(msg)
     waiting_jobs = jobs.take(has_wait)
     waits: FloatArray = waiting_jobs.wait_ms / 1000
@@ -80,6 +84,7 @@ def recorded_waits(
         ),
         objective_s=limit,
         objective_share=None if objective is None else float(objective.share),
+        cut_jobs=jobs.cut_jobs,
     )
 
 

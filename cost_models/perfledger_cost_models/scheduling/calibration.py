@@ -91,13 +91,13 @@ def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
 
     Returns None if fewer than nine jobs of ten have a recorded start.
     """
-    has_start = outcome.jobs.wait_ms >= 0
-    if has_start.mean() < MIN_KNOWN_SHARE:
+    has_wait = outcome.jobs.has_wait
+    if has_wait.mean() < MIN_KNOWN_SHARE:
         return None
-    jobs = outcome.jobs.take(has_start)
+    jobs = outcome.jobs.take(has_wait)
     days = jobs.submit_ms // MS_PER_DAY
     recorded: FloatArray = jobs.wait_ms / 1000
-    replayed: FloatArray = (outcome.start_ms[has_start] - jobs.submit_ms) / 1000
+    replayed: FloatArray = (outcome.start_ms[has_wait] - jobs.submit_ms) / 1000
     has_queue = recorded.mean() >= MIN_MEAN_WAIT_S
     return ReplayCalibration(
         policy=outcome.policy.name,
@@ -107,9 +107,9 @@ def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
         wait_p95=quantile_ratio_interval(replayed, recorded, days, 0.95)
         if has_queue and np.quantile(recorded, 0.95) >= MIN_MEAN_WAIT_S
         else None,
-        utilization=_utilization(outcome, has_start.nonzero()[0]),
+        utilization=_utilization(outcome, (outcome.jobs.wait_ms >= 0).nonzero()[0]),
         makespan=latest_ratio_interval(
-            outcome.end_ms[has_start], jobs.submit_ms + jobs.wait_ms + jobs.run_ms, days
+            outcome.end_ms[has_wait], jobs.submit_ms + jobs.wait_ms + jobs.run_ms, days
         ),
         unplaceable=outcome.unplaceable / (len(outcome.jobs) + outcome.unplaceable),
         job_error=float(np.abs(np.log((replayed + SHORT_S) / (recorded + SHORT_S))).mean()),

@@ -77,6 +77,7 @@ class PolicyComparison:
     notes: tuple[str, ...] = ()  # what the policies need and the log lacks
     inferred_nodes: int | None = None  # of the log, if no nodes were given
     nearest: FittedReplay | None = None  # to the record, if the reference is not calibrated
+    cut_jobs: int = 0  # whose wait is unknown because the log may cut their run
 
     @property
     def is_calibrated(self) -> bool:
@@ -118,14 +119,12 @@ def recorded_waiting(jobs: JobTable, *, devices: int) -> RecordedWaiting | None:
 
     Returns None if fewer than nine jobs of ten have a start.
     """
-    has_times = (jobs.wait_ms >= 0) & (jobs.run_ms >= 0) & (jobs.devices > 0)
-    if (
-        has_times.sum() < 0.9 * ((jobs.run_ms >= 0) & (jobs.devices > 0)).sum()
-        or not has_times.any()
-    ):
+    did_run = (jobs.run_ms >= 0) & (jobs.devices > 0)
+    has_wait = did_run & jobs.has_wait
+    if has_wait.sum() < 0.9 * did_run.sum() or not has_wait.any():
         return None
-    ran = jobs.take(has_times)
-    waits = ran.wait_ms / 1000
+    waits = jobs.wait_ms[has_wait] / 1000
+    ran = jobs.take(did_run & (jobs.wait_ms >= 0))
     start, until = ran.submit_ms + ran.wait_ms, int(ran.submit_ms.max())
     inside = np.clip(np.minimum(start + ran.run_ms, until) - start, 0, None)
     return RecordedWaiting(

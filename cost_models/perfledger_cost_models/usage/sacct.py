@@ -13,11 +13,15 @@ runs of the job can be shown with the -D/--duplicates option" (sacct, SLUID). A 
 another job with other times (sacct, --duplicates). So every run counts. The same run twice comes
 from overlapping exports; the table is rejected, because the run would count twice. Steps are parts
 of a run and add nothing to it; the same step twice is rejected as well.
+
+"--truncate: if a job started before --starttime the start time would be truncated to --starttime",
+and its end to --endtime. Of a run that begins after the export, or a step that ended before it,
+that leaves an end before its start, and no elapsed time: here it has neither start nor end.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfledger_cost_models.prices.mig_profiles import WHOLE_GPU_MILLI, mig_milli
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
@@ -46,6 +50,11 @@ class SacctRow:
     eligible: float | None  # when it could first start; None if unknown
     start: float | None  # None before it has begun
     end: float | None  # None before it has ended
+
+    @property
+    def is_outside_export(self) -> bool:
+        """Return whether all of it lies before or after an export with --truncate."""
+        return self.start is None and self.get("Start") not in _NO_TIME
 
     @property
     def where(self) -> str:
@@ -177,12 +186,6 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
     submit, eligible, start, end = (
         _time(cells.get(column, ""), where) for column in ("Submit", "Eligible", "Start", "End")
     )
-    if start is not None and end is not None and end < start:
-        msg = (
-            f"{where}: the run ends at {cells['End'][:40]}, before its start at "
-            f"{cells['Start'][:40]}. If clocks were set back, export with TZ=UTC sacct."
-        )
-        raise UsageFileError(msg)
     row = SacctRow(
         file=name,
         line=line,
@@ -194,6 +197,15 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
         start=start,
         end=end,
     )
+    if start is not None and end is not None and end < start:
+        if row.elapsed_s() == 0:
+            return replace(row, start=None, end=None)
+        msg = (
+            f"{where}: the run ends at {cells['End'][:40]}, before its start at "
+            f"{cells['Start'][:40]}. If clocks were set back, export with TZ=UTC sacct. If the "
+            "export is one with --truncate, add Elapsed to --format."
+        )
+        raise UsageFileError(msg)
     _check_clock(row)
     return row
 
@@ -221,13 +233,13 @@ def _time(text: str, where: str) -> float | None:
 def _check_is_new(row: SacctRow, runs: set[tuple[str, str, bool, float]]) -> None:
     """Raise UsageFileError for a run in `runs`; else add it."""
     moment_s = row.submit if row.start is None else row.start
-    if moment_s is None:
+    if moment_s is None or row.is_outside_export:
         return
     run = row.get("Cluster"), row.get("JobID"), row.start is None, moment_s
     if run in runs:
         msg = (
             f"{row.where}: job {row.get('JobID')[:40]!r} appears twice, and its hours would count "
-            "twice. Remove one of its rows, or cut exports at day boundaries with --truncate."
+            "twice. Remove one of its rows, or export the whole period at once."
         )
         raise UsageFileError(msg)
     runs.add(run)

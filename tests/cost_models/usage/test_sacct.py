@@ -131,6 +131,20 @@ def test_a_run_that_ends_before_it_starts_is_refused():
         read(row(End="2026-09-30T23:59:59"))
 
 
+@pytest.mark.parametrize("elapsed", [{"Elapsed": "00:00:00"}, {"ElapsedRaw": "0"}])
+def test_what_lies_outside_an_export_with_truncate_has_neither_start_nor_end(elapsed):
+    """Slurm cuts End to the export's end before Start, and Start to its beginning after End."""
+    later = row(Start="2026-10-02T06:00:00", End="2026-10-02T00:00:00", **elapsed)
+    earlier_step = row(
+        JobID="7.0", Start="2026-10-02T00:00:00", End="2026-10-01T05:00:00", **elapsed
+    )
+
+    rows = read(later, earlier_step, later)
+
+    assert [(each.start, each.end, each.span()) for each in rows] == [(None, None, None)] * 3
+    assert all(each.is_outside_export for each in rows)
+
+
 def test_a_jobs_name_may_have_the_delimiter():
     (job,) = read(row(JobName="a|b|c"))
 

@@ -44,6 +44,24 @@ def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_wait
     return f"{fact} the {plan.devices:,} of the replay{share}."
 
 
+def cut_sentence(count: int) -> str:
+    """Return that the waits of some jobs are unknown, and what would show them."""
+    jobs = quantity(count, "job")
+    object_, wait = ("it", "its wait is") if count == 1 else ("them", "their waits are")
+    return (
+        f"{jobs} may have run before the log shows {object_}, because sacct --truncate cuts runs: "
+        f"{wait} unknown. Export job logs without it."
+    )
+
+
+def peak_words(peak: int | None, devices: int, per_node: int | None) -> str:
+    """Return the most devices in use, from which the devices of a replay follow."""
+    words = f"{peak or 0:,} in use at most at one moment of the log"
+    if peak == devices or per_node is None:
+        return words
+    return f"{words}, rounded up to {'a node' if devices == per_node else 'nodes'} of {per_node}"
+
+
 def calibration_sentence(calibration: ReplayCalibration | None) -> str:
     """Return whether a replay is calibrated, and how it differs from the record."""
     if calibration is None or calibration.wait_mean is None:

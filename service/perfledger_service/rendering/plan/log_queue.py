@@ -27,7 +27,9 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    cut_sentence,
     interval_ends,
+    peak_words,
     recorded_devices_sentence,
 )
 
@@ -57,6 +59,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
             "days": plan.days,
             "widest_job_devices": plan.widest,
             "left_out": dict(plan.left_out),
+            "cut_jobs": plan.cut_jobs,
             "devices": plan.devices,
             "peak_devices": plan.peak_devices,
             "stated_devices": plan.stated_devices,
@@ -83,7 +86,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
 
 
 def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
-    """Return the record, the replay on the plan's devices, and the one on enough devices."""
+    """Return the record, the replay on the plan's devices, and one on others that are enough."""
     rows: list[QueueRow] = []
     if plan.recorded is not None:
         is_replays = plan.stated_devices is None and plan.recorded_devices == plan.devices
@@ -91,10 +94,13 @@ def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
         rows.append(QueueRow(source="as recorded", devices=devices, waits=plan.recorded))
     replay = f"replay, {plan.policy.name}"
     rows.append(QueueRow(source=replay, devices=plan.devices, waits=plan.replayed))
-    if plan.needed is not None and plan.replayed_on_needed is not None:
-        rows.append(
-            QueueRow(source=replay, devices=plan.needed.devices, waits=plan.replayed_on_needed)
-        )
+    needed = plan.needed
+    if (
+        needed is not None
+        and needed.devices != plan.devices
+        and plan.replayed_on_needed is not None
+    ):
+        rows.append(QueueRow(source=replay, devices=needed.devices, waits=plan.replayed_on_needed))
     return tuple(rows)
 
 
@@ -217,6 +223,8 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
         yield "Treat the number of devices as a screening result: the replay is not calibrated."
     if plan.formula is None:
         yield f"No queueing formula: {plan.formula_obstacle}."
+    if plan.cut_jobs:
+        yield cut_sentence(plan.cut_jobs)
     for reason, count in plan.left_out:
         yield f"{quantity(count, 'row')} of the log left out: {reason}."
     if plan.replayed.unplaceable:
@@ -229,13 +237,12 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
 
 def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay inferred from the record."""
-    policy = plan.policy.name if plan.is_policy_fitted else ""
-    devices = (
-        "" if plan.are_devices_given else f"{quantity(plan.devices, 'device')}{_besides(plan)}"
-    )
-    what = " on ".join(filter(None, (policy, devices)))
-    if plan.recorded is None or plan.calibration is None or plan.calibration.wait_mean is None:
-        return f"{what}: the most that the log shows in use at one moment."
+    if plan.are_devices_given:
+        return f"{plan.policy.name}: of the usual policies, the closest to the recorded schedule."
+    devices = f"{quantity(plan.devices, 'device')}{_besides(plan)}"
+    if plan.calibration is None or plan.calibration.wait_mean is None:
+        return f"{devices}: {peak_words(plan.peak_devices, plan.devices, plan.per_node)}."
+    what = f"{plan.policy.name} on {devices}" if plan.is_policy_fitted else devices
     return f"{what}: of the usual policies and sizes, the closest to the recorded schedule."
 
 

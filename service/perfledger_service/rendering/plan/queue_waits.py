@@ -5,6 +5,7 @@ from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import duration, quantity
+from perfledger_service.rendering.plan.calibration import cut_sentence
 
 NO_TEAM = "(no team)"
 
@@ -26,13 +27,14 @@ def wait_sentence(waits: RecordedWaits | UnknownFigure, quarter: str) -> str:
         f"{quantity(overall.jobs, 'job')} of {quarter} waited {duration(overall.wait_mean_s)} "
         f"on average, 95 % of them at most {duration(overall.wait_p95_s)}, by {clean(waits.log)}"
     )
+    unknown = f" {cut_sentence(waits.cut_jobs)}" if waits.cut_jobs else ""
     if waits.objective_s is None or waits.objective_share is None or overall.met_share is None:
-        return f"{waiting}. The plan states no objective for waits."
+        return f"{waiting}. The plan states no objective for waits.{unknown}"
     verdict = "met" if waits.is_met else "not met"
     return (
         f"{waiting}. The objective, {number_format.share(waits.objective_share)} within "
         f"{duration(waits.objective_s)}, was {verdict}: {number_format.share(overall.met_share)} "
-        "were."
+        f"were.{unknown}"
     )
 
 

@@ -36,7 +36,9 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
     calibration_table,
+    cut_sentence,
     interval_ends,
+    peak_words,
     recorded_devices_sentence,
 )
 from perfledger_service.rendering.plan.log_queue import UNFINISHED
@@ -73,6 +75,7 @@ def policies_document(view: PolicyComparison) -> Document:
             "recorded_devices": view.recorded_devices,
             "days": view.days,
             "left_out": dict(view.left_out),
+            "cut_jobs": view.cut_jobs,
             "notes": view.notes,
             "recorded": view.recorded_waiting,
             "usd_per_device_hour": None if rate is None else rate.usd_per_device_hour,
@@ -124,7 +127,12 @@ def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
         f"{quantity(count, 'row')} of the log left out: {reason}."
         for reason, count in view.left_out
     )
-    return (*((recorded,) if recorded else ()), *((misfits,) if unplaceable else ()), *rows)
+    sentences = (
+        recorded,
+        misfits if unplaceable else "",
+        cut_sentence(view.cut_jobs) if view.cut_jobs else "",
+    )
+    return (*filter(None, sentences), *rows)
 
 
 def review_sentences(view: PolicyComparison) -> Iterator[str]:
@@ -289,12 +297,20 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
     )
     if view.inferred_nodes is not None:
         besides = UNFINISHED if view.lacks_device_time else ""
-        yield f"{quantity(view.devices, 'device')}{besides}: what fits the log's record best."
+        yield f"{quantity(view.devices, 'device')}{besides}: {_inferred_by(view)}."
     yield from record_sentences(view)
     yield from view.notes
     if view.rate is not None:
         for caveat in view.rate.caveats:
             yield f"{view.rate.label}: {caveat}."
+
+
+def _inferred_by(view: PolicyComparison) -> str:
+    calibration = view.rows[0].calibration
+    if view.inferred_nodes and (calibration is None or calibration.wait_mean is None):
+        per_node = view.devices // view.inferred_nodes
+        return peak_words(view.peak_devices, view.devices, per_node)
+    return "what fits the log's record best"
 
 
 def _jobs(count: int) -> str:

@@ -129,6 +129,7 @@ def compare_policies(
         rate=rate,
         notes=tuple(_equal_job_notes(policies, outcomes[0].jobs)),
         inferred_nodes=inferred,
+        cut_jobs=log.jobs.cut_jobs,
         nearest=_nearest(log.jobs, hardware, rows[0].calibration),
     )
 

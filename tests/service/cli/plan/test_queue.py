@@ -207,3 +207,67 @@ def test_a_replay_on_fewer_devices_than_the_log_shows_in_use_says_so(run, tmp_pa
         assert "The log shows 12 devices in use at one moment, more than the 8 of the" in shown
         assert "The log shows" not in run(command, path, *many)
         assert json.loads(run(command, path, *many, "--json"))["peak_devices"] == 12
+
+
+SACCT_HEADER = "Cluster|JobID|Submit|Start|End|Elapsed|State|AllocTRES\n"
+
+
+@pytest.fixture
+def sacct_log(tmp_path):
+    """Return a function that writes a log of 20 jobs at midnight, one of which began before it."""
+
+    def write(first_submit="2026-09-01T00:00:00"):
+        rows = [
+            f"c|{day}|2026-09-{day:02}T00:00:00|2026-09-{day:02}T00:00:00|2026-09-{day + 1:02}"
+            "T06:00:00|1-06:00:00|COMPLETED|gres/gpu=2"
+            for day in range(1, 21)
+        ]
+        rows[0] = rows[0].replace("2026-09-01T00:00:00", first_submit, 1)
+        path = tmp_path / "jobs.txt"
+        path.write_text(SACCT_HEADER + "\n".join(rows) + "\n")
+        return path
+
+    return write
+
+
+def test_a_job_that_ran_before_an_export_cut_it_has_no_wait(run, sacct_log):
+    cut = sacct_log("2026-07-01T00:00:00")
+    unknown = (
+        "1 job may have run before the log shows it, because sacct --truncate cuts runs: its "
+        "wait is unknown."
+    )
+
+    for command, words in (("queue", ("--devices", 8)), ("simulate", ("--nodes", 1))):
+        shown = " ".join(run(command, cut, *words).split())
+        document = json.loads(run(command, cut, *words, "--json"))
+
+        assert unknown in shown
+        assert "20 jobs of 19.0 days" in shown
+        assert (document["cut_jobs"], document["peak_devices"]) == (1, 4)
+        assert json.loads(run(command, sacct_log(), *words, "--json"))["cut_jobs"] == 0
+        cut = sacct_log("2026-07-01T00:00:00")
+    assert "As recorded, jobs waited 0 s on average" in run("queue", cut, "--devices", 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "8 devices: 4 in use at most at one moment of the log, rounded up to a node of 8."),
+        (("--devices-per-node", 2), "4 devices: 4 in use at most at one moment of the log."),
+        (("--devices", 8), "fifo: of the usual policies, the closest to the recorded schedule."),
+        (
+            ("--devices-per-node", 3),
+            "6 devices: 4 in use at most at one moment of the log, rounded up to nodes of 3.",
+        ),
+    ],
+)
+def test_devices_that_follow_from_those_in_use_say_how_many_these_are(
+    run, sacct_log, words, sentence
+):
+    assert sentence in " ".join(run("queue", sacct_log(), *words).split())
+
+
+def test_inferred_nodes_without_waits_to_fit_say_how_many_devices_are_in_use(run, sacct_log):
+    shown = " ".join(run("simulate", sacct_log(), "--devices-per-node", 8).split())
+
+    assert "8 devices: 4 in use at most at one moment of the log, rounded up to a node" in shown

@@ -36,8 +36,14 @@ def plan():
 def test_the_record_comes_before_the_replays(plan):
     rows = queue_rows(plan)
 
-    assert [row.source for row in rows] == ["as recorded", "replay, fifo", "replay, fifo"]
-    assert [row.devices for row in rows] == [None, 16, 16]
+    assert [row.source for row in rows] == ["as recorded", "replay, fifo"]
+    assert [row.devices for row in rows] == [None, 16]
+
+
+def test_another_number_of_devices_that_is_enough_has_a_row_of_its_own(plan):
+    fewer = replace(plan, needed=replace(plan.needed, devices=8))
+
+    assert [row.devices for row in queue_rows(fewer)] == [None, 16, 8]
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,12 @@ def test_an_objective_is_met_or_not(recorded, met, verdict):
     assert rows[-1]["met"].replace("\xa0", " ") == verdict.removeprefix("not ").removeprefix(
         "met: "
     )
+
+
+def test_jobs_whose_run_a_log_cuts_are_named(recorded):
+    sentence = wait_sentence(replace(recorded, cut_jobs=3), "2026Q3")
+
+    assert sentence.endswith(
+        "The plan states no objective for waits. 3 jobs may have run before the log shows them, "
+        "because sacct --truncate cuts runs: their waits are unknown. Export job logs without it."
+    )

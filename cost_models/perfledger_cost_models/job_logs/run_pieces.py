@@ -1,0 +1,104 @@
+"""Joins the pieces of runs that Slurm's exports cut, and finds jobs that ran before their piece.
+
+`sacct --truncate` moves a start before --starttime to it, and an end after --endtime to that.
+Submit stays. Of daily exports a run of three days is then three rows, and the second row's start is
+none. A requeue resets Submit (sacct, Submit), so rows of one job and submission are one run.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from perfledger_cost_models.job_logs.table import Job, JobLogError
+from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
+
+# Exports begin at an hour or a quarter of one, hardly at another second.
+_USUAL_START_S = 15 * SECONDS_PER_MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class RunPiece:
+    """A row of a run as a job, with the row's times in seconds since 1970."""
+
+    job: Job
+    submit_s: float  # the job's own may be later: when it could first start
+    start_s: float  # infinite if it had not begun
+    end_s: float | None
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Return whether it was submitted before its start, so that it may have run before that."""
+        return self.job.submit_s < self.start_s < inf
+
+    def continues(self, earlier: "RunPiece") -> bool:
+        """Return whether it goes on where an earlier piece of its run ends, on the same devices."""
+        is_same_size = _devices(self.job) == _devices(earlier.job)
+        return earlier.end_s == self.start_s and is_same_size
+
+
+def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
+    """Yield the job of each run, in the order of their first rows.
+
+    A job `is_cut` where its start may be a cut: an earlier piece of its run does not reach it;
+    another run was cut at that moment; it is midnight in the export's own time; or it is the first
+    start of the log, at a quarter of an hour or of several jobs with different submissions. Each
+    such job was submitted before. It is in the table from its piece's start on.
+
+    Raises JobLogError for pieces of one run that overlap.
+    """
+    runs: dict[tuple[str, float], list[RunPiece]] = {}
+    for piece in pieces:
+        runs.setdefault((piece.job.id, piece.submit_s), []).append(piece)
+    cuts = _first_start_if_cut(pieces)
+    joined: list[list[RunPiece]] = []
+    for run in runs.values():
+        began = sorted((each for each in run if each.start_s < inf), key=lambda each: each.start_s)
+        cuts.update(each.start_s for each in began[1:])
+        joined.append(_joined(began) or run[:1])
+    for wholes in joined:
+        for place, piece in enumerate(wholes):
+            is_cut = place > 0 or (piece.may_be_cut and _is_at_cut(piece, cuts))
+            yield _cut_job(piece) if is_cut else piece.job
+
+
+def _first_start_if_cut(pieces: Sequence[RunPiece]) -> set[float]:
+    """Return the log's first start if an export with --truncate may begin there, else nothing."""
+    first_s = min((each.start_s for each in pieces), default=inf)
+    submissions = {each.submit_s for each in pieces if each.start_s == first_s and each.may_be_cut}
+    is_usual = first_s % _USUAL_START_S == 0
+    return {first_s} if len(submissions) > (0 if is_usual else 1) else set()
+
+
+def _joined(began: Sequence[RunPiece]) -> list[RunPiece]:
+    """Return the pieces of a run, joined where one continues another; raise JobLogError."""
+    wholes: list[RunPiece] = []
+    for piece in began:
+        last = wholes[-1] if wholes else None
+        if last is not None and last.end_s is not None and piece.start_s < last.end_s:
+            msg = (
+                f"rows of job {piece.job.id[:40]!r} overlap, and its load would count twice: "
+                "remove one of them, or export the whole period at once"
+            )
+            raise JobLogError(msg)
+        if last is not None and piece.continues(last):
+            wholes[-1] = _join(last, piece)
+        else:
+            wholes.append(piece)
+    return wholes
+
+
+def _join(first: RunPiece, last: RunPiece) -> RunPiece:
+    run_s = None if last.end_s is None else last.end_s - first.start_s
+    return replace(first, job=replace(first.job, run_s=run_s), end_s=last.end_s)
+
+
+def _is_at_cut(piece: RunPiece, cuts: Collection[float]) -> bool:
+    return piece.start_s in cuts or piece.start_s % SECONDS_PER_DAY == 0
+
+
+def _devices(job: Job) -> tuple[int, int]:
+    return job.devices, job.share_milli
+
+
+def _cut_job(piece: RunPiece) -> Job:
+    return replace(piece.job, submit_s=piece.start_s, wait_s=0.0, is_cut=True)
