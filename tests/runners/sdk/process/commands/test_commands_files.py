@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger.protocol import Command
+from perfledger.protocol import BenchmarkSuite, Command
 from perfledger.records import Framework
 
 IMPORTS = "import atexit, os, random, sys, time, perfledger\n"
@@ -218,3 +218,39 @@ def test_profiles_of_several_files_have_files_of_their_own(write, run_child, tmp
     profiled = answer.of("profiled")
     assert [each["workload"] for each in profiled] == [*asked]
     assert len({each["trace"] for each in profiled}) == 4
+
+
+OF_OTHER_TOOLS = {
+    BenchmarkSuite.PYTEST: (
+        "tests/test_{}.py",
+        "def test_it(benchmark):\n    {}\n    benchmark(list)",
+    ),
+    BenchmarkSuite.ASV: ("benchmarks/{}.py", "def time_it():\n    {}"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", OF_OTHER_TOOLS)
+def test_what_a_file_sets_reaches_no_benchmark_of_another_in_other_tools(write, run_child, suite):
+    file, benchmark = OF_OTHER_TOOLS[suite]
+    contents = {
+        "a": "import decimal\n" + benchmark.format("assert decimal.getcontext().prec == 28"),
+        "b": "import decimal\ndecimal.getcontext().prec = 3\n"
+        + benchmark.format("assert decimal.getcontext().prec == 3"),
+        "c": "import decimal\n" + benchmark.format("assert decimal.getcontext().prec == 28"),
+    }
+    root = write({file.format(name): text + "\n" for name, text in contents.items()})
+    function = "time_it" if suite is BenchmarkSuite.ASV else "test_it"
+    modules = [file.format(name).removesuffix(".py").replace("/", ".") for name in contents]
+    asked = tuple(f"{module}:{function}" for module in modules)
+    answer = run_child(
+        root,
+        Command.MEASURE,
+        suite=suite,
+        paths=(file.partition("/")[0],),
+        workloads=asked,
+        is_forking=True,
+    )
+
+    assert answer.of("failed") == ()
+    assert tuple(each["workload"] for each in answer.of("run")) == asked
