@@ -118,7 +118,8 @@ class ChildRequest:
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
-    profile_s: float = 0.0  # PROFILE: from the child's start until the last window; 0: any
+    # PROFILE: from the child's start until no window but a first one begins; None: without limit
+    profile_s: float | None = None
     windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
     unprofiled: tuple[str, ...] = ()  # workloads without windows
     is_interleaved: bool = (

@@ -322,7 +322,7 @@ def _profile(context: CommandContext, bound: BoundWorkload) -> Fields:
 def _last_window(context: CommandContext, number: int) -> float:
     """Return the time after which a workload's windows no longer begin; workload 0 is the first."""
     request = context.request
-    if request.profile_s <= 0:
+    if request.profile_s is None:
         return math.inf
     return context.began + request.profile_s * (number + 1) / max(1, len(request.workloads))
 

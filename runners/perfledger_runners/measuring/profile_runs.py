@@ -210,7 +210,7 @@ def _profiling(
         command=Command.PROFILE,
         workloads=workloads,
         trace_folder=str(trace_folder(harness, side)),
-        profile_s=max(0.0, WINDOWS_SHARE * left_s) if math.isfinite(left_s) else 0.0,
+        profile_s=max(0.0, WINDOWS_SHARE * left_s) if math.isfinite(left_s) else None,
     )
 
 

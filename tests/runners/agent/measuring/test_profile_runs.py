@@ -1,6 +1,7 @@
 """Profiles are made by real children of torch and jax, and read by a real child of ours."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -148,6 +149,25 @@ def test_what_cannot_be_profiled_is_a_note(harness, sides):
     assert "benchmarks.w:plain was not profiled: its framework has no profiler here" in text
     assert "benchmarks.w:fails could not be profiled on base: raised: KeyError" in text
     assert "benchmarks.w:gone could not be profiled on head: missing" in text
+
+
+@pytest.mark.parametrize("limits", [(math.inf, None), (100.0, 60.0), (0.0, 0.0), (-5.0, 0.0)])
+def test_windows_have_a_share_of_the_budget_and_no_time_is_not_any(
+    harness, request_for, tmp_path, monkeypatch, limits
+):
+    left_s, profile_s = limits
+    asked = []
+
+    def run_request(_, request, **__):
+        asked.append(request)
+        return iter(())
+
+    monkeypatch.setattr(profile_runs, "run_request", run_request)
+    limited = replace(harness, clock=lambda: 0.0, ends_at=left_s)
+
+    profile_both(limited, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
+
+    assert [request.profile_s for request in asked] == [profile_s, profile_s]
 
 
 def test_what_either_side_cannot_fork_is_profiled_in_processes_of_its_own(

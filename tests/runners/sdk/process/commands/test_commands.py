@@ -362,7 +362,7 @@ def test_a_profile_without_time_has_one_window(write, run_child, tmp_path):
     )
     root = write({"repository/benchmarks/b.py": text}) / "repository"
 
-    answer = run_child(root, Command.PROFILE, trace_folder=str(tmp_path / "traces"), profile_s=1e-9)
+    answer = run_child(root, Command.PROFILE, trace_folder=str(tmp_path / "traces"), profile_s=0.0)
 
     profiled = answer.about("benchmarks.b:add")
     assert profiled["event"] == "profiled"
