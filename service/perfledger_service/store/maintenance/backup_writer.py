@@ -3,7 +3,7 @@
 Rows are streamed from one snapshot, so the service may keep running.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -42,15 +42,18 @@ def write_backup(
     *,
     watcher: RowWatcher,
     now: datetime,
+    names: Collection[str] = frozenset(METADATA.tables),
 ) -> BackupManifest:
-    """Write all tables, as they are at one moment; nobody's sessions.
+    """Write the tables of these names, as they are at one moment; nobody's sessions.
+
+    An older schema has fewer tables than today's code.
 
     Raises PerfledgerError if SQLite finds the database damaged.
     """
     with read_snapshot(engine) as connection:
         _check_integrity(connection)
         tables = MetaData()
-        tables.reflect(connection, only=sorted(METADATA.tables))
+        tables.reflect(connection, only=sorted(names))
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
             manifest = BackupManifest(
                 format=FORMAT,
