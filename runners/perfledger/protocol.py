@@ -125,8 +125,8 @@ class ChildRequest:
     is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
-    # Each workload runs in a fork, with several files in a fork of its file's; else the agent asks
-    # for one workload of a child.
+    # Each workload runs in a fork (with several files, in a fork of its file's fork); otherwise the
+    # agent asks each child for one workload.
     is_forking: bool = False
     frameworks: tuple[Framework, ...] = ()  # imported before the forks of several files
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with

@@ -39,8 +39,8 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     """Yield the values in the order of the rows, in base units.
 
     Several rows may name one commit. The rows give the commits' order if all series of the file
-    agree on it; otherwise it is unknown. If each row is older than the one before, the newest
-    commit comes first. The time is when the value was measured.
+    agree on it; otherwise it is unknown. It is also unknown if times only go back, because the
+    newest commit may come first. The time is when the value was measured.
     """
     columns, delimiter = _columns(file.text)
     missing = [name for name in (METRIC, VALUE) if name not in columns]

@@ -153,7 +153,7 @@ def _note_on_unseen(share: float) -> str:
 
 
 def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
-    """Return the note with what would match the kernels; input shapes only help torch.profiler."""
+    """Return the note with what would match kernels; only torch.profiler records input shapes."""
     has_operators = TORCH_PROFILER in (evidence.base.tool, evidence.head.tool)
     remedy = f"{PROFILE_AGAIN}, with input shapes recorded"
     if not has_operators:

@@ -33,7 +33,7 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 # Paths distinguish operations; deeper paths add nothing.
 MAX_PATH_DEPTH = 12
 MAX_PATH_CHARACTERS = 500
-# The largest job has hundreds of threads and streams per process; each costs a nesting.
+# The largest job has about a hundred threads and streams per process; each costs a nesting.
 MAX_LANES = 10_000
 # A runtime call may come from another one (cudaLaunchKernel from cuLaunchKernel), but no deeper.
 MAX_RUNTIME_LEVELS = 4

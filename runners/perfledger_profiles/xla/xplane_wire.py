@@ -17,8 +17,8 @@ from perfledger_profiles.xla.protocol_buffer import (
     text,
 )
 
-# Names per plane: the largest programs have tens of thousands of instructions. Python reads about
-# fifty thousand names per second.
+# Names per plane: the largest programs have about ten thousand instructions. Python reads
+# about fifty thousand names per second.
 MAX_NAMES = 100_000
 
 _SPACE_PLANES = 1

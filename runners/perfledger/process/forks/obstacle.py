@@ -49,8 +49,8 @@ def start_settings() -> StartSettings:
 def late_settings(before: StartSettings | None, frameworks: Iterable[str]) -> str:
     """Return in one clause what was set after the frameworks were imported, "" if nothing was.
 
-    In a process of its own a file that sets them first and imports a framework then is heeded.
-    Without `before` no framework was imported before the file.
+    A separate process imports the file first: there, settings made before the file imports a
+    framework take effect. `before` is None if no framework was imported before the file.
     """
     if before is None:
         return ""

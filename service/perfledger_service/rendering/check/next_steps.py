@@ -206,7 +206,7 @@ def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
 
 
 def _check_of(report: Report, workload: str) -> str:
-    """Return the command that checks one workload, without options if it would be too long."""
+    """Return the command that checks one workload; if too long, all of them without options."""
     names = (workload,) if is_typable(workload) else ()
     command = " ".join(check_words(report.base, report.head, report.options, workloads=names))
     if len(command) <= _MAX_COMMAND:

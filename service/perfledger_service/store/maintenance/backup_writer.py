@@ -44,7 +44,7 @@ def write_backup(
     now: datetime,
     names: Collection[str] = frozenset(METADATA.tables),
 ) -> BackupManifest:
-    """Write the tables of these names, as they are at one moment; nobody's sessions.
+    """Write the tables of these names as they are at one moment, those of sign-ins without rows.
 
     An older schema has fewer tables than today's code.
 

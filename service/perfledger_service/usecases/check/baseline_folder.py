@@ -143,7 +143,7 @@ class BaselineFolder:
             if is_usable(value)
         }
         left_out = left_out_text([check.values for check in checks], "checks")
-        note = f"; left out are {left_out}" if left_out else ""
+        note = f"; left out: {left_out}" if left_out else ""
         try:
             selection = select_baseline(request, runs)
         except NoBaselineError as error:

@@ -1,1 +1,1 @@
-"""Finds events, follows their states, and lists what there is to decide."""
+"""Finds events, follows their states, and lists those to decide."""

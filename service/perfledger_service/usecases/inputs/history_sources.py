@@ -147,7 +147,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
         key: f"{key[0]} {key[1]}" + ("" if has_one_machine else f" on {key[2]}") for key in read
     }
     notes = tuple(
-        f"left out of {names[key]} are {left_out}"
+        f"left out of {names[key]}: {left_out}"
         for key, points in read.items()
         if (left_out := left_out_text(points, "points"))
     )

@@ -31,8 +31,8 @@ def medians(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
 class UsableValues:
     """The comparable values of a side's runs, and how many are not comparable.
 
-    A value that is zero, negative or not a number has no ratio to another one. Up to a quarter may
-    be left out: a verdict on what remains of more could be one on its better runs.
+    A value that is zero, negative or not a number has no ratio to another one. At most a quarter of
+    the values may be left out: beyond that, the remaining ones may just be the better runs.
     """
 
     values: tuple[float, ...]
@@ -82,19 +82,19 @@ def usable_values(estimates: Sequence[float], metric: Metric) -> UsableValues:
 
 
 def left_out_text(groups: Sequence[UsableValues], name: str) -> str:
-    """Return how many runs have no comparable value, and how many groups too few; "" for none.
+    """Return how many runs have no comparable value, and how many groups have too many of these.
 
-    `name` is what the groups are: "points".
+    "" if there are none. `name` is what the groups are: "points".
     """
     left_out = sum(group.left_out for group in groups)
     if not left_out:
         return ""
     runs = left_out + sum(len(group.values) for group in groups)
-    text = f"{left_out:,} of {runs:,} runs, which are zero, negative or not a number"
+    text = f"{left_out:,} of {runs:,} runs (zero, negative or not a number)"
     flawed = sum(bool(group.flaw) for group in groups)
     if not flawed:
         return text
-    return f"{text}, and {flawed:,} of {len(groups):,} {name}, where over a quarter are"
+    return f"{text}, and {flawed:,} of {len(groups):,} {name} with over a quarter of such runs"
 
 
 def is_usable(value: float) -> bool:

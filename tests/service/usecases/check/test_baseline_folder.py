@@ -86,9 +86,7 @@ def test_up_to_a_quarter_of_a_checks_runs_may_read_zero_and_are_counted(check):
 
     assert chosen.values == pytest.approx((0.01,), rel=0.01)
     assert chosen.reason.startswith("3 runs, at the merge base,")
-    assert chosen.reason.endswith(
-        "; left out are 1 of 4 runs, which are zero, negative or not a number"
-    )
+    assert chosen.reason.endswith("; left out: 1 of 4 runs (zero, negative or not a number)")
 
 
 def test_a_check_with_more_runs_that_read_zero_is_no_baseline_and_counted(check):
@@ -97,13 +95,13 @@ def test_a_check_with_more_runs_that_read_zero_is_no_baseline_and_counted(check)
     chosen = baseline(folder, check(2))
 
     assert chosen.reason.startswith("2 runs, 1 commit before the merge base,")
-    assert chosen.reason.endswith("number, and 1 of 2 checks, where over a quarter are")
+    assert chosen.reason.endswith("number), and 1 of 2 checks with over a quarter of such runs")
 
 
 def test_without_a_usable_check_the_error_says_what_is_left_out(check):
     folder = BaselineFolder([with_readings(check(0, pairs=2), 0.0)])
 
-    with pytest.raises(NoBaselineError, match="left out are 1 of 2 runs"):
+    with pytest.raises(NoBaselineError, match="left out: 1 of 2 runs"):
         baseline(folder, check(1))
 
 

@@ -236,8 +236,8 @@ def test_up_to_a_quarter_of_a_points_readings_may_be_zero_and_more_are_a_gap(fol
     assert list(busy.values) == pytest.approx([math.nan, 0.5, 0.5], nan_ok=True)
     (note,) = busy.notes
     assert note == (
-        "left out of gpt:step sm_active are 2 of 11 runs, which are zero, negative or not a "
-        "number, and 1 of 3 points, where over a quarter are"
+        "left out of gpt:step sm_active: 2 of 11 runs (zero, negative or not a number), "
+        "and 1 of 3 points with over a quarter of such runs"
     )
     assert not any(math.isnan(value) for value in speed.values)
 
@@ -248,8 +248,8 @@ def test_a_metric_that_reads_only_zeros_is_no_series_but_a_note(folder, active):
     assert speed.name == "gpt:step step_time_p50"
     (note,) = speed.notes
     assert note == (
-        "left out of gpt:step sm_active are 2 of 2 runs, which are zero, negative or not a "
-        "number, and 2 of 2 points, where over a quarter are"
+        "left out of gpt:step sm_active: 2 of 2 runs (zero, negative or not a number), "
+        "and 2 of 2 points with over a quarter of such runs"
     )
 
 

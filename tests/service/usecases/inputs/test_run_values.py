@@ -116,13 +116,13 @@ def test_up_to_a_quarter_may_be_left_out(values, left_out, flaw):
         ([UsableValues((1.0, 2.0))], ""),
         (
             [UsableValues((1.0,) * 3, 1), UsableValues((1.0,) * 8)],
-            "1 of 12 runs, which are zero, negative or not a number",
+            "1 of 12 runs (zero, negative or not a number)",
         ),
         (
             [UsableValues((1.0,) * 2, 1), UsableValues((1.0,) * 3, 1), UsableValues((1.0,) * 4)],
             (
-                "2 of 11 runs, which are zero, negative or not a number, "
-                "and 1 of 3 points, where over a quarter are"
+                "2 of 11 runs (zero, negative or not a number), "
+                "and 1 of 3 points with over a quarter of such runs"
             ),
         ),
     ],
