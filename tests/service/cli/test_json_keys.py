@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 from datetime import UTC, datetime
@@ -114,6 +115,7 @@ def hold(*documents):
 
     One alone may lack what it has no case of, such as the events of a history without changes.
     """
+    assert [amount for document in documents for amount in numbers_of_money(document)] == []
     promised = json.loads(PROMISED.read_text(encoding="utf-8"))
     name = name_of(documents[0])
     keys = {key for document in documents for key in keys_of(document)}
@@ -123,6 +125,21 @@ def hold(*documents):
         return
     assert name in promised, f"a new format or version: {UPDATE}=1 records its keys"
     assert set(promised[name]) - keys == set()
+
+
+def numbers_of_money(value, path=""):
+    """Yield the paths of amounts of USD that are not decimal text."""
+    match value:
+        case dict():
+            for key, each in value.items():
+                yield from numbers_of_money(each, f"{path}.{key}")
+        case list():
+            for each in value:
+                yield from numbers_of_money(each, path)
+        case bool():
+            return
+        case int() | float() if "usd" in re.split(r"[._]", path):
+            yield path, value
 
 
 def keys_of(value, path=""):

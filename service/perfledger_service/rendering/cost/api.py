@@ -32,6 +32,7 @@ def api_document(view: ApiView) -> Document:
     count = view.devices_per_replica
     return Document(
         name="perfledger-api",
+        version=2,
         facts={
             **attributes(view.price, "input_usd", "output_usd", "output_share", "usd_per_million"),
             "allocated_share": view.use,

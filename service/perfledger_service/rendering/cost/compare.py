@@ -56,7 +56,7 @@ def costs_document(view: CostView) -> Document:
     names = (view.sheet, *(row.cost.name for row in view.rows))
     return Document(
         name="perfledger-costs",
-        version=2,
+        version=3,
         facts={
             "accelerator": ", ".join(view.accelerators),
             "sheet": view.sheet,

@@ -49,7 +49,7 @@ def owning_document(view: OwningView) -> Document:
     names = (view.sheet, *(rent.name for rent in view.rents))
     return Document(
         name="perfledger-owning",
-        version=2,
+        version=3,
         facts={
             "server": view.label,
             **attributes(view, "sheet", "accelerators", "use", "terms"),

@@ -28,7 +28,7 @@ def window_document(view: StartWindow) -> Document:
     runs = [(label, plan, run) for label, plan in plans for run in plan.runs]
     return Document(
         name="perfledger-window",
-        version=2,
+        version=3,
         facts={
             "objective": view.aim,
             "at_once": attributes(view.at_once, *_PLAN),

@@ -14,6 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from perfledger_cost_models.csv_table import csv_text
+from perfledger_cost_models.money import without_noise
 from perfledger_service.rendering.layout import escape
 from perfledger_service.rendering.layout.document import (
     MAX_PARAGRAPH,
@@ -84,7 +85,7 @@ def json_values(document: Document) -> dict[str, Plain]:
     tables: dict[str, Plain] = {
         table.key: [
             {
-                column.key: plain_value(value)
+                column.key: plain_value(value, key=column.key)
                 for column, value in zip(table.columns, row.values, strict=True)
                 if column.key
             }
@@ -93,7 +94,8 @@ def json_values(document: Document) -> dict[str, Plain]:
         for table in document.keyed_tables
         if table.in_json
     }
-    return head | {key: plain_value(value) for key, value in document.facts.items()} | tables
+    facts = {key: plain_value(value, key=key) for key, value in document.facts.items()}
+    return head | facts | tables
 
 
 def to_csv(document: Document) -> str:
@@ -117,19 +119,32 @@ def to_csv(document: Document) -> str:
     return csv_text(header, records)
 
 
-def plain_value(value: object) -> Plain:
-    """Return a value for JSON: records nested, money as text, null for NaN and infinity."""
+def plain_value(value: object, *, key: str = "") -> Plain:
+    """Return a value for JSON: records nested, money as text, null for NaN and infinity.
+
+    A number whose `key`, or that of a record around it, names USD is money, also as a float.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and is_usd(key):
+        return _plain_scalar(without_noise(value) if math.isfinite(value) else None)
     if value is None or isinstance(value, str | int | float | Decimal | date):
         return _plain_scalar(value)
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
-        return {str(key): plain_value(each) for key, each in pairs}
+        return {str(inner): plain_value(each, key=f"{key}_{inner}") for inner, each in pairs}
     if isinstance(value, Iterable):
-        return [plain_value(each) for each in cast("Iterable[object]", value)]
+        return [plain_value(each, key=key) for each in cast("Iterable[object]", value)]
     if is_dataclass(value):
-        return {each.name: plain_value(getattr(value, each.name)) for each in fields(value)}
+        return {
+            each.name: plain_value(getattr(value, each.name), key=f"{key}_{each.name}")
+            for each in fields(value)
+        }
     msg = f"{type(value).__name__} has no form in JSON"
     raise TypeError(msg)
+
+
+def is_usd(key: str) -> bool:
+    """Return whether a key names an amount of US dollars, such as usd_per_hour."""
+    return "usd" in key.split("_")
 
 
 def _plain_scalar(value: str | float | Decimal | date | None) -> str | float | None:
@@ -256,7 +271,7 @@ def _csv_record(columns: Sequence[ColumnHead], row: TableRow) -> dict[str, objec
     for column, value in zip(columns, row.values, strict=True):
         if not column.key or not column.in_csv:
             continue
-        raw = plain_value(value)
+        raw = plain_value(value, key=column.key)
         if not column.parts:
             record[column.key] = _csv_value(raw)
         elif isinstance(raw, dict):
@@ -289,7 +304,7 @@ def _cell_text(value: Plain) -> str:
 def _flat(values: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield facts with flat names: a record's fields are prefixed with its name."""
     for key, value in values.items():
-        raw = plain_value(value)
+        raw = plain_value(value, key=key)
         if isinstance(raw, dict):
             yield from _flat(raw, prefix=f"{prefix}{key}_")
         else:

@@ -15,7 +15,7 @@ def test_hours_are_compared_with_the_cheapest_first(run):
         "options"
     ]
 
-    medians = [option["p50_usd"] for option in options]
+    medians = [float(option["p50_usd"]) for option in options]
     assert medians == sorted(medians)
     assert sum(option["chance_cheapest"] or 0 for option in options) == pytest.approx(1)
     by_name = {option["name"]: option for option in options}
@@ -83,7 +83,7 @@ def test_speeds_give_the_cost_of_a_million_tokens_on_all_accelerators(run):
     by_name = {option["name"]: option for option in document["options"]}
     assert document["piece"] == "a million tokens"
     work = by_name["aws:p5.48xlarge/on_demand"]["work"]
-    assert work["p50_usd"] == pytest.approx(6.88 / (4000 * 3600 / 1e6), rel=1e-9)
+    assert float(work["p50_usd"]) == pytest.approx(6.88 / (4000 * 3600 / 1e6), rel=1e-5)
     assert {option["accelerator"] for option in document["options"]} == {"H100-80GB", "TPU-v4"}
     chances = [option["work"]["chance_cheapest"] for option in document["options"]]
     assert sum(chance for chance in chances if chance is not None) == pytest.approx(1)
@@ -94,13 +94,13 @@ def test_a_step_and_an_inference_cost_what_their_closed_forms_say(run):
     def usd(*words):
         found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
         return next(
-            option["work"]["mode_usd"]
+            float(option["work"]["mode_usd"])
             for option in found
             if option["name"] == "aws:p5.48xlarge/on_demand"
         )
 
-    assert usd("--step-seconds", "8xH100-80GB=0.45") == pytest.approx(55.04 * 0.45 / 3600, rel=1e-9)
-    assert usd("--queries-per-second", "H100-80GB=42") == pytest.approx(6.88 / (42 * 3.6), rel=1e-9)
+    assert usd("--step-seconds", "8xH100-80GB=0.45") == pytest.approx(55.04 * 0.45 / 3600, rel=1e-5)
+    assert usd("--queries-per-second", "H100-80GB=42") == pytest.approx(6.88 / (42 * 3.6), rel=1e-5)
 
 
 LOG = """:::MLLOG {"namespace": "", "time_ms": 1000, "event_type": "INTERVAL_START", \
@@ -120,7 +120,7 @@ def test_a_training_costs_the_time_of_its_log(run, tmp_path):
     )
 
     option = next(o for o in found["options"] if o["name"] == "aws:p5.48xlarge/on_demand")
-    assert option["work"]["mode_usd"] == pytest.approx(55.04 * 315.84 / 3600, rel=1e-9)
+    assert float(option["work"]["mode_usd"]) == pytest.approx(55.04 * 315.84 / 3600, rel=1e-5)
 
 
 @pytest.mark.slow
@@ -159,7 +159,9 @@ def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run)
         words = ("--at", "a3-highgpu-8g", *words, "--format", "json")
         found = json.loads(run("cost", "compare", *words))["options"]
         return next(
-            option["p50_usd"] for option in found if option["name"] == "gcp:a3-highgpu-8g/spot"
+            float(option["p50_usd"])
+            for option in found
+            if option["name"] == "gcp:a3-highgpu-8g/spot"
         )
 
     often = ("--interruptions-per-hour", "0.1", "--checkpoint-minutes", "3")
@@ -171,12 +173,12 @@ def test_a_job_that_does_not_fit_into_a_days_block_pays_for_two(run):
     def usd(hours):
         words = ("--accelerator", "A100-40GB", "--job-hours", hours, "--format", "json")
         return next(
-            option["p50_usd"]
+            float(option["p50_usd"])
             for option in json.loads(run("cost", "compare", *words))["options"]
             if option["name"] == "aws:p4d.24xlarge/capacity_block/prepaid"
         )
 
-    assert usd(23.5) == pytest.approx(14.75 / 8 * 24 / 23.5)
+    assert usd(23.5) == pytest.approx(14.75 / 8 * 24 / 23.5, rel=1e-5)
     assert usd(24) == pytest.approx(14.75 / 8 * 2)
 
 

@@ -23,6 +23,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.writers import (
+    json_values,
     plain_lines,
     to_csv,
     to_json,
@@ -210,3 +211,21 @@ def test_no_control_character_reaches_a_terminal():
     evil = (Option(option="\x1b[31mred", usd=None, share=0.0),)
 
     assert "\x1b" not in terminal(document(blocks=(table(COLUMNS, evil, key="options"),)))
+
+
+def test_a_float_of_usd_is_money_wherever_it_is_in_a_document():
+    facts = {
+        "saved_usd": 6.589999999999918,
+        "usd_per_year": {"low": 1.5, "high": float("inf")},
+        "flows_usd": [-3.0, 2],
+        "best": {"usd": 0.5, "kg": 0.25},
+        "is_usd": True,
+    }
+
+    assert json_values(Document(name="", facts=facts, blocks=())) == {
+        "saved_usd": "6.59",
+        "usd_per_year": {"low": "1.5", "high": None},
+        "flows_usd": ["-3", "2"],
+        "best": {"usd": "0.5", "kg": 0.25},
+        "is_usd": True,
+    }
