@@ -32,7 +32,7 @@ _LEAST_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is
 class ElasticPolicy(StrEnum):
     """How devices are shared out."""
 
-    FIFO = "fifo"  # as many devices as recorded, on the first class with room, to the end
+    FIFO = "fifo"  # as many devices as recorded, on the first class with enough free, to the end
     GAVEL = "gavel"  # as many devices as recorded, time on each class, max-min fair
     SIA = "sia"  # any class and number of devices, the best mean of the jobs' speed-ups
 

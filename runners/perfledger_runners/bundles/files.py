@@ -61,7 +61,7 @@ def _rename_classes(values: Document) -> None:
     """Give the spreads of older bundles, with a `device_class`, their `machine_class`."""
     plan: Any = values.get("plan")
     spreads: Any = cast("Document", plan).get("spreads") if isinstance(plan, dict) else None
-    for spread in cast("list[Any]", spreads) if isinstance(spreads, list) else ():
+    for spread in cast("list[object]", spreads) if isinstance(spreads, list) else ():
         fields = cast("Document", spread) if isinstance(spread, dict) else {}
         if "device_class" in fields:
             fields["machine_class"] = fields.pop("device_class")

@@ -79,6 +79,11 @@ class _StoredCheck:
     estimates: tuple[float, ...]
     values: UsableValues
 
+    @property
+    def machine_class(self) -> str:
+        """Return the class of the part of the machine that its runs used."""
+        return self.bundle.machine.part_used_by(self.runs[0]).machine_class
+
 
 class BaselineFolder:
     """The bundles of a folder, oldest first, one per commit, with the changes between them."""
@@ -142,7 +147,9 @@ class BaselineFolder:
             for run, value in zip(check.runs, check.estimates, strict=True)
             if is_usable(value)
         }
-        left_out = left_out_text([check.values for check in checks], "checks")
+        left_out = left_out_text(
+            [check.values for check in checks if check.machine_class == machine_class], "checks"
+        )
         note = f"; left out: {left_out}" if left_out else ""
         try:
             selection = select_baseline(request, runs)

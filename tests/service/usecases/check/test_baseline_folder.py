@@ -98,6 +98,16 @@ def test_a_check_with_more_runs_that_read_zero_is_no_baseline_and_counted(check)
     assert chosen.reason.endswith("number), and 1 of 2 checks with over a quarter of such runs")
 
 
+def test_what_is_left_out_on_another_machine_is_not_counted(check):
+    another = Machine(device=Device.CPU, model="Another CPU")
+    folder = BaselineFolder([check(0), with_readings(check(1, machine=another), 0.0, math.nan)])
+
+    chosen = baseline(folder, check(2))
+
+    assert chosen.reason.startswith("2 runs, 1 commit before the merge base,")
+    assert "left out" not in chosen.reason
+
+
 def test_without_a_usable_check_the_error_says_what_is_left_out(check):
     folder = BaselineFolder([with_readings(check(0, pairs=2), 0.0)])
 
