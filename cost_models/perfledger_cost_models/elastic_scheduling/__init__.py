@@ -1,1 +1,1 @@
-"""Scheduling of jobs whose speed depends on the class and the number of their devices."""
+"""Scheduling of jobs whose speed depends on the accelerator and the number of their devices."""

@@ -1,6 +1,6 @@
-"""Allocates devices of several classes to jobs, by the simplest policies of Gavel and Sia.
+"""Allocates devices of several accelerators to jobs, by the simplest policies of Gavel and Sia.
 
-Both know a job's speed by class, and Sia by number of devices as well: Narayanan et al.,
+Both know a job's speed by accelerator, and Sia by number of devices as well: Narayanan et al.,
 "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, section
 4.1; Jayaram Subramanya et al., "Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling",
 SOSP 2023, section 3.4.
@@ -32,9 +32,9 @@ _LEAST_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is
 class ElasticPolicy(StrEnum):
     """How devices are shared out."""
 
-    FIFO = "fifo"  # as many devices as recorded, on the first class with enough free, to the end
-    GAVEL = "gavel"  # as many devices as recorded, time on each class, max-min fair
-    SIA = "sia"  # any class and number of devices, the best mean of the jobs' speed-ups
+    FIFO = "fifo"  # as many devices as recorded, of the first with enough free, to the end
+    GAVEL = "gavel"  # as many devices as recorded, time on each accelerator, max-min fair
+    SIA = "sia"  # any accelerator and number of devices, the best mean of the jobs' speed-ups
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TimeShare:
 class WaitingJob:
     """A job ready to run: its possible configurations, and its current one."""
 
-    rigid: tuple[JobConfiguration, ...]  # with as many devices as recorded, one of each class
+    rigid: tuple[JobConfiguration, ...]  # with as many devices as recorded, one of each accelerator
     elastic: tuple[JobConfiguration, ...]
     current: tuple[TimeShare, ...] = ()
 
@@ -92,10 +92,10 @@ def _in_order(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocat
 
 
 def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> Allocation:
-    """Maximise the lowest speed relative to an equal share of every class, then the sum of speeds.
+    """Maximise the lowest speed relative to an equal share of all, then the sum of speeds.
 
-    The time shares x of a job sum to at most 1, and those of a class, times devices, to at most its
-    devices. A job is weighted by its number of devices.
+    The time shares x of a job sum to at most 1, and those of an accelerator, times devices, to at
+    most its devices. A job is weighted by its number of devices.
     """
     pairs = [(place, each) for place, job in enumerate(jobs) for each in job.rigid]
     total = sum(devices.values())
@@ -156,12 +156,12 @@ def _limits(
     pairs: Sequence[tuple[int, JobConfiguration]], jobs: int, devices: Mapping[str, int]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the constraints' matrix and bounds: one configuration per job, no device twice."""
-    classes = list(devices)
-    limits = np.zeros((jobs + len(classes), len(pairs)))
+    accelerators = list(devices)
+    limits = np.zeros((jobs + len(accelerators), len(pairs)))
     for column, (place, each) in enumerate(pairs):
         limits[place, column] = 1.0
-        limits[jobs + classes.index(each.accelerator), column] = each.devices
-    return limits, np.array([1.0] * jobs + [float(devices[each]) for each in classes])
+        limits[jobs + accelerators.index(each.accelerator), column] = each.devices
+    return limits, np.array([1.0] * jobs + [float(devices[each]) for each in accelerators])
 
 
 def _shares(

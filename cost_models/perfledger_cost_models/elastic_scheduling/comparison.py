@@ -18,7 +18,7 @@ class ElasticComparison:
     rates: tuple[HourlyRate, ...]
 
     def usd(self, outcome: ElasticOutcome) -> float | None:
-        """Return the cost of the device-hours that jobs held; None if a class has no price."""
+        """Return the cost of the device-hours that jobs held; None if one has no price."""
         by_class = {each.accelerator: float(each.usd_per_device_hour) for each in self.rates}
         if not outcome.device_hours.keys() <= by_class.keys():
             return None

@@ -1,4 +1,4 @@
-"""Reads how fast jobs run by class and number of devices."""
+"""Reads how fast jobs run by accelerator and number of devices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ KIND = "team"  # of the log, whose jobs a row describes; "" is any other job
 
 @dataclass(frozen=True, slots=True)
 class JobConfiguration:
-    """Devices of one class that a job can run on, with its speed there."""
+    """Devices of one accelerator that a job can run on, with its speed there."""
 
     accelerator: str
     devices: int
@@ -27,7 +27,7 @@ class SpeedTable:
     """The configurations of each kind of job; those of "" are for every other kind."""
 
     kinds: Mapping[str, tuple[JobConfiguration, ...]]
-    classes: tuple[str, ...]
+    accelerators: tuple[str, ...]
 
     def configurations(self, kind: str) -> tuple[JobConfiguration, ...]:
         """Return the configurations of a kind of job; none for one that is not in the table."""
@@ -37,7 +37,7 @@ class SpeedTable:
 def speed_on(
     configurations: Sequence[JobConfiguration], accelerator: str, devices: int
 ) -> float | None:
-    """Return the speed on a number of devices of a class; None outside the table's counts.
+    """Return the speed on a number of devices of an accelerator; None outside the table's counts.
 
     Between two counts of the table the speed is linear.
     """
@@ -51,7 +51,7 @@ def speed_on(
 
 
 def read_speeds(text: str, name: str) -> SpeedTable:
-    """Read a CSV table of speeds by class and number of devices, and by team if it has them.
+    """Read a CSV table of speeds by accelerator and number of devices, and by team if it has them.
 
     Raises PriceSheetError that names the cell, and JobLogError for an empty table.
     """
@@ -66,7 +66,7 @@ def read_speeds(text: str, name: str) -> SpeedTable:
             row.reject("speed", "is not a speed above 0")
         key = (kind, accelerator, int(devices))
         if key in configurations:
-            row.reject("devices", "appears twice for this class and team")
+            row.reject("devices", "appears twice for this accelerator and team")
         configurations[key] = JobConfiguration(accelerator, int(devices), speed)
     if not configurations:
         msg = f"{name!r} has no speeds: add rows of accelerator, devices and speed"
@@ -76,5 +76,5 @@ def read_speeds(text: str, name: str) -> SpeedTable:
             kind: tuple(configurations[key] for key in same)
             for kind, same in groupby(sorted(configurations), key=lambda key: key[0])
         },
-        classes=tuple(dict.fromkeys(accelerator for _, accelerator, _ in configurations)),
+        accelerators=tuple(dict.fromkeys(accelerator for _, accelerator, _ in configurations)),
     )

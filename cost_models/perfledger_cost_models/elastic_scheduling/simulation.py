@@ -1,7 +1,7 @@
-"""Replays jobs whose speed depends on the class and number of their devices.
+"""Replays jobs whose speed depends on the accelerator and number of their devices.
 
-Between two arrivals or ends of jobs every job runs at a constant speed. Devices of a class are
-counted and not located on nodes, and time shares are exact, as in the policies' own programs.
+Between two arrivals or ends of jobs every job runs at a constant speed. Devices of an accelerator
+are counted and not located on nodes, and time shares are exact, as in the policies' own programs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class ElasticOutcome:
     policy: ElasticPolicy
     completion_s: FloatArray  # of each job, from its submission
     makespan_s: float  # from the first submission
-    device_hours: Mapping[str, float]  # that jobs held, by class
+    device_hours: Mapping[str, float]  # that jobs held, by accelerator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class ElasticJobs:
 def elastic_jobs(
     table: JobTable, speeds: SpeedTable, *, recorded_on: str, devices: Mapping[str, int]
 ) -> ElasticJobs:
-    """Return the jobs with their work; `recorded_on` is the class that they ran on.
+    """Return the jobs with their work; `recorded_on` is the accelerator that they ran on.
 
     Jobs without a run time, of parts of devices, or without a speed are left out. Raises
     JobLogError if none is left, or too many are.
@@ -109,7 +109,7 @@ def simulate_elastic(
     *,
     restart_s: float,
 ) -> ElasticOutcome:
-    """Run jobs, in the order of submission, on a number of devices of each class.
+    """Run jobs, in the order of submission, on a number of devices of each accelerator.
 
     A job that gets other devices stands still for `restart_s`; one that shares devices in time
     loses that much of every round of ROUND_S. Raises JobLogError for a time out of range.

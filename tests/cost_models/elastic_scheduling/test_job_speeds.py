@@ -15,7 +15,7 @@ H100,1,2
 def test_the_classes_keep_the_order_of_their_names_and_every_kind_has_the_speeds():
     found = read_speeds(TABLE, "speeds.csv")
 
-    assert found.classes == ("A100", "H100")
+    assert found.accelerators == ("A100", "H100")
     assert len(found.configurations("any team")) == 3
 
 

@@ -48,7 +48,7 @@ def test_sia_gives_a_job_all_devices_where_it_gains_more_than_another_loses_by_w
 
 
 def test_sia_moves_a_job_to_devices_that_become_free_and_it_pays_for_the_restart():
-    """500 s beside the other, on the slow class; then 30 s still, and 3100 at 2."""
+    """500 s beside the other, on the slow accelerator; then 30 s still, and 3100 at 2."""
     gaining = ElasticJob(
         submit_s=0.0, work=1000.0, rigid=(FAST,), elastic=(replace(SLOW, speed=0.25), FAST)
     )

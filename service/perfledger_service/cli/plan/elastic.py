@@ -1,4 +1,4 @@
-"""Replays a job log under policies that choose the class and the number of devices."""
+"""Replays a job log under policies that choose the accelerator and the number of devices."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,22 +31,27 @@ def elastic(
         what("CSV of speeds: accelerator, devices, speed and optionally team", metavar="FILE"),
     ],
     capacity: Annotated[
-        list[str], what("devices of a class: A100-80GB=16; repeatable", metavar="CLASS=COUNT")
+        list[str],
+        what("devices of an accelerator: A100-80GB=16; repeatable", metavar="ACCELERATOR=COUNT"),
     ],
     recorded_on: Annotated[
-        str, what("class that the log's jobs ran on", metavar="CLASS", default="the first")
+        str,
+        what("accelerator that the log's jobs ran on", metavar="ACCELERATOR", default="the first"),
     ] = "",
     restart_seconds: Annotated[
         float, how("how long a job pauses when its devices change", metavar="SECONDS")
     ] = 30.0,
     purchase_option: Annotated[
         list[str] | None,
-        how("an option that prices a class: p5.48xlarge/on_demand; repeatable", metavar="OPTION"),
+        how(
+            "an option that prices an accelerator: p5.48xlarge/on_demand; repeatable",
+            metavar="OPTION",
+        ),
     ] = None,
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Compare schedulers that know a job's speed by class and number of devices, and their cost.
+    """Compare schedulers that know job speeds by accelerator and device count, and their cost.
 
     Gavel's time shares and Sia's elastic jobs are compared with first come, first served.
     """

@@ -1,4 +1,4 @@
-"""Presents the effect on a log of policies that choose the class and the number of devices.
+"""Presents the effect on a log of policies that choose the accelerator and the number of devices.
 
 Untrusted text is shown only as clean text.
 """

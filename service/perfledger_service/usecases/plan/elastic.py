@@ -1,4 +1,4 @@
-"""Replays a job log under policies that choose class and number of devices."""
+"""Replays a job log under policies that choose accelerator and number of devices."""
 
 import re
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ _CLASS_COUNT = re.compile(r"(?P<name>.+)=(?P<count>[1-9][0-9]{0,8})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElasticCluster:
-    """The devices of each class, job behaviour on each, and the class of the log."""
+    """The devices of each accelerator, job behaviour on each, and the accelerator of the log."""
 
-    devices: Sequence[str]  # CLASS=COUNT
+    devices: Sequence[str]  # ACCELERATOR=COUNT
     speeds: Path
-    recorded_on: str  # "" is the first class
+    recorded_on: str  # "" is the first accelerator
     restart_s: float
 
 
@@ -54,15 +54,16 @@ def compare_elastic(
     """Replay a job log under every elastic policy; raises UsageError and NotFoundError."""
     devices = dict(map(_class_of, cluster.devices))
     if len(devices) < len(cluster.devices):
-        msg = "--capacity names a class twice: give the sum"
+        msg = "--capacity names an accelerator twice: give the sum"
         raise UsageError(msg)
     recorded_on = cluster.recorded_on or next(iter(devices))
     with errors_about(cluster.speeds):
         text = read_text(cluster.speeds, most_bytes=4 * MAX_SHEET_CHARS)
         speeds = read_speeds(text, cluster.speeds.name)
     for name in (*devices, recorded_on):
-        if name not in speeds.classes:
-            msg = f"no speed on {name!r} in {cluster.speeds}: it has {', '.join(speeds.classes)}"
+        if name not in speeds.accelerators:
+            names = ", ".join(speeds.accelerators)
+            msg = f"no speed on {name!r} in {cluster.speeds}: it has {names}"
             raise UsageError(msg)
     log = job_log_of(file, format_)
     job_set = elastic_jobs(log.jobs, speeds, recorded_on=recorded_on, devices=devices)
@@ -89,7 +90,7 @@ def _jobs_outside_the_table(log: JobLog) -> int:
 def _class_of(text: str) -> tuple[str, int]:
     match = _CLASS_COUNT.fullmatch(text)
     if match is None or int(match["count"]) > MAX_DEVICES:
-        msg = f"--capacity {text[:80]!r}: give CLASS=COUNT, such as A100-80GB=16"
+        msg = f"--capacity {text[:80]!r}: give ACCELERATOR=COUNT, such as A100-80GB=16"
         raise UsageError(msg)
     return match["name"], int(match["count"])
 

@@ -50,8 +50,8 @@ def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--capacity", "A100-80GB"), "CLASS=COUNT"),
-        (("--capacity", "A100-80GB=0"), "CLASS=COUNT"),
+        (("--capacity", "A100-80GB"), "ACCELERATOR=COUNT"),
+        (("--capacity", "A100-80GB=0"), "ACCELERATOR=COUNT"),
         (("--capacity", "B200=4"), "no speed on 'B200'"),
         (("--capacity", "A100-80GB=4", "--capacity", "A100-80GB=4"), "twice"),
         (("--capacity", "A100-80GB=4", "--recorded-on", "T4"), "no speed on 'T4'"),
