@@ -66,7 +66,7 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
 
 
 def _binomial_quantile(chance: float, count: int, share: float) -> int:
-    """Return the fewest successes in `count` trials whose probability reaches `chance`."""
+    """Return the fewest successes in `count` trials whose cumulative probability is `chance`."""
     successes = math.ceil(bdtrik(chance, count, share))
     is_one_less_enough = successes > 0 and bdtr(successes - 1, count, share) >= chance
     return successes - 1 if is_one_less_enough else successes

@@ -263,7 +263,7 @@ class KernelTestRule:
         )
 
     def unproven_finding(self, family: JudgedFamily, *, among: int) -> KernelFinding:
-        """Return the finding of a family that changed against others, which may have changed."""
+        """Return the finding of a family that changed, unless the others changed instead."""
         return replace(
             self.finding(family),
             is_proven=False,

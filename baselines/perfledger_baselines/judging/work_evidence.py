@@ -217,7 +217,7 @@ def _states(pairs: Pairs, side: Side) -> set[ResultState]:
 
 
 def _time_doubt(pairs: Pairs) -> str:
-    """Return that most of head's steps take no longer than empty ones; "" if they do."""
+    """Return that most of head's steps take no longer than empty ones; "" otherwise."""
     runs = [sides[Side.HEAD] for sides in pairs.values() if Side.HEAD in sides]
     ratios = [ratio for run in runs if (ratio := _empty_steps(run)) is not None]
     if 2 * len(ratios) <= len(runs) or median(ratios) >= EMPTY_STEPS:

@@ -26,7 +26,7 @@ from perfledger_baselines.significance.spread_prior import SpreadPrior, moderate
 
 # With a history, of both sides together. With one run per side up to .125 of repeats of one GPU job
 # were called changed without cause (alpha .05): short histories with heavy tails do not show how
-# far apart two runs may be. A second run of either side does: .037 of 1000 repeats fell to .013.
+# far apart two runs may be. A second run of either side does: it cut .037 of 1000 repeats to .013.
 FEWEST_RUNS_WITH_HISTORY = 3
 
 

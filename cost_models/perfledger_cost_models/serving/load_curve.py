@@ -108,7 +108,7 @@ class LoadPoint:
 
     @property
     def _served_per_second(self) -> float:
-        """Return the throughput while requests arrive, when the time ends with the last answer."""
+        """Return the throughput while requests arrive, if `seconds` end with the last answer."""
         served, seconds, latency_s = (
             self.throughput_per_second,
             self.seconds,

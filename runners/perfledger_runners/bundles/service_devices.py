@@ -45,7 +45,7 @@ _DEVICES_DECODER = msgspec.json.Decoder(_Devices)
 def quarantine_finding(
     url: str, token: str, machine: Machine, *, opener: UrlOpener | None = None
 ) -> HostFinding:
-    """Return whether the service at `url` has a machine's device in quarantine, or unknown."""
+    """Return whether the service at `url` has a machine's device in quarantine, if known."""
     try:
         answer = _fetch_devices(url, token, opener)
     except ServiceRequestError as error:

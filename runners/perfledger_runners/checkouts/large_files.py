@@ -1,4 +1,4 @@
-"""Finds files of Git LFS whose checkout has the pointer but not the content."""
+"""Finds Git LFS files of which a checkout has the pointer but not the content."""
 
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath

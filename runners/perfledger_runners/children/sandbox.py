@@ -80,7 +80,7 @@ class Sandbox:
         folders = (*EMPTY_FOLDERS, *own_folders)
 
         def real_paths(several: Iterable[Path]) -> list[Path]:
-            """Return paths with links on the way to them resolved."""
+            """Return paths with links resolved in the folder that each is below."""
             return [_real_path(each, (self.home, temporary)) for each in several]
 
         readable = [

@@ -41,7 +41,7 @@ def strongest_shifts(sequences: FloatArray, dependence: FloatArray) -> tuple[Flo
 
 
 def find_shifts(sequence: FloatArray, *, dependence: float, extra: float) -> list[MeanShift]:
-    """Return all shifts of one sequence above `needed_z` plus `extra`, strongest first.
+    """Return all shifts of one sequence above `needed_z` plus `extra`, ordered by place.
 
     Binary segmentation: each stretch is split at its strongest shift, until none is left.
     """
