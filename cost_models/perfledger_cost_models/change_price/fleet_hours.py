@@ -15,7 +15,6 @@ from math import sqrt
 import numpy as np
 from scipy.special import stdtrit
 
-from perfledger.bundle import FleetUse
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
@@ -77,20 +76,6 @@ class FleetProfile:
     def days(self) -> float:
         """Return the length of the period in days."""
         return (self.end - self.start).total_seconds() / SECONDS_PER_DAY
-
-    def entries(self) -> tuple[FleetUse, ...]:
-        """Return the profile as fleet entries of the configuration."""
-        return tuple(
-            FleetUse(
-                workload=use.workload,
-                where=use.where,
-                device_hours_per_year=use.mode,
-                low=use.low,
-                high=use.high,
-                source=self.source,
-            )
-            for use in self.uses
-        )
 
 
 def fleet_profile(

@@ -2,7 +2,7 @@
 
 from perfledger.records import WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -26,7 +26,9 @@ def _own_rules(spec: WorkloadSpec) -> str:
     parts = (
         f"margin {number_format.margin(spec.margin)}" if spec.margin is not None else "",
         f"judged by {metric_words(spec.metrics)}" if spec.metrics else "",
-        f"at most {spec.timeout:g} s in one process" if spec.timeout is not None else "",
+        f"at most {rounding.typed(spec.timeout)} s in one process"
+        if spec.timeout is not None
+        else "",
         f"{spec.devices} devices" if spec.devices > 1 else "",
         f"launched by `{spec.launch}`" if spec.launch else "",
         f"tags {', '.join(spec.tags)}" if spec.tags else "",
@@ -37,7 +39,7 @@ def _own_rules(spec: WorkloadSpec) -> str:
 _COLUMNS: tuple[Column[WorkloadSpec], ...] = (
     name("id", "workload", lambda spec: spec.id, limit=_MAX_NAME),
     name("unit", "unit", lambda spec: spec.unit),
-    figure("units_per_step", "units per step", lambda spec: spec.units_per_step, "{:g}".format),
+    figure("units_per_step", "units per step", lambda spec: spec.units_per_step, rounding.typed),
     name("device", "device", lambda spec: spec.device),
     name("framework", "framework", lambda spec: spec.framework),
     display("of its own", _own_rules, kind=CellKind.REMARK),

@@ -3,7 +3,7 @@
 from perfledger.load import LoadResult
 from perfledger_baselines.estimation.latency_quantiles import LatencyQuantile
 from perfledger_baselines.estimation.load_points import MeasuredLoad, MeasuredPoint
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -79,7 +79,8 @@ def load_name(point: MeasuredPoint | LoadResult) -> str:
 
 def rate(per_second: float) -> str:
     """Return requests a second: "43.2/s"."""
-    return f"{per_second:.3g}/s" if per_second < _FEW else f"{per_second:,.0f}/s"
+    figure = rounding.digits(per_second, 3) if per_second < _FEW else rounding.whole(per_second)
+    return f"{figure}/s"
 
 
 def _columns() -> tuple[Column[MeasuredPoint], ...]:
@@ -126,6 +127,7 @@ def _style(point: MeasuredPoint) -> TextStyle:
 def _interval(of: LatencyQuantile) -> str:
     """Return the ends of an interval relative to its value: "-4 to +23 %"; "?" is unknown."""
     low, high = (
-        "?" if end is None else f"{100 * (end / of.seconds - 1):+.0f}" for end in (of.low, of.high)
+        "?" if end is None else number_format.signed(100 * (end / of.seconds - 1), rounding.whole)
+        for end in (of.low, of.high)
     )
     return f"{low}{number_format.INTERVAL_TO}{high}{number_format.NBSP}%"

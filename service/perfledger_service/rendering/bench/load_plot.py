@@ -62,7 +62,7 @@ def load_chart(view: MeasuredLoad) -> Chart:
     seconds = [y for mark in marks if isinstance(mark, LineMark) for _, y in mark.points]
     counted = "requests times batch" if has_batches else "requests"
     return Chart(
-        x=linear_axis(0.0, most * 1.05, label="{:g}".format, title=f"{counted} per second"),
+        x=linear_axis(0.0, most * 1.05, title=f"{counted} per second"),
         y=log_axis(
             min(seconds) / _FREE,
             max(seconds) * _FREE,

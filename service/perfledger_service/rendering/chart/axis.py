@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from perfledger_service.rendering.layout import rounding
+
 _TICKS = 5
 _FACTORS = (1, 2, 5)  # times a power of ten: the steps of a logarithmic axis
 # With more decades, a logarithmic axis only has room for the powers of ten.
@@ -50,7 +52,7 @@ def linear_axis(
     low: float,
     high: float,
     *,
-    label: Callable[[float], str] = "{:.5g}".format,
+    label: Callable[[float], str] = rounding.typed,
     factor: float = 1.0,
     title: str = "",
 ) -> Axis:
@@ -63,7 +65,7 @@ def linear_axis(
 
 
 def log_axis(
-    low: float, high: float, *, label: Callable[[float], str] = "{:g}".format, title: str = ""
+    low: float, high: float, *, label: Callable[[float], str] = rounding.typed, title: str = ""
 ) -> Axis:
     """Return a logarithmic axis; ticks at 1, 2 and 5 times powers of ten, or only at the powers."""
     decades = math.log10(high / low)

@@ -12,7 +12,7 @@ from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.check.acceptance_rows import acceptance_command
 from perfledger_service.rendering.check.headline import telling_rows
-from perfledger_service.rendering.layout import verdict_rows
+from perfledger_service.rendering.layout import rounding, verdict_rows
 from perfledger_service.rendering.layout.check_command import check_words, is_typable
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
@@ -153,7 +153,7 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
             quotes.append(quote)
         margin = None if verdict.estimate is None else _proven_margin(verdict.estimate)
         if why.expected_outcome is not Outcome.REGRESSED and margin is not None:
-            setting = f"margin = {margin:.{_MARGIN_DIGITS + 2}f}"
+            setting = f"margin = {rounding.for_programs(margin)}"
             sentences.append(
                 f"or decide that changes within the interval do not matter here: {setting}"
             )

@@ -8,7 +8,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.chart.axis import Axis, linear_axis, widened
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.values.report import Report
 
 _WIDTH = 380.0
@@ -79,4 +79,8 @@ def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | 
 
 
 def _tick(change: float) -> str:
-    return f"{change * 100:+.3g} %" if change else "0 %"
+    return f"{number_format.signed(change * 100, _points)} %"
+
+
+def _points(percent: float) -> str:
+    return rounding.digits(percent, 3)

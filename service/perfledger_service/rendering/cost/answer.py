@@ -10,7 +10,7 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
 from perfledger_cost_models.tco.onprem import QUANTILES
 from perfledger_cost_models.tco.purchase_modes import terms_of
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Block,
     display,
@@ -99,7 +99,7 @@ def switches_blocks(answer: CostAnswer | None) -> Iterator[Block]:
 
 def usd_text(usd: float) -> str:
     """Return an amount to the cent, and smaller ones to three digits."""
-    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.3g}"
+    return number_format.cents(usd) if usd >= 1 else rounding.digits(usd, 3)
 
 
 def _cheapest(answer: CostAnswer, *, use: float, piece: str) -> str:
@@ -243,7 +243,7 @@ def _ratio(speed: float) -> str:
 def _amount(value: float, unit: str) -> str:
     if unit == "share":
         return number_format.whole_share(value)
-    return f"{float(f'{value:.4g}'):,.15g} {unit}"  # 200,000, not 2e+05
+    return f"{rounding.digits(value)} {unit}"
 
 
 def _becomes(switch: AnswerSwitch) -> str:

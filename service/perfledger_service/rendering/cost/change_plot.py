@@ -139,12 +139,7 @@ def _axis(entries: Sequence[_Entry]) -> Axis:
     low, high = widened(min([0.0, *ends, *limits]), max([0.0, *ends, *limits]), share=_MARGIN)
     is_small = max(-low, high) < _MILLIONS_FROM
     factor, unit = (1.0, "USD a year") if is_small else (1e-6, "million USD a year")
-    return linear_axis(low, high, label=_amount_label, factor=factor, title=unit)
-
-
-def _amount_label(value: float) -> str:
-    """Return six digits without an exponent, because money is not written with one."""
-    return f"{float(f'{value:.6g}'):,.15g}"
+    return linear_axis(low, high, factor=factor, title=unit)
 
 
 def _tick(entry: _Entry) -> Tick:

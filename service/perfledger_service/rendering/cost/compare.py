@@ -37,6 +37,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.rounding import decimals, digits, whole
 from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
 
 MAX_OPTION = 120  # characters of an option's name
@@ -225,7 +226,7 @@ def notes_of(view: CostView) -> Iterator[str]:
             "--step-seconds, --queries-per-second, --time-to-train or --bundle)."
         )
     for work in view.works:
-        hours = f"{work.hours:.4g} accelerator-hours"
+        hours = f"{digits(work.hours)} accelerator-hours"
         yield f"{work.piece.capitalize()} on {work.accelerator}: {hours}, {work.source}."
     yield from _footprint_notes(view)
     yield from _row_notes(view)
@@ -284,7 +285,7 @@ def _chance(row: CostRow, cost: OptionComparison) -> float | None:
 
 def _present_value(investment: Investment) -> str:
     low, middle, high = (
-        f"{usd / 1000:z,.0f}"
+        whole(usd / 1000)
         for usd in (investment.npv_p5_usd, investment.npv_p50_usd, investment.npv_p95_usd)
     )
     return f"{middle} ({low} to {high})"
@@ -300,9 +301,9 @@ def _row_notes(view: CostView) -> Iterator[str]:
         )
     elif is_spot and (saves := view.checkpoint_intervals) is not None:
         yield (
-            f"Spot prices include interruptions, with a checkpoint every {saves.best_h:.3g} h, "
-            f"the interval that finishes work soonest (Young's formula: {saves.young_h:.3g} h, "
-            f"Daly's: {saves.daly_h:.3g} h)."
+            f"Spot prices include interruptions, with a checkpoint every {digits(saves.best_h, 3)} "
+            "h, the interval that finishes work soonest (Young's formula: "
+            f"{digits(saves.young_h, 3)} h, Daly's: {digits(saves.daly_h, 3)} h)."
         )
     if view.answer is not None and any(each.is_input for each in view.answer.switches):
         yield (
@@ -349,12 +350,14 @@ def _with_interval(cost: OptionComparison) -> str:
 
 
 def _payback(investment: Investment) -> str:
-    return "never" if investment.payback_years is None else f"{investment.payback_years:.1f} y"
+    years = investment.payback_years
+    return "never" if years is None else f"{decimals(years, 1)} y"
 
 
 def _payback_use(investment: Investment) -> str:
     """Return the hours of use after which the server pays for itself."""
-    return "never" if investment.payback_hours is None else f"{investment.payback_hours:,.0f} h"
+    hours = investment.payback_hours
+    return "never" if hours is None else f"{whole(hours)} h"
 
 
 def _irr(investment: Investment) -> str:

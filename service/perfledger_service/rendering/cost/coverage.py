@@ -15,20 +15,22 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.number_format import cents
 
 _MAX_NAME = 60
 _COLUMNS: tuple[Column[CoveredUsage], ...] = (
     name("name", "used", lambda usage: usage.name, limit=_MAX_NAME),
-    figure("quantity", "hours", lambda usage: usage.quantity, "{:,.2f}".format),
-    figure(
-        "reserved_quantity", "reserved", lambda usage: usage.reserved_quantity, "{:,.2f}".format
-    ),
-    figure("plan_quantity", "by plans", lambda usage: usage.plan_quantity, "{:,.2f}".format),
+    figure("quantity", "hours", lambda usage: usage.quantity, cents),
+    figure("reserved_quantity", "reserved", lambda usage: usage.reserved_quantity, cents),
+    figure("plan_quantity", "by plans", lambda usage: usage.plan_quantity, cents),
     fact("plan_usd", lambda usage: usage.plan_usd),
     figure(
-        "on_demand_quantity", "on demand", lambda usage: usage.on_demand_quantity, "{:,.2f}".format
+        "on_demand_quantity",
+        "on demand",
+        lambda usage: usage.on_demand_quantity,
+        cents,
     ),
-    figure("on_demand_usd", "USD on demand", lambda usage: usage.on_demand_usd, "{:,.2f}".format),
+    figure("on_demand_usd", "USD on demand", lambda usage: usage.on_demand_usd, cents),
 )
 
 
@@ -55,9 +57,9 @@ def _sentences(coverage: CoveredHour) -> Iterator[str]:
     used = f", {number_format.share(float(1 - coverage.unused_usd / paid))} used" if paid else ""
     saved = coverage.list_usd - coverage.total_usd
     verb = "saved" if saved >= 0 else "lost"
-    yield f"{paid:,.2f} USD committed{used}; {coverage.unused_usd:,.2f} USD unused"
-    yield f"{coverage.on_demand_usd:,.2f} USD on demand"
+    yield f"{cents(paid)} USD committed{used}; {cents(coverage.unused_usd)} USD unused"
+    yield f"{cents(coverage.on_demand_usd)} USD on demand"
     yield (
-        f"{coverage.total_usd:,.2f} USD in total; all on demand {coverage.list_usd:,.2f} USD: "
-        f"{abs(saved):,.2f} USD {verb}"
+        f"{cents(coverage.total_usd)} USD in total; all on demand {cents(coverage.list_usd)} USD: "
+        f"{cents(abs(saved))} USD {verb}"
     )

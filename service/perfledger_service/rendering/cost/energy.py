@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perfledger_cost_models.energy.energy import CarbonEmissions
+from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.document import (
     Document,
     attributes,
@@ -25,7 +26,7 @@ def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[
             "assumed": assumed,
         },
         blocks=(
-            title(f"{hours:,.10g} accelerator-hours"),
+            title(f"{rounding.digits(hours, 10)} accelerator-hours"),
             *sentences(
                 (
                     f"Energy, including the facility: {energy}",
@@ -43,4 +44,6 @@ def _carbon(kilograms: float | None) -> str:
 
 
 def _large(amount: float, unit: str, thousand: str) -> str:
-    return f"{amount / KILO:,.5g} {thousand}" if amount >= KILO else f"{amount:,.4g} {unit}"
+    if amount >= KILO:
+        return f"{rounding.digits(amount / KILO, 5)} {thousand}"
+    return f"{rounding.digits(amount)} {unit}"

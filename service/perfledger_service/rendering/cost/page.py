@@ -22,6 +22,7 @@ from perfledger_service.rendering.cost.compare import (
     title_of,
 )
 from perfledger_service.rendering.cost.plots import break_even_chart, tornado_chart
+from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.change_price import PriceHistory
 from perfledger_service.values.cost_views import (
@@ -57,7 +58,7 @@ def what_if_part(repository: str, view: WhatIfView) -> str:
         is_without_own_prices=view.is_without_own_prices,
         command=join(view.command),
         query=urlencode(tuple(_parameters(view.form)), errors="replace"),
-        share="" if view.use is None else f"{view.use * _PERCENT:g}",
+        share="" if view.use is None else rounding.for_programs(view.use * _PERCENT),
         **({"comparison": None} if comparison is None else _comparison_values(view, comparison)),
     )
 
@@ -92,7 +93,7 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
         "switches": tuple(switches_blocks(comparison.answer)),
         "owning": tuple(owning_blocks(rows)),
         "notes": tuple(notes_of(comparison)),
-        "hours_a_week": f"{comparison.use * HOURS_PER_WEEK:.0f}",
+        "hours_a_week": rounding.whole(comparison.use * HOURS_PER_WEEK),
     }
 
 

@@ -13,6 +13,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.rounding import exact
 from perfledger_service.values.cost_views import PaymentView
 
 
@@ -68,7 +69,7 @@ def _answer(view: PaymentView) -> str:
         else "nothing at the start"
     )
     hourly = (
-        f"{schedule.usd_per_hour.normalize():,f} USD in each of {schedule.hours:,} hours"
+        f"{exact(schedule.usd_per_hour.normalize())} USD in each of {schedule.hours:,} hours"
         if schedule.usd_per_hour
         else "nothing by the hour"
     )
@@ -81,8 +82,8 @@ def _answer(view: PaymentView) -> str:
 def _notes(view: PaymentView) -> Iterator[str]:
     terms = view.schedule.terms
     yield (
-        f"{terms.usd_per_hour.normalize():,f} USD per accelerator-hour, {origin_of(view.price)}: "
-        f"{view.price.source}."
+        f"{exact(terms.usd_per_hour.normalize())} USD per accelerator-hour, "
+        f"{origin_of(view.price)}: {view.price.source}."
     )
     yield "A year of the term is 365 days; months are rounded to cents so that they add up."
     if not view.price.is_trusted:

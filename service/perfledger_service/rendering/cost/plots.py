@@ -36,7 +36,7 @@ from perfledger_service.rendering.cost.tco import (
     title_of_owning,
     useful_hour_sentence,
 )
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostView, OwningView
 
 # Upper end of the axis, relative to the most expensive line at full use: at low use, commitments
@@ -87,9 +87,9 @@ def owning_svg(view: OwningView) -> str:
             name=name,
             short=name,
             part=likely / most,
-            figure=f"{likely:,.0f}",
+            figure=rounding.whole(likely),
             share="",
-            detail=f"{p5:,.0f} to {p95:,.0f}",
+            detail=f"{rounding.whole(p5)} to {rounding.whole(p95)}",
             tone=Tone.BLUE,
         )
         for name, p5, likely, p95 in view.parts
@@ -122,7 +122,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
             ticks=tuple(Tick(value=at, label=number_format.whole_share(at)) for at in _USES),
             title="allocated share of the paid hours",
         ),
-        y=linear_axis(0.0, most, label="{:g}".format, title="USD per useful hour"),
+        y=linear_axis(0.0, most, title="USD per useful hour"),
         marks=(*lines, *(dot for own in owned for dot in _crossings(own, rented))),
         title=title,
         legend=_LEGEND,
@@ -136,7 +136,7 @@ def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
     ends = [end for swing in wide for end in (swing.low_usd, swing.high_usd)] or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
     low, high = widened(min(*ends, mode_usd), max(*ends, mode_usd * 1.001), share=_FIGURES)
-    label = f"{mode_usd:.2f} USD per useful hour"
+    label = f"{number_format.cents(mode_usd)} USD per useful hour"
     return Chart(
         x=Axis(low=low, high=high),
         y=rows_axis([input_phrase(swing.parameter) for swing in wide]),
@@ -156,7 +156,7 @@ def _curve_marks(curve: BreakEvenCurve) -> Iterator[Mark]:
         width=2.5 if curve.is_owned else 1.2,
         is_dashed=not (curve.is_owned or is_flat),
         title=curve.name,
-        label=f"{curve.points[-1][2]:.2f} {curve.name}",
+        label=f"{number_format.cents(curve.points[-1][2])} {curve.name}",
     )
 
 
@@ -179,15 +179,15 @@ def _crossings(owned: BreakEvenCurve, rented: Sequence[BreakEvenCurve]) -> Itera
 def _swing_marks(row: int, swing: CostSwing, mode_usd: float) -> Iterator[Mark]:
     y = (row + 0.15, row + 0.85)
     low, high = swing.low_usd, swing.high_usd
-    title = f"{low:.2f} USD at its low"
+    title = f"{number_format.cents(low)} USD at its low"
     yield BarMark(x=(low, mode_usd), y=y, tone=Tone.GREEN, title=title)
-    title = f"{high:.2f} USD at its high"
+    title = f"{number_format.cents(high)} USD at its high"
     yield BarMark(x=(mode_usd, high), y=y, tone=Tone.RED, title=title)
     first, last = min(low, high), max(low, high)
     left, right = min(first, mode_usd), max(last, mode_usd)
     middle = row + 0.5
-    yield TextMark(x=left, y=middle, text=f"{first:.2f}", dx=-6.0, anchor=Anchor.END)
-    yield TextMark(x=right, y=middle, text=f"{last:.2f}", dx=6.0)
+    yield TextMark(x=left, y=middle, text=number_format.cents(first), dx=-6.0, anchor=Anchor.END)
+    yield TextMark(x=right, y=middle, text=number_format.cents(last), dx=6.0)
 
 
 def _cost_row(row: CostRow, longest: float) -> BarRow:

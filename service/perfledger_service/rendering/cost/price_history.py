@@ -126,7 +126,7 @@ def _chart(rows: list[_Row]) -> Chart | None:
     )
     return Chart(
         x=places_axis([row.where for row, _ in points], most=_MAX_LABELS),
-        y=linear_axis(low, high, label="{:,.6g}".format, title="USD a year"),
+        y=linear_axis(low, high, title="USD a year"),
         marks=(
             RuleMark(y=0.0),
             *(mark for at, (row, ends) in enumerate(points) for mark in _marks(at, row, ends)),

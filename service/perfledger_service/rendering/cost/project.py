@@ -140,7 +140,7 @@ def _with_source(words: str, source: str, *, is_assumed: bool) -> str:
 
 def speed_interval(projection: Projection) -> str:
     """Return the interval of a speed."""
-    return number_format.interval(projection.low, projection.high, "{:.2f}".format)
+    return number_format.interval(projection.low, projection.high, number_format.speed)
 
 
 def _projection(row: ProjectionRow) -> Projection | None:
@@ -158,7 +158,7 @@ def _dtypes(row: ProjectionRow) -> str:
 
 def _speed_text(row: ProjectionRow) -> str:
     projection = _projection(row)
-    return number_format.NOT_KNOWN if projection is None else f"{projection.speed:.2f}"
+    return number_format.NOT_KNOWN if projection is None else number_format.speed(projection.speed)
 
 
 def _speed_between(row: ProjectionRow) -> str:

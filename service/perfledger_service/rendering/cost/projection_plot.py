@@ -6,6 +6,7 @@ from perfledger_service.rendering.chart.marks import BarMark, LineMark, Mark, Ru
 from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.cost.project import projection_title, speed_interval
+from perfledger_service.rendering.layout.number_format import speed
 from perfledger_service.values.projection_views import ProjectionView
 
 
@@ -35,11 +36,14 @@ def speed_chart(view: ProjectionView) -> Chart:
             LineMark(points=interval, tone=Tone.INK),
         ]
     return Chart(
-        x=linear_axis(0.0, most, label="{:g}".format, title=f"times as fast as {view.source}"),
+        x=linear_axis(0.0, most, title=f"times as fast as {view.source}"),
         y=rows_axis([_tick(device, projection) for device, projection in rows]),
         marks=(*marks, RuleMark(x=1.0, is_dashed=True)),
     )
 
 
 def _tick(device: str, projection: Projection) -> Tick:
-    return Tick(label=device, figure=f"{projection.speed:.2f} ({speed_interval(projection)})")
+    return Tick(
+        label=device,
+        figure=f"{speed(projection.speed)} ({speed_interval(projection)})",
+    )

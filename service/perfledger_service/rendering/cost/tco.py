@@ -38,6 +38,7 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
+from perfledger_service.rendering.layout.rounding import typed, whole
 from perfledger_service.values.cost_views import OwningView, RentalOption
 
 # Medians closer than this to the most likely figure count as equal to it.
@@ -74,14 +75,14 @@ def _parts(view: OwningView) -> Table:
     return table(
         (
             words("part", "USD a year", lambda row: row[0]),
-            figure("p5_usd", "5 %", lambda row: row[1], "{:,.0f}".format),
-            figure("mode_usd", "most likely", lambda row: row[2], "{:,.0f}".format),
-            figure("p95_usd", "95 %", lambda row: row[3], "{:,.0f}".format),
+            figure("p5_usd", "5 %", lambda row: row[1], whole),
+            figure("mode_usd", "most likely", lambda row: row[2], whole),
+            figure("p95_usd", "95 %", lambda row: row[3], whole),
             bar(lambda row: row[2] / total),
         ),
         view.parts,
         key="usd_per_year",
-        footer=("total", "", f"{total:,.0f}", "", ""),
+        footer=("total", "", whole(total), "", ""),
     )
 
 
@@ -154,7 +155,7 @@ def reconciliation_sentence(view: OwningView) -> str:
     hours = view.accelerators * HOURS_PER_YEAR * availability * view.use
     up = f" · {number_format.share(availability)} up" if availability < 1 else ""
     text = (
-        f"The most likely {total:,.0f} USD a year / {hours:,.0f} useful hours "
+        f"The most likely {whole(total)} USD a year / {whole(hours)} useful hours "
         f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.share(view.use)}) = "
         f"{usd_text(view.hour.mode_usd)} USD an hour"
     )
@@ -169,7 +170,7 @@ def owning_notes(view: OwningView) -> Iterator[str]:
     """Yield notes about the figures of an owned server."""
     yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
     if view.terms.drawn_kw is not None:
-        yield f"The measured power of {view.terms.drawn_kw:g} kW is used as given."
+        yield f"The measured power of {typed(view.terms.drawn_kw)} kW is used as given."
     if view.hour.assumed:
         yield f"Assumed, not measured: {'; '.join(view.hour.assumed)}."
     if any(rent.is_doubtful for rent in view.rents):

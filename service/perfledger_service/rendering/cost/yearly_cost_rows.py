@@ -15,6 +15,7 @@ from perfledger_cost_models.change_price.cost_policy import (
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.quote import ChangePrice, Interval, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.rounding import digits, exact
 
 SHOWN_COMMIT = 12
 
@@ -125,7 +126,7 @@ def absorbed_hours_sentence(hours: Interval) -> str:
 def _at_renewal(devices: Interval | None) -> str:
     if devices is None:
         return ""
-    low, middle, high = (f"{float(f'{count:.2g}'):,.15g}" for count in devices)
+    low, middle, high = (digits(count, 2) for count in devices)
     ends = f"{low}{number_format.INTERVAL_TO}{high}"
     noun = "device" if middle == "1" else "devices"
     return f"; at renewal they could replace {middle} {noun} ({ends})"
@@ -182,15 +183,15 @@ def _command(evaluation: PolicyEvaluation, head: str) -> str:
     high = Decimal(0) if evaluation.price is None else evaluation.price.high or Decimal(0)
     usd = max(high, Decimal(0)).to_integral_value(rounding=ROUND_CEILING)
     unpriced = " unpriced" if evaluation.unpriced else ""
-    return f"/perfledger approve {head[:SHOWN_COMMIT]} {usd:f}{unpriced}: the reason"
+    return f"/perfledger approve {head[:SHOWN_COMMIT]} {int(usd)}{unpriced}: the reason"
 
 
 def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTableRow:
     unpriced = " and for workloads without a price" if approval.covers_unpriced else ""
     since, until = approval.approved_at.date(), approval.until
     terms = (
-        f"up to {approval.usd_per_year:,f}{number_format.NBSP}USD a year{unpriced}, on "
-        f"{number_format.day(since)}, until {number_format.day(until)}"
+        f"up to {exact(approval.usd_per_year)}{number_format.NBSP}USD a year{unpriced}, "
+        f"on {number_format.day(since)}, until {number_format.day(until)}"
     )
     return ApprovalTableRow(
         login=approval.login, reason=approval.reason, terms=terms, objection=evaluation.objection
@@ -199,7 +200,8 @@ def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTable
 
 def _limit(usd: Decimal) -> str:
     # Below a cent, two significant digits are enough.
-    amount = f"{usd:.2g}" if 0 < usd < CENT else f"{usd.normalize():,f}"
+    is_tiny = 0 < usd < CENT
+    amount = digits(usd, 2) if is_tiny else exact(usd.normalize())
     return f"{amount}{number_format.NBSP}USD"
 
 

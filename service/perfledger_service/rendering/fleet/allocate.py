@@ -1,6 +1,7 @@
 """Presents a bill allocated to teams and projects."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from perfledger_cost_models.billing.cost_allocation import UNALLOCATED, AllocationRow, BillPart
 from perfledger_cost_models.billing.showback import CostAllocation
@@ -15,10 +16,17 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean_sentence
+from perfledger_service.rendering.layout.rounding import decimals
 
 UNTAGGED = "(untagged)"
+
+
+def _hours(hours: Decimal) -> str:
+    return decimals(hours, 1)
+
+
 _COST_COLUMNS: tuple[Column[AllocationRow], ...] = (
-    figure("hours", "hours", lambda row: row.hours, "{:,.1f}".format),
+    figure("hours", "hours", lambda row: row.hours, _hours),
     figure("direct_usd", "direct", lambda row: row.direct_usd, number_format.cents),
     figure("idle_usd", "idle", lambda row: row.idle_usd, number_format.cents),
     figure("overhead_usd", "overhead", lambda row: row.overhead_usd, number_format.cents),
@@ -39,7 +47,7 @@ def allocation_document(allocation: CostAllocation) -> Document:
     footer = (
         "the bill",
         *([""] if has_projects else []),
-        f"{allocation.used_hours:,.1f}",
+        _hours(allocation.used_hours),
         *(number_format.cents(allocation.sum_of(part)) for part in BillPart),
         number_format.cents(allocation.effective_usd),
     )
@@ -68,8 +76,8 @@ def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
     used, paid = allocation.used_hours, allocation.paid_hours
     share = f" ({number_format.share(float(used / paid))})" if paid else ""
     yield (
-        f"{allocation.start} to {allocation.end} (not included), USD: {used:,.1f} of {paid:,.1f} "
-        f"paid device-hours were allocated{share}."
+        f"{allocation.start} to {allocation.end} (not included), USD: {_hours(used)} of "
+        f"{_hours(paid)} paid device-hours were allocated{share}."
     )
     if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
         yield f"No owner has a quota for the idle devices: their cost is in the row {UNALLOCATED}."

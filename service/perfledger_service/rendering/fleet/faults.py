@@ -17,6 +17,7 @@ from perfledger_service.rendering.layout.document import (
     title,
 )
 from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.rendering.layout.rounding import digits
 
 _PER_THOUSAND = 1000.0
 # Key, label, and (low, estimate, high).
@@ -33,7 +34,7 @@ def faults_document(estimate: FaultEstimate) -> Document:
         },
         blocks=(
             title(
-                f"{quantity(estimate.faults, 'fault')} in {estimate.device_days:,.10g} "
+                f"{quantity(estimate.faults, 'fault')} in {digits(estimate.device_days, 10)} "
                 f"device-days, for {quantity(estimate.devices, 'device')}"
             ),
             *sentences([_answer(estimate)]),
@@ -99,4 +100,4 @@ def _notes(estimate: FaultEstimate) -> Iterator[str]:
 
 
 def _text(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.4g}"
+    return "unknown" if value is None else digits(value)

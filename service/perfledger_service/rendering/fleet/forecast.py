@@ -18,7 +18,7 @@ from perfledger_cost_models.forecasting.forecast import (
     Forecasts,
 )
 from perfledger_cost_models.units import USD
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -193,7 +193,7 @@ def _rows(forecast: Forecast) -> Iterator[_Row]:
 
 
 def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+    return rounding.whole(value) if value >= 100 else rounding.digits(value, 3)  # noqa: PLR2004 - three digits
 
 
 def _sentences(forecast: Forecast) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
                 f"to {_amount(high)})."
             )
         case ForecastQuantity.USD:
-            budget, more = (number_format.usd(round(usd, 2)) for usd in (middle, high - middle))
+            budget, more = (number_format.usd(usd) for usd in (middle, high - middle))
             yield (
                 f"{span} cost about {budget} (P50, the budget); with a contingency of {more} that "
                 "is enough in 90 % of cases (P90)."

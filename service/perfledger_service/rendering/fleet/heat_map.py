@@ -15,6 +15,7 @@ from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.allocate import UNTAGGED
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.rounding import decimals, digits, whole
 
 MOST_ROWS = 20
 
@@ -35,7 +36,7 @@ def heat_picture(heat: HeatMap) -> Picture:
     total = sum(sum(hours) for _, hours in teams)
     return Picture(
         title="Device-hours by team and week",
-        summary=f"{total:,.0f} device-hours, {heat.starts[0]} to {heat.end} (not included); "
+        summary=f"{whole(total)} device-hours, {heat.starts[0]} to {heat.end} (not included); "
         "a stronger colour means more devices allocated on average",
         charts=(_chart(heat, teams),),
     )
@@ -53,7 +54,7 @@ def _chart(heat: HeatMap, teams: Sequence[tuple[str, tuple[float, ...]]]) -> Cha
             x=(column + 0.02, column + 0.98),
             y=(row + 0.04, row + 0.96),
             opacity=_opacity(devices[row][column], most),
-            title=f"{team}, from {heat.starts[column]}: {each:,.1f} device-hours, "
+            title=f"{team}, from {heat.starts[column]}: {decimals(each, 1)} device-hours, "
             f"{number_format.count(devices[row][column])} devices on average",
             label=_short(each) if each else "",
         )
@@ -81,7 +82,11 @@ def _rows_by_name(heat: HeatMap) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def _legend(most: float) -> tuple[LegendKey, ...]:
-    labels = ["0", *("" for _ in range(_SWATCHES - 2)), f"{most:,.3g} devices on average"]
+    labels = [
+        "0",
+        *("" for _ in range(_SWATCHES - 2)),
+        f"{digits(most, 3)} devices on average",
+    ]
     return tuple(
         LegendKey(label=label, tone=Tone.BLUE, opacity=_opacity(place, _SWATCHES - 1))
         for place, label in enumerate(labels)
@@ -94,4 +99,6 @@ def _opacity(value: float, most: float) -> float:
 
 
 def _short(hours: float) -> str:
-    return f"{hours:,.0f}" if hours < _THOUSANDS_FROM else f"{hours / 1000:,.0f}k"
+    if hours < _THOUSANDS_FROM:
+        return whole(hours)
+    return f"{whole(hours / 1000)}k"

@@ -19,8 +19,11 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import for_programs, whole
 
 _MAX_NAME = 200
+# All digits of a float: the tables are read again.
+_MOST_DIGITS = 15
 _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
     name("workload", "workload", lambda use: use.workload, limit=_MAX_NAME),
     name("where", "on", lambda use: use.where, limit=_MAX_NAME),
@@ -38,7 +41,10 @@ _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
 
 def fleet_document(profile: FleetProfile) -> Document:
     """Return each workload's hours, and the hours that match no workload."""
-    lines = [f"{profile.source}: {profile.days:.0f} days", *unmatched_sentences(profile)]
+    lines = [
+        f"{profile.source}: {whole(profile.days)} days",
+        *unmatched_sentences(profile),
+    ]
     if profile.unmatched_hours:
         names = ", ".join(
             f"{clean(label, limit=_MAX_NAME) or 'no name'} {number_format.count(hours)}"
@@ -81,16 +87,16 @@ def unmatched_sentences(profile: FleetProfile) -> tuple[str, ...]:
 def fleet_toml(profile: FleetProfile) -> str:
     """Return a fleet profile as the tables of perfledger.toml."""
     lines = ["# Written by `perfledger fleet hours`; in pyproject.toml: [[tool.perfledger.fleet]]"]
-    for use in profile.entries():
+    for use in profile.uses:
         lines += [
             "",
             "[[fleet]]",
             f"workload = {_toml(use.workload)}",
             f"where = {_toml(use.where)}",
-            f"device_hours_per_year = {use.device_hours_per_year:.1f}",
-            f"low = {use.low:.1f}",
-            f"high = {use.high:.1f}",
-            f"source = {_toml(use.source)}",
+            f"device_hours_per_year = {_tenths(use.mode)}",
+            f"low = {_tenths(use.low)}",
+            f"high = {_tenths(use.high)}",
+            f"source = {_toml(profile.source)}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -106,3 +112,7 @@ def _matcher(matcher: UsageMatcher) -> str:
 def _toml(text: str) -> str:
     """Return a TOML string: JSON's escapes, and DEL, which TOML also requires to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _tenths(hours: float) -> str:
+    return for_programs(round(hours, 1), most=_MOST_DIGITS)

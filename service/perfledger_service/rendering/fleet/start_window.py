@@ -16,6 +16,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.rounding import digits
 
 _MAX_RUNS = 20  # shown to people
 _PLAN = ("hours", "kg_per_kwh", "kg", "usd")
@@ -74,14 +75,14 @@ def window_savings(view: StartWindow) -> Iterator[str]:
         yield _cost_sentence(before.usd, after.usd)
     if before.kg is not None and after.kg is not None:
         yield (
-            f"It emits {after.kg:,.3g} kg of CO2, an immediate start {before.kg:,.3g} "
+            f"It emits {digits(after.kg, 3)} kg of CO2, an immediate start {digits(before.kg, 3)} "
             f"kg{_change(before.kg, after.kg)}."
         )
     elif before.kg_per_kwh is not None and after.kg_per_kwh is not None:
         yield (
-            f"A kWh emits {after.kg_per_kwh:.3g} kg of CO2 then, after an immediate start "
-            f"{before.kg_per_kwh:.3g} kg{_change(before.kg_per_kwh, after.kg_per_kwh)}; give "
-            "--mean-kw for kilograms."
+            f"A kWh emits {digits(after.kg_per_kwh, 3)} kg of CO2 then, after an immediate start "
+            f"{digits(before.kg_per_kwh, 3)} kg{_change(before.kg_per_kwh, after.kg_per_kwh)}; "
+            "give --mean-kw for kilograms."
         )
 
 

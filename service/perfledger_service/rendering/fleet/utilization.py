@@ -12,7 +12,7 @@ from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_cost_models.telemetry.utilization import OwnerUtilization
 from perfledger_cost_models.telemetry.utilization_report import UtilizationGain, UtilizationReport
 from perfledger_cost_models.units import HOURS_PER_DAY, SECONDS_PER_HOUR
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Block,
     Column,
@@ -110,12 +110,16 @@ def gain_sentences(view: UtilizationReport) -> tuple[str, ...]:
 
 def amount(value: float) -> str:
     """Return hours or devices with four digits and separators: "19,040", "0.5"."""
-    return f"{float(f'{value:.4g}'):,.15g}"
+    return rounding.digits(value)
 
 
 def _title(view: UtilizationReport) -> str:
     hours = (view.end - view.start) / SECONDS_PER_HOUR
-    length = f"{amount(hours)} h" if hours < HOURS_PER_DAY else f"{hours / HOURS_PER_DAY:,.1f} days"
+    length = (
+        f"{amount(hours)} h"
+        if hours < HOURS_PER_DAY
+        else f"{rounding.decimals(hours / HOURS_PER_DAY, 1)} days"
+    )
     names = clean(", ".join(view.files), limit=_MAX_FILES)
     return f"{names}: {amount(view.devices)} {_devices(view.devices)}, {length}"
 

@@ -9,6 +9,7 @@ from perfledger_baselines.planning.detectability_trend import PER_CHECKS, Detect
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.values.branch_views import GateView, TriagedEvent, TriagePart
 
 TO_MEASURE = (
@@ -92,8 +93,8 @@ def gate_advice(health: GateHealth) -> str:
         return ""
     budget = f"{max(1, round(health.budget_s / 60)):,}m"
     return (
-        f"set margin = {health.margin:g}, which nine of ten workloads can detect now; or keep it "
-        f'and measure longer: budget = "{budget}", with max_pairs to match'
+        f"set margin = {for_programs(health.margin)}, which nine of ten workloads can detect now; "
+        f'or keep it and measure longer: budget = "{budget}", with max_pairs to match'
     )
 
 

@@ -25,7 +25,7 @@ from perfledger_service.rendering.history.change_rows import (
     finding_rows,
     findings_sentence,
 )
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.values.measured_series import SearchedSeries
 
 _MARGIN = 0.08  # of the range, above and below
@@ -106,7 +106,7 @@ def _transients(searched: SearchedSeries) -> Iterator[Mark]:
 def _dot(searched: SearchedSeries, place: int, factor: float, unit: str) -> DotMark:
     labels, value = searched.series.labels, searched.series.values[place] * factor
     name = labels[place] if labels and labels[place] else f"point {place + 1:,}"
-    title = f"{name}: {value:.4g} {unit}".rstrip()
+    title = f"{name}: {rounding.digits(value)} {unit}".rstrip()
     return DotMark(x=place, y=value, radius=2.7, opacity=0.65, title=title)
 
 

@@ -25,7 +25,7 @@ from perfledger_service.rendering.chart.marks import (
     Tone,
 )
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format, provenance_facts, rounding
 from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
@@ -86,7 +86,7 @@ def series_chart(history: SeriesHistory) -> Chart | None:
         if not commit.is_on_branch or len(branch) == 1:  # a band needs two
             ends = (one.x, commit.low * factor), (one.x, commit.high * factor)
             marks.append(LineMark(points=ends, tone=tone))
-        title = f"{_name(commit)}: {commit.center * factor:.4g} {unit}".rstrip()
+        title = f"{_name(commit)}: {rounding.digits(commit.center * factor)} {unit}".rstrip()
         marks.append(DotMark(x=one.x, y=commit.center * factor, tone=tone, title=title))
     marks += [
         RuleMark(x=x - 0.5, is_dashed=True, tone=Tone.RED, title=label, label=label)
@@ -134,7 +134,9 @@ def comparison_chart(
             BandMark(points=tuple(zip(range(len(mine)), low, high, strict=True)), tone=tone),
             LineMark(points=tuple(enumerate(centers)), tone=tone),
             *(
-                DotMark(x=place, y=value, tone=tone, title=f"{_name(one)}: {value:.4g} %")
+                DotMark(
+                    x=place, y=value, tone=tone, title=f"{_name(one)}: {rounding.digits(value)} %"
+                )
                 for place, (one, value) in enumerate(zip(mine, centers, strict=True))
                 if place >= len(mine) - MAX_DOTS
             ),

@@ -1,24 +1,35 @@
 """Formats seconds, bytes, shares and dollars for people.
 
-The only place that rounds numbers. A no-break space joins a figure and its unit, so that no table
-separates them. NaN and infinity are shown as "not known".
+Numbers without a unit are in `rounding`. A no-break space joins a figure and its unit, so that no
+table separates them. NaN and infinity are shown as "not known".
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
 from typing import TypeVar
 
-from perfledger_cost_models.money import CENT, to_decimal
+from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from perfledger_service.rendering.layout import rounding
+from perfledger_service.rendering.layout.rounding import (
+    HUGE,
+    TINY,
+    decimals,
+    digits,
+    exact,
+    is_number,
+    significant,
+    to_significant,
+    with_power_of_ten,
+)
 
 Value = TypeVar("Value")
 
-NOT_KNOWN = "not known"
+NOT_KNOWN = rounding.NOT_KNOWN
 NOTHING = "\N{EN DASH}"
-NBSP = "\N{NO-BREAK SPACE}"
+NBSP = rounding.NBSP
 INTERVAL_TO = f"{NBSP}to{NBSP}"
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\N{MICRO SIGN}s"), (1e-9, "ns"))
@@ -34,11 +45,7 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 _UNIT = re.compile(r"\s[^\s\d]+$")
 # A picosecond, the finest resolution of a profiler's clock.
 _SHORTEST_SECONDS = 1e-12
-# Larger numbers are written with powers of ten, because so many digits are unreadable.
-_HUGE = 1e15
 _MOST_PERCENT = 100.0  # 10,000 %; larger percentages are hard to read
-# A larger value is not a measurement, and rounding it may overflow.
-_LARGEST = 1e100
 # Higher confidences are shown as this: more digits would claim knowledge of the tails.
 _CERTAIN = 0.9999
 _CENTS_BELOW = 100
@@ -46,8 +53,7 @@ _CENTS_BELOW = 100
 _WHOLE_HOURS_FROM = 100
 # Below this, three digits of a price per million are shown, because cents would round it to zero.
 _FINE_BELOW = Decimal("0.1")
-_TINY_USD = Decimal("1e-6")
-# Half to even, whatever the thread's context is. Its 28 digits are enough for amounts below _HUGE.
+# Half to even, whatever the thread's context is. Its 28 digits are enough for amounts below HUGE.
 _ROUNDING = Context()
 
 
@@ -71,6 +77,12 @@ def interval(low: Value, high: Value, form: Callable[[Value], str]) -> str:
     return INTERVAL_TO.join(ends)
 
 
+def signed(value: float, form: Callable[[float], str]) -> str:
+    """Return a difference with its sign: "+1.92 ms", and "0" without one."""
+    figure = form(abs(value))
+    return figure if _is_nothing(figure) else ("+" if value > 0 else "-") + figure
+
+
 def seconds(value: float) -> str:
     """Return a duration in s, ms, µs or ns with three digits: "12.3 ms".
 
@@ -81,13 +93,13 @@ def seconds(value: float) -> str:
 
 def hours(value: float) -> str:
     """Return a long duration, given in seconds, in hours with three digits: "0.442 h"."""
-    return f"{_significant(value / SECONDS_PER_HOUR, 3)}{NBSP}h" if _is_number(value) else NOT_KNOWN
+    return f"{significant(value / SECONDS_PER_HOUR, 3)}{NBSP}h" if is_number(value) else NOT_KNOWN
 
 
 def device_hours(value: float) -> str:
     """Return a number of hours, rounded to whole hours from 100: "0.442 h", "36,288 h"."""
-    is_whole = _WHOLE_HOURS_FROM <= abs(value) < _HUGE
-    return f"{value:,.0f}{NBSP}h" if is_whole else hours(value * SECONDS_PER_HOUR)
+    is_whole = _WHOLE_HOURS_FROM <= abs(value) < HUGE
+    return f"{decimals(value, 0)}{NBSP}h" if is_whole else hours(value * SECONDS_PER_HOUR)
 
 
 def duration(value: float) -> str:
@@ -97,13 +109,12 @@ def duration(value: float) -> str:
     """
     value = round(value, 3)
     size, unit = next((pair for pair in _DURATIONS if abs(value) >= pair[0]), _DURATIONS[-1])
-    return f"{value / size:.3g} {unit}"
+    return f"{digits(value / size, 3)} {unit}"
 
 
 def signed_seconds(value: float) -> str:
     """Return a difference of durations with its sign: "+1.92 ms"."""
-    figure = seconds(abs(value))
-    return figure if _is_nothing(figure) else ("+" if value > 0 else "-") + figure
+    return signed(value, seconds)
 
 
 def byte_count(value: float) -> str:
@@ -113,37 +124,32 @@ def byte_count(value: float) -> str:
 
 def signed_bytes(value: float) -> str:
     """Return a difference of bytes with its sign: "+1.52 GiB"."""
-    figure = byte_count(abs(value))
-    return figure if _is_nothing(figure) else ("+" if value > 0 else "-") + figure
+    return signed(value, byte_count)
 
 
 def count(value: float) -> str:
     """Return a number with four digits and thousands separators: "83,210", "1.25", "12"."""
-    if not _is_number(value):
+    if not is_number(value):
         return NOT_KNOWN
-    rounded = float(f"{value:.3e}")
-    if rounded.is_integer() and abs(rounded) < _HUGE:
-        return f"{rounded + 0.0:,.0f}"
-    return _significant(value, 4)
+    rounded = to_significant(value, 4)
+    if rounded.is_integer() and abs(rounded) < HUGE:
+        return decimals(rounded, 0)
+    return significant(value, 4)
 
 
 def flops(value: float) -> str:
     """Return floating-point operations with three digits: "4.31 GFLOP"."""
-    scale, prefix = _scale(value, _COUNTS)
-    figure = _significant(value / scale, 3) if _is_number(value) else NOT_KNOWN
-    return figure if figure == NOT_KNOWN else f"{figure}{NBSP}{prefix}FLOP"
+    return _with_si_prefix(value, "FLOP")
 
 
 def flops_per_second(value: float) -> str:
     """Return floating-point operations per second with three digits: "297 TFLOP/s"."""
-    figure = flops(value)
-    return figure if figure == NOT_KNOWN else f"{figure}/s"
+    return _with_si_prefix(value, "FLOP/s")
 
 
 def bytes_per_second(value: float) -> str:
     """Return a bandwidth in decimal units, as vendors state it: "1.56 TB/s"."""
-    scale, prefix = _scale(value, _COUNTS)
-    return f"{_significant(value / scale, 3)}{NBSP}{prefix}B/s" if _is_number(value) else NOT_KNOWN
+    return _with_si_prefix(value, "B/s")
 
 
 def unit_rate(value: float, unit: str) -> str:
@@ -159,14 +165,12 @@ def unit_rate(value: float, unit: str) -> str:
 
 def hertz(value: float) -> str:
     """Return a frequency with three digits: "1.41 GHz"."""
-    scale, prefix = _scale(value, _COUNTS)
-    return f"{_significant(value / scale, 3)}{NBSP}{prefix}Hz" if _is_number(value) else NOT_KNOWN
+    return _with_si_prefix(value, "Hz")
 
 
 def joules(value: float) -> str:
     """Return an energy with three digits: "412 J", "3.1 kJ"."""
-    scale, prefix = _scale(value, _COUNTS)
-    return f"{_significant(value / scale, 3)}{NBSP}{prefix}J" if _is_number(value) else NOT_KNOWN
+    return _with_si_prefix(value, "J")
 
 
 def share(value: float) -> str:
@@ -176,28 +180,28 @@ def share(value: float) -> str:
 
 def least_share(value: float) -> str:
     """Return a share that is a lower bound: "at least 82.4 %"."""
-    return f"at least {share(value)}" if _is_number(value) else NOT_KNOWN
+    return f"at least {share(value)}" if is_number(value) else NOT_KNOWN
 
 
 def whole_share(value: float) -> str:
     """Return a share to the whole percent: "83 %"."""
-    return f"{round(value * 100):,d}{NBSP}%" if _is_number(value) else NOT_KNOWN
+    return f"{round(value * 100):,d}{NBSP}%" if is_number(value) else NOT_KNOWN
 
 
 def percent(value: float) -> str:
     """Return a relative change with its sign: 0.182 is "+18.2 %"; 149 is "150 times"."""
-    if _is_number(value) and value >= _MOST_PERCENT:
+    if is_number(value) and value >= _MOST_PERCENT:
         return factor(1 + value)
     return _percent(value)
 
 
 def change(point: float, low: float, high: float) -> tuple[str, str]:
     """Return a relative change and its interval: "+18.2 %", "+16.9 to +19.6"."""
-    digits = _percent_digits((point, low, high))
-    if digits is None:
+    places = _percent_places((point, low, high))
+    if places is None:
         return NOT_KNOWN, NOT_KNOWN
-    ends = (_with_sign(low * 100, digits), _with_sign(high * 100, digits))
-    return f"{_with_sign(point * 100, digits)}{NBSP}%", INTERVAL_TO.join(ends)
+    ends = (_with_sign(low * 100, places), _with_sign(high * 100, places))
+    return f"{_with_sign(point * 100, places)}{NBSP}%", INTERVAL_TO.join(ends)
 
 
 def change_with_interval(point: float, low: float, high: float) -> str:
@@ -214,28 +218,33 @@ def change_and_bounds(point: float, low: float, high: float) -> tuple[str, str]:
 
 def margin(value: float) -> str:
     """Return a share or limit as configured: 0.003 is "0.3 %"."""
-    return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
+    return f"{digits(value * 100)}{NBSP}%" if is_number(value) else NOT_KNOWN
 
 
 def factor(value: float) -> str:
     """Return a factor: "2.1 times"."""
-    return f"{_significant(value, 2)}{NBSP}times" if _is_number(value) else NOT_KNOWN
+    return f"{significant(value, 2)}{NBSP}times" if is_number(value) else NOT_KNOWN
+
+
+def speed(value: Decimal | float) -> str:
+    """Return how many times as fast something is, without "times": "2.13"."""
+    return decimals(value, 2)
 
 
 def probability(value: float) -> str:
     """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
-    if not _is_number(value):
+    if not is_number(value):
         return NOT_KNOWN
-    return f"<{NBSP}0.0001" if value < 0.0001 else f"{value:.2g}"  # noqa: PLR2004 - as it reads
+    return f"<{NBSP}0.0001" if value < 0.0001 else digits(value, 2)  # noqa: PLR2004 - as it reads
 
 
 def confidence(value: float) -> str:
     """Return a confidence below one, never rounded up to certainty: "98.7 %", "> 99.99 %"."""
-    if not _is_number(value):
+    if not is_number(value):
         return NOT_KNOWN
     if value > _CERTAIN:
-        return f">{NBSP}{_CERTAIN * 100:.4g}{NBSP}%"
-    return f"{min(value * 100, 99.99):.4g}{NBSP}%"
+        return f">{NBSP}{margin(_CERTAIN)}"
+    return margin(min(value, _CERTAIN))
 
 
 def usd(value: Decimal | float) -> str:
@@ -246,15 +255,14 @@ def usd(value: Decimal | float) -> str:
     value = value if isinstance(value, Decimal) else to_decimal(value)
     if not value.is_finite():
         return NOT_KNOWN
-    if value and not _TINY_USD <= abs(value) < Decimal(_HUGE):
-        return f"{value:.1e}{NBSP}USD"
-    with localcontext(_ROUNDING):
-        if abs(value) >= _CENTS_BELOW:
-            figure = f"{value.quantize(Decimal(1)):,f}"
-        elif abs(value) >= _FINE_BELOW or not value:
-            figure = f"{value.quantize(CENT):f}"
-        else:
-            figure = f"{value.quantize(Decimal(1).scaleb(value.adjusted() - 2)):f}"
+    if value and not TINY <= abs(value) < HUGE:
+        figure = with_power_of_ten(value, 2)
+    elif abs(value) >= _CENTS_BELOW:
+        figure = decimals(value, 0)
+    elif abs(value) >= _FINE_BELOW or not value:
+        figure = decimals(value, 2)
+    else:
+        figure = decimals(value, 2 - value.adjusted())
     return f"{figure}{NBSP}USD"
 
 
@@ -263,14 +271,9 @@ def usd_interval(low: Decimal, high: Decimal) -> str:
     return INTERVAL_TO.join(usd(end).removesuffix(f"{NBSP}USD") for end in (low, high))
 
 
-def cents(value: Decimal) -> str:
+def cents(value: Decimal | float) -> str:
     """Return an amount to the cent, with separators and without its unit."""
-    if not value.is_finite():
-        return NOT_KNOWN
-    if abs(value) >= Decimal(_HUGE):
-        return f"{value:.2e}"
-    with localcontext(_ROUNDING):
-        return f"{value.quantize(CENT) + 0:,f}"
+    return decimals(value, 2)
 
 
 def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
@@ -282,14 +285,14 @@ def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
     if not all(amount.is_finite() for amount in (value, low, high)):
         return NOT_KNOWN, NOT_KNOWN
     largest = max(abs(value), abs(low), abs(high))
-    digits = max(largest.adjusted() - 2, -2)
+    places = max(largest.adjusted() - 2, -2)
     is_mixed = low < 0 < high
     if not is_mixed and high <= 0:
         low, high = -high, -low
-    ends = [_rounded_usd(end, digits) for end in (low, high)]
+    ends = [_rounded_usd(end, places) for end in (low, high)]
     if is_mixed:
         ends[1] = f"+{ends[1]}"
-    return f"{_rounded_usd(abs(value), digits)}{NBSP}USD", INTERVAL_TO.join(ends)
+    return f"{_rounded_usd(abs(value), places)}{NBSP}USD", INTERVAL_TO.join(ends)
 
 
 def axis(largest: float, unit: str) -> tuple[float, str]:
@@ -327,66 +330,51 @@ def moment(value: str | datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M} UTC"
 
 
-def _is_number(value: float) -> bool:
-    return abs(value) < _LARGEST  # False for NaN
-
-
 def _with_unit_prefix(value: float, scales: Sequence[tuple[float, str]]) -> str:
-    if not _is_number(value):
+    if not is_number(value):
         return NOT_KNOWN
     scale, unit = _scale(value, scales)
-    return f"{_significant(value / scale, 3)}{NBSP}{unit}"
+    return f"{significant(value / scale, 3)}{NBSP}{unit}"
+
+
+def _with_si_prefix(value: float, unit: str) -> str:
+    figure = _with_unit_prefix(value, _COUNTS)
+    return figure if figure == NOT_KNOWN else f"{figure}{unit}"
 
 
 def _scale(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
     """Return the largest scale that leaves one digit before the point, after rounding to three."""
     for scale, unit in scales:
-        if float(f"{abs(value) / scale:.2e}") >= 1:
+        if to_significant(abs(value) / scale, 3) >= 1:
             return scale, unit
     return scales[-1] if value else next(pair for pair in scales if pair[0] == 1)
 
 
-def _significant(value: float, digits: int) -> str:
-    rounded = float(f"{value:.{digits - 1}e}")
-    if not rounded:
-        return "0"
-    exponent = math.floor(math.log10(abs(rounded)))
-    if abs(rounded) >= _HUGE or exponent < -digits:
-        return f"{rounded:.{digits - 1}e}"
-    return f"{rounded:,.{max(digits - 1 - exponent, 0)}f}"
-
-
 def _percent(value: float) -> str:
-    digits = _percent_digits((value,))
-    return NOT_KNOWN if digits is None else f"{_with_sign(value * 100, digits)}{NBSP}%"
+    places = _percent_places((value,))
+    return NOT_KNOWN if places is None else f"{_with_sign(value * 100, places)}{NBSP}%"
 
 
-def _percent_digits(values: Sequence[float]) -> int | None:
+def _percent_places(values: Sequence[float]) -> int | None:
     """Return the decimals that suit these relative changes; None if one of them is not finite."""
-    if not all(_is_number(value) for value in values):
+    if not all(is_number(value) for value in values):
         return None
     largest = max(abs(value * 100) for value in values)
     return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent
 
 
-def _with_sign(value: float, digits: int) -> str:
-    if abs(value) >= _HUGE:
-        return f"{value:+.2e}"
-    figure = f"{value:+,.{digits}f}"
-    return figure[1:] if not figure.strip("+-0.,") else figure
+def _with_sign(value: float, places: int) -> str:
+    figure = decimals(value, places)
+    return f"+{figure}" if value > 0 and figure.strip("0.") else figure
 
 
 def _is_nothing(figure: str) -> bool:
-    return figure == NOT_KNOWN or figure.startswith(f"0{NBSP}")
+    return figure in {NOT_KNOWN, "0"} or figure.startswith(f"0{NBSP}")
 
 
-def _rounded_usd(value: Decimal, digits: int) -> str:
-    if abs(value) >= Decimal(_HUGE):
-        return f"{value:.2e}"
+def _rounded_usd(value: Decimal, places: int) -> str:
+    if abs(value) >= HUGE:
+        return with_power_of_ten(value, 3)
     with localcontext(_ROUNDING):
-        unit = Decimal(1).scaleb(digits)
-        return _without_minus_zero(f"{(value / unit).quantize(Decimal(1)) * unit:,f}")
-
-
-def _without_minus_zero(figure: str) -> str:
-    return figure.lstrip("-") if not figure.strip("-0.,") else figure
+        unit = Decimal(1).scaleb(places)
+        return exact((value / unit).quantize(Decimal(1)) * unit + 0)

@@ -11,7 +11,7 @@ from perfledger_cost_models.scheduling.calibration import (
 )
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
     Column,
@@ -140,8 +140,8 @@ def ratio_text(ratio: BootstrapInterval) -> str:
 
 def _times(ratio: float) -> str:
     if ratio < 99.5:  # noqa: PLR2004 - from here on, two digits have a power of ten
-        return f"{ratio:.2g}"
-    return f"{ratio:,.0f}"
+        return rounding.digits(ratio, 2)
+    return rounding.whole(ratio)
 
 
 def _ratio_of(place: int) -> Callable[[ReplayCalibration], str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfledger_cost_models.elastic_scheduling.comparison import ElasticComparison
 from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Document,
     display,
@@ -46,7 +46,10 @@ def elastic_document(view: ElasticComparison) -> Document:
                     display("mean completion", lambda row: number_format.hours(_mean_s(row))),
                     display("P95", lambda row: number_format.hours(_p95_s(row))),
                     display("all done after", lambda row: number_format.hours(row.makespan_s)),
-                    display("device-hours", lambda row: f"{sum(row.device_hours.values()):,.1f}"),
+                    display(
+                        "device-hours",
+                        lambda row: rounding.decimals(sum(row.device_hours.values()), 1),
+                    ),
                     display("cost", lambda row: _usd(view.usd(row))),
                     fact("completion_mean_s", _mean_s),
                     fact("completion_p95_s", _p95_s),

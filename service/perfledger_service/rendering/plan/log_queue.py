@@ -7,7 +7,7 @@ from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
 from perfledger_cost_models.job_logs.csv_log import DeviceUse
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -128,7 +128,9 @@ def formula_sentences(formula: QueuePlan) -> Iterator[str]:
     if formula.exact is None:
         yield f"{label}: the queue grows without limit, because demand exceeds capacity."
         return
-    quantiles = ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in formula.quantiles_s)
+    quantiles = ", ".join(
+        f"P{rounding.typed(share * 100)} {duration(s)}" for share, s in formula.quantiles_s
+    )
     yield (
         f"{label}: {duration(formula.exact.wait_s)} on average on "
         f"{quantity(formula.devices, 'device')}, "
@@ -141,7 +143,7 @@ def formula_sentences(formula: QueuePlan) -> Iterator[str]:
 def _title(plan: LogQueuePlan) -> str:
     name = clean(plan.log, limit=_MAX_LOG)
     size = "one device each" if plan.widest == 1 else f"up to {plan.widest:,} devices each"
-    return f"{name}: {quantity(plan.jobs, 'job')} of {plan.days:.1f} days, {size}"
+    return f"{name}: {quantity(plan.jobs, 'job')} of {rounding.decimals(plan.days, 1)} days, {size}"
 
 
 def queue_devices_in_use(plan: LogQueuePlan, row: QueueRow) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from perfledger_cost_models.queueing.server_count import QueuePlan
 from perfledger_cost_models.units import SECONDS_PER_HOUR
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import Document, sentences
 from perfledger_service.rendering.layout.number_format import duration
 
@@ -13,7 +13,9 @@ from perfledger_service.rendering.layout.number_format import duration
 def queue_document(plan: QueuePlan) -> Document:
     """Return a queue's load and waits; null if it grows without limit."""
     facts = asdict(plan) | {
-        "quantiles_s": {f"p{share * 100:g}": wait_s for share, wait_s in plan.quantiles_s}
+        "quantiles_s": {
+            f"p{rounding.for_programs(share * 100)}": wait_s for share, wait_s in plan.quantiles_s
+        }
     }
     return Document(name="perfledger-queue", facts=facts, blocks=sentences(_sentences(plan)))
 
@@ -41,6 +43,8 @@ def _waits(plan: QueuePlan) -> Iterator[str]:
             "jobs; the queue holds "
             f"{number_format.count(round(plan.exact.queue_length, 4))} jobs on average"
         )
-        yield ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
+        yield ", ".join(
+            f"P{rounding.typed(share * 100)} {duration(s)}" for share, s in plan.quantiles_s
+        )
     if plan.met_share is not None and plan.target is not None:
         yield f"{number_format.share(plan.met_share)} wait at most {duration(plan.target.wait_s)}."

@@ -35,6 +35,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.rendering.layout.rounding import digits, for_programs
 
 _MAX_ACCELERATOR = 24
 _MAX_DEVICE = 40
@@ -219,12 +220,14 @@ def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
         figure("replicas", "replicas", lambda row: row.option.plan.replicas),
         figure("batch", "batch", lambda row: row.option.plan.setting.batch),
         figure("concurrency", "clients", lambda row: row.option.plan.setting.concurrency),
-        figure("usd_per_hour", "USD/h", lambda row: row.option.plan.usd_per_hour, "{:.2f}".format),
+        figure(
+            "usd_per_hour", "USD/h", lambda row: row.option.plan.usd_per_hour, number_format.cents
+        ),
         figure(
             "usd_per_million_requests",
             "USD/1M",
             lambda row: row.option.usd_per_million,
-            "{:.4g}".format,
+            digits,
         ),
         display("P99", lambda row: number_format.seconds(row.option.p99_s[1])),
         words("", "bound by", _bound),
@@ -305,7 +308,7 @@ def _command(rival: RivalOption, rate: float) -> str:
     options += f" --servers {setting.curve.servers}" if setting.curve.servers > 1 else ""
     seconds = math.ceil(requests / rate / parts)
     return (
-        f": perfledger bench load '{workload}' --request-rate {rate:.6g}x{parts} "
+        f": perfledger bench load '{workload}' --request-rate {for_programs(rate)}x{parts} "
         f"--seconds-per-point {seconds}{options} --save-curve FILE, then add FILE to the others"
     )
 

@@ -32,6 +32,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import device_hours, duration, quantity
+from perfledger_service.rendering.layout.rounding import decimals, digits, whole
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
@@ -182,9 +183,9 @@ def _wait_columns(view: PolicyComparison) -> tuple[Column[_Waits], ...]:
         figure("", "wait", lambda row: row.wait_mean_s, duration),
         figure("", "P50", lambda row: row.wait_p50_s, duration),
         figure("", "P95", lambda row: row.wait_p95_s, duration),
-        figure("", "slowdown", lambda row: row.slowdown, "{:.3g}".format),
+        figure("", "slowdown", lambda row: row.slowdown, _times),
         figure("", "in use", lambda row: devices_in_use(view, row.in_use), share),
-        figure("", "idle", lambda row: row.idle_hours, "{:,.0f} h".format),
+        figure("", "idle", lambda row: row.idle_hours, device_hours),
     )
 
 
@@ -225,7 +226,7 @@ def _spread_table(view: PolicyComparison) -> Table:
         display("wait", lambda row: interval_ends(row.spread.wait_mean_s, duration)),
         display("P50", lambda row: interval_ends(row.spread.wait_p50_s, duration)),
         display("P95", lambda row: interval_ends(row.spread.wait_p95_s, duration)),
-        display("slowdown", lambda row: interval_ends(row.spread.slowdown_mean, "{:.3g}".format)),
+        display("slowdown", lambda row: interval_ends(row.spread.slowdown_mean, _times)),
     )
     return table(columns, view.rows)
 
@@ -252,7 +253,7 @@ def _nearest_facts(nearest: FittedReplay | None) -> dict[str, object] | None:
 def _title(view: PolicyComparison) -> str:
     name = clean(view.log, limit=_MAX_NAME)
     jobs, devices = quantity(view.jobs, "job"), quantity(view.devices, "device")
-    return f"{name}: {jobs} of {view.days:.1f} days on {devices}"
+    return f"{name}: {jobs} of {decimals(view.days, 1)} days on {devices}"
 
 
 def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison) -> str:
@@ -274,8 +275,8 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (
-        f"; {abs(gained.middle):,.0f} {kind} device-hours a year ({hours[0]:,.0f} to "
-        f"{hours[1]:,.0f}) are idle while a job waits for as many"
+        f"; {whole(abs(gained.middle))} {kind} device-hours a year ({whole(hours[0])} to "
+        f"{whole(hours[1])}) are idle while a job waits for as many"
     )
     if view.rate is None:
         return f"{words}."
@@ -332,3 +333,7 @@ def _usd(
         part: None if hours is None else Decimal(hours) * usd
         for part, hours in zip(_INTERVAL_PARTS, ends, strict=True)
     }
+
+
+def _times(slowdown: float) -> str:
+    return digits(slowdown, 3)

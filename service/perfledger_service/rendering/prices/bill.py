@@ -20,6 +20,8 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import cents
+from perfledger_service.rendering.layout.rounding import decimals
 
 _UNCOUNTED = ("unlisted", "unknown_providers", "unread_units")
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
@@ -43,8 +45,8 @@ def _columns() -> tuple[Column[BilledUsage], ...]:
             kind=CellKind.NAME,
         ),
         *facts("provider", "sku", "region", "model"),
-        figure("instance_hours", "hours", lambda usage: usage.instance_hours, "{:,.1f}".format),
-        figure("effective_usd", "USD", lambda usage: usage.effective_usd, "{:z,.2f}".format),
+        figure("instance_hours", "hours", lambda usage: usage.instance_hours, _tenths),
+        figure("effective_usd", "USD", lambda usage: usage.effective_usd, cents),
         display("USD/h", _hourly),
         fact("billed_usd", lambda usage: usage.billed_usd),
     )
@@ -53,36 +55,40 @@ def _columns() -> tuple[Column[BilledUsage], ...]:
 def _hourly(usage: BilledUsage) -> str:
     if not usage.instance_hours:
         return "-"
-    return f"{usage.effective_usd / usage.instance_hours:z,.2f}"
+    return cents(usage.effective_usd / usage.instance_hours)
 
 
 def _sentences(bill: Bill) -> Iterator[str]:
     used = sum((usage.effective_usd for usage in bill.usage), Decimal(0))
     parts = {"used": used, "unused": bill.unused_usd, "other": bill.other_usd}
     exact = {name: Fraction(usd) for name, usd in parts.items()}
-    cents = in_cents(exact, round(100 * sum(exact.values())))  # rounded so that they add up
+    parts_usd = in_cents(exact, round(100 * sum(exact.values())))  # rounded so that they add up
     yield f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:"
-    yield f"{cents['used']:z,.2f} USD for used accelerators"
-    yield f"{cents['unused']:z,.2f} USD for unused commitments to accelerators"
-    yield f"{cents['other']:z,.2f} USD for everything else"
-    yield f"{sum(cents.values()):z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"
+    yield f"{cents(parts_usd['used'])} USD for used accelerators"
+    yield f"{cents(parts_usd['unused'])} USD for unused commitments to accelerators"
+    yield f"{cents(parts_usd['other'])} USD for everything else"
+    yield f"{cents(sum(parts_usd.values()))} USD in total; invoiced {cents(bill.billed_usd)} USD"
     if bill.unread_units:
         usd = sum(bill.unread_units.values(), Decimal(0))
         units = clean(", ".join(sorted(bill.unread_units)))
         yield (
-            f"{usd:z,.2f} USD of everything else is for accelerators billed in units other than "
+            f"{cents(usd)} USD of everything else is for accelerators billed in units other than "
             f"time, so their hours are not counted: {units}"
         )
     if bill.unlisted:
         usd = sum(bill.unlisted.values(), Decimal(0))
         yield (
-            f"{usd:z,.2f} USD of everything else is for instances whose accelerators the price "
+            f"{cents(usd)} USD of everything else is for instances whose accelerators the price "
             f"sheet does not list: {clean(', '.join(sorted(bill.unlisted)))}"
         )
     if bill.unknown_providers:
         usd = sum(bill.unknown_providers.values(), Decimal(0))
         yield (
-            f"{usd:z,.2f} USD of everything else is charged by the hour by providers whose "
+            f"{cents(usd)} USD of everything else is charged by the hour by providers whose "
             "instances perfledger does not know, so their accelerators are not counted: "
             f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )
+
+
+def _tenths(hours: Decimal) -> str:
+    return decimals(hours, 1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from perfledger_cost_models.prices.diff import SheetDiff
 from perfledger_cost_models.prices.price_sheet import Price
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -86,7 +86,7 @@ def _columns() -> tuple[Column[_Row], ...]:
 
 def _usd(price: Price | None) -> str | None:
     """Return an amount with all digits, as the provider states it."""
-    return None if price is None else f"{price.usd_per_hour:f}"
+    return None if price is None else rounding.exact(price.usd_per_hour)
 
 
 def _style(row: _Row) -> TextStyle:

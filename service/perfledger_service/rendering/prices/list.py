@@ -13,6 +13,7 @@ from perfledger_cost_models.prices.price_sheet import (
 )
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
 from perfledger_cost_models.quote import dated
+from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -94,7 +95,9 @@ def _columns() -> tuple[Column[PriceSheetRow], ...]:
         ),
         fact("count", lambda row: row.listed.count),
         fact("usd_per_hour", lambda row: row.price and row.price.usd_per_hour),
-        display("USD/h", lambda row: f"{row.price.usd_per_hour:f}" if row.price else _NO_PRICE),
+        display(
+            "USD/h", lambda row: rounding.exact(row.price.usd_per_hour) if row.price else _NO_PRICE
+        ),
         fact("usd_per_device_hour", lambda row: row.price and row.price.usd_per_device_hour),
         display("as of", _day_of_price, kind=CellKind.WORDS),
         fact("as_of", lambda row: row.price and row.price.as_of),

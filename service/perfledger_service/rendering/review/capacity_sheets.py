@@ -9,10 +9,10 @@ from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
 from perfledger_service.rendering.plan.queue_waits import NO_TEAM, wait_sentence
 from perfledger_service.rendering.plan.simulate import devices_in_use, review_sentences
 from perfledger_service.rendering.review.first_page import unknown_line
+from perfledger_service.rendering.review.xlsx_workbook import CellStyle, Workbook, Worksheet
 
 _MAX_TEXT = 400
 _USE_REMARKS = {

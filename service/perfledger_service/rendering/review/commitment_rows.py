@@ -14,6 +14,7 @@ from perfledger_cost_models.review.document import (
 )
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import whole
 from perfledger_service.rendering.review.rows import whole_usd
 
 _MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes
@@ -97,7 +98,7 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
         {
             "name": "coverage",
             "value": _share(metrics.coverage),
-            "basis": f"{metrics.committed_hours:,.0f} of {metrics.hours:,.0f} "
+            "basis": f"{whole(metrics.committed_hours)} of {whole(metrics.hours)} "
             f"{metrics.accelerator} hours were covered by commitments"
             if metrics.hours
             else no_usage,
@@ -124,15 +125,17 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
 
 def market_sentence(remark: MarketRemark) -> str:
     """Return by how much a commitment is above today's market."""
+    cents = number_format.cents
     above = remark.usd_per_hour > remark.on_demand_usd
     on_demand = (
-        f" and even on demand ({remark.on_demand_usd:.2f})"
+        f" and even on demand ({cents(remark.on_demand_usd)})"
         if above and remark.market_usd < remark.on_demand_usd
         else ""
     )
     return (
-        f"Above market: {clean(remark.name)} costs {remark.usd_per_hour:.2f} USD for every hour of "
-        f"a device, more than {clean(remark.market)} today ({remark.market_usd:.2f}){on_demand}. "
+        f"Above market: {clean(remark.name)} costs {cents(remark.usd_per_hour)} USD for every "
+        f"hour of a device, more than {clean(remark.market)} today ({cents(remark.market_usd)})"
+        f"{on_demand}. "
         f"Until {remark.until} this difference adds up to {whole_usd(remark.usd_above)} USD; ask "
         "the provider for an exchange, and do not renew it at this price."
     )

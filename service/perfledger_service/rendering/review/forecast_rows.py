@@ -21,7 +21,7 @@ from perfledger_service.rendering.fleet.forecast import (
     period_name,
 )
 from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
 
 _BANDS = "Dark band: 50 % interval; light band: 80 % interval"
@@ -108,7 +108,7 @@ def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ..
 
 
 def _known_amount(amount: float | None) -> str:
-    return number_format.NOTHING if amount is None else f"{amount:,.0f}"
+    return number_format.NOTHING if amount is None else rounding.whole(amount)
 
 
 def _table(forecast: Forecast) -> ForecastTable:
@@ -128,4 +128,4 @@ def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
 
 
 def _amount(value: float) -> str:
-    return f"{value:,.0f}"
+    return rounding.whole(value)

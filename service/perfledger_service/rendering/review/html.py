@@ -153,7 +153,7 @@ def _performance_values(review: Review) -> dict[str, object]:
     return {
         "evidence": _evidence(review),
         "ratios": [
-            (accelerator, workload, f"{ratio:.2f}")
+            (accelerator, workload, number_format.speed(ratio))
             for accelerator, workload, ratio in performance.ratios
         ],
         "projected": review_projection_rows(performance.projection),

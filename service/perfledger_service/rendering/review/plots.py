@@ -23,6 +23,7 @@ from perfledger_service.rendering.chart.marks import (
 )
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import digits
 
 _CURVES_HEIGHT = 280.0
 _MAX_BARS = 12
@@ -67,8 +68,8 @@ def sweep_chart(sweep: CommitmentSweep) -> Chart:
     factor, unit = _money(max(values))
     best = sweep.best
     return Chart(
-        x=linear_axis(0.0, max(sizes), label="{:,.6g}".format, title="devices"),
-        y=linear_axis(0.0, max(values), label="{:,.6g}".format, factor=factor, title=unit),
+        x=linear_axis(0.0, max(sizes), title="devices"),
+        y=linear_axis(0.0, max(values), factor=factor, title=unit),
         marks=(
             LineMark(points=likely, tone=Tone.MUTED, width=1.4, label="at the most likely inputs"),
             LineMark(points=mean, tone=Tone.BLUE, width=2.8, label="on average"),
@@ -104,7 +105,7 @@ def useful_hour_chart(review: Review) -> Chart:
     title = "commitment utilization"
     return Chart(
         x=Axis(low=0.1, high=1.0, ticks=ticks, title=title, has_grid=False),
-        y=linear_axis(0.0, most, label="{:,.6g}".format, title="USD"),
+        y=linear_axis(0.0, most, title="USD"),
         marks=tuple(_on_top(lines)),
         title="USD per hour needed, by the commitment utilization",
         height=_CURVES_HEIGHT,
@@ -131,9 +132,7 @@ def cumulative_cash_chart(review: Review) -> Chart:
     title = "paid until the start and until the end of each year; shaded: 5 to 95 %"
     return Chart(
         x=Axis(low=0.0, high=float(YEARS), ticks=ticks, title=title, has_grid=False),
-        y=linear_axis(
-            min(0.0, *values), max(values), label="{:,.6g}".format, factor=factor, title=unit
-        ),
+        y=linear_axis(min(0.0, *values), max(values), factor=factor, title=unit),
         marks=(*bands, *_on_top(lines)),
         title="Paid so far, not discounted",
         height=_CURVES_HEIGHT,
@@ -208,7 +207,7 @@ def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "")
         upright = ((row.mark, number + 0.15), (row.mark, number + 0.85))
         marks.append(LineMark(points=upright, tone=row.tone, width=2.5))
     return Chart(
-        x=linear_axis(low, high, label="{:,.6g}".format, factor=factor, title=scaled_unit),
+        x=linear_axis(low, high, factor=factor, title=scaled_unit),
         y=rows_axis(names),
         marks=tuple(marks),
         title=title,
@@ -218,8 +217,8 @@ def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "")
 def _interval_text(row: _IntervalRow, factor: float, unit: str) -> str:
     low, mark, high = (value * factor for value in (row.low, row.mark, row.high))
     if low == 0 and high == mark:
-        return f"{mark:,.3g} {unit}"
-    return f"{mark:,.3g} {unit} ({low:,.3g} to {high:,.3g})"
+        return f"{digits(mark, 3)} {unit}"
+    return f"{digits(mark, 3)} {unit} ({digits(low, 3)} to {digits(high, 3)})"
 
 
 def _line(review: Review, option: OptionFacts, points: tuple[tuple[float, float], ...]) -> LineMark:

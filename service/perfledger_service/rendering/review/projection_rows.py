@@ -59,8 +59,8 @@ def _line(projected: ProjectedSpeed) -> ReviewProjectionRow:
             why = projected.projection.reason
         case Projection():
             low, high = projected.projection.low, projected.projection.high
-            speed = f"{projected.projection.speed:.2f}"
-            interval = number_format.interval(low, high, "{:.2f}".format)
+            speed = number_format.speed(projected.projection.speed)
+            interval = number_format.interval(low, high, number_format.speed)
     return ReviewProjectionRow(
         workload=projected.workload,
         source=projected.source,

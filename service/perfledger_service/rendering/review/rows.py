@@ -11,6 +11,7 @@ from perfledger_cost_models.review.document import OptionFacts, Review, UnknownF
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import decimals, exact, whole
 from perfledger_service.rendering.review.source_link import source_link
 
 _MAX_LEAD_TIME = 120
@@ -131,7 +132,7 @@ def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
 def plain_number(value: Decimal) -> str:
     """Return a number with separators and at most four decimals."""
     digits = 0 if abs(value) >= 1000 else 2 if abs(value) >= 100 else 4  # noqa: PLR2004 - as it reads
-    figure = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN) + 0:,f}"
+    figure = decimals(value, digits)
     return figure.rstrip("0").rstrip(".") if "." in figure else figure
 
 
@@ -158,7 +159,7 @@ def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
 
 def whole_usd(value: Decimal) -> str:
     """Return a forecast amount in whole USD, with separators."""
-    return f"{value.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) + 0:,f}"
+    return whole(value)
 
 
 def chance(share: float) -> str:
@@ -203,10 +204,10 @@ def _option(
         price=price_number,
         npv=npv,
         npv_interval=npv_interval,
-        hour=number_format.NOTHING if band is None else f"{band[1]:.2f}",
+        hour=number_format.NOTHING if band is None else number_format.cents(band[1]),
         hour_interval=""
         if band is None or band[0] == band[2]
-        else number_format.interval(band[0], band[2], "{:.2f}".format),
+        else number_format.interval(band[0], band[2], number_format.cents),
         best=chance(outcome.chance_best),
         cheaper=number_format.NOTHING
         if option == review.model.keep
@@ -223,8 +224,8 @@ def _option(
         returns=_returns(facts),
         devices="as needed" if option.devices is None else f"{option.devices:,}",
         note=option.note,
-        paid=tuple(f"{each + 0:,f}" for each in paid),
-        paid_sum=f"{sum(paid, Decimal(0)):,f}",
+        paid=tuple(exact(each + 0) for each in paid),
+        paid_sum=exact(sum(paid, Decimal(0))),
         npv_exact=whole_usd(outcome.npv),
         line=option.npv,
     )
@@ -272,11 +273,12 @@ def _energy(facts: OptionFacts) -> tuple[str, str]:
     if isinstance(facts.carbon, UnknownFigure):
         return UNKNOWN_VALUE, UNKNOWN_VALUE
     carbon = facts.carbon
-    market = UNKNOWN_VALUE if carbon.market_kg is None else f"{carbon.market_kg / 1000:,.1f}"
-    by_location = (
-        UNKNOWN_VALUE if carbon.location_kg is None else f"{carbon.location_kg / 1000:,.1f}"
+    market = UNKNOWN_VALUE if carbon.market_kg is None else _tonnes(carbon.market_kg)
+    by_location = UNKNOWN_VALUE if carbon.location_kg is None else _tonnes(carbon.location_kg)
+    return (
+        f"{whole(carbon.energy_kwh / 1000)}{number_format.NBSP}MWh",
+        f"{by_location} / {market}",
     )
-    return f"{carbon.energy_kwh / 1000:,.0f}{number_format.NBSP}MWh", f"{by_location} / {market}"
 
 
 def _returns(facts: OptionFacts) -> str:
@@ -284,7 +286,7 @@ def _returns(facts: OptionFacts) -> str:
     if facts.return_per_year is not None:
         parts.append(f"{number_format.whole_share(facts.return_per_year)} a year")
     if facts.payback_years is not None:
-        parts.append(f"paid back in {facts.payback_years:.1f} years")
+        parts.append(f"paid back in {decimals(facts.payback_years, 1)} years")
     return ", ".join(parts) or number_format.NOTHING
 
 
@@ -302,3 +304,7 @@ def _distance(switching_value: SwitchingValue) -> tuple[float, str]:
         abs(float(switching_value.value) / mode - 1) if mode else abs(float(switching_value.value)),
         switching_value.input.name,
     )
+
+
+def _tonnes(kilograms: float) -> str:
+    return decimals(kilograms / 1000, 1)

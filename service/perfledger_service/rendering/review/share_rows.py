@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from perfledger_cost_models.procurement.hour_shares import HourShare, ShareStatement
 from perfledger_cost_models.review.document import Review
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 
 DEFINITIONS: Mapping[HourShare, str] = {
     HourShare.COMMITMENT_UTILIZATION: "the share of commitments that is used",
@@ -37,8 +37,8 @@ def share_sentence(review: Review) -> str:
     if {HourShare.ALLOCATED, HourShare.BUSY} <= first.keys():
         allocated, busy = first[HourShare.ALLOCATED], first[HourShare.BUSY]
         text += (
-            f" Of 100 paid hours {100 * allocated:.0f} were allocated, and in "
-            f"{100 * allocated * busy:.0f} the device worked."
+            f" Of 100 paid hours {rounding.whole(100 * allocated)} were allocated, and in "
+            f"{rounding.whole(100 * allocated * busy)} the device worked."
         )
     return text
 

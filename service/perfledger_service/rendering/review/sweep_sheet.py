@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from perfledger_cost_models.procurement.cost_model import CostModel, PurchaseOption
 from perfledger_cost_models.review.document import Review
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook
+from perfledger_service.rendering.review.xlsx_workbook import CellStyle, Workbook
 
 _NAME = re.compile(r"[a-z_]\w*")
 _MAX_TEXT = 200

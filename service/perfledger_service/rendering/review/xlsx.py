@@ -21,7 +21,6 @@ from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.allocate import allocation_sentences, team_label
 from perfledger_service.rendering.fleet.forecast import forecast_notes, forecast_sentences
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
 from perfledger_service.rendering.review.capacity_sheets import supply_sheet, waits_sheet
 from perfledger_service.rendering.review.first_page import (
     first_page,
@@ -31,6 +30,7 @@ from perfledger_service.rendering.review.first_page import (
 from perfledger_service.rendering.review.forecast_rows import named_periods, unit_of
 from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_whole_usd
 from perfledger_service.rendering.review.sweep_sheet import sweep_sheet
+from perfledger_service.rendering.review.xlsx_workbook import CellStyle, Workbook, Worksheet
 
 MAX_TEXT = 2000
 _MAX_LITERAL = 200  # a text in a formula may have 255 characters

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perfledger_baselines.judging.device_drift import ALPHA, MIN_DRIFT, DriftState
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -139,7 +139,7 @@ def _canary_rows(devices: Sequence[DeviceView]) -> Iterator[_CanaryRow]:
 def _past(row: _CanaryRow) -> str:
     """Return the newest past rates, in per cent of the median of all."""
     middle = statistics.median(row.past)
-    return " ".join(f"{100 * each / middle:.0f}" for each in row.past[-MAX_PAST:])
+    return " ".join(rounding.whole(100 * each / middle) for each in row.past[-MAX_PAST:])
 
 
 _DEVICE_COLUMNS: tuple[Column[DeviceView], ...] = (

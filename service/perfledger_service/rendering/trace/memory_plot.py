@@ -11,7 +11,7 @@ from perfledger.profile import MemoryPoint, Profile
 from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 
 # With more devices, those that use the most memory are drawn.
 MAX_DEVICES = 4
@@ -116,7 +116,9 @@ def _chart(points: Sequence[MemoryPoint], x: Axis, *, most: float) -> Chart:
     is_partial = any(point.is_lower_bound for point in points)
     return Chart(
         x=x,
-        y=linear_axis(0.0, most, label=lambda value: f"{value:g} {unit}", factor=factor),
+        y=linear_axis(
+            0.0, most, label=lambda value: f"{rounding.typed(value)} {unit}", factor=factor
+        ),
         marks=tuple(marks),
         caption=f"{peak.device}: {title}{_ONLY_CHANGES if is_partial else ''}",
         legend=_HELD if reserved else (),

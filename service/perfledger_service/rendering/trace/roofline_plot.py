@@ -11,7 +11,7 @@ from perfledger_profiles.hardware.roofline import Roofline, RooflinePoint
 from perfledger_service.rendering.chart.axis import Axis, Tick
 from perfledger_service.rendering.chart.marks import Anchor, DotMark, LineMark, TextMark, Tone
 from perfledger_service.rendering.chart.picture import WIDTH, Chart, KeyShape, LegendKey
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.escape import clean
 
 _MAX_NAME = 120
@@ -56,7 +56,7 @@ def roofline_chart(roof: Roofline, *, names: Sequence[str] = ()) -> Chart | None
     ridge = roof.ceilings.ridge_flop_per_byte
     x = _decades_axis(
         [ridge, *(point.intensity_flop_per_byte for point in points)],
-        label=lambda power: f"{10.0**power:g}",
+        label=lambda power: rounding.typed(10.0**power),
         title="FLOP per byte moved",
     )
     y = _decades_axis(

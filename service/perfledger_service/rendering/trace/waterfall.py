@@ -14,6 +14,7 @@ from perfledger_service.rendering.chart.marks import BarMark, LineMark, Mark, Te
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import for_programs
 
 # Relative to the step: a larger difference between the buckets and the change gets its own row.
 _ROUNDING = 1e-6
@@ -126,13 +127,13 @@ def waterfall_diagram(explanation: StepTimeExplanation) -> str:
         ],
     )
     labels = ", ".join(diagram_label(f"{row.name} {row.figure}") for row in rows)
-    bars = (f"  bar [{', '.join(f'{at * factor:.6g}' for at in each)}]" for each in series)
+    bars = (f"  bar [{', '.join(for_programs(at * factor) for at in each)}]" for each in series)
     return "\n".join(
         (
             _DIAGRAM_STYLE.format(height=_DIAGRAM_HEAD + _DIAGRAM_ROW * len(rows)),
             "xychart-beta horizontal",
             f"  x-axis [{labels}]",
-            f'  y-axis "{unit}" {low * factor:.6g} --> {high * factor:.6g}',
+            f'  y-axis "{unit}" {for_programs(low * factor)} --> {for_programs(high * factor)}',
             *bars,
         )
     )

@@ -7,8 +7,8 @@ import openpyxl
 import pytest
 
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
-from perfledger_service.rendering.layout.xlsx_workbook import Workbook
 from perfledger_service.rendering.review.capacity_sheets import supply_sheet, waits_sheet
+from perfledger_service.rendering.review.xlsx_workbook import Workbook
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.plan.simulate import (
     DEFAULT_SETTINGS,

@@ -94,7 +94,7 @@ def test_without_its_library_a_format_says_what_to_install_and_nothing_is_writte
 ):
     for library in ("xlsxwriter", "weasyprint"):
         monkeypatch.setitem(sys.modules, library, None)
-    for name in ("layout.xlsx_workbook", "review.xlsx", "review.pdf"):
+    for name in ("review.xlsx_workbook", "review.xlsx", "review.pdf"):
         monkeypatch.delitem(sys.modules, f"perfledger_service.rendering.{name}", raising=False)
 
     with pytest.raises(UsageError, match=r"pip install 'perfledger\[review\]'"):

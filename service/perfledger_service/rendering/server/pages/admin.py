@@ -88,7 +88,11 @@ def waiting_document(view: WaitingView) -> Document:
 def github_page(view: GitHubView, projects: Page[str]) -> str:
     """Return the page of the GitHub App's state."""
     return render(
-        "html/admin_github.html.j2", view=view, page=projects, moment=number_format.moment
+        "html/admin_github.html.j2",
+        view=view,
+        page=projects,
+        moment=number_format.moment,
+        duration=number_format.duration,
     )
 
 

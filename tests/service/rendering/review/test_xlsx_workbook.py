@@ -7,7 +7,7 @@ from datetime import datetime
 import openpyxl
 import pytest
 
-from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook
+from perfledger_service.rendering.review.xlsx_workbook import CellStyle, Workbook
 
 CREATED = datetime(2026, 11, 20, 12)  # noqa: DTZ001 - XLSX has no time zones
 

@@ -1,0 +1,91 @@
+"""Rounds numbers to digits and decimals: the only place that does so for people.
+
+A person never reads an exponent: thousands have separators, and numbers beyond all plain digits are
+written with a power of ten. NaN and infinity are shown as "not known".
+"""
+
+import math
+from decimal import Context, Decimal, localcontext
+
+NOT_KNOWN = "not known"
+NBSP = "\N{NO-BREAK SPACE}"
+
+# Numbers beyond these are written with powers of ten, because so many digits are unreadable.
+HUGE = 1e15
+TINY = Decimal("1e-9")
+
+_TIMES_TEN = f"{NBSP}\N{MULTIPLICATION SIGN}{NBSP}10"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# As many as people type, and enough to tell the ticks of any axis apart.
+_TYPED_DIGITS = 6
+# A larger value is not a measurement, and rounding it may overflow.
+_LARGEST = 1e100
+# Half to even, whatever the thread's context is.
+_HALF_TO_EVEN = Context()
+
+
+def is_number(value: float) -> bool:
+    """Return whether a value can be written as a number: not NaN, infinite or absurdly large."""
+    return abs(value) < _LARGEST  # False for NaN
+
+
+def digits(value: Decimal | float, most: int = 4) -> str:
+    """Return a number with at most `most` significant digits: "23,360", "0.25", "1.5"."""
+    value = float(value)
+    if not is_number(value):
+        return NOT_KNOWN
+    figure, times_ten, power = significant(value, most).partition(_TIMES_TEN)
+    trimmed = figure.rstrip("0").rstrip(".") if "." in figure else figure
+    return f"{trimmed}{times_ten}{power}"
+
+
+def typed(value: Decimal | float) -> str:
+    """Return a number as people type it, and the label of a tick: "2,500", "0.05"."""
+    return digits(value, _TYPED_DIGITS)
+
+
+def significant(value: float, most: int) -> str:
+    """Return a finite number with exactly `most` significant digits: "1.50"; zero is "0"."""
+    rounded = to_significant(value, most)
+    if not rounded:
+        return "0"
+    if not TINY <= abs(rounded) < HUGE:
+        return with_power_of_ten(rounded, most)
+    exponent = math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(most - 1 - exponent, 0)}f}"
+
+
+def to_significant(value: float, most: int) -> float:
+    """Return the nearest number with `most` significant digits."""
+    return float(f"{value:.{most - 1}e}")
+
+
+def decimals(value: Decimal | float, places: int) -> str:
+    """Return a number with so many decimals, rounded half to even: "1,234.50", never "-0"."""
+    if not (value.is_finite() if isinstance(value, Decimal) else is_number(value)):
+        return NOT_KNOWN
+    if not -HUGE < value < HUGE:
+        return with_power_of_ten(value, 3)
+    with localcontext(_HALF_TO_EVEN):
+        return f"{value:z,.{places}f}"
+
+
+def whole(value: Decimal | float) -> str:
+    """Return a number without decimals: "36,288"."""
+    return decimals(value, 0)
+
+
+def exact(value: Decimal) -> str:
+    """Return all digits of a decimal, such as a price as its provider states it: "12.2400"."""
+    return f"{value:,f}"
+
+
+def with_power_of_ten(value: Decimal | float, most: int) -> str:
+    """Return a number that is too large or too small for plain digits: "1.5 times 10²⁰"."""
+    figure, _, exponent = f"{value:.{most - 1}e}".partition("e")
+    return f"{figure}{_TIMES_TEN}{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def for_programs(value: float, most: int = _TYPED_DIGITS) -> str:
+    """Return a number for a command, a setting or a form: without separators and exponents."""
+    return f"{Decimal(f'{value:.{most}g}'):f}"

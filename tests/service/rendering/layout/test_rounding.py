@@ -1,0 +1,100 @@
+from decimal import ROUND_UP, Decimal, localcontext
+from math import inf, nan
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_service.rendering.layout import rounding
+
+finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e14, max_value=1e14)
+
+
+def plain(text: str) -> str:
+    return text.replace(rounding.NBSP, " ").replace("\N{MULTIPLICATION SIGN}", "x")
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "expected"),
+    [
+        (23_360.4, 4, "23,360"),
+        (113_316.0, 4, "113,300"),
+        (68_214.0, 3, "68,200"),
+        (1.5, 4, "1.5"),
+        (0.25, 3, "0.25"),
+        (100.0, 3, "100"),
+        (0.00001234, 2, "0.000012"),
+        (9999.6, 4, "10,000"),
+        (-1234.5, 4, "-1,234"),
+        (-0.0, 4, "0"),
+        (Decimal("0.0031"), 2, "0.0031"),
+        (1e-9, 3, "0.000000001"),
+        (9.9e-10, 3, "9.9 x 10⁻¹⁰"),
+        (999_999_999_999_999.0, 15, "999,999,999,999,999"),
+        (1e15, 3, "1 x 10¹⁵"),
+        (-2.5e20, 3, "-2.5 x 10²⁰"),
+        (nan, 3, "not known"),
+        (inf, 3, "not known"),
+        (1e100, 3, "not known"),
+    ],
+)
+def test_digits(value, most, expected):
+    assert plain(rounding.digits(value, most)) == expected
+
+
+@given(finite)
+@settings(max_examples=200, deadline=None)
+def test_a_number_is_written_without_an_exponent_and_off_by_half_a_digit_at_most(value):
+    shown = rounding.digits(value)
+
+    if abs(value) >= 1e-9:
+        assert not shown.strip("-0123456789,.")
+        assert float(shown.replace(",", "")) == pytest.approx(value, rel=5.1e-4)
+
+
+def test_typed_numbers_keep_six_digits():
+    assert rounding.typed(2500) == "2,500"
+    assert rounding.typed(0.1 + 0.2) == "0.3"
+    assert rounding.typed(1_234_567.0) == "1,234,570"
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "expected"),
+    [
+        (1234.5, 2, "1,234.50"),
+        (Decimal("0.125"), 2, "0.12"),
+        (Decimal("-0.001"), 2, "0.00"),
+        (-0.4, 0, "0"),
+        (36_288.4, 0, "36,288"),
+        (1e15, 1, "1.00 x 10¹⁵"),
+        (Decimal("-1e15"), 1, "-1.00 x 10¹⁵"),
+        (Decimal("NaN"), 1, "not known"),
+        (-inf, 1, "not known"),
+    ],
+)
+def test_decimals(value, places, expected):
+    assert plain(rounding.decimals(value, places)) == expected
+
+
+def test_decimals_are_rounded_half_to_even_in_any_context():
+    with localcontext(rounding=ROUND_UP, prec=3):
+        assert rounding.decimals(Decimal("12345.645"), 2) == "12,345.64"
+        assert rounding.whole(Decimal("12345.1")) == "12,345"
+
+
+def test_exact_amounts_keep_all_digits():
+    assert rounding.exact(Decimal("1234.1200")) == "1,234.1200"
+    assert rounding.exact(Decimal("1e2").normalize()) == "100"
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "expected"),
+    [
+        (0.15, 6, "0.15"),
+        (25.0, 6, "25"),
+        (1_234_567.8, 15, "1234567.8"),
+        (2e20, 6, "200000000000000000000"),
+        (1e-7, 6, "0.0000001"),
+    ],
+)
+def test_programs_read_numbers_without_separators_or_exponents(value, most, expected):
+    assert rounding.for_programs(value, most) == expected

@@ -1,0 +1,109 @@
+"""Numbers are rounded for people in one module of the renderings."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+RENDERING = Path(__file__).parents[1] / "service" / "perfledger_service" / "rendering"
+TEMPLATES = Path(__file__).parents[1] / "templates" / "perfledger_templates"
+ROUNDING = "layout/rounding.py"
+# Coordinates and opacities of a picture: nobody reads them.
+GEOMETRY = {"chart/elements.py", "chart/mark_shapes.py", "chart/svg.py"}
+# JSON, CSV and FOCUS hold all digits of a decimal, without separators.
+FOR_PROGRAMS = {"layout/writers.py", "fleet/allocation_focus.py"}
+# What rounds or chooses an exponent; "," of a whole number and a width do neither.
+_ROUNDS = re.compile(r"[eEfFgGn%]$|\.\d*$")
+_DATE = re.compile(r"%[-a-zA-Z]")
+_OLD_STYLE = re.compile(r"%[-+ 0#]*\d*(\.\d+)?[eEfFgG]")
+_IN_TEMPLATE = re.compile(r'"%\.|\|\s*round\b|:[^}"]*\.\d*[efg]\}')
+
+
+def rounding_specs(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each format that rounds."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FormattedValue(format_spec=ast.JoinedStr(values=parts)):
+                texts = (part.value if isinstance(part, ast.Constant) else "0" for part in parts)
+                spec = "".join(map(str, texts))
+            case ast.Call(func=ast.Name(id="format"), args=[_, ast.Constant(value=str(spec))]):
+                pass
+            case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
+                spec = "f" if _OLD_STYLE.search(text) else ""
+            case ast.Constant(value=str(text)):
+                yield from ((node.lineno, each) for each in specs_of(text) if rounds(each))
+                continue
+            case _:
+                continue
+        if rounds(spec):
+            yield node.lineno, spec
+
+
+def rounds(spec: str) -> bool:
+    return _ROUNDS.search(spec) is not None and _DATE.search(spec) is None
+
+
+def specs_of(text: str) -> Iterator[str]:
+    """Yield the formats of a text for `str.format`."""
+    try:
+        for _, _, spec, _ in Formatter().parse(text):
+            yield spec or ""
+    except ValueError:  # text with a brace that is not for `str.format`
+        return
+
+
+@pytest.mark.parametrize(
+    ("source", "spec"),
+    [
+        ('f"{value:.3g}"', ".3g"),
+        ('f"{value:+,.1f} %"', "+,.1f"),
+        ('f"{value:z,.{places}f}"', "z,.0f"),
+        ('f"{value:g}"', "g"),
+        ('f"{value:,.4}"', ",.4"),
+        ('f"{share:.0%}"', ".0%"),
+        ('"{:.2f}".format', ".2f"),
+        ('format(value, ".2e")', ".2e"),
+        ('"%.1f s" % value', "f"),
+    ],
+)
+def test_a_format_that_rounds_is_found(source, spec):
+    assert spec in [found for _, found in rounding_specs(source)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['f"{count:,}"', 'f"{count:,d}"', 'f"{day:%Y-%m-%d}"', 'f"{name:>9}"', '"{}".format', '"a {"'],
+)
+def test_a_format_that_does_not_round_is_allowed(source):
+    assert list(rounding_specs(source)) == []
+
+
+def test_renderings_round_numbers_in_one_module():
+    modules = {str(path.relative_to(RENDERING)): path for path in RENDERING.rglob("*.py")}
+    elsewhere = modules.keys() - {ROUNDING} - GEOMETRY - FOR_PROGRAMS
+
+    found = [
+        f"{name}:{line}: {spec}"
+        for name in sorted(elsewhere)
+        for line, spec in rounding_specs(modules[name].read_text(encoding="utf-8"))
+    ]
+
+    assert not found, "use layout/rounding.py or layout/number_format.py"
+
+
+def test_every_exception_formats_numbers():
+    for name in {ROUNDING} | GEOMETRY | FOR_PROGRAMS:
+        assert list(rounding_specs((RENDERING / name).read_text(encoding="utf-8"))), name
+
+
+def test_templates_round_only_the_sizes_of_shapes():
+    lines = (
+        line for path in TEMPLATES.rglob("*.j2") for line in path.read_text("utf-8").splitlines()
+    )
+
+    found = [line for line in lines if _IN_TEMPLATE.search(line) and "<rect" not in line]
+
+    assert not found
