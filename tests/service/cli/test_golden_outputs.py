@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,13 @@ def write_small(path, factor, amounts):
 
 def comparable(text):
     """Return a text without the digits that differ by processor."""
-    return LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", text)
+    return LONG_NUMBER.sub(lambda number: shortened(number[0]), text)
+
+
+def shortened(number):
+    """Return a number with six digits; with an exponent only if it has one."""
+    short = f"{float(number):.6g}"
+    return short if "e" in number.lower() else f"{Decimal(short):f}"
 
 
 @pytest.mark.parametrize(

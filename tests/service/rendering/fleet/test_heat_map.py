@@ -26,7 +26,7 @@ def test_a_cell_is_a_teams_week_with_its_hours(cells_of):
 
     assert [(int(cell.x[0]), int(cell.y[0])) for cell in cells] == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert [cell.label for cell in cells] == ["240", "336", "", "168"]
-    assert cells[0].title == "vision, from 2026-07-01: 240.0 device-hours, 2 devices on average"
+    assert cells[0].title == "vision, from 2026-07-01: 240 device-hours, 2 devices on average"
 
 
 def test_hundred_thousand_hours_are_written_in_thousands(cells_of):
