@@ -79,7 +79,7 @@ def load_name(point: MeasuredPoint | LoadResult) -> str:
 
 def rate(per_second: float) -> str:
     """Return requests a second: "43.2/s"."""
-    figure = rounding.digits(per_second, 3) if per_second < _FEW else rounding.whole(per_second)
+    figure = rounding.digits(per_second, 3) if per_second < _FEW else rounding.integer(per_second)
     return f"{figure}/s"
 
 
@@ -127,7 +127,7 @@ def _style(point: MeasuredPoint) -> TextStyle:
 def _interval(of: LatencyQuantile) -> str:
     """Return the ends of an interval relative to its value: "-4 to +23 %"; "?" is unknown."""
     low, high = (
-        "?" if end is None else number_format.signed(100 * (end / of.seconds - 1), rounding.whole)
+        "?" if end is None else number_format.signed(100 * (end / of.seconds - 1), rounding.integer)
         for end in (of.low, of.high)
     )
     return f"{low}{number_format.INTERVAL_TO}{high}{number_format.NBSP}%"

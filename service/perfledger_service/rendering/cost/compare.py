@@ -37,7 +37,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.rounding import decimals, digits, whole
+from perfledger_service.rendering.layout.rounding import decimals, digits, integer
 from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
 
 MAX_OPTION = 120  # characters of an option's name
@@ -285,7 +285,7 @@ def _chance(row: CostRow, cost: OptionComparison) -> float | None:
 
 def _present_value(investment: Investment) -> str:
     low, middle, high = (
-        whole(usd / 1000)
+        integer(usd / 1000)
         for usd in (investment.npv_p5_usd, investment.npv_p50_usd, investment.npv_p95_usd)
     )
     return f"{middle} ({low} to {high})"
@@ -357,7 +357,7 @@ def _payback(investment: Investment) -> str:
 def _payback_use(investment: Investment) -> str:
     """Return the hours of use after which the server pays for itself."""
     hours = investment.payback_hours
-    return "never" if hours is None else f"{whole(hours)} h"
+    return "never" if hours is None else f"{integer(hours)} h"
 
 
 def _irr(investment: Investment) -> str:

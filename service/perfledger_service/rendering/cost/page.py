@@ -93,7 +93,7 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
         "switches": tuple(switches_blocks(comparison.answer)),
         "owning": tuple(owning_blocks(rows)),
         "notes": tuple(notes_of(comparison)),
-        "hours_a_week": rounding.whole(comparison.use * HOURS_PER_WEEK),
+        "hours_a_week": rounding.integer(comparison.use * HOURS_PER_WEEK),
     }
 
 

@@ -87,9 +87,9 @@ def owning_svg(view: OwningView) -> str:
             name=name,
             short=name,
             part=likely / most,
-            figure=rounding.whole(likely),
+            figure=rounding.integer(likely),
             share="",
-            detail=f"{rounding.whole(p5)} to {rounding.whole(p95)}",
+            detail=f"{rounding.integer(p5)} to {rounding.integer(p95)}",
             tone=Tone.BLUE,
         )
         for name, p5, likely, p95 in view.parts

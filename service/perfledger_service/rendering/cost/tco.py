@@ -38,7 +38,7 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.rounding import typed, whole
+from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.values.cost_views import OwningView, RentalOption
 
 # Medians closer than this to the most likely figure count as equal to it.
@@ -75,14 +75,14 @@ def _parts(view: OwningView) -> Table:
     return table(
         (
             words("part", "USD a year", lambda row: row[0]),
-            figure("p5_usd", "5 %", lambda row: row[1], whole),
-            figure("mode_usd", "most likely", lambda row: row[2], whole),
-            figure("p95_usd", "95 %", lambda row: row[3], whole),
+            figure("p5_usd", "5 %", lambda row: row[1], integer),
+            figure("mode_usd", "most likely", lambda row: row[2], integer),
+            figure("p95_usd", "95 %", lambda row: row[3], integer),
             bar(lambda row: row[2] / total),
         ),
         view.parts,
         key="usd_per_year",
-        footer=("total", "", whole(total), "", ""),
+        footer=("total", "", integer(total), "", ""),
     )
 
 
@@ -155,7 +155,7 @@ def reconciliation_sentence(view: OwningView) -> str:
     hours = view.accelerators * HOURS_PER_YEAR * availability * view.use
     up = f" · {number_format.share(availability)} up" if availability < 1 else ""
     text = (
-        f"The most likely {whole(total)} USD a year / {whole(hours)} useful hours "
+        f"The most likely {integer(total)} USD a year / {integer(hours)} useful hours "
         f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.share(view.use)}) = "
         f"{usd_text(view.hour.mode_usd)} USD an hour"
     )

@@ -193,7 +193,7 @@ def _rows(forecast: Forecast) -> Iterator[_Row]:
 
 
 def _amount(value: float) -> str:
-    return rounding.whole(value) if value >= 100 else rounding.digits(value, 3)  # noqa: PLR2004 - three digits
+    return rounding.integer(value) if value >= 100 else rounding.digits(value, 3)  # noqa: PLR2004 - three digits
 
 
 def _sentences(forecast: Forecast) -> Iterator[str]:

@@ -14,7 +14,7 @@ from perfledger_service.rendering.chart.marks import BarMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.allocate import UNTAGGED
-from perfledger_service.rendering.layout.rounding import digits, whole
+from perfledger_service.rendering.layout.rounding import digits, integer
 
 MOST_ROWS = 20
 
@@ -35,7 +35,7 @@ def heat_picture(heat: HeatMap) -> Picture:
     total = sum(sum(hours) for _, hours in teams)
     return Picture(
         title="Device-hours by team and week",
-        summary=f"{whole(total)} device-hours, {heat.starts[0]} to {heat.end} (not included); "
+        summary=f"{integer(total)} device-hours, {heat.starts[0]} to {heat.end} (not included); "
         "a stronger colour means more devices allocated on average",
         charts=(_chart(heat, teams),),
     )
@@ -99,5 +99,5 @@ def _opacity(value: float, most: float) -> float:
 
 def _short(hours: float) -> str:
     if hours < _THOUSANDS_FROM:
-        return whole(hours)
-    return f"{whole(hours / 1000)}k"
+        return integer(hours)
+    return f"{integer(hours / 1000)}k"

@@ -19,7 +19,7 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import for_programs, whole
+from perfledger_service.rendering.layout.rounding import for_programs, integer
 
 _MAX_NAME = 200
 # All digits of a float: the tables are read again.
@@ -42,7 +42,7 @@ _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
 def fleet_document(profile: FleetProfile) -> Document:
     """Return each workload's hours, and the hours that match no workload."""
     lines = [
-        f"{profile.source}: {whole(profile.days)} days",
+        f"{profile.source}: {integer(profile.days)} days",
         *unmatched_sentences(profile),
     ]
     if profile.unmatched_hours:

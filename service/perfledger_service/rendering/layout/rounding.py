@@ -70,7 +70,7 @@ def decimals(value: Decimal | float, places: int) -> str:
         return f"{value:z,.{places}f}"
 
 
-def whole(value: Decimal | float) -> str:
+def integer(value: Decimal | float) -> str:
     """Return a number without decimals: "36,288"."""
     return decimals(value, 0)
 

@@ -141,7 +141,7 @@ def ratio_text(ratio: BootstrapInterval) -> str:
 def _times(ratio: float) -> str:
     if ratio < 99.5:  # noqa: PLR2004 - from here on, two digits have a power of ten
         return rounding.digits(ratio, 2)
-    return rounding.whole(ratio)
+    return rounding.integer(ratio)
 
 
 def _ratio_of(place: int) -> Callable[[ReplayCalibration], str]:

@@ -32,7 +32,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import device_hours, duration, quantity
-from perfledger_service.rendering.layout.rounding import decimals, digits, whole
+from perfledger_service.rendering.layout.rounding import decimals, digits, integer
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,
@@ -275,8 +275,8 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (
-        f"; {whole(abs(gained.middle))} {kind} device-hours a year ({whole(hours[0])} to "
-        f"{whole(hours[1])}) are idle while a job waits for as many"
+        f"; {integer(abs(gained.middle))} {kind} device-hours a year ({integer(hours[0])} to "
+        f"{integer(hours[1])}) are idle while a job waits for as many"
     )
     if view.rate is None:
         return f"{words}."

@@ -14,7 +14,7 @@ from perfledger_cost_models.review.document import (
 )
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import whole
+from perfledger_service.rendering.layout.rounding import integer
 from perfledger_service.rendering.review.rows import whole_usd
 
 _MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes
@@ -98,7 +98,7 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
         {
             "name": "coverage",
             "value": _share(metrics.coverage),
-            "basis": f"{whole(metrics.committed_hours)} of {whole(metrics.hours)} "
+            "basis": f"{integer(metrics.committed_hours)} of {integer(metrics.hours)} "
             f"{metrics.accelerator} hours were covered by commitments"
             if metrics.hours
             else no_usage,

@@ -108,7 +108,7 @@ def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ..
 
 
 def _known_amount(amount: float | None) -> str:
-    return number_format.NOTHING if amount is None else rounding.whole(amount)
+    return number_format.NOTHING if amount is None else rounding.integer(amount)
 
 
 def _table(forecast: Forecast) -> ForecastTable:
@@ -128,4 +128,4 @@ def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
 
 
 def _amount(value: float) -> str:
-    return rounding.whole(value)
+    return rounding.integer(value)

@@ -11,7 +11,7 @@ from perfledger_cost_models.review.document import OptionFacts, Review, UnknownF
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import decimals, exact, whole
+from perfledger_service.rendering.layout.rounding import decimals, exact, integer
 from perfledger_service.rendering.review.source_link import source_link
 
 _MAX_LEAD_TIME = 120
@@ -159,7 +159,7 @@ def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
 
 def whole_usd(value: Decimal) -> str:
     """Return a forecast amount in whole USD, with separators."""
-    return whole(value)
+    return integer(value)
 
 
 def chance(share: float) -> str:
@@ -276,7 +276,7 @@ def _energy(facts: OptionFacts) -> tuple[str, str]:
     market = UNKNOWN_VALUE if carbon.market_kg is None else _tonnes(carbon.market_kg)
     by_location = UNKNOWN_VALUE if carbon.location_kg is None else _tonnes(carbon.location_kg)
     return (
-        f"{whole(carbon.energy_kwh / 1000)}{number_format.NBSP}MWh",
+        f"{integer(carbon.energy_kwh / 1000)}{number_format.NBSP}MWh",
         f"{by_location} / {market}",
     )
 

@@ -37,8 +37,8 @@ def share_sentence(review: Review) -> str:
     if {HourShare.ALLOCATED, HourShare.BUSY} <= first.keys():
         allocated, busy = first[HourShare.ALLOCATED], first[HourShare.BUSY]
         text += (
-            f" Of 100 paid hours {rounding.whole(100 * allocated)} were allocated, and in "
-            f"{rounding.whole(100 * allocated * busy)} the device worked."
+            f" Of 100 paid hours {rounding.integer(100 * allocated)} were allocated, and in "
+            f"{rounding.integer(100 * allocated * busy)} the device worked."
         )
     return text
 

@@ -139,7 +139,7 @@ def _canary_rows(devices: Sequence[DeviceView]) -> Iterator[_CanaryRow]:
 def _past(row: _CanaryRow) -> str:
     """Return the newest past rates, in per cent of the median of all."""
     middle = statistics.median(row.past)
-    return " ".join(rounding.whole(100 * each / middle) for each in row.past[-MAX_PAST:])
+    return " ".join(rounding.integer(100 * each / middle) for each in row.past[-MAX_PAST:])
 
 
 _DEVICE_COLUMNS: tuple[Column[DeviceView], ...] = (

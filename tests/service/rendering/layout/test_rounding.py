@@ -78,7 +78,7 @@ def test_decimals(value, places, expected):
 def test_decimals_are_rounded_half_to_even_in_any_context():
     with localcontext(rounding=ROUND_UP, prec=3):
         assert rounding.decimals(Decimal("12345.645"), 2) == "12,345.64"
-        assert rounding.whole(Decimal("12345.1")) == "12,345"
+        assert rounding.integer(Decimal("12345.1")) == "12,345"
 
 
 def test_exact_amounts_keep_all_digits():

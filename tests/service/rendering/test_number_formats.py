@@ -8,8 +8,8 @@ from string import Formatter
 
 import pytest
 
-RENDERING = Path(__file__).parents[1] / "service" / "perfledger_service" / "rendering"
-TEMPLATES = Path(__file__).parents[1] / "templates" / "perfledger_templates"
+RENDERING = Path(__file__).parents[3] / "service" / "perfledger_service" / "rendering"
+TEMPLATES = Path(__file__).parents[3] / "templates" / "perfledger_templates"
 ROUNDING = "layout/rounding.py"
 # Coordinates and opacities of a picture: nobody reads them.
 GEOMETRY = {"chart/elements.py", "chart/mark_shapes.py", "chart/svg.py"}
