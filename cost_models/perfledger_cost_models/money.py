@@ -19,7 +19,7 @@ def without_noise(value: float) -> Decimal:
     The further digits of a float are noise of its sums. Raises ValueError for NaN and infinity.
     """
     if not math.isfinite(value):
-        msg = f"{value} is no amount of money"
+        msg = f"{value} is not an amount of money"
         raise ValueError(msg)
     magnitude = math.floor(math.log10(abs(value))) if value else 0
     text = f"{value:.{max(2, MONEY_DIGITS - 1 - magnitude)}f}"

@@ -43,5 +43,5 @@ def test_an_amount_without_noise_is_less_than_a_cent_and_a_millionth_away(value)
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_no_number_is_no_amount(value):
-    with pytest.raises(ValueError, match="is no amount of money"):
+    with pytest.raises(ValueError, match="is not an amount of money"):
         without_noise(value)
