@@ -357,7 +357,10 @@ def _answer(
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()
-            msg = f"the reader did not end within {wall_s:.0f} s"
+            msg = (
+                f"the reader did not end within {wall_s:.0f} s: profile fewer or smaller steps, or "
+                "stop other programs"
+            )
             raise ReaderError(msg) from error
         if process.returncode != 0:
             words = last_line(clean_text(complaint.decode(errors="replace")))

@@ -25,6 +25,8 @@ from perfledger_service.values.project_facts import (
 MAX_PACKAGES = 3
 # Options of `perfledger check`, by the benchmark tool.
 OPTIONS = {BenchmarkTool.ASV: "--asv", BenchmarkTool.PYTEST: "--pytest"}
+# Values of the setting `suite`, which also holds for the workflow.
+SUITES = {BenchmarkTool.ASV: "asv", BenchmarkTool.PYTEST: "pytest"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,9 @@ def summary(facts: ProjectFacts) -> str:
 def advice(facts: ProjectFacts) -> tuple[str, ...]:
     """Return advice for cases where a first check would not run as the user expects."""
     sentences = [
-        f"Your {tool} benchmarks run unchanged: perfledger check {OPTIONS[tool]}"
+        f"Your {tool} benchmarks run unchanged: perfledger check {OPTIONS[tool]}. For the workflow "
+        f'to measure them instead, set suite = "{SUITES[tool]}" in place of `paths` in the '
+        "configuration, and install what they import in its environment"
         for tool in facts.benchmark_tools
     ]
     set_up = environment_set_up(facts)
@@ -176,11 +180,15 @@ def _pip_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
         *(["-r requirements.txt"] if facts.has_requirements else []),
         *(["."] if facts.is_installable else []),
     ]
+    # The benchmarks' own plugin, which a package seldom requires.
+    plugin = " pytest-benchmark" * (BenchmarkTool.PYTEST in facts.benchmark_tools)
     if arguments:
-        install = f".venv/bin/pip install {' '.join(arguments)}"
+        install = f".venv/bin/pip install {' '.join(arguments)}{plugin}"
         source = "requirements.txt" if facts.has_requirements else "the project's own requirements"
     else:
         package = "numpy" if facts.framework is Framework.HOST else str(facts.framework)
-        install = f".venv/bin/pip install {package} # and whatever else your workloads import"
+        install = (
+            f".venv/bin/pip install {package}{plugin} # and whatever else your workloads import"
+        )
         source = f"pip ({package} alone: no file lists the requirements)"
     return EnvironmentSetUp(source=source, commands=("python3 -m venv .venv", install))

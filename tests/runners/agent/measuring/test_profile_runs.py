@@ -22,6 +22,7 @@ from perfledger_runners.measuring.profile_runs import (
     limit_resources,
     profile_both,
     read_trace,
+    read_windows,
 )
 
 pytestmark = pytest.mark.slow
@@ -312,3 +313,11 @@ def test_limiting_what_has_ended_is_no_error():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
         limit_resources(process.pid)
+
+
+def test_a_reader_that_takes_too_long_says_what_helps(tmp_path):
+    trace = tmp_path / "trace.json"
+    trace.write_text('{"traceEvents": []}')
+
+    with pytest.raises(ReaderError, match="within 0 s: profile fewer or smaller steps, or stop"):
+        read_windows("auto", [trace], workload="m:f", side=Side.HEAD, environment={}, wall_s=0)

@@ -69,10 +69,9 @@ def test_benchmarks_of_another_tool_run_as_they_are():
         has_environment=True, benchmark_tools=(BenchmarkTool.ASV, BenchmarkTool.PYTEST)
     )
 
-    assert [each.rpartition(": ")[2] for each in advice(facts)] == [
-        "perfledger check --asv",
-        "perfledger check --pytest",
-    ]
+    for sentence, option in zip(advice(facts), ("asv", "pytest"), strict=True):
+        assert f"perfledger check --{option}." in sentence
+        assert f'set suite = "{option}" in place of `paths`' in sentence
 
 
 @pytest.mark.parametrize("framework", Framework)
@@ -105,6 +104,14 @@ def test_the_configuration_names_the_folder_and_an_unusual_interpreter():
         (
             ProjectFacts(has_requirements=True, is_installable=True),
             ".venv/bin/pip install -r requirements.txt .",
+        ),
+        (
+            ProjectFacts(is_installable=True, benchmark_tools=(BenchmarkTool.PYTEST,)),
+            ".venv/bin/pip install . pytest-benchmark",
+        ),
+        (
+            ProjectFacts(is_installable=True, benchmark_tools=(BenchmarkTool.ASV,)),
+            ".venv/bin/pip install .",
         ),
         (
             ProjectFacts(framework=Framework.TORCH),
