@@ -167,6 +167,8 @@ class Report:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
+    # From one pair's start to the next one's; None: unknown.
+    pair_s: float | None = None
     check_cost: CheckCost | None = None  # of that time
     kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
     acceptances: tuple[Acceptance, ...] = ()  # of what regressed, where they count

@@ -165,7 +165,12 @@ def pairs_of(verdict: Verdict, report: Report) -> int:
 
 
 def seconds_per_pair(report: Report) -> float | None:
-    """Return how long a pair held the machine, with its share of the set-up; None if unknown."""
+    """Return how long a further pair takes; None if unknown.
+
+    If the runs do not show it, the share of the set-up and of the profiles is included.
+    """
+    if report.pair_s is not None:
+        return report.pair_s
     pairs = max((pairs_of(one, report) for one in report.verdicts), default=0)
     return report.held_s / pairs if report.held_s and pairs else None
 
