@@ -63,10 +63,10 @@ class HorizonFlags:
 class OwnershipFlags:
     """The use, location and support of an owned server."""
 
-    allocated_share: Annotated[
+    allocated_percent: Annotated[
         float | None,
         how(
-            "share of paid hours that are allocated to work",
+            "share of paid hours that are allocated",
             metavar="PERCENT",
             default="40, from the packaged inputs",
         ),
@@ -96,5 +96,5 @@ class OwnershipFlags:
                 availability=self.availability_percent / 100,
                 drawn_kw=self.mean_kw,
             )
-            use, assumed = use_of(books, self.allocated_share)
+            use, assumed = use_of(books, self.allocated_percent)
         return CostRequest(use=use, assumed=assumed, today=today(), terms=terms)

@@ -200,7 +200,7 @@ class CostForm:
     A field has the name of the command's option and of the parameter in the page's address.
     """
 
-    allocated_share: str = ""  # percent
+    allocated_percent: str = ""  # percent
     years: str = ""
     job_hours: str = ""
     interruptions_per_hour: str = ""  # of a spot job
@@ -211,7 +211,7 @@ class CostForm:
 
 # The fields of a CostForm that hold one number.
 COST_NUMBERS = (
-    *("allocated_share", "years", "job_hours"),
+    *("allocated_percent", "years", "job_hours"),
     *("interruptions_per_hour", "checkpoint_minutes"),
 )
 

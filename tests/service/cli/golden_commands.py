@@ -42,7 +42,7 @@ COMMANDS = {
     "cost_change": ("cost change bundle.json --config fleet.toml", PICTURES),
     "fleet_hours": ("fleet hours usage.csv --config fleet.toml", (*TEXTS, "toml")),
     "fleet_utilization": (
-        "fleet utilization activity.csv --target-utilization 0.8",
+        "fleet utilization activity.csv --target-percent 80",
         PICTURES,
     ),
     "fleet_allocate": (
@@ -76,14 +76,14 @@ COMMANDS = {
         TEXTS,
     ),
     "cost_api": ("cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5", TEXTS),
-    "cost_compare": ("cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-share 60", PICTURES),
+    "cost_compare": ("cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-percent 60", PICTURES),
     "cost_payments": (
         "cost payments p5.48xlarge/savings_plan/1y_all_upfront --devices 16 --start 2027-01-01",
         TEXTS,
     ),
     "cost_projected_bundle": ("cost project bundle.json --target-accelerator H100-80GB", TEXTS),
     "cost_tco": ("cost tco", PICTURES),
-    "cost_compare_two": ("cost compare --at p4d,p5 --allocated-share 60", ("table", "json")),
+    "cost_compare_two": ("cost compare --at p4d,p5 --allocated-percent 60", ("table", "json")),
     "report": ("report bundle.json", ("table", "markdown", "json")),
     "server_backup": (
         "PERFLEDGER_DATABASE_URL=sqlite:///ledger.db server backup ledger.zip",

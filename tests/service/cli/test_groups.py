@@ -212,6 +212,19 @@ def test_an_option_takes_the_same_kind_of_value_in_every_command():
     assert {option for option, each in metavars.items() if len(each) > 1} == values
 
 
+def test_an_amount_has_one_unit_in_every_command():
+    units = defaultdict(set)
+    for path in HELPS:
+        options = re.findall(r"^  --(\S+) ", help_of(path), re.MULTILINE)
+        for amount, _, unit in (option.rpartition("-") for option in options):
+            if unit in {"seconds", "minutes", "hours", "percent", "share"}:
+                units[amount].add(unit)
+
+    # A fleet is measured in device-hours, and a project's budget for a week in device-minutes.
+    assert [amount for amount, each in units.items() if len(each) > 1] == ["device"]
+    assert not any("share" in each for each in units.values())  # shares are in percent
+
+
 def test_every_command_that_prints_a_result_has_json():
     serving = {("server", "run"), ("runner",)}  # they run until they are ended
     commands = [path for path in HELPS if "\nCommands:\n" not in help_of(path) and path]

@@ -127,12 +127,17 @@ def hold(*documents):
     assert set(promised[name]) - keys == set()
 
 
+# Points of a curve to draw: a share of use and its USD.
+CURVES = {"usd_per_hour_by_use"}
+
+
 def numbers_of_money(value, path=""):
     """Yield the paths of amounts of USD that are not decimal text."""
     match value:
         case dict():
             for key, each in value.items():
-                yield from numbers_of_money(each, f"{path}.{key}")
+                if key not in CURVES:
+                    yield from numbers_of_money(each, f"{path}.{key}")
         case list():
             for each in value:
                 yield from numbers_of_money(each, path)

@@ -12,7 +12,7 @@ def books():
 
 
 def test_percent_become_shares(books):
-    request = OwnershipFlags(allocated_share=60, availability_percent=99).request(books)
+    request = OwnershipFlags(allocated_percent=60, availability_percent=99).request(books)
 
     assert (request.use, request.terms.availability) == (0.6, 0.99)
 

@@ -14,7 +14,7 @@ from perfledger_service.cli.price_flags import PriceFlags
     examples=(
         "perfledger cost api --input-usd 0.60 --output-usd 2.40 --at on-prem,p5",
         (
-            "perfledger cost api --input-usd 3 --output-usd 15 --output-share 20 --at p5 "
+            "perfledger cost api --input-usd 3 --output-usd 15 --output-percent 20 --at p5 "
             "--devices-per-replica 8 --json"
         ),
     )
@@ -23,7 +23,7 @@ def api(
     *,
     input_usd: Annotated[float, what("API price of a million input tokens", metavar="USD")],
     output_usd: Annotated[float, what("API price of a million output tokens", metavar="USD")],
-    output_share: Annotated[
+    output_percent: Annotated[
         float, what("share of all tokens that are output", metavar="PERCENT")
     ] = 25.0,
     at: Annotated[
@@ -46,7 +46,7 @@ def api(
     from perfledger_service.usecases.cost.option_names import split_names
 
     books = price_flags.books
-    price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_share)
+    price = api_price(input_usd=input_usd, output_usd=output_usd, output_percent=output_percent)
     request = replace(ownership.request(books), option_names=split_names(at))
     comparison = ApiComparison(price=price, devices_per_replica=devices_per_replica)
     output.write_document(api_break_evens(books, request, comparison), api_document)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perfledger_cost_models.units import MINUTES_PER_HOUR
+from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 DEFAULT_ACCELERATOR = "H100-80GB"
 ALL = "all"
-DEFAULT_RESTART_MINUTES = 5.0
+DEFAULT_RESTART_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +73,14 @@ class SpotFlags:
     """The time that a spot job loses to interruptions."""
 
     interruptions_per_hour: Annotated[
-        float | None, how("interruptions of a spot job; needs --checkpoint-minutes", metavar="RATE")
+        float | None, how("interruptions of a spot job; needs --checkpoint-seconds", metavar="RATE")
     ] = None
-    checkpoint_minutes: Annotated[
-        float | None, how("time to save a checkpoint", metavar="MINUTES")
+    checkpoint_seconds: Annotated[
+        float | None, how("time to save a checkpoint", metavar="SECONDS")
     ] = None
-    restart_minutes: Annotated[
-        float, how("time until an interrupted job resumes", metavar="MINUTES")
-    ] = DEFAULT_RESTART_MINUTES
+    restart_seconds: Annotated[
+        float, how("time until an interrupted job resumes", metavar="SECONDS")
+    ] = DEFAULT_RESTART_SECONDS
     fallback_percent: Annotated[
         float, how("share of spot work that runs on demand instead", metavar="PERCENT")
     ] = 0.0
@@ -91,29 +91,29 @@ class SpotFlags:
         from perfledger_cost_models.tco.spot_interruption import InterruptionModel
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
-        per_hour, save = self.interruptions_per_hour, self.checkpoint_minutes
+        per_hour, save = self.interruptions_per_hour, self.checkpoint_seconds
         is_about_spot = (
-            self.restart_minutes != DEFAULT_RESTART_MINUTES or self.fallback_percent != 0
+            self.restart_seconds != DEFAULT_RESTART_SECONDS or self.fallback_percent != 0
         )
         if per_hour is None and save is None and not is_about_spot:
             return None
         if per_hour is None or save is None:
             msg = (
                 "the cost of interrupted spot work needs both --interruptions-per-hour and "
-                "--checkpoint-minutes; --restart-minutes and --fallback-percent refine it"
+                "--checkpoint-seconds; --restart-seconds and --fallback-percent refine it"
             )
             raise UsageError(msg)
         with translate_errors():
             return InterruptionModel(
                 per_hour=per_hour,
-                save_h=save / MINUTES_PER_HOUR,
-                restart_h=self.restart_minutes / MINUTES_PER_HOUR,
+                save_h=save / SECONDS_PER_HOUR,
+                restart_h=self.restart_seconds / SECONDS_PER_HOUR,
             )
 
 
 @command(
     examples=(
-        "perfledger cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-share 60",
+        "perfledger cost compare --at on-prem,p4d,p5,tpu-v4 --allocated-percent 60",
         (
             "perfledger cost compare --unit tokens --throughput 8xH100-80GB=3100 "
             "--throughput 8xA100-80GB=1400"

@@ -15,7 +15,7 @@ DEFAULT_SERVER = "onprem-8xH100"
 @command(
     examples=(
         "perfledger cost tco",
-        "perfledger cost tco onprem-8xA100 --allocated-share 60 --years 3",
+        "perfledger cost tco onprem-8xA100 --allocated-percent 60 --years 3",
         "perfledger cost tco --format svg --output tornado.svg",
     )
 )

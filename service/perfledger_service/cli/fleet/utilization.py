@@ -14,13 +14,13 @@ from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
 
 # A common target of teams that manage utilization; above it, jobs wait for each other.
-DEFAULT_TARGET = 0.7
+DEFAULT_TARGET_PERCENT = 70.0
 
 
 @command(
     examples=(
         "perfledger fleet utilization activity.csv",
-        "perfledger fleet utilization activity.csv --group-by job --target-utilization 0.8 --json",
+        "perfledger fleet utilization activity.csv --group-by job --target-percent 80 --json",
         "perfledger fleet utilization --source main --format svg --output utilization.svg",
     )
 )
@@ -38,9 +38,10 @@ def utilization(
     period: PeriodFlags,
     group_by: Annotated[OwnerLevel, how("what to group by")] = OwnerLevel.TEAM,
     signal: Annotated[Signal | None, how("signal of use", default="gpu_util")] = None,
-    target_utilization: Annotated[
-        float, how("target from 0 to 1: shows how many hours it would free", metavar="SHARE")
-    ] = DEFAULT_TARGET,
+    target_percent: Annotated[
+        float,
+        how("target of utilization: shows how many hours it would free", metavar="PERCENT"),
+    ] = DEFAULT_TARGET_PERCENT,
     purchase_option: Annotated[
         str | None,
         how(
@@ -66,7 +67,7 @@ def utilization(
         files_of(files or (), source, ImportKind.ACTIVITY),
         level=group_by,
         signal=signal,
-        target=target_utilization,
+        target=target_percent / 100,
         option=purchase_option,
         today=today(),
         period=period.period,

@@ -11,7 +11,7 @@ from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
 # For a service whose rate grows by a tenth an hour and that needs two hours to add capacity.
-DEFAULT_HEADROOM = 0.2
+DEFAULT_HEADROOM_PERCENT = 20.0
 
 
 @command(
@@ -40,9 +40,10 @@ def rightsize(
         float, what("requests per second, all replicas together", metavar="RATE")
     ],
     latency_metric: LatencyMetric = None,
-    headroom: Annotated[
-        float, how("share by which the rate may grow before replicas are added", metavar="SHARE")
-    ] = DEFAULT_HEADROOM,
+    headroom_percent: Annotated[
+        float,
+        how("growth of the rate that needs no further replicas", metavar="PERCENT"),
+    ] = DEFAULT_HEADROOM_PERCENT,
     purchase_option: Annotated[
         list[str] | None,
         how(
@@ -62,7 +63,9 @@ def rightsize(
     from perfledger_service.rendering.plan.rightsize_plot import sizing_svg
     from perfledger_service.usecases.plan.rightsize import demand_of, rightsize as size_replicas
 
-    demand = demand_of(rate_per_second=request_rate, p99_s=_seconds(p99), headroom=headroom)
+    demand = demand_of(
+        rate_per_second=request_rate, p99_s=_seconds(p99), headroom=headroom_percent / 100
+    )
     output.write_document(
         size_replicas(
             curves_of(curves or (), source, latency_metric=latency_metric),

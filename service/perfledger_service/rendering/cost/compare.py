@@ -297,7 +297,7 @@ def _row_notes(view: CostView) -> Iterator[str]:
     if is_spot and view.checkpoint_intervals is None:
         yield (
             "Spot prices exclude interruptions, and are left out of the answer and the chances: "
-            "give --interruptions-per-hour and --checkpoint-minutes."
+            "give --interruptions-per-hour and --checkpoint-seconds."
         )
     elif is_spot and (saves := view.checkpoint_intervals) is not None:
         yield (

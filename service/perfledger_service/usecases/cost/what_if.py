@@ -67,8 +67,8 @@ def what_if(books: PriceBooks, form: CostForm, *, today: date) -> WhatIfView:
 
 def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
     """Return the request in a form; raise _FieldError for its first invalid field."""
-    use, assumed = use_of(books, _number(form, "allocated_share"))
-    with _blaming("allocated_share"):
+    use, assumed = use_of(books, _number(form, "allocated_percent"))
+    with _blaming("allocated_percent"):
         request = CostRequest(use=use, assumed=assumed, today=today, shows_all=form.shows_all)
     with _blaming("at"):
         option_names = form.at or OPTION_NAMES

@@ -30,7 +30,7 @@ Text = Annotated[str, Query(max_length=MAX_TEXT)]
 
 def cost_form(
     *,
-    allocated_share: Text = "",
+    allocated_percent: Text = "",
     years: Text = "",
     job_hours: Text = "",
     interruptions_per_hour: Text = "",
@@ -40,7 +40,7 @@ def cost_form(
 ) -> CostForm:
     """Return the form that an address's parameters fill in."""
     return CostForm(
-        allocated_share=allocated_share.strip(),
+        allocated_percent=allocated_percent.strip(),
         years=years.strip(),
         job_hours=job_hours.strip(),
         interruptions_per_hour=interruptions_per_hour.strip(),

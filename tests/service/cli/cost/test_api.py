@@ -18,7 +18,7 @@ def test_the_break_even_is_the_hour_over_the_price_of_its_tokens(run):
 
 def test_a_committed_hour_that_is_half_used_needs_twice_the_throughput(run):
     def tokens(share):
-        words = ("--at", "p5.48xlarge/savings_plan/3y_no_upfront", "--allocated-share", share)
+        words = ("--at", "p5.48xlarge/savings_plan/3y_no_upfront", "--allocated-percent", share)
         (option,) = json.loads(run("cost", "api", *PRICE, *words, "--json"))["options"]
         return option["tokens_per_second"]
 
@@ -34,7 +34,7 @@ def test_a_replica_of_eight_devices_needs_eight_times_as_much(run):
 
 @pytest.mark.slow(ci_only=True)
 def test_output_tokens_count_by_their_share(run):
-    words = ("--input-usd", "0", "--output-usd", "10", "--output-share", "20", "--json")
+    words = ("--input-usd", "0", "--output-usd", "10", "--output-percent", "20", "--json")
 
     assert json.loads(run("cost", "api", *words))["usd_per_million"] == "2"
 

@@ -11,7 +11,7 @@ from perfledger_service.errors import NotFoundError, UsageError
 
 @pytest.mark.slow(ci_only=True)
 def test_hours_are_compared_with_the_cheapest_first(run):
-    options = json.loads(run("cost", "compare", "--allocated-share", "70", "--format", "json"))[
+    options = json.loads(run("cost", "compare", "--allocated-percent", "70", "--format", "json"))[
         "options"
     ]
 
@@ -72,7 +72,7 @@ def test_an_accelerator_without_a_price_says_which_there_are(run):
 @pytest.mark.parametrize("use", ["0", "101", "nan"])
 def test_a_use_is_a_share_of_the_hours(run, use):
     with pytest.raises(UsageError, match="above 0"):
-        run("cost", "compare", "--allocated-share", use)
+        run("cost", "compare", "--allocated-percent", use)
 
 
 @pytest.mark.slow(ci_only=True)
@@ -164,7 +164,7 @@ def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run)
             if option["name"] == "gcp:a3-highgpu-8g/spot"
         )
 
-    often = ("--interruptions-per-hour", "0.1", "--checkpoint-minutes", "3")
+    often = ("--interruptions-per-hour", "0.1", "--checkpoint-seconds", "180")
     assert "with a checkpoint every 0.967 h" in " ".join(run("cost", "compare", *often).split())
     assert usd() < usd(*often) < usd(*often, "--fallback-percent", "10")
 
@@ -227,7 +227,7 @@ def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
     """Once a day and 5 minutes a save: sqrt(2 * 5 min * 1440 min) is two hours (Young 1974)."""
     shown = " ".join(
         run(
-            "cost", "compare", "--interruptions-per-hour", 1 / 24, "--checkpoint-minutes", 5
+            "cost", "compare", "--interruptions-per-hour", 1 / 24, "--checkpoint-seconds", 300
         ).split()
     )
 
@@ -257,7 +257,7 @@ def test_every_format_names_the_assumptions(run, command, form):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--allocated-share", "0.01"), "0.1 % at least"),
+        (("--allocated-percent", "0.01"), "0.1 % at least"),
         (("--job-hours", "nan"), "a job of nan hours"),
         (("--job-hours", "-1"), "a job of -1 hours"),
         (
@@ -266,8 +266,8 @@ def test_every_format_names_the_assumptions(run, command, form):
                 "200",
                 "--interruptions-per-hour",
                 "0.1",
-                "--checkpoint-minutes",
-                "2",
+                "--checkpoint-seconds",
+                "120",
             ),
             "a fallback of 200 %",
         ),
@@ -284,7 +284,7 @@ def test_a_figure_that_cannot_be_is_refused(run, words, said):
         (("--unit", "tokens"), "--throughput"),
         (("--training-overhead", "1.1"), "--time-to-train"),
         (("--workload", "gpt:*"), "--bundle"),
-        (("--restart-minutes", "20"), "--interruptions-per-hour"),
+        (("--restart-seconds", "1200"), "--interruptions-per-hour"),
         (("--fallback-percent", "10"), "--interruptions-per-hour"),
     ],
 )

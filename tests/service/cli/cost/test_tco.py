@@ -10,7 +10,7 @@ from perfledger_service.errors import NotFoundError
 
 
 def test_the_parts_of_owning_sum_to_the_total(run):
-    document = json.loads(run("cost", "tco", "--allocated-share", "70", "--format", "json"))
+    document = json.loads(run("cost", "tco", "--allocated-percent", "70", "--format", "json"))
 
     whole = sum(float(part["mode_usd"]) for part in document["usd_per_year"])
     hours = 8760 * document["accelerators"] * document["use"]
@@ -19,7 +19,7 @@ def test_the_parts_of_owning_sum_to_the_total(run):
 
 
 def test_the_year_and_the_median_hour_are_reconciled(run):
-    shown = " ".join(run("cost", "tco", "--allocated-share", "60").split())
+    shown = " ".join(run("cost", "tco", "--allocated-percent", "60").split())
 
     # 195,513 / (8 x 8,760 x 0.6) = 4.650
     assert "195,513 USD a year / 42,048 useful hours (8 · 8,760 h · 60.0 %) = 4.65 USD" in shown
@@ -28,13 +28,13 @@ def test_the_year_and_the_median_hour_are_reconciled(run):
 
 
 def test_an_availability_is_in_the_reconciled_hours(run):
-    words = ("--allocated-share", "60", "--availability-percent", "95")
+    words = ("--allocated-percent", "60", "--availability-percent", "95")
 
     assert "(8 · 8,760 h · 95.0 % up · 60.0 %)" in " ".join(run("cost", "tco", *words).split())
 
 
 def test_the_widest_bar_of_the_tornado_is_first(run):
-    shown = run("cost", "tco", "--allocated-share", "70")
+    shown = run("cost", "tco", "--allocated-percent", "70")
 
     lines = shown.splitlines()
     first = next(place for place, line in enumerate(lines) if "if this input is" in line) + 1
@@ -68,7 +68,7 @@ def test_what_a_server_is_worth_agrees_with_its_break_even(run):
     (more,) = (
         option
         for option in json.loads(
-            run("cost", "compare", "--allocated-share", "60", "--format", "json")
+            run("cost", "compare", "--allocated-percent", "60", "--format", "json")
         )["options"]
         if option["name"] == "aws:p5.48xlarge/on_demand"
     )

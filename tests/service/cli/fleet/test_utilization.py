@@ -90,9 +90,7 @@ def test_the_default_dcgm_fields_reveal_misleading_gpu_utilization(run, tmp_path
 
 def test_a_target_has_its_price_with_where_that_is_from(run, export):
     shown = " ".join(
-        run(
-            export, "--target-utilization", 0.5, "--purchase-option", "p5.48xlarge/on_demand"
-        ).split()
+        run(export, "--target-percent", 50, "--purchase-option", "p5.48xlarge/on_demand").split()
     )
 
     assert "The same work at 50 % takes 233." in shown
@@ -108,7 +106,7 @@ def test_freed_hours_of_an_owned_device_are_capacity_and_no_cash(run, export):
 
 
 def test_above_the_target_nothing_is_to_be_freed(run, export):
-    assert "nothing to free" in run(export, "--target-utilization", 0.3)
+    assert "nothing to free" in run(export, "--target-percent", 30)
 
 
 def test_figures_are_written_as_json(run, export):
@@ -242,7 +240,7 @@ def test_parts_are_named_as_nvidia_names_them():
     ("words", "error", "message"),
     [
         (("none.json",), NotFoundError, "none.json"),
-        (("EXPORT", "--target-utilization", "70"), UsageError, "not a share"),
+        (("EXPORT", "--target-percent", "170"), UsageError, "not a share"),
         (("EXPORT", "--signal", "tensor_active"), UsageError, "no file has"),
         (("EXPORT", "--purchase-option", "p9/on_demand"), UsageError, "p9"),
         (("EXPORT", "EXPORT"), UsageError, "appears twice"),

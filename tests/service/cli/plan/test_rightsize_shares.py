@@ -112,14 +112,14 @@ def test_memory_that_limits_the_slices_of_a_device_is_the_binding_limit(written,
     ("rate", "headroom", "says"),
     [
         ("90", "0", ("(2 replicas)", "(latency)")),
-        ("90", "0.3", ("(3 replicas)", "(headroom)")),
-        ("20", "0.2", ("(1 replica)", "(smallest)")),
+        ("90", "30", ("(3 replicas)", "(headroom)")),
+        ("20", "20", ("(1 replica)", "(smallest)")),
     ],
 )
 def test_headroom_takes_more_and_what_binds_is_named(written, run, rate, headroom, says):
     path = written("curve", "H100-80GB", *points(100.0))
 
-    shown = run(path, "--p99", "100ms", "--request-rate", rate, "--headroom", headroom)
+    shown = run(path, "--p99", "100ms", "--request-rate", rate, "--headroom-percent", headroom)
 
     assert all(words in shown for words in says)
 
@@ -128,7 +128,7 @@ def test_headroom_takes_more_and_what_binds_is_named(written, run, rate, headroo
 def test_throughput_binds_where_the_promise_is_long(written, run):
     path = written("curve", "H100-80GB", *points(100.0))
 
-    shown = run(path, "--p99", "2s", "--request-rate", "200", "--headroom", "0.1")
+    shown = run(path, "--p99", "2s", "--request-rate", "200", "--headroom-percent", "10")
 
     assert "(3 replicas)" in shown
     assert "(throughput)" in shown
@@ -178,7 +178,7 @@ def test_what_an_open_choice_asks_for_can_be_typed(written, run):
     noisy = [point | {"completed": 4000} for point in points(100.0, batch=2)]
     path = written("curve", "H100-80GB", *noisy, workload="b.w:f[size=3]", servers=2)
 
-    shown = run(path, "--p99", "142ms", "--request-rate", "200", "--headroom", "0")
+    shown = run(path, "--p99", "142ms", "--request-rate", "200", "--headroom-percent", "0")
 
     assert "to decide: perfledger bench load 'b.w:f[size=3]' --request-rate" in shown
     assert "--batch 2 --servers 2 --save-curve FILE" in shown

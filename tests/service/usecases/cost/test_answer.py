@@ -13,14 +13,16 @@ NAMES = ("--at", "on-prem,p4d,p5,tpu-v4")
 
 @pytest.fixture(scope="module")
 def compare():
-    """Compare in JSON, once for all tests that ask the same."""
+    """Compare in JSON, once for all tests that ask the same; medians are of six digits."""
 
     @cache
     def compare(*words):
         done = CliRunner().invoke(app, ["cost", "compare", *words, "--json"])
         assert done.exit_code == 0, done.output
         document = json.loads(done.stdout)
-        return document["answer"], {each["name"]: each for each in document["options"]}
+        return document["answer"], {
+            each["name"]: each | {"p50_usd": float(each["p50_usd"])} for each in document["options"]
+        }
 
     return compare
 
@@ -41,7 +43,7 @@ def own_prices(folder, *rows):
 
 @pytest.mark.slow(ci_only=True)
 def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(compare):
-    answer, options = compare(*NAMES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-percent", "60")
 
     ranked = {
         name: each["p50_usd"]
@@ -55,14 +57,16 @@ def test_the_cheapest_is_that_of_the_accelerator_that_can_be_owned_and_rented(co
 
 @pytest.mark.slow(ci_only=True)
 def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
-    answer, options = compare(*NAMES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-percent", "60")
 
     speeds = {each["accelerator"]: each for each in answer["required_speeds"]}
     tpu = options["gcp:tpu-v4/on_demand"]["p50_usd"]
     assert speeds["TPU-v4"]["option"] == "gcp:tpu-v4/on_demand"  # spot has no interruptions
-    assert speeds["TPU-v4"]["speed"] == pytest.approx(tpu / options[answer["cheapest"]]["p50_usd"])
+    assert speeds["TPU-v4"]["speed"] == pytest.approx(
+        tpu / options[answer["cheapest"]]["p50_usd"], rel=1e-5
+    )
     on_demand = options["aws:p5.48xlarge/on_demand"]["p50_usd"]
-    assert speeds["TPU-v4"]["speed_to_on_demand"] == pytest.approx(tpu / on_demand)
+    assert speeds["TPU-v4"]["speed_to_on_demand"] == pytest.approx(tpu / on_demand, rel=1e-5)
     assert set(speeds) == {"TPU-v4", "A100-40GB", "A100-80GB"}
 
 
@@ -73,14 +77,14 @@ def test_another_accelerator_must_keep_the_ratio_of_the_hours(compare):
 def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_is_not(
     compare, share
 ):
-    answer, _ = compare(*NAMES, "--allocated-share", str(share))
+    answer, _ = compare(*NAMES, "--allocated-percent", str(share))
 
     found = [each for each in answer["switches"] if each["figure"] == "allocated share"]
     assert found
     for switch in found:
         step = 0.01 if switch["value"] < switch["now"] else -0.01
-        there, _ = compare(*NAMES, "--allocated-share", str(100 * switch["value"]))
-        before, _ = compare(*NAMES, "--allocated-share", str(100 * (switch["value"] + step)))
+        there, _ = compare(*NAMES, "--allocated-percent", str(100 * switch["value"]))
+        before, _ = compare(*NAMES, "--allocated-percent", str(100 * (switch["value"] + step)))
         assert there["cheapest"] == switch["alternative"]
         assert before["cheapest"] == answer["cheapest"]
 
@@ -88,7 +92,7 @@ def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_i
 @pytest.mark.slow(ci_only=True)
 def test_at_the_switching_price_both_cost_the_same(compare, tmp_path):
     places = ("--at", "on-prem,p5.48xlarge/on_demand", "--accelerator", "H100-80GB")
-    answer, options = compare(*places, "--allocated-share", "60")
+    answer, options = compare(*places, "--allocated-percent", "60")
     assert (answer["cheapest"], answer["runner_up"]) == (
         "onprem-8xH100",
         "aws:p5.48xlarge/on_demand",
@@ -96,19 +100,22 @@ def test_at_the_switching_price_both_cost_the_same(compare, tmp_path):
     (switch,) = [each for each in answer["switches"] if each["figure"].startswith("price of aws")]
 
     _, cheaper = compare(
-        *places, "--allocated-share", "60", *own_prices(tmp_path, ("p5.48xlarge", switch["value"]))
+        *places,
+        "--allocated-percent",
+        "60",
+        *own_prices(tmp_path, ("p5.48xlarge", switch["value"])),
     )
 
-    assert switch["value"] == pytest.approx(options["onprem-8xH100"]["p50_usd"])
+    assert switch["value"] == pytest.approx(options["onprem-8xH100"]["p50_usd"], rel=1e-5)
     assert cheaper["aws:p5.48xlarge/on_demand"]["p50_usd"] == pytest.approx(
-        cheaper["onprem-8xH100"]["p50_usd"]
+        cheaper["onprem-8xH100"]["p50_usd"], rel=1e-5
     )
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_price_that_another_option_has_too_is_no_switch(compare):
     # p5.48xlarge and p5.4xlarge cost the same on demand: "6.88 becomes at least 6.88" said nothing.
-    answer, options = compare("--at", "on-prem,p5", "--allocated-share", "40")
+    answer, options = compare("--at", "on-prem,p5", "--allocated-percent", "40")
 
     assert (answer["cheapest"], answer["runner_up"]) == (
         "aws:p5.48xlarge/on_demand",
@@ -142,7 +149,7 @@ def test_prices_of_low_confidence_and_bare_spot_prices_give_no_answer(compare):
 
 
 def test_spot_with_its_interruptions_may_be_the_answer(compare):
-    words = ("--interruptions-per-hour", "0.02", "--checkpoint-minutes", "3")
+    words = ("--interruptions-per-hour", "0.02", "--checkpoint-seconds", "180")
     answer, options = compare("--at", "tpu-v4", *words)
 
     assert answer["cheapest"] == "gcp:tpu-v4/spot"
@@ -151,7 +158,7 @@ def test_spot_with_its_interruptions_may_be_the_answer(compare):
 
 @pytest.mark.parametrize("percent", [10, 50])
 def test_spot_partly_on_demand_has_no_switching_price(compare, percent):
-    words = ("--interruptions-per-hour", "0.1", "--checkpoint-minutes", "5", "--at", "tpu-v4")
+    words = ("--interruptions-per-hour", "0.1", "--checkpoint-seconds", "300", "--at", "tpu-v4")
     without, _ = compare(*words)
     answer, _ = compare(*words, "--fallback-percent", str(percent))
 
@@ -163,7 +170,7 @@ def test_spot_partly_on_demand_has_no_switching_price(compare, percent):
 
 
 def test_the_cost_of_owning_changes_the_answer_at_the_rivals_median(compare):
-    answer, options = compare(*NAMES, "--allocated-share", "60")
+    answer, options = compare(*NAMES, "--allocated-percent", "60")
 
     (switch,) = [each for each in answer["switches"] if each["figure"] == "cost of owning"]
     rival = next(
@@ -171,13 +178,17 @@ def test_the_cost_of_owning_changes_the_answer_at_the_rivals_median(compare):
         for name, each in sorted(options.items(), key=lambda pair: pair[1]["p50_usd"])
         if name.startswith("aws:p5.") and each["chance_cheapest"] is not None
     )
-    assert (switch["now"], switch["value"]) == (options["onprem-8xH100"]["p50_usd"], rival)
+    now = options["onprem-8xH100"]["p50_usd"]
+    assert (switch["now"], switch["value"]) == (
+        pytest.approx(now, rel=1e-5),
+        pytest.approx(rival, rel=1e-5),
+    )
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_commitment_of_as_many_devices_has_the_chance_that_owning_costs_less(compare):
     places = ("--at", "on-prem,p5.48xlarge/savings_plan/3y_no_upfront")
-    answer, options = compare(*places, "--accelerator", "H100-80GB", "--allocated-share", "60")
+    answer, options = compare(*places, "--accelerator", "H100-80GB", "--allocated-percent", "60")
     plan = options["aws:p5.48xlarge/savings_plan/3y_no_upfront"]
 
     assert plan["equal_size_chance"] == pytest.approx(options["onprem-8xH100"]["chance_cheapest"])
@@ -194,7 +205,7 @@ def test_a_commitment_of_as_many_devices_has_the_chance_that_owning_costs_less(c
 def test_a_break_even_beyond_all_hours_is_none(compare, tmp_path, usd, said):
     prices = own_prices(tmp_path, ("p5.96xlarge", usd))
     places = ("--at", "on-prem,p5.96xlarge", "--accelerator", "H100-80GB")
-    answer, _ = compare(*places, "--allocated-share", "60", *prices)
+    answer, _ = compare(*places, "--allocated-percent", "60", *prices)
 
     assert said in answer["sentences"][0]
 
@@ -204,7 +215,7 @@ def test_a_piece_of_work_needs_no_speed_to_be_kept(compare):
     answer, options = compare("--unit", "tokens", *words, "--at", "on-prem,p5,tpu-v4")
 
     costs = {
-        name: each["work"]["p50_usd"]
+        name: float(each["work"]["p50_usd"])
         for name, each in options.items()
         if each["work"]["chance_cheapest"] is not None
     }

@@ -75,7 +75,7 @@ def test_a_use_that_nobody_said_is_named_as_a_guess(run, command, form):
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("command", [ALL, ("cost", "tco")])
 def test_a_use_that_was_said_is_none(run, command):
-    assert GUESSED_USE not in unbroken(run(*command, "--allocated-share", "40"))
+    assert GUESSED_USE not in unbroken(run(*command, "--allocated-percent", "40"))
 
 
 def test_a_use_of_the_organisations_own_counts_and_is_no_guess(run, tmp_path):
@@ -122,7 +122,7 @@ def test_a_comparison_names_the_commitments_whose_price_nobody_knows(run):
             "compare",
             "--accelerator",
             "TPU-v4",
-            "--allocated-share",
+            "--allocated-percent",
             "50",
             "--format",
             "json",
@@ -150,12 +150,12 @@ def test_energy_is_written_as_csv_with_what_is_assumed(run):
 def test_a_utilization_may_be_a_thousandth_or_all_hours(run, use):
     words = ("cost", "compare", "--accelerator", "H100-80GB")
 
-    assert "H100" in run(*words, "--allocated-share", use)
+    assert "H100" in run(*words, "--allocated-percent", use)
 
 
 @pytest.mark.parametrize("use", ["0.09", "100.1"])
 def test_a_utilization_beyond_its_range_is_refused(use):
-    done = CliRunner().invoke(app, [*ALL, "--allocated-share", use])
+    done = CliRunner().invoke(app, [*ALL, "--allocated-percent", use])
 
     assert isinstance(done.exception, UsageError)
     assert "give a percentage above 0, 0.1" in str(done.exception)

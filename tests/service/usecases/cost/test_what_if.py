@@ -30,7 +30,7 @@ def test_a_place_without_a_server_has_no_cost_of_owning(books):
 
 def test_without_a_share_the_usual_one_is_assumed_and_said(books):
     usual = what_if(books, CostForm(at=("tpu-v4",)), today=TODAY)
-    given = what_if(books, CostForm(at=("tpu-v4",), allocated_share="40"), today=TODAY)
+    given = what_if(books, CostForm(at=("tpu-v4",), allocated_percent="40"), today=TODAY)
 
     assert usual.use == given.use == 0.4
     assert usual.comparison.rows == given.comparison.rows
@@ -53,11 +53,11 @@ def test_the_same_form_is_computed_once(books):
 
 
 def test_the_command_has_an_option_for_each_field_that_is_given(books):
-    form = CostForm(allocated_share="x y", at=("a b",), shows_all=True)
+    form = CostForm(allocated_percent="x y", at=("a b",), shows_all=True)
     view = what_if(books, form, today=TODAY)
 
     assert shlex.join(view.command) == (
-        "perfledger cost compare --at 'a b' --allocated-share 'x y' --all"
+        "perfledger cost compare --at 'a b' --allocated-percent 'x y' --all"
     )
     assert view.option_names == OPTION_NAMES
-    assert list(view.problems) == ["allocated_share"]
+    assert list(view.problems) == ["allocated_percent"]

@@ -43,9 +43,9 @@ def test_what_deepseek_v3_cost_at_two_dollars_an_hour(run, overrides, hours, usd
         "--format",
         "json",
     )
-    (option,) = json.loads(run("cost", "compare", "--allocated-share", 100, *given))["options"]
+    (option,) = json.loads(run("cost", "compare", "--allocated-percent", 100, *given))["options"]
 
-    assert option["work"]["p50_usd"] == pytest.approx(usd, rel=1e-9)
+    assert float(option["work"]["p50_usd"]) == pytest.approx(usd, rel=1e-9)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_an_mlperf_result_costs_its_time_at_the_instances_rate(
 ):
     path = priced_at(per_hour)
     given = ("--time-to-train", f"8xH100-80GB={minutes}m", "--overrides", path, "--format", "json")
-    options = json.loads(run("cost", "compare", "--allocated-share", 100, *given))["options"]
+    options = json.loads(run("cost", "compare", "--allocated-percent", 100, *given))["options"]
 
     (found,) = (each for each in options if each["name"] == "aws:p5.48xlarge/on_demand")
-    assert found["work"]["p50_usd"] == pytest.approx(usd, abs=0.001)
+    assert float(found["work"]["p50_usd"]) == pytest.approx(usd, abs=0.001)

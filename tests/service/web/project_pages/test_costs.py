@@ -61,7 +61,7 @@ def upload_change(site, make_bundle, **values):
     "address",
     [
         pytest.param("", marks=pytest.mark.slow(ci_only=True)),
-        "?allocated_share=60&years=3&at=p5&at=tpu-v4&all=true",
+        "?allocated_percent=60&years=3&at=p5&at=tpu-v4&all=true",
     ],
 )
 def test_the_page_has_the_numbers_of_the_command_that_it_names(site, run, address):
@@ -85,7 +85,7 @@ def test_the_page_has_the_numbers_of_the_command_that_it_names(site, run, addres
 
 @pytest.mark.slow(ci_only=True)
 def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
-    page = site.get(f"{COSTS}?allocated_share=60").text
+    page = site.get(f"{COSTS}?allocated_percent=60").text
 
     content = page[page.index("<main") :]  # the head has a form of its own, to search
     assert content.index("a useful hour of one H100-80GB costs least") < content.index("<form")
@@ -98,9 +98,9 @@ def test_the_answer_stands_before_the_form_and_unknown_prices_are_named(site):
 @pytest.mark.slow(ci_only=True)
 def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
     for address, field, words in [
-        ("allocated_share=0", "allocated_share", "give a percentage above 0"),
-        ("allocated_share=nan", "allocated_share", "is not a number"),
-        ("allocated_share=%3Cscript%3E", "allocated_share", "&lt;script&gt;"),
+        ("allocated_percent=0", "allocated_percent", "give a percentage above 0"),
+        ("allocated_percent=nan", "allocated_percent", "is not a number"),
+        ("allocated_percent=%3Cscript%3E", "allocated_percent", "&lt;script&gt;"),
         ("years=4", "years", "give 3 or 5"),
         ("job_hours=-1", "job_hours", "give a number above 0"),
         ("job_hours=1e-300", "job_hours", "give at least 0.01"),
