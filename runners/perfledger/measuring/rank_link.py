@@ -30,6 +30,7 @@ PLACE_VARIABLES = (
 )
 NUMBER = re.compile(r"[0-9]{1,6}")
 LOOPBACK = "127.0.0.1"
+ENDED_EARLY = "ended before the others"  # what the ranks say that waited for another one
 RETRY_S = 0.01  # until rank 0 listens, or the agent's start-up limit ends it
 # High enough to be safe from workloads that close every low descriptor.
 LOWEST_DESCRIPTOR = 100
@@ -201,7 +202,7 @@ def _send(connection: socket.socket, data: bytes) -> None:
     try:
         connection.sendall(data)
     except ConnectionError as error:
-        msg = f"a rank ended before the others: {error}"
+        msg = f"a rank {ENDED_EARLY}: {error}"
         raise RankError(msg) from error
 
 
@@ -213,7 +214,7 @@ def _receive(connection: socket.socket, size: int, rank: int) -> bytes:
         except ConnectionError:
             part = b""
         if not part:
-            msg = f"rank {rank} ended before the others"
+            msg = f"rank {rank} {ENDED_EARLY}"
             raise RankError(msg)
         data += part
     return data

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from perfledger.measuring.rank_link import ENDED_EARLY
 from perfledger.protocol import PROTOCOL_VERSION, ChildRequest, by_file, file_of
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
@@ -287,9 +288,11 @@ def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, st
 
 
 def _by_rank(message: AnyMessage, child: Child, state: ProtocolState) -> AnyMessage:
-    """Name the rank that failed first; rank 0 fails if another one does."""
+    """Name the rank that failed first; rank 0 fails if another one does, and the reverse."""
     trouble = _rank_trouble(child, state)
     if not isinstance(message, FailedMessage) or trouble is None:
+        return message
+    if ENDED_EARLY in trouble[1] and ENDED_EARLY not in message.detail:
         return message
     return structs.replace(message, reason=trouble[0], detail=trouble[1][:MAX_DETAIL])
 

@@ -167,7 +167,7 @@ def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path,
 
     assert "no workload is registered in benchmarks" in " ".join(shown.split())
     assert "built_in:square_roots" in shown
-    assert "Smallest change" in shown
+    assert "detects changes in" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
 
@@ -370,7 +370,7 @@ def test_too_few_pairs_have_no_smallest_change():
     text = text_of(a_view(noise=noise))
 
     assert "peak memory: 3 pairs are too few." in text
-    assert "Smallest change" not in text
+    assert "detects changes in" not in text
     assert "A check of" not in text
 
 
