@@ -44,7 +44,7 @@ def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
     for row in both:
         hours = row["device_hours"]
         expected = 6.88 * hours["H100-80GB"] + 27.44705 / 8 * hours["A100-80GB"]
-        assert row["usd"] == pytest.approx(expected, rel=1e-4)
+        assert float(row["usd"]) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -310,7 +310,7 @@ def test_the_pdf_has_the_decision_on_its_first_page(run, plan, tmp_path, require
         [str(reader), "-l", "1", str(pdf), "-"], check=True, capture_output=True, text=True
     ).stdout
     assert decision in " ".join(first.split())
-    assert "Procurement: name, day" in first
+    assert "Procurement: name, date" in first
 
 
 def test_progress_is_shown_on_standard_error(plan, tmp_path, monkeypatch):
