@@ -107,6 +107,8 @@ def duration(value: float) -> str:
 
     Rounded to milliseconds, like stored times.
     """
+    if not is_number(value):
+        return NOT_KNOWN
     value = round(value, 3)
     size, unit = next((pair for pair in _DURATIONS if abs(value) >= pair[0]), _DURATIONS[-1])
     return f"{digits(value / size, 3)} {unit}"
@@ -180,7 +182,7 @@ def share(value: float) -> str:
 
 def least_share(value: float) -> str:
     """Return a share that is a lower bound: "at least 82.4 %"."""
-    return f"at least {share(value)}" if is_number(value) else NOT_KNOWN
+    return f"at least {share(value)}" if is_number(value * 100) else NOT_KNOWN
 
 
 def whole_share(value: float) -> str:
@@ -218,7 +220,7 @@ def change_and_bounds(point: float, low: float, high: float) -> tuple[str, str]:
 
 def margin(value: float) -> str:
     """Return a share or limit as configured: 0.003 is "0.3 %"."""
-    return f"{digits(value * 100)}{NBSP}%" if is_number(value) else NOT_KNOWN
+    return f"{digits(value * 100)}{NBSP}%" if is_number(value * 100) else NOT_KNOWN
 
 
 def factor(value: float) -> str:
@@ -357,7 +359,7 @@ def _percent(value: float) -> str:
 
 def _percent_places(values: Sequence[float]) -> int | None:
     """Return the decimals that suit these relative changes; None if one of them is not finite."""
-    if not all(is_number(value) for value in values):
+    if not all(is_number(value * 100) for value in values):
         return None
     largest = max(abs(value * 100) for value in values)
     return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent

@@ -327,6 +327,21 @@ def test_a_limit_of_a_format_is_already_of_the_larger_one(shown, value, expected
     assert plain(shown(value)) == expected
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        number_format.duration(math.nan),
+        number_format.duration(-math.inf),
+        number_format.share(5e99),
+        number_format.least_share(5e99),
+        number_format.margin(5e99),
+        *number_format.change(5e99, -5e99, 6e99),
+    ],
+)
+def test_what_is_not_known_has_no_sign_and_no_unit(shown):
+    assert shown == number_format.NOT_KNOWN
+
+
 def test_a_yearly_interval_that_ends_at_zero_has_no_signs():
     gain, loss = (
         number_format.yearly_usd(*map(Decimal, amounts)) for amounts in ((-5, -10, 0), (5, 0, 10))
