@@ -1,6 +1,7 @@
 """Presents the differences between two price sheets."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from perfledger_cost_models.prices.diff import SheetDiff
 from perfledger_cost_models.prices.price_sheet import Price
@@ -70,8 +71,8 @@ def _columns() -> tuple[Column[_Row], ...]:
         figure("kind", "", lambda row: row.kind),
         figure("change", "change", lambda row: row.change, number_format.percent),
         *facts("provider", "option", "region", "accelerator", of="price"),
-        figure("usd_per_hour_before", "before", lambda row: _usd(row.before)),
-        figure("usd_per_hour_after", "after, USD/h", lambda row: _usd(row.after)),
+        figure("usd_per_hour_before", "before", lambda row: _usd(row.before), rounding.exact),
+        figure("usd_per_hour_after", "after, USD/h", lambda row: _usd(row.after), rounding.exact),
         display(
             "option@region",
             lambda row: option_name(row.price),
@@ -84,9 +85,8 @@ def _columns() -> tuple[Column[_Row], ...]:
     )
 
 
-def _usd(price: Price | None) -> str | None:
-    """Return an amount with all digits, as the provider states it."""
-    return None if price is None else rounding.exact(price.usd_per_hour)
+def _usd(price: Price | None) -> Decimal | None:
+    return None if price is None else price.usd_per_hour
 
 
 def _style(row: _Row) -> TextStyle:

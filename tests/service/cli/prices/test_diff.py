@@ -24,6 +24,21 @@ def test_two_sheets_differ_by_what_was_added_removed_and_changed(run, tmp_path):
     assert "+100\N{NO-BREAK SPACE}%" in run("prices", "diff", "packaged", path)
 
 
+def test_programs_read_prices_without_separators(run, tmp_path):
+    header, first, *_ = packaged_text().splitlines()
+    first = first.replace("p4d.24xlarge", "pod").replace("A100-40GB,8,", "A100-40GB,512,")
+    for name, price in (("before", "1098.5,2.14551"), ("after", "1098.70,2.14590")):
+        line = first.replace("21.957642,2.74471", price)
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n{line}\n")
+    diff = ("prices", "diff", tmp_path / "before.csv", tmp_path / "after.csv")
+
+    (row,) = json.loads(run(*diff, "--format", "json"))["prices"]
+
+    assert (row["usd_per_hour_before"], row["usd_per_hour_after"]) == ("1098.5", "1098.70")
+    assert "1098.5,1098.70" in run(*diff, "--format", "csv")
+    assert "1,098.70" in run(*diff)
+
+
 def test_a_sheet_does_not_differ_from_itself(run):
     shown = run("prices", "diff", "packaged", "packaged")
 
