@@ -82,7 +82,7 @@ class ServingDemand:
                 msg = f"the {name} is {value}: use one above zero"
                 raise SizingError(msg)
         if not 0 <= self.headroom < math.inf:
-            msg = f"the headroom is {self.headroom}: use the share by which the rate may grow"
+            msg = f"the headroom is {self.headroom * 100:g} %: give a percentage of 0 or more"
             raise SizingError(msg)
 
     @property

@@ -38,10 +38,13 @@ class InterruptionModel:
     restart_h: float
 
     def __post_init__(self) -> None:
-        for name in ("per_hour", "save_h", "restart_h"):
-            value: float = getattr(self, name)
+        for name, value in (
+            ("number of interruptions per hour", self.per_hour),
+            ("time to save a checkpoint", self.save_h),
+            ("time until an interrupted job resumes", self.restart_h),
+        ):
             if not (math.isfinite(value) and value >= 0):
-                msg = f"{name} is {value}: give a number of 0 or more"
+                msg = f"the {name} is negative or not finite: give a number of 0 or more"
                 raise InterruptionError(msg)
 
 

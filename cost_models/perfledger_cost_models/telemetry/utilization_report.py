@@ -113,7 +113,10 @@ def utilization_report(
     `parts` are the MIG parts of each device model. Raises UsageFileError.
     """
     if not 0 < target <= 1:
-        msg = f"a target of {target:.3g} is not a share of device time between 0 and 1"
+        msg = (
+            f"a target of {target * 100:g} % is not a share of device time: give a percentage "
+            "above 0 and up to 100"
+        )
         raise UsageFileError(msg)
     table = table_of(exports)
     signal = signal or best_signal(table)

@@ -161,12 +161,19 @@ def test_a_stretch_that_never_ends_is_refused():
         expected_hours(1.0, LLAMA, interval_h=1e4)
 
 
-@pytest.mark.parametrize("name", ["per_hour", "save_h", "restart_h"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("per_hour", "interruptions per hour"),
+        ("save_h", "time to save a checkpoint"),
+        ("restart_h", "time until an interrupted job resumes"),
+    ],
+)
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_interruptions_are_not_negative(name, value):
+def test_interruptions_are_not_negative(name, words, value):
     fields = {"per_hour": 1.0, "save_h": 1.0, "restart_h": 1.0} | {name: value}
 
-    with pytest.raises(InterruptionError, match=name):
+    with pytest.raises(InterruptionError, match=f"{words} is negative or not finite"):
         InterruptionModel(**fields)
 
 

@@ -240,7 +240,7 @@ def test_parts_are_named_as_nvidia_names_them():
     ("words", "error", "message"),
     [
         (("none.json",), NotFoundError, "none.json"),
-        (("EXPORT", "--target-percent", "170"), UsageError, "not a share"),
+        (("EXPORT", "--target-percent", "170"), UsageError, "a target of 170 % is not"),
         (("EXPORT", "--signal", "tensor_active"), UsageError, "no file has"),
         (("EXPORT", "--purchase-option", "p9/on_demand"), UsageError, "p9"),
         (("EXPORT", "EXPORT"), UsageError, "appears twice"),

@@ -210,7 +210,7 @@ def test_the_objective_may_be_another_latency(run, tmp_path):
         (("CURVE", "--p99", "fast", "--request-rate", "1"), UsageError, "80ms or 1.5s"),
         (("CURVE", "--p99", "0ms", "--request-rate", "1"), UsageError, "80ms or 1.5s"),
         (("CURVE", "--p99", "1s", "--request-rate", "nan"), UsageError, "the rate is nan"),
-        (("CURVE", *ASKED, "--headroom-percent", "-1"), UsageError, "headroom"),
+        (("CURVE", *ASKED, "--headroom-percent", "-1"), UsageError, "the headroom is -1 %"),
         (("CURVE", *ASKED, "--purchase-option", "p9/on_demand"), NotFoundError, "p9"),
         ((*["CURVE"] * 100, *ASKED), UsageError, "use 1 to 300"),
     ],
