@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
-from decimal import Decimal
 
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.forecast import (
@@ -17,6 +16,7 @@ from perfledger_cost_models.forecasting.forecast import (
     ForecastQuantity,
     Forecasts,
 )
+from perfledger_cost_models.money import without_noise
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
@@ -145,7 +145,7 @@ def forecasts_record(view: Forecasts) -> dict[str, object]:
     return {
         "name": clean(view.name, limit=_MAX_NAME),
         "rate": None if view.rate is None else view.rate.label,
-        "usd_per_device_hour": None if view.rate is None else str(view.rate.usd_per_device_hour),
+        "usd_per_device_hour": None if view.rate is None else view.rate.usd_per_device_hour,
         "rate_as_of": None if view.rate is None else view.rate.as_of.isoformat(),
         "forecasts": [_document(each) for each in view.forecasts],
     }
@@ -270,9 +270,9 @@ def _document(forecast: Forecast) -> dict[str, object]:
 
 def _budget_document(budget_day: BudgetDay) -> dict[str, object]:
     return {
-        "usd": str(budget_day.budget.usd),
+        "usd": budget_day.budget.usd,
         "since": budget_day.budget.since,
-        "spent_usd": str(Decimal(repr(budget_day.spent_usd))),
+        "spent_usd": without_noise(budget_day.spent_usd),
         "days": dict(zip(("p10", "p50", "p90"), budget_day.days, strict=True)),
         "chance": budget_day.chance,
     }

@@ -196,6 +196,18 @@ def test_a_budget_that_is_not_yet_spent_has_a_future_date(run, tmp_path):
     assert "was spent on 2024-12-21." in past
 
 
+def test_a_budget_is_plain_decimal_text_in_json(run, tmp_path):
+    path = tmp_path / "months.csv"
+    rows = (f"{2024 + month // 12}-{month % 12 + 1:02},{(month + 1) / 7}" for month in range(13))
+    path.write_text("\n".join(("month,usd", *rows)))
+    budget = ("--budget-usd", "1e6", "--budget-start", "2024-10-01")
+
+    (forecast,) = json.loads(run("forecast", path, *budget, "--json"))["forecasts"]
+
+    assert forecast["budget"]["usd"] == "1000000"
+    assert forecast["budget"]["spent_usd"] == "6.57143"  # (10 + 11 + 12 + 13) / 7
+
+
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
