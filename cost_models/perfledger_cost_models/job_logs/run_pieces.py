@@ -26,6 +26,11 @@ class RunPiece:
     end_s: float | None
 
     @property
+    def moment(self) -> tuple[str, float]:
+        """Return the cluster and the start: clusters are exported at different times."""
+        return self.job.id.partition("/")[0], self.start_s
+
+    @property
     def may_be_cut(self) -> bool:
         """Return whether it was submitted before its start, so that it may have run before that."""
         return self.job.submit_s < self.start_s < inf
@@ -40,20 +45,20 @@ def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
     """Yield the job of each run, in the order of their first rows.
 
     A job `is_cut` where its start may be a cut: an earlier piece of its run does not reach it;
-    another run was cut at that moment; it is midnight in the export's own time; or it is the first
-    start of the log, at a quarter of an hour or of several jobs with different submissions. Each
-    such job was submitted before. It is in the table from its piece's start on.
+    another run of its cluster was cut at that moment; it is midnight in the export's own time; or
+    it is the first start of its cluster, at a quarter of an hour or of several jobs with different
+    submissions. Each such job was submitted before. It is in the table from its piece's start on.
 
     Raises JobLogError for pieces of one run that overlap.
     """
     runs: dict[tuple[str, float], list[RunPiece]] = {}
     for piece in pieces:
         runs.setdefault((piece.job.id, piece.submit_s), []).append(piece)
-    cuts = _first_start_if_cut(pieces)
+    cuts = _first_starts_if_cut(pieces)
     joined: list[list[RunPiece]] = []
     for run in runs.values():
         began = sorted((each for each in run if each.start_s < inf), key=lambda each: each.start_s)
-        cuts.update(each.start_s for each in began[1:])
+        cuts.update(each.moment for each in began[1:])
         joined.append(_joined(began) or run[:1])
     for wholes in joined:
         for place, piece in enumerate(wholes):
@@ -61,12 +66,21 @@ def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
             yield _cut_job(piece) if is_cut else piece.job
 
 
-def _first_start_if_cut(pieces: Sequence[RunPiece]) -> set[float]:
-    """Return the log's first start if an export with --truncate may begin there, else nothing."""
-    first_s = min((each.start_s for each in pieces), default=inf)
-    submissions = {each.submit_s for each in pieces if each.start_s == first_s and each.may_be_cut}
-    is_usual = first_s % _USUAL_START_S == 0
-    return {first_s} if len(submissions) > (0 if is_usual else 1) else set()
+def _first_starts_if_cut(pieces: Sequence[RunPiece]) -> set[tuple[str, float]]:
+    """Return each cluster's first start at which an export with --truncate may begin."""
+    firsts: dict[str, float] = {}
+    for piece in pieces:
+        cluster, start_s = piece.moment
+        firsts[cluster] = min(firsts.get(cluster, inf), start_s)
+    submissions: dict[tuple[str, float], set[float]] = {}
+    for piece in pieces:
+        if piece.may_be_cut and piece.start_s == firsts[piece.moment[0]]:
+            submissions.setdefault(piece.moment, set()).add(piece.submit_s)
+    return {
+        moment
+        for moment, each in submissions.items()
+        if len(each) > 1 or moment[1] % _USUAL_START_S == 0
+    }
 
 
 def _joined(began: Sequence[RunPiece]) -> list[RunPiece]:
@@ -92,8 +106,8 @@ def _join(first: RunPiece, last: RunPiece) -> RunPiece:
     return replace(first, job=replace(first.job, run_s=run_s), end_s=last.end_s)
 
 
-def _is_at_cut(piece: RunPiece, cuts: Collection[float]) -> bool:
-    return piece.start_s in cuts or piece.start_s % SECONDS_PER_DAY == 0
+def _is_at_cut(piece: RunPiece, cuts: Collection[tuple[str, float]]) -> bool:
+    return piece.moment in cuts or piece.start_s % SECONDS_PER_DAY == 0
 
 
 def _devices(job: Job) -> tuple[int, int]:

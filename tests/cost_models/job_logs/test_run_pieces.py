@@ -19,11 +19,11 @@ def moment(seconds):
     return (FIRST + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def row(name, submit, start, end, *, devices=2):
+def row(name, submit, start, end, *, devices=2, cluster="c"):
     elapsed = max(end - start, 0)
     clock = f"{elapsed // 3600}:{elapsed % 3600 // 60:02}:{elapsed % 60:02}"
     times = "|".join(map(moment, (submit, start, end)))
-    return f"c|{name}|{times}|{clock}|COMPLETED|gres/gpu={devices}"
+    return f"{cluster}|{name}|{times}|{clock}|COMPLETED|gres/gpu={devices}"
 
 
 def table(*rows):
@@ -143,6 +143,19 @@ def test_other_runs_that_start_where_one_was_cut_have_no_wait():
     jobs = read_job_log(table(*pieces)).jobs
 
     assert (jobs.wait_ms[jobs.has_wait].tolist(), jobs.is_cut.tolist()) == ([0], [False, True])
+
+
+def test_each_cluster_has_its_own_first_start_and_its_own_cuts():
+    cut_at = 30_007
+    pieces = [
+        *(row(1, 5, 5, cut_at), row(2, 7, cut_at, 50_000)),
+        *(row(name, name, cut_at, 40_000, cluster="b") for name in (3, 4)),
+    ]
+
+    jobs = read_job_log(table(*pieces)).jobs
+
+    assert jobs.is_cut.tolist() == [False, False, True, True]
+    assert (jobs.wait_ms[jobs.has_wait] // 1000).tolist() == [0, cut_at - 7]
 
 
 def test_rows_of_one_run_that_overlap_are_refused():
