@@ -88,7 +88,7 @@ def best_interval_h(interruptions: InterruptionModel) -> float:
     if interruptions.per_hour == 0:
         return math.inf
     if interruptions.save_h == 0:
-        msg = "a save that takes no time has no best interval: give save_h"
+        msg = "a save that takes no time has no best interval: give a time above 0"
         raise InterruptionError(msg)
     load = interruptions.per_hour * interruptions.save_h
     if load < SMALL_LOAD:

@@ -97,7 +97,7 @@ def test_without_interruptions_a_save_that_takes_no_time_is_never_needed():
 
 
 def test_a_save_that_takes_no_time_has_no_best_interval():
-    with pytest.raises(InterruptionError, match="give save_h"):
+    with pytest.raises(InterruptionError, match="give a time above 0"):
         best_interval_h(InterruptionModel(per_hour=1.0, save_h=0.0, restart_h=0.0))
 
 
