@@ -14,7 +14,7 @@ from perfledger_service.rendering.chart.marks import BarMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.allocate import UNTAGGED
-from perfledger_service.rendering.layout.rounding import digits, integer
+from perfledger_service.rendering.layout.rounding import digits, integer, typed
 
 MOST_ROWS = 20
 
@@ -53,7 +53,7 @@ def _chart(heat: HeatMap, teams: Sequence[tuple[str, tuple[float, ...]]]) -> Cha
             x=(column + 0.02, column + 0.98),
             y=(row + 0.04, row + 0.96),
             opacity=_opacity(devices[row][column], most),
-            title=f"{team}, from {heat.starts[column]}: {digits(each)} device-hours, "
+            title=f"{team}, from {heat.starts[column]}: {typed(each)} device-hours, "
             f"{digits(devices[row][column])} devices on average",
             label=_short(each) if each else "",
         )

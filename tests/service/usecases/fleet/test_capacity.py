@@ -174,7 +174,7 @@ def test_figures_are_written_as_json_and_csv(run, engine, judged_on_branch, busy
 
 
 def test_without_a_check_that_is_said(run):
-    assert "no check has measured utilization of an attested commit" in run(
+    assert "no check has measured utilization on an attested commit" in run(
         "fleet", "utilization", "--checks"
     )
 
