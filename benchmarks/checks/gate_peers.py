@@ -28,11 +28,11 @@ from scratch_repository import busy_loops, commit, git
 
 MARGIN_PERCENT = 5
 CASES = {"unchanged": 1.0, "3 % more work": 1.03, "10 % more work": 1.1}
-# Runs the same step under the other tools.
+# Runs the same step under the other tools. Outside of `paths`: there it would be measured, too.
 PEER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from work import work
 
 def test_work(benchmark):
@@ -55,7 +55,7 @@ class GateColour(StrEnum):
 def make_repository(folder: Path, factor: float) -> None:
     """Commit a base and a head whose step does `factor` times the work."""
     git(folder, "init", "--quiet", "--initial-branch", "main")
-    files = {"perfledger.toml": CONFIGURATION, "benchmarks/test_peers.py": PEER}
+    files = {"perfledger.toml": CONFIGURATION, "peers/test_peers.py": PEER}
     for message, rounds in (("base", ROUNDS), ("head", round(factor * ROUNDS))):
         step = STEP.format(rounds=rounds, asleep_s=0.0) + f"# {message}\n"
         commit(folder, {**files, "benchmarks/work.py": step}, message)
@@ -79,7 +79,7 @@ def by_perfledger(folder: Path) -> GateColour:
 
 def by_pytest_benchmark(folder: Path) -> GateColour:
     """Save the base's run and compare the head's with it."""
-    test = ("pytest", "-q", "-p", "no:cacheprovider", "benchmarks/test_peers.py")
+    test = ("pytest", "-q", "-p", "no:cacheprovider", "peers/test_peers.py")
     git(folder, "checkout", "--quiet", "HEAD~1")
     base = run(folder, *test, "--benchmark-autosave")
     git(folder, "checkout", "--quiet", "main")
@@ -94,7 +94,7 @@ def by_pyperf(folder: Path) -> GateColour:
     """Measure both with pyperf's usual 20 processes, and ask its comparison."""
     for revision, name in (("HEAD~1", "base"), ("main", "head")):
         git(folder, "checkout", "--quiet", revision)
-        script = [sys.executable, "benchmarks/test_peers.py", "--quiet", "-o", f"{name}.json"]
+        script = [sys.executable, "peers/test_peers.py", "--quiet", "-o", f"{name}.json"]
         script += ["--inherit-environ", "PYTHONPATH"]
         subprocess.run(script, cwd=folder, check=True, capture_output=True)
     compared = run(
