@@ -112,8 +112,9 @@ def unexpected_verdicts(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def terminal_text(comment: str) -> str:
-    """Return a comment's Markdown without the HTML of collapsible sections."""
+    """Return a comment's Markdown without its HTML: collapsible sections, breaks in cells."""
     text = re.sub(r"<summary>(.*?)</summary>", r"**▸ \1**", comment, flags=re.DOTALL)
+    text = text.replace("<br>", ", ")
     return re.sub(r"<!--.*?-->|</?(?:details|sub|sup)[^>]*>", "", text, flags=re.DOTALL)
 
 

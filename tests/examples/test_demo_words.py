@@ -127,6 +127,10 @@ def test_the_terminal_gets_a_comment_without_html(demo):
     assert "<" not in text
 
 
+def test_the_lines_of_a_cell_stay_apart_in_the_terminal(demo):
+    assert demo.main.terminal_text("| `gpt`<br>step time |") == "| `gpt`, step time |"
+
+
 def test_what_is_folded_is_cut_off(demo):
     assert demo.main.first_part(COMMENT) == "<!-- perfledger:comment:v1 -->\n### 🔴 Regressed\n"
 

@@ -24,6 +24,7 @@ from perfledger.load import LoadResult
 from perfledger.records import Side
 from perfledger_service.rendering.bench.load import load_name, rate
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import quantity
 
 _BAR_WIDTH = 20  # columns
 
@@ -87,7 +88,7 @@ class TerminalProgress(_Bar):
         state = f"{waiting} undecided, at most {_minutes(seconds_left)} more" if waiting else "done"
         self._progress.update(self._task, completed=pairs, state=state)
         if not self._console.is_terminal:
-            self._console.print(f"  {pairs} pairs: {state}", markup=False)
+            self._console.print(f"  {quantity(pairs, 'pair')}: {state}", markup=False)
 
 
 class PairsBar(_Bar):

@@ -147,7 +147,7 @@ def _amount(price: SummedPrice) -> str:
 
 def _share(price: SummedPrice) -> str:
     count = len(price.workloads)
-    left_out = f", {len(price.left_out)} without a price left out" if price.left_out else ""
+    left_out = f", {len(price.left_out)} more without a price" if price.left_out else ""
     return f", {number_format.quantity(count, 'workload')}{left_out}"
 
 

@@ -33,7 +33,7 @@ HEAD = "d41e7b9a0c2f4e6d8b1a3c5e7f9012345678abcd"
         (summed_price(0, 0, 0), "no cash a year, 2 workloads"),
         (
             summed_price(20, 25, 30, left_out=("x",), workloads=("a",)),
-            "+25.0 USD a year (20.0 to 30.0), 1 workload, 1 without a price left out",
+            "+25.0 USD a year (20.0 to 30.0), 1 workload, 1 more without a price",
         ),
         (replace(summed_price(1, 2, 3), usd=None, missing=("x",)), "no sum, 2 workloads"),
     ],
