@@ -31,6 +31,7 @@ class DecidedBy(StrEnum):
     FAMILY = "family"  # significant alone, not in the family
     FLOOR = "floor"  # significant, smaller than the floor, and not inside the margin either
     NOISE = "noise"  # neither a change nor its absence is shown
+    KERNEL_WINDOWS = "kernel windows"  # the profiled windows of kernels show neither
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,9 @@ def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
 
 def _undecided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
     estimate = verdict.estimate
+    if verdict.metric.kind is MetricKind.KERNEL:  # a kernel that is new or gone has no estimate
+        is_tested = estimate is not None or verdict.profiled_pairs >= FEWEST_KERNEL_PAIRS
+        return DecidedBy.KERNEL_WINDOWS if is_tested else DecidedBy.TOO_FEW_PAIRS
     if estimate is None:
         return DecidedBy.TOO_FEW_PAIRS
     if verdict.is_warning:

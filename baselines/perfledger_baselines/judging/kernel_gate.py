@@ -194,8 +194,8 @@ def _judge(
     shift = divide_changes(workload, shared)
     findings = (
         *_findings(shift.alarms, shared),
-        *_findings(shift.gains, shared),
         *(replace(one, is_outweighed=True) for one in _findings(shift.outweighed, shared)),
+        *_findings(shift.gains, shared),
         *(
             replace(shared.finding(one), is_moved=True, is_proven=shift.is_proven)
             for one in _largest_first(shift.shifts)

@@ -46,10 +46,14 @@ class KernelFinding:
     kernels: tuple[str, ...] = ()
 
     @property
+    def is_loss(self) -> bool:
+        """Return whether work surely became slower or was added."""
+        return self.is_proven and self.change in {KernelChange.SLOWER, KernelChange.NEW}
+
+    @property
     def is_alarm(self) -> bool:
         """Return whether work surely became slower or was added, and no gain offsets it."""
-        is_more = self.change in {KernelChange.SLOWER, KernelChange.NEW}
-        return is_more and self.is_proven and not (self.is_moved or self.is_outweighed)
+        return self.is_loss and not (self.is_moved or self.is_outweighed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +96,12 @@ class KernelJudgement:
     moved_bounds: tuple[float, float] | None = None
     estimate: EffectEstimate | None = None
     adjusted_p: float = 1.0
+
+    @property
+    def is_warning(self) -> bool:
+        """Return whether a kernel surely became slower, beside a larger gain of others.
+
+        Nobody can tell whether it took work over or lost time of its own, so a person has to look.
+        """
+        has_loss = any(each.is_loss and each.is_outweighed for each in self.findings)
+        return has_loss and self.outcome is Outcome.IMPROVED

@@ -4,14 +4,19 @@ from collections.abc import Iterable, Mapping
 from itertools import compress
 
 from perfledger.bundle import Bundle
-from perfledger.kernel_times import WorkloadKernels
-from perfledger.metrics import KERNELS, STEP_TIME
+from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
+from perfledger.metrics import KERNELS, STEP_TIME, family_metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.clock_states import clock_difference, has_usual_clocks
+from perfledger_baselines.estimation.kernel_families import MAX_FAMILY_NAME
 from perfledger_baselines.estimation.pairing import PairedTest, match_runs
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.kernel_gate import judge_kernels
-from perfledger_baselines.judging.kernel_judgement import KernelJudgement
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelFigures,
+    KernelFinding,
+    KernelJudgement,
+)
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 
@@ -59,8 +64,9 @@ def kernel_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...
             outcome=each.outcome,
             estimate=each.estimate,
             adjusted_p=each.adjusted_p,
-            is_warning=False,
+            is_warning=each.is_warning,
             reason=each.reason,
+            profiled_pairs=each.pairs,
         )
         for each in judgements
     )
@@ -84,3 +90,37 @@ def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, 
 def _usual_pairs(pairs: tuple[tuple[Run, Run], ...]) -> frozenset[int]:
     usual = has_usual_clocks([clock_difference(*pair) for pair in pairs])
     return frozenset(base.pair for base, _ in compress(pairs, usual))
+
+
+def family_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...]:
+    """Return a verdict for each tested kernel family, by the metric of its history.
+
+    A change is what was surely added or saved; cost that moved, and a loss beside a larger gain,
+    are undecided. A family whose operator differs between base and head has no such history.
+    """
+    return tuple(
+        _family_verdict(judgement, figures)
+        for judgement in judgements
+        for figures in judgement.tested
+        if OPERATOR_ARROW not in figures.family
+    )
+
+
+def _family_verdict(judgement: KernelJudgement, figures: KernelFigures) -> Verdict:
+    finding = next((one for one in judgement.findings if one.family == figures.family), None)
+    return Verdict(
+        workload=judgement.workload,
+        metric=family_metric(figures.family[:MAX_FAMILY_NAME]),
+        outcome=_family_outcome(finding),
+        estimate=figures.estimate,
+        adjusted_p=1.0 if finding is None else finding.adjusted_p,
+        is_warning=False,
+        reason=judgement.reason,
+        profiled_pairs=judgement.pairs,
+    )
+
+
+def _family_outcome(finding: KernelFinding | None) -> Outcome:
+    if finding is None or not finding.is_proven or finding.is_moved or finding.is_outweighed:
+        return Outcome.UNDECIDED
+    return Outcome.REGRESSED if finding.is_alarm else Outcome.IMPROVED

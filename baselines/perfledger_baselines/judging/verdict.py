@@ -50,8 +50,8 @@ class Verdict:
     pairs: without a history fewer than four have no useful interval. The estimate of kernels is
     that of the deciding kernel family; None if none decides, or if it is new or gone. `adjusted_p`
     is Holm's; 1 without an estimate. `is_warning` marks a worsening that is significant by
-    Benjamini-Hochberg and not by Holm: yellow, never red. `prior` is the spread learnt from earlier
-    checks, if any.
+    Benjamini-Hochberg and not by Holm, or a kernel that lost less than others gained: yellow, never
+    red. `prior` is the spread learnt from earlier checks, if any.
     """
 
     workload: str
@@ -64,6 +64,7 @@ class Verdict:
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
     queued_share: float | None = None  # of the wall time, where CPU time settled the outcome
+    profiled_pairs: int = 0  # pairs with windows that a verdict on kernels rests on
 
     @property
     def shown_estimate(self) -> EffectEstimate | None:

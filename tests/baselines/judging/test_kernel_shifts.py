@@ -27,6 +27,25 @@ def test_a_kernel_that_gained_more_than_another_lost_is_an_improvement():
 
     assert judgement.outcome is Outcome.IMPROVED
     assert [one.family for one in judgement.findings if one.is_outweighed] == ["layer_norm"]
+    assert judgement.is_warning
+
+
+def test_a_loss_is_named_however_many_others_gained():
+    windows = workload(9, shares={f"kernel {number}": 0.06 for number in range(12)})
+    for number in range(4):
+        windows = slower(windows, f"kernel {number}", 0.8)
+    (judgement,) = judge(slower(windows, "kernel 4", 1.1))
+
+    assert judgement.outcome is Outcome.IMPROVED
+    assert judgement.is_warning
+    assert judgement.reason.startswith("kernel 4 ")
+    assert "slower, beside a larger gain of others" in judgement.reason.partition(";")[0]
+
+
+def test_a_gain_alone_is_no_warning():
+    (judgement,) = judge(slower(workload(9), "gelu", 0.6))
+
+    assert (judgement.outcome, judgement.is_warning) == (Outcome.IMPROVED, False)
 
 
 def test_a_loss_beside_a_larger_gain_is_not_called_moved():

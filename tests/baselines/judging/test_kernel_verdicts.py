@@ -4,15 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.kernel_times import WorkloadKernels
-from perfledger.metrics import KERNELS, METRICS
+from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
+from perfledger.metrics import KERNELS, METRICS, family_metric
 from perfledger.records import FailureReason, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.kernel_verdicts import NO_SHARE_REASON
-from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.kernel_judgement import (
+    KernelChange,
+    KernelFigures,
+    KernelJudgement,
+)
+from perfledger_baselines.judging.kernel_verdicts import NO_SHARE_REASON, family_verdicts
+from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from tests.baselines.judging.example_kernels import on_head, times
+from tests.baselines.judging.test_kernel_judgement import SLOWER
 
 PAIRS = 6
 ASKED = (*METRICS.values(), KERNELS)
@@ -104,7 +110,7 @@ def test_noise_is_not_settled_by_more_pairs_than_have_windows(build):
     explanation = explain_verdict(verdict, build.plan())
 
     assert verdict.outcome is Outcome.UNDECIDED
-    assert (explanation.decided_by, explanation.pairs_needed) == (DecidedBy.NOISE, None)
+    assert (explanation.decided_by, explanation.pairs_needed) == (DecidedBy.KERNEL_WINDOWS, None)
 
 
 def test_a_failed_workload_has_one_verdict_only(build):
@@ -138,3 +144,60 @@ def test_kernels_take_their_share_of_alpha_from_the_other_tests(build):
     plan = build.plan(alpha=0.05, kernel_pairs=12, kernel_share=0.2)
 
     assert DecisionRule.from_plan(plan).alpha == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "decided_by"), [(4, DecidedBy.TOO_FEW_PAIRS), (5, DecidedBy.KERNEL_WINDOWS)]
+)
+def test_an_undecided_kernel_without_a_figure_needs_pairs_only_below_the_fewest(
+    build, pairs, decided_by
+):
+    verdict = Verdict(
+        workload="m:f",
+        metric=KERNELS,
+        outcome=Outcome.UNDECIDED,
+        estimate=None,
+        adjusted_p=0.001,
+        is_warning=False,
+        reason="too noisy to tell whether clone became slower or the others faster",
+        profiled_pairs=pairs,
+    )
+
+    assert explain_verdict(verdict, build.plan()).decided_by is decided_by
+
+
+def test_a_family_has_a_verdict_by_the_metric_of_its_history(build):
+    judgement = judged(build, kernels(build, ratio=1.05))
+
+    (verdict,) = family_verdicts(judgement.kernels)
+
+    assert verdict.metric == family_metric("aten::gelu")
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.estimate.change == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({}, Outcome.REGRESSED),
+        ({"change": KernelChange.FASTER}, Outcome.IMPROVED),
+        ({"is_moved": True}, Outcome.UNDECIDED),
+        ({"is_outweighed": True}, Outcome.UNDECIDED),
+        ({"is_proven": False}, Outcome.UNDECIDED),
+        ({"family": "aten::native_layer_norm"}, Outcome.UNDECIDED),
+    ],
+)
+def test_only_what_a_family_surely_lost_or_gained_itself_is_a_change_of_it(changes, outcome):
+    finding = replace(SLOWER, **{"family": "aten::gelu", **changes})
+    figures = KernelFigures(
+        family="aten::gelu", base_seconds=1.0, head_seconds=1.1, base_share=0.1, estimate=None
+    )
+    judgement = KernelJudgement(
+        workload="m:f",
+        outcome=Outcome.REGRESSED,
+        reason="",
+        findings=(finding,),
+        tested=(figures, replace(figures, family=f"aten::add{OPERATOR_ARROW}aten::sub")),
+    )
+
+    assert [one.outcome for one in family_verdicts([judgement])] == [outcome]

@@ -32,7 +32,9 @@ def headline(report: Report) -> str:
         return _without_verdicts(report)
     (first,) = verdict_rows.rows_of(verdicts[:1], report)
     if first.is_warning:
-        return f"No regression, but a warning: {_result_phrase(first)}{_more(verdicts)}"
+        is_kernel = first.kind is MetricKind.KERNEL
+        warning = _change_phrase(first) if is_kernel else _result_phrase(first)
+        return f"No regression, but a warning: {warning}{_more(verdicts)}"
     match first.outcome:
         case Outcome.REGRESSED | Outcome.IMPROVED:
             return _change_headline(verdicts, report)

@@ -147,10 +147,11 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
             "configuration of the default branch"
         )
         quotes.append(command)
-    if why.decided_by is DecidedBy.NOISE:
+    if why.decided_by in {DecidedBy.NOISE, DecidedBy.KERNEL_WINDOWS}:
         for text, quote in _quieter(report):
             sentences.append(text)
             quotes.append(quote)
+    if why.decided_by is DecidedBy.NOISE:
         margin = None if verdict.estimate is None else _proven_margin(verdict.estimate)
         if why.expected_outcome is not Outcome.REGRESSED and margin is not None:
             setting = f"margin = {rounding.for_programs(margin)}"

@@ -27,6 +27,9 @@ from perfledger_service.rendering.layout.limit_sentences import (
 )
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
+# The rules that leave a result undecided because of noise.
+_NOISE = frozenset({DecidedBy.NOISE, DecidedBy.KERNEL_WINDOWS})
+
 # Relative tolerance: a spread stays equal to itself after a round trip through JSON.
 SAME_SPREAD = 1e-9
 
@@ -100,7 +103,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
         each.workload
         for each in verdicts
         if each.outcome is Outcome.UNDECIDED
-        and explain_verdict(each, bundle.plan).decided_by is DecidedBy.NOISE
+        and explain_verdict(each, bundle.plan).decided_by in _NOISE
     }
     devices = bundle.machines()
     names = sorted(name for name in noisy if devices[name, Side.HEAD].device is Device.CPU)

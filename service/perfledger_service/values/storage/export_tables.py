@@ -126,7 +126,9 @@ VERDICTS = ExportTable(
         _UNIT,
         _WORSE,
         _text("outcome", "regressed, improved, unchanged, undecided or not measured"),
-        _flag("is_warning", "a change that only the milder correction finds"),
+        _flag(
+            "is_warning", "only the milder correction finds it, or a kernel lost and others more"
+        ),
         _text("reason", "why it was judged so"),
         _integer("pairs", "number of pairs", is_optional=True),
         _number("base", "the base's value, in the unit", is_optional=True),

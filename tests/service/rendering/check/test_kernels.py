@@ -13,6 +13,8 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.check.comment import comment
+from perfledger_service.rendering.check.headline import headline, workload_counts
+from perfledger_service.rendering.check.next_steps import next_steps
 from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows
@@ -99,3 +101,33 @@ def test_the_decision_says_which_share_of_alpha_kernels_have(slower, reports):
     assert "Kernels: 14 families, judged by profiled windows of the first 12 pairs" in sentences
     assert "their part of that chance is 1\N{NO-BREAK SPACE}%" in sentences
     assert "Kernels" not in " ".join(provenance_facts.decision_sentences(reports["regressed"]))
+
+
+def undecided_kernels(reports, make):
+    """Return a report whose only undecided result is on kernels, with a wide interval."""
+    noisy = make.verdict(make.GPT, KERNELS, Outcome.UNDECIDED, (1e-4, 1.02e-4))
+    return replace(reports["unchanged"], verdicts=(replace(noisy, profiled_pairs=12),))
+
+
+def test_no_number_of_pairs_is_advised_for_undecided_kernels(reports, make):
+    report = undecided_kernels(reports, make)
+    rows = verdict_rows.verdict_rows(report)
+
+    assert "pairs" not in rows[0].reason.removeprefix(report.verdicts[0].reason)
+    sentences = next_steps(report, rows).sentences
+    assert not any("margin" in sentence or "measure" in sentence for sentence in sentences)
+
+
+def test_a_loss_beside_a_larger_gain_is_in_the_headline(reports):
+    lost = replace(NORM, is_outweighed=True)
+    reason = "aten::native_layer_norm 6 % slower, beside a larger gain of others: 0.2 % of the step"
+    report = with_kernels(
+        reports["unchanged"], Outcome.IMPROVED, f"{reason}; aten::mm 9 % faster", lost
+    )
+    *others, kernels = report.verdicts
+    report = replace(report, verdicts=(*others, replace(kernels, is_warning=True)))
+    report = replace(report, headline=headline(report))
+
+    assert report.headline == f"No regression, but a warning: {kernels.workload}: {reason}"
+    assert "1 warning" in workload_counts(report)
+    assert "slower, beside a larger gain of others" in comment(report)

@@ -181,6 +181,7 @@ def test_what_would_settle_a_result_and_its_time_are_said():
         "; 1,000 pairs like these, in 10 h, would not settle it"
     )
     assert advice(replace(needed, decided_by=DecidedBy.EQUIVALENCE)) == ""
+    assert advice(replace(futile, decided_by=DecidedBy.KERNEL_WINDOWS)) == ""
     assert advice(replace(few, pairs_needed=None)) == ""
 
 
