@@ -203,6 +203,7 @@ class SeriesChange:
     """A change of a series' level: after one commit, and up to another that may have made it.
 
     `sha` is the most likely one. `change` is after / before - 1, with its 95 % interval.
+    `has_new_environment` says that the machine changed at these commits, too.
     """
 
     sha: str
@@ -211,6 +212,7 @@ class SeriesChange:
     change: float
     low: float
     high: float
+    has_new_environment: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,14 +235,12 @@ class SeriesHistory:
 class FamilyChange:
     """A change of a kernel family: `added_s` are the seconds that it added to a step.
 
-    `is_moved` says that other families of the workload lost or took over as much, and
-    `has_new_environment` that the machine changed at its commits, too.
+    `is_moved` says that other families of the workload lost or took over as much.
     """
 
     change: SeriesChange
     added_s: float
     is_moved: bool
-    has_new_environment: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,16 @@ def group_changes(all_series: Sequence[ObservedSeries]) -> GroupedChanges:
     )
 
 
+def significant_changes(all_series: Sequence[ObservedSeries]) -> frozenset[AttributedChange]:
+    """Return the changes of the series that are significant among all of them."""
+    return frozenset(
+        member.change
+        for event in group_changes(all_series).events
+        for member in event.members
+        if member.is_significant
+    )
+
+
 def cluster_changes(
     changes: Iterable[AttributedChange],
     *,

@@ -132,7 +132,7 @@ def _change_rows(
             size=f"{size}, {interval}" if is_relative else "",
             tone=tone,
             word=word,
-            has_new_environment=one.has_new_environment,
+            has_new_environment=one.change.has_new_environment,
         )
 
 

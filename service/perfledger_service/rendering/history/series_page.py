@@ -33,6 +33,7 @@ class SeriesChangeRow:
     interval: str
     tone: str
     word: str
+    has_new_environment: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,4 +154,5 @@ def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:
         interval=interval,
         tone="regressed" if is_worse else "improved",
         word="worse" if is_worse else "better",
+        has_new_environment=change.has_new_environment,
     )

@@ -11,7 +11,8 @@ from perfledger_baselines.history.commits.confirmation_state import (
     ConfirmationState,
 )
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
-from perfledger_baselines.history.detection.detect import detect_many
+from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
+from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.default_branch import (
@@ -98,9 +99,10 @@ def search_branch(
 
 
 def observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
-    """Return the series of a branch with their detected changes."""
+    """Return the series of a branch with their changes, in epochs and from one to the next."""
     times = [one.times for one in series]
-    histories = detect_many([one.values for one in series], times=times)
+    epochs = [epoch_starts(one.environments) for one in series]
+    histories = detect_across_epochs([one.values for one in series], times=times, epochs=epochs)
     return tuple(
         ObservedSeries(
             series=one.series,

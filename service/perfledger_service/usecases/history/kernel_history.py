@@ -9,7 +9,7 @@ from sqlmodel import Session
 from perfledger.metrics import FAMILY_PREFIX
 from perfledger_baselines.history.commits.attribution import AttributedChange, attributed_changes
 from perfledger_baselines.history.commits.family_gaps import short_times
-from perfledger_baselines.history.commits.grouping import group_changes
+from perfledger_baselines.history.commits.grouping import significant_changes
 from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
 from perfledger_service.usecases.history.branch_history import observed_series
@@ -22,41 +22,36 @@ def kernel_histories(session: Session, project_id: int, workload: str) -> tuple[
 
     Their changes are significant among all families of the machine class.
     """
+    recorded = recorded_families(session, project_id, workload)
+    commits = commits_of_branch(session, project_id) if recorded else ()
+    return tuple(_kernel_history(families, commits) for families in recorded)
+
+
+def recorded_families(
+    session: Session, project_id: int, workload: str
+) -> tuple[tuple[BranchSeries, ...], ...]:
+    """Return the kernel families of a workload on the default branch, a group for each class.
+
+    Times are filled in where a family was too short to be recorded.
+    """
     series = [
         one for one in branch_series(session, project_id, families_of=workload) if any(one.values)
     ]
-    if not series:
-        return ()
-    commits = commits_of_branch(session, project_id)
-    by_class = groupby(
-        sorted(series, key=lambda one: one.series.machine_class),
-        key=lambda one: one.series.machine_class,
-    )
-    return tuple(_kernel_history(name, tuple(group), commits) for name, group in by_class)
+    by_class = groupby(sorted(series, key=_machine_class), key=_machine_class)
+    return tuple(_with_short_times(tuple(group)) for _, group in by_class)
 
 
-def _kernel_history(
-    machine_class: str, recorded: Sequence[BranchSeries], commits: Sequence[str]
-) -> KernelHistory:
-    conditions = {
-        position: (environment, device, time)
-        for one in recorded
-        for position, environment, device, time in zip(
-            one.positions, one.environments, one.devices, one.times, strict=True
-        )
-    }
-    measured = sorted(conditions)
+def _machine_class(family: BranchSeries) -> str:
+    return family.series.machine_class
+
+
+def _kernel_history(series: Sequence[BranchSeries], commits: Sequence[str]) -> KernelHistory:
+    measured = sorted({position for one in series for position in one.positions})
     place_of = {position: place for place, position in enumerate(measured)}
-    series = [_with_short_times(one, conditions) for one in recorded]
     observed = observed_series(series)
     changes = [attributed_changes(one) for one in observed]
     without_cost = moved_changes([one for group in changes for one in group])
-    significant = {
-        member.change
-        for event in group_changes(observed).events
-        for member in event.members
-        if member.is_significant
-    }
+    significant = significant_changes(observed)
     families = [
         FamilyHistory(
             series_id=one.id,
@@ -70,16 +65,25 @@ def _kernel_history(
         for one, of_one in zip(series, changes, strict=True)
     ]
     return KernelHistory(
-        machine_class=machine_class,
+        machine_class=series[0].series.machine_class,
         commits=tuple(commits[position] for position in measured),
         families=tuple(sorted(families, key=lambda one: (-one.seconds[-1], one.name))),
     )
 
 
-def _with_short_times(
-    family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]
-) -> BranchSeries:
-    """Return a family with times filled in where it was too short to be recorded."""
+def _with_short_times(families: Sequence[BranchSeries]) -> tuple[BranchSeries, ...]:
+    """Return a machine class's families, each with its times where it was too short to record."""
+    conditions = {
+        position: (environment, device, time)
+        for one in families
+        for position, environment, device, time in zip(
+            one.positions, one.environments, one.devices, one.times, strict=True
+        )
+    }
+    return tuple(_filled(one, conditions) for one in families)
+
+
+def _filled(family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]) -> BranchSeries:
     recorded = dict(zip(family.positions, family.values, strict=True))
     values = recorded | short_times(recorded, conditions)
     positions = tuple(sorted(values))
@@ -103,10 +107,9 @@ def _family_changes(
     shas = [commits[position] for position in series.positions]
     return tuple(
         FamilyChange(
-            change=series_change(one.change, shas),
+            change=series_change(one, shas),
             added_s=one.change.after - one.change.before,
             is_moved=one in without_cost,
-            has_new_environment=one.has_new_environment,
         )
         for one in changes
     )

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from perfledger_baselines.history.detection.changes import ChangePoint
+from perfledger_baselines.history.commits.attribution import AttributedChange
 from perfledger_service.values.upload_views import SeriesChange
 
 
-def series_change(change: ChangePoint, commits: Sequence[str]) -> SeriesChange:
+def series_change(attributed: AttributedChange, commits: Sequence[str]) -> SeriesChange:
     """Return a change of a series that was measured at these commits, oldest first."""
+    change = attributed.change
     return SeriesChange(
         sha=commits[change.index],
         after_sha=commits[max(0, change.earliest - 1)],
@@ -15,4 +16,5 @@ def series_change(change: ChangePoint, commits: Sequence[str]) -> SeriesChange:
         change=change.change,
         low=change.low,
         high=change.high,
+        has_new_environment=attributed.has_new_environment,
     )

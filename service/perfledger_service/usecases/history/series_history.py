@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from sqlmodel import Session
 
 from perfledger.metrics import FAMILY_PREFIX
-from perfledger_baselines.history.detection.detect import detect
+from perfledger_baselines.history.commits.attribution import attributed_changes
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.history.branch_history import observed_series
 from perfledger_service.usecases.history.kernel_history import kernel_histories
 from perfledger_service.usecases.history.series_change import series_change
 from perfledger_service.values.upload_views import (
@@ -34,8 +35,8 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     for series in branch_series(session, project.id, series_id=series_id):
         shas = [commits[position] for position in series.positions]
         searched += len(shas)
-        findings = detect(series.values, times=series.times)
-        changes += [series_change(one, shas) for one in findings.changes]
+        (observed,) = observed_series([series])
+        changes += [series_change(one, shas) for one in attributed_changes(observed)]
         new_machines += [
             sha
             for sha, earlier, later in zip(

@@ -4,15 +4,19 @@ import math
 from collections.abc import Sequence
 
 from perfledger_baselines.history.commits.attribution import ObservedSeries, at_observations
-from perfledger_baselines.history.detection.detect import detect_many
+from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
+from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
 
 
 def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
-    """Search histories of one epoch each, all at once; raise SeriesError."""
-    errors = [series.errors for series in histories]
-    times = [series.times for series in histories]
-    changes = detect_many([series.values for series in histories], errors=errors, times=times)
+    """Search histories all at once, in the epochs of their machines; raise SeriesError."""
+    changes = detect_across_epochs(
+        [series.values for series in histories],
+        errors=[series.errors for series in histories],
+        times=[series.times for series in histories],
+        epochs=[epoch_starts(series.environments) for series in histories],
+    )
     return tuple(map(SearchedSeries, histories, changes))
 
 

@@ -38,10 +38,10 @@ def changed(at, added_s, *, change=0.2, is_moved=False, has_new_environment=Fals
             change=change,
             low=change - 0.01,
             high=change + 0.01,
+            has_new_environment=has_new_environment,
         ),
         added_s=added_s,
         is_moved=is_moved,
-        has_new_environment=has_new_environment,
     )
 
 
