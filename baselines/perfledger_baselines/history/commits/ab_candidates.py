@@ -3,12 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfledger_baselines.history.commits.attribution import Series
+from perfledger_baselines.history.commits.attribution import (
+    Harm,
+    ObservedSeries,
+    Series,
+    attributed_changes,
+)
 from perfledger_baselines.history.commits.confirmation_state import (
     CERTAINLY_BEFORE,
     AbCandidate,
     ConfirmationError,
 )
+from perfledger_baselines.history.commits.grouping import significant_changes
+from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_baselines.history.detection.changes import ChangePoint, ConfoundedChange, Suspect
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
@@ -69,9 +76,7 @@ def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, .
             odd_end = replace(odd, index=start + odd.index)
             candidates += _candidates(series, odd_end, last=last)
         for change in findings.changes[-1:]:
-            is_young = len(series.values) - change.index < YOUNG
-            suspect = _suspect(series, change, first=change.index if is_young else change.earliest)
-            candidates += _candidates(series, suspect, last=last if is_young else change.latest)
+            candidates += _candidates_of_change(series, change)
         for hidden in findings.confounded_changes[-1:]:
             first = max(hidden.index - CONFOUNDED_REACH, _epoch_start(series, hidden.index))
             for change in findings.changes:  # an A/B from before it would measure it as well
@@ -79,6 +84,40 @@ def ab_candidates(all_series: Sequence[CandidateSeries]) -> tuple[AbCandidate, .
                     first = max(first, change.latest + CERTAINLY_BEFORE)
             candidates += _candidates(series, _suspect(series, hidden, first=first), last=last)
     return tuple(candidates)
+
+
+def family_candidates(families: Sequence[CandidateSeries]) -> tuple[AbCandidate, ...]:
+    """Return the candidates of a workload's kernel families on one machine class.
+
+    The youngest change of a family is one if it made the family slower, is significant among these
+    families, and did not only move work from one to another. Their ends are none: of twenty
+    families one or the other always ends oddly. Raises SeriesError, as `detect` does.
+    """
+    findings = detect_many(
+        [family.values for family in families],
+        times=[family.times for family in families],
+        epochs=[family.epochs for family in families],
+    )
+    observed = [
+        ObservedSeries(series=family.series, commits=family.commits, changes=each.changes)
+        for family, each in zip(families, findings, strict=True)
+    ]
+    changes = [attributed_changes(one) for one in observed]
+    without_cost = moved_changes([change for of_family in changes for change in of_family])
+    significant = significant_changes(observed)
+    candidates: list[AbCandidate] = []
+    for family, of_family in zip(families, changes, strict=True):
+        for change in of_family[-1:]:
+            if change.harm is Harm.WORSE and change in significant and change not in without_cost:
+                candidates += _candidates_of_change(family, change.change)
+    return tuple(candidates)
+
+
+def _candidates_of_change(series: CandidateSeries, change: ChangePoint) -> Iterator[AbCandidate]:
+    is_young = len(series.values) - change.index < YOUNG
+    suspect = _suspect(series, change, first=change.index if is_young else change.earliest)
+    last = len(series.values) - 1 if is_young else change.latest
+    yield from _candidates(series, suspect, last=last)
 
 
 def _epoch_start(series: CandidateSeries, index: int) -> int:

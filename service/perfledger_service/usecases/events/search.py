@@ -1,13 +1,13 @@
 """Searches changed histories for events again, and keeps the events' states up to date."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_baselines.history.commits.ab_candidates import CandidateSeries, ab_candidates
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate
 from perfledger_baselines.history.commits.event_tracking import (
     SearchedHistory,
@@ -83,13 +83,12 @@ def places_of_commits(session: Session, project_id: int) -> dict[str, int]:
 
 
 def unexpected_candidates(
-    session: Session, project_id: int, watched: list[CandidateSeries], *, today: date
+    session: Session, project_id: int, candidates: Sequence[AbCandidate], *, today: date
 ) -> tuple[AbCandidate, ...]:
-    """Return the possible changes of series that A/B runs should test.
+    """Return the candidates that A/B runs should test: those that nobody expects.
 
     An accepted change is the new level from its merge on, and not a candidate again.
     """
-    candidates = tuple(ab_candidates(watched))
     if not candidates:
         return ()
     places = places_of_commits(session, project_id)

@@ -5,7 +5,7 @@ runner measures like any check (`perfledger history suspects` prints the command
 run confirms is an alert.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 from sqlmodel import Session
@@ -13,7 +13,11 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
-from perfledger_baselines.history.commits.ab_candidates import CandidateSeries
+from perfledger_baselines.history.commits.ab_candidates import (
+    CandidateSeries,
+    ab_candidates,
+    family_candidates,
+)
 from perfledger_baselines.history.commits.confirmation import (
     drop_answers,
     record_ab_result,
@@ -40,6 +44,7 @@ from perfledger_service.store.default_branch import (
     commits_of_branch,
 )
 from perfledger_service.usecases.events.search import unexpected_candidates
+from perfledger_service.usecases.history.kernel_history import recorded_families
 from perfledger_service.usecases.uploads.branch_places import BranchPlaces, store_places
 
 # A request that stays unmeasured for this long is replaced by one of the newest commits.
@@ -63,8 +68,9 @@ def confirm_suspects(
 
     The state counts commits, so it is reset if a new commit comes before an existing one. If the
     upload's two commits are a requested A/B run, its verdicts are the answer, except on a device in
-    quarantine. Then the series that it adds to are searched for suspects, and A/B runs requested,
-    at most 200 pairs a day. The caller holds the project's lock and commits.
+    quarantine; `verdicts` include those on single kernel families. Then the series that it adds to
+    are searched for suspects, and A/B runs requested, at most 200 pairs a day. The caller holds the
+    project's lock and commits.
     """
     earlier = commits_of_branch(session, project_id)
     claim_commits(session, project_id, [one.sha for one in places.claimed])
@@ -79,12 +85,13 @@ def confirm_suspects(
     # No runner can measure on the machine of an import.
     series = () if bundle.is_imported else branch_series(session, project_id, upload_id=upload_id)
     seconds = _pair_seconds(bundle, {one.series.workload for one in series})
-    watched = [_watched_series(one, seconds[one.series.workload]) for one in series]
-    window = now.date().isoformat()
+    candidates = ab_candidates([_watched_series(one, seconds) for one in series])
+    for families in _watched_families(session, project_id, bundle, series, seconds):
+        candidates += family_candidates(families)
     state, _ = request_ab_runs(
         state,
-        unexpected_candidates(session, project_id, watched, today=now.date()),
-        window=window,
+        unexpected_candidates(session, project_id, candidates, today=now.date()),
+        window=now.date().isoformat(),
         limits=ConfirmationLimits(),
     )
     newest = max((one.positions[-1] for one in series), default=0)
@@ -130,12 +137,27 @@ def _without_stale(state: ConfirmationState, *, today: date) -> ConfirmationStat
     return state
 
 
-def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSeries:
+def _watched_families(
+    session: Session,
+    project_id: int,
+    bundle: Bundle,
+    series: Sequence[BranchSeries],
+    seconds: Mapping[str, float],
+) -> Iterator[list[CandidateSeries]]:
+    """Yield the kernel families that a bundle adds to, of one workload and machine class each."""
+    added = {(one.series.workload, one.series.machine_class) for one in series}
+    for workload in sorted({windows.workload for windows in bundle.kernels}):
+        for families in recorded_families(session, project_id, workload):
+            if (workload, families[0].series.machine_class) in added:
+                yield [_watched_series(one, seconds) for one in families]
+
+
+def _watched_series(series: BranchSeries, seconds: Mapping[str, float]) -> CandidateSeries:
     return CandidateSeries(
         series=series.series,
         commits=series.positions,
         values=series.values,
-        pair_seconds=pair_seconds,
+        pair_seconds=seconds[series.series.workload],
         devices=series.devices,
         times=series.times,
         epochs=epoch_starts(series.environments),

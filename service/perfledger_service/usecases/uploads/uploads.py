@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.records import Machine
+from perfledger_baselines.judging.kernel_verdicts import family_verdicts
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_runners.bundles.files import GZIP_MAGIC, decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
@@ -218,7 +219,7 @@ def judge_upload(
             confirm_suspects(
                 session,
                 bundle,
-                report.verdicts,
+                (*report.verdicts, *family_verdicts(report.kernels)),
                 places=places,
                 project_id=upload.project_id,
                 upload_id=upload_id,

@@ -3,12 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import STEP_TIME, family_metric
 from perfledger_baselines.history.commits.ab_candidates import (
     CONFOUNDED_REACH,
     STRENGTH_OF_CHANGE,
     CandidateSeries,
     ab_candidates,
+    family_candidates,
 )
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
 from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
@@ -155,3 +156,41 @@ def test_series_with_and_without_epochs_are_searched_together(make):
     split = replace(watched(make.series(make.noise(100, seed=3), [(40, 0.3)])), epochs=(40,))
 
     assert ab_candidates([split, plain, split]) == ab_candidates([plain])
+
+
+def family(make, name, steps, *, seed):
+    values = make.series(make.noise(60, seed=seed, sd=0.005), steps)
+    series = Series("m:f", family_metric(name), "cpu:made up:1")
+    return replace(watched(values), series=series)
+
+
+def test_a_family_that_became_slower_is_a_candidate(make):
+    families = [family(make, "mm", [], seed=1), family(make, "gelu", [(30, 0.05)], seed=2)]
+
+    (found,) = family_candidates(families)
+
+    assert found.series.metric == family_metric("gelu")
+    assert found.harm is Harm.WORSE
+    assert found.good < 30 <= found.bad
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param({"gelu": [(30, -0.05)]}, id="faster"),
+        pytest.param({"gelu": [(30, 0.05)], "mm": [(30, -0.05)]}, id="work that moved"),
+        pytest.param({"gelu": [(30, 0.05), (45, -0.05)]}, id="mended since"),
+        pytest.param({"gelu": [(59, 0.05)]}, id="an odd end"),
+    ],
+)
+def test_no_other_family_is_a_candidate(make, steps):
+    families = [
+        family(make, name, steps.get(name, []), seed=seed)
+        for seed, name in enumerate(("mm", "gelu", "add"))
+    ]
+
+    assert family_candidates(families) == ()
+
+
+def test_without_families_there_is_no_candidate():
+    assert family_candidates([]) == ()

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from perfledger.bundle import Plan
+from perfledger.metrics import KERNELS
 from perfledger.records import Device, Machine, Revision
 from perfledger_baselines.history.commits.confirmation_state import BisectionStatus
 from perfledger_baselines.planning.epochs import epoch_starts
@@ -17,6 +18,15 @@ from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.history.branch_history import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates
+from tests.baselines.judging.example_kernels import (
+    kernel,
+    on_base,
+    on_head,
+    scaled,
+    with_kernels,
+    workload,
+)
+from tests.service.conftest import METRICS
 
 COMMITS = 16
 WORKLOAD = "gpt:step[batch=8]"
@@ -283,3 +293,37 @@ def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_ot
     [view] = branch.alerts
     assert [change.candidate.devices for change in view.alert.changes] == [("GPU-0",)]
     assert view.is_other_device is is_other_device
+
+
+def with_gelu(seed, *, base=1.0, head=1.0):
+    """Return what a check holds that judges kernels, one of them at these levels."""
+    windows = workload(seed, name=WORKLOAD, noise=0.002)
+    gelu = kernel(windows, "gelu")
+    gelu = on_base(gelu, scaled(gelu.base, base))
+    gelu = on_head(gelu, scaled(gelu.head, head))
+    plan = Plan(seed=1, order=("base",) * 6, looks=(6,), kernel_pairs=12, kernel_share=0.2)
+    return {
+        "pairs": 6,
+        "plan": plan,
+        "metrics": (*METRICS, KERNELS),
+        "kernels": (with_kernels(windows, gelu=gelu),),
+    }
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_kernel_family_that_became_slower_alerts_once_an_a_b_confirms_it(branch):
+    """A tenth of 6 % of the step: the step's own timing shows nothing."""
+    levels = [1.0] * 15 + [1.1] * 15
+    for commit in range(1, 30):
+        branch.check(
+            commit - 1, commit, **with_gelu(commit, base=levels[commit - 1], head=levels[commit])
+        )
+    [request] = branch.docket.requests
+    assert request.base < 15 <= request.head
+    assert branch.alerts == ()
+
+    branch.check(request.base, request.head, **with_gelu(99, head=1.1))
+
+    changes = [change for view in branch.alerts for change in view.alert.changes]
+    assert {change.candidate.series.metric.name for change in changes} == {"kernel:gelu"}
+    assert changes[0].estimate.change == pytest.approx(0.1, abs=0.01)
