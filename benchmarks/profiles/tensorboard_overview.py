@@ -16,7 +16,7 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from perfledger.profile import ProfiledDevice, ProfileReading
+from perfledger.profile import TORCH_PROFILER, ProfiledDevice, ProfileReading
 from perfledger_profiles.hardware.occupancy import Occupancy, occupancy_of
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.call_labels import ThreadNesting, nest_threads
@@ -32,13 +32,7 @@ from perfledger_profiles.timeline.intervals import (
 )
 from perfledger_profiles.timeline.launch_links import launches_of
 from perfledger_profiles.timeline.step_windows import step_markers
-from perfledger_profiles.timeline.trace import (
-    TORCH_PROFILER,
-    UNKNOWN,
-    CallKind,
-    LaunchConfiguration,
-    Trace,
-)
+from perfledger_profiles.timeline.trace import UNKNOWN, CallKind, LaunchConfiguration, Trace
 
 SOURCE = "torch_tb_profiler's overview, mean of its steps"
 WHOLE = "torch_tb_profiler's overview, first to last of its steps"

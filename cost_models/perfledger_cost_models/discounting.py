@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.units import MONTHS_PER_YEAR
 
 # Returns outside this range are of no use to compare investments.
 MIN_RETURN = -0.999

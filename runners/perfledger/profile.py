@@ -6,6 +6,9 @@ from enum import StrEnum
 from perfledger.compile_record import CompilationKind
 from perfledger.records import Side
 
+# Tools whose profiles are read by rules of their own.
+TORCH_PROFILER, JAX_PROFILER = "torch.profiler", "jax.profiler"
+
 
 class Bucket(StrEnum):
     """A category of a step's time; the buckets of one step sum to its wall time."""

@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
 from perfledger_baselines.planning.detectability_trend import (
     DetectabilityTrend,
@@ -114,7 +115,7 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
         undecided=undecided,
         false_alarms=_rate([check.is_false_alarm for check in checks]),
         shadows=_rate([check.is_shadow_false_alarm for check in checks]),
-        minutes=median(held_times) / 60 if held_times else None,
+        minutes=median(held_times) / SECONDS_PER_MINUTE if held_times else None,
         detectable=median(each.change for each in recent) if recent else None,
         trend=detectability_trend(
             [{each.workload: each.change for each in check.detectable} for check in checks]

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.time_units import SECONDS_PER_HOUR
+
 
 class MeasuringBudgetError(ValueError):
     """A cap that is not positive, or a cap in money without a price."""
@@ -35,5 +37,5 @@ class MeasuringBudget:
         """Return the machine time in seconds that both caps allow; infinity without caps."""
         caps = [math.inf if self.max_seconds is None else self.max_seconds]
         if self.max_usd is not None and self.usd_per_hour is not None:
-            caps.append(float(self.max_usd / self.usd_per_hour * 3600))
+            caps.append(float(self.max_usd / self.usd_per_hour * SECONDS_PER_HOUR))
         return min(caps)

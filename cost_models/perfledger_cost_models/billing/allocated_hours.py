@@ -12,11 +12,11 @@ from math import ceil
 
 import numpy as np
 
+from perfledger.time_units import DAYS_PER_WEEK, HOURS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.cost_allocation import CostOwner, PoolUsage
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
-from perfledger_cost_models.units import DAYS_PER_WEEK, HOURS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
 
 # The team's label is the first of these that any job has, from most to least specific.

@@ -15,9 +15,10 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
+from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, USD
+from perfledger_cost_models.units import USD
 
 COLUMNS = (
     "BillingCurrency",

@@ -2,9 +2,9 @@
 
 from io import StringIO
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.billing.focus_rows import BillError
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import (
     MAX_USAGE_BYTES,
     DeviceSpan,

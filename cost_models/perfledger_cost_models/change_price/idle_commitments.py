@@ -8,10 +8,10 @@ so they save no cash unless the commitment can shrink.
 import numpy as np
 
 from perfledger.bundle import Commitment
+from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.queueing.queue_formulas import QueueError, mmc
 from perfledger_cost_models.quote import Interval, QueueEffect
-from perfledger_cost_models.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 
 
 def idle_hours(commitment: Commitment) -> float:

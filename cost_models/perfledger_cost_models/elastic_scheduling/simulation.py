@@ -10,6 +10,7 @@ from math import inf
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.elastic_scheduling.allocation import (
     ElasticPolicy,
@@ -23,7 +24,6 @@ from perfledger_cost_models.elastic_scheduling.job_speeds import (
     speed_on,
 )
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 MAX_ELASTIC_JOBS = 2000  # each arrival and end of a job solves one program over all present jobs
 ROUND_S = 360.0  # of Gavel: a job that shares a device in time moves once a round

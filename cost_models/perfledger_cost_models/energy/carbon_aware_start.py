@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.energy.energy import energy_kwh
 from perfledger_cost_models.energy.hourly_csv import HourlySeries
 from perfledger_cost_models.energy.start_objective import StartObjective
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 _MINUTE_S = 60
 # Ticks to the deadline times ticks of work; backtracking needs two bytes for each cell.

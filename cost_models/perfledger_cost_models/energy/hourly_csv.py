@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
 

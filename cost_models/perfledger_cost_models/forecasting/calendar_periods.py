@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
-from perfledger_cost_models.units import DAYS_PER_WEEK, MONTHS_PER_YEAR
+from perfledger.time_units import DAYS_PER_WEEK, MONTHS_PER_YEAR
 
 
 class PeriodLength(StrEnum):

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from io import StringIO
 from itertools import pairwise
 
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.forecasting.calendar_periods import (
     PeriodCalendar,
@@ -15,7 +16,6 @@ from perfledger_cost_models.forecasting.calendar_periods import (
 )
 from perfledger_cost_models.forecasting.sample_paths import MAX_PERIODS
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT
-from perfledger_cost_models.units import SECONDS_PER_DAY
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
 from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, DeviceUsage, UsageFileError
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
 from perfledger_cost_models.job_logs.table import Job, JobLogError
-from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
 
 # Exports begin at an hour or a quarter of one, hardly at another second.
 _USUAL_START_S = 15 * SECONDS_PER_MINUTE

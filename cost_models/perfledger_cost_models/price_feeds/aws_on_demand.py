@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.price_feeds.aws_csv import open_aws, usd_of
 from perfledger_cost_models.price_feeds.rows import (
     BulkPrices,
@@ -16,7 +17,7 @@ from perfledger_cost_models.price_feeds.rows import (
     prices_of,
 )
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.units import HOURS_PER_YEAR, USD
+from perfledger_cost_models.units import USD
 
 COLUMNS = (
     "SKU",

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import msgspec
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.price_feeds.rows import (
     BulkFileError,
     BulkPrices,
@@ -17,7 +18,7 @@ from perfledger_cost_models.price_feeds.rows import (
     prices_of,
 )
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.units import HOURS_PER_YEAR, USD
+from perfledger_cost_models.units import USD
 
 # A page has a hundred or a thousand items of about a kilobyte.
 MAX_PAGE_BYTES = 64 * 2**20

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.formula import value_of
 from perfledger_cost_models.money import to_decimal
@@ -22,7 +23,6 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.decision import draws_of, evaluate, evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import end_worth
-from perfledger_cost_models.units import HOURS_PER_YEAR
 
 MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
 # Sizes extend to the number that meets the need of all but one draw in a hundred, in the largest

@@ -27,7 +27,6 @@ GROWTH = "hours_growth"
 COMMITMENT_UTILIZATION = "commitment_utilization"
 ALLOCATED_SHARE = "allocated_share"
 BUSY_SHARE = "busy_share"
-WACC = "wacc"
 RESIDUAL = "residual_value_36m"  # after the three years, when the model sells
 NOT_IN_THE_MODEL = frozenset({"residual_value_60m", "depreciation_years"})
 

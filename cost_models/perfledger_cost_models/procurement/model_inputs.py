@@ -16,7 +16,6 @@ from perfledger_cost_models.procurement.cost_model import (
     HOURS,
     NOT_IN_THE_MODEL,
     RESIDUAL,
-    WACC,
     InputBasis,
     ModelInput,
     PlanData,
@@ -26,6 +25,7 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
 from perfledger_cost_models.procurement.plan import HoursKind, InputRange, SpotTerms
+from perfledger_cost_models.tco.hardware_inputs import WACC
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.onprem import LICENCES, SERVERS
 from perfledger_cost_models.tco.spot_interruption import (

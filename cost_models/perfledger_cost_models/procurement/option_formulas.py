@@ -6,6 +6,7 @@ from typing import assert_never
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.formula import FormulaLine, value_of
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -16,7 +17,6 @@ from perfledger_cost_models.procurement.cost_model import (
     HOURS,
     PLAN_YEARS,
     RESIDUAL,
-    WACC,
     YEARS,
     CostModel,
     ModelInput,
@@ -25,8 +25,9 @@ from perfledger_cost_models.procurement.cost_model import (
     UnpricedOption,
     hours_of,
 )
+from perfledger_cost_models.tco.hardware_inputs import WACC
 from perfledger_cost_models.tco.onprem import LICENCES
-from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, USD
+from perfledger_cost_models.units import USD
 
 NEED_WORTH = "need_worth"
 

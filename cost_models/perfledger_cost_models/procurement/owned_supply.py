@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_YEAR
 from perfledger_cost_models.procurement.plan import SupplyEntry
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,12 +44,12 @@ from typing import Annotated
 
 import msgspec
 
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY, MINUTES_PER_HOUR
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.sample_paths import MAX_HORIZON
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput, HardwareInputSheet
 from perfledger_cost_models.toml_file import MAX_TEXT, Text, read_toml
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY, MINUTES_PER_HOUR
 
 MAX_CHARACTERS = 1_000_000
 MAX_OPTIONS = 20  # more would not fit in a table that people decide by

@@ -2,6 +2,7 @@
 
 from decimal import ROUND_CEILING, Decimal
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError, PriceSheet
 from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
 from perfledger_cost_models.procurement.cost_model import (
@@ -20,7 +21,6 @@ from perfledger_cost_models.procurement.plan import (
 from perfledger_cost_models.quote import dated
 from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
-from perfledger_cost_models.units import HOURS_PER_YEAR
 
 
 def purchase_options(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
+from perfledger.time_units import HOURS_PER_DAY, HOURS_PER_YEAR
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
@@ -21,7 +22,6 @@ from perfledger_cost_models.review.document import (
     UnknownFigure,
 )
 from perfledger_cost_models.tco.purchase_modes import is_committed
-from perfledger_cost_models.units import HOURS_PER_DAY, HOURS_PER_YEAR
 
 NAME = "coverage, utilization and effective savings rate of commitments"
 

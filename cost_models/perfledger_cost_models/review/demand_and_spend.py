@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 
 from perfledger.bundle import PricingConfig
+from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.billing.cost_allocation import CostOwner
 from perfledger_cost_models.billing.focus import Bill, device_hours
@@ -41,7 +42,6 @@ from perfledger_cost_models.review.document import (
 from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.tco.hourly_rates import rate_of
-from perfledger_cost_models.units import DAYS_PER_YEAR, SECONDS_PER_DAY
 
 NO_BILL = "there is no bill"
 BILL_REMEDY = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.4, CSV or Parquet"

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import assert_never
 
+from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import CashFlows, internal_rate_of_return, payback_years
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
@@ -12,7 +13,6 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
 from perfledger_cost_models.procurement.cost_model import (
     RESIDUAL,
-    WACC,
     CostModel,
     ModelInput,
     PurchaseMode,
@@ -27,10 +27,9 @@ from perfledger_cost_models.procurement.decision import (
 from perfledger_cost_models.procurement.plan import CarbonFactors
 from perfledger_cost_models.review.document import OptionFacts, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
-from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import SERVERS, figures_of, yearly_cost
 from perfledger_cost_models.tco.purchase_modes import break_even_use
-from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
 GRID_CARBON = "carbon_intensity_us_location"
 USES = tuple(percent / 100 for percent in range(10, 101, 5))  # of the break-even curve

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
@@ -21,7 +22,6 @@ from perfledger_cost_models.procurement.plan import (
 )
 from perfledger_cost_models.review.demand_and_spend import billed_days, billed_hours
 from perfledger_cost_models.tco.purchase_modes import is_committed
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY
 
 
 class PlanContradictionError(ProcurementPlanError):

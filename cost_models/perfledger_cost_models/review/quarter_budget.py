@@ -13,6 +13,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.budget_variance import ExpectedQuarter
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
@@ -29,7 +30,6 @@ from perfledger_cost_models.procurement.decision import evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
 from perfledger_cost_models.review.document import QuarterBudget, UnknownFigure
 from perfledger_cost_models.review.quarter import MONTHS, Quarter
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_YEAR, MONTHS_PER_YEAR
 
 NO_COST = "the yearly cost of a committed supply entry is unknown: add its usd_per_year"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perfledger.time_units import MONTHS_PER_YEAR
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.forecast import (
     HIGH,
@@ -16,7 +17,6 @@ from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
 from perfledger_cost_models.review.document import QuarterForecast, UnknownFigure
 from perfledger_cost_models.review.quarter import MONTHS, Quarter
-from perfledger_cost_models.units import MONTHS_PER_YEAR
 
 NAME = "past against forecast against actual"
 

@@ -6,7 +6,7 @@ Jobs are gangs: all devices of a job start together and are preempted together.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfledger_cost_models.units import SECONDS_PER_DAY
+from perfledger.time_units import SECONDS_PER_DAY
 
 
 class JobOrder(StrEnum):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.csv_log import DeviceUse, lacks_device_time
 from perfledger_cost_models.job_logs.table import JobTable
@@ -30,7 +31,7 @@ from perfledger_cost_models.scheduling.policy_intervals import (
     log_days,
     policy_intervals,
 )
-from perfledger_cost_models.units import DAYS_PER_YEAR, MILLI_MS_PER_HOUR, MS_PER_DAY
+from perfledger_cost_models.units import MILLI_MS_PER_HOUR, MS_PER_DAY
 
 # Shares of the curve of waits.
 CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)

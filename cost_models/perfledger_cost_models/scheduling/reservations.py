@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray
 from perfledger_cost_models.job_logs.table import MAX_SECONDS, JobLogError, JobTable
-from perfledger_cost_models.units import MS_PER_HOUR, SECONDS_PER_HOUR
+from perfledger_cost_models.units import MS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

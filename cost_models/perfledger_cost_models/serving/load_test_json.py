@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 from perfledger.load import MAX_SERVERS
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_cost_models.serving.load_curve import (
     MAX_POINTS,
     LoadCurve,
@@ -19,7 +20,6 @@ from perfledger_cost_models.serving.load_curve import (
     LoadMode,
     LoadPoint,
 )
-from perfledger_cost_models.units import SECONDS_PER_DAY
 
 # 1: first version. Keys are only ever added.
 VERSION = 1

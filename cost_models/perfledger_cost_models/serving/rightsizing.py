@@ -11,11 +11,12 @@ from decimal import Decimal
 from enum import StrEnum
 
 from perfledger.load import MAX_POINTS, MAX_REQUESTS
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.serving.load_curve import LoadCurve, LoadPoint
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings, settings_of
-from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
+from perfledger_cost_models.units import MILLION
 
 # An option is accepted if its P99 is within the limit with this probability, and rejected if the
 # probability is below the complement: two decisions at 99 % are wrong in at most one case of fifty.

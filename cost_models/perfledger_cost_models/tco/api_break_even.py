@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from perfledger_cost_models.units import MILLION, SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.units import MILLION
 
 MAX_USD_PER_MILLION = 1e9
 LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error

@@ -10,10 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import capital_recovery_factor
 from perfledger_cost_models.draws import DRAWS, draw_pert
-from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
     QUANTILES,
@@ -27,9 +28,7 @@ from perfledger_cost_models.tco.onprem import (
 )
 from perfledger_cost_models.tco.purchase_modes import PurchaseTerms
 from perfledger_cost_models.tco.server_site import ServerSite
-from perfledger_cost_models.units import HOURS_PER_YEAR
 
-WACC = "wacc"
 NO_BREAK_EVEN_USE = 1e9  # stands for infinity, which has no quantiles
 _CACHED_SERVERS = 16  # servers on their terms: a comparison has a few of them
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from scipy.special import betainc, gammaincinv
 
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 
 MAX_FAULTS = 10_000_000
 MAX_DEVICE_DAYS = 1e12

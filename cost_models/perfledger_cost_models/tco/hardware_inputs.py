@@ -12,6 +12,7 @@ from perfledger_cost_models.quote import dated
 from perfledger_cost_models.tco.input_phrases import input_phrase
 
 PACKAGED_HARDWARE_INPUTS = "packaged-onprem-2026-11-20"
+WACC = "wacc"  # the name of the cost of capital
 COLUMNS = (
     "parameter",
     "unit",

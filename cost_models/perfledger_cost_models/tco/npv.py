@@ -5,6 +5,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import (
     CashFlows,
@@ -14,8 +15,7 @@ from perfledger_cost_models.discounting import (
     present_value,
 )
 from perfledger_cost_models.draws import draw_pert
-from perfledger_cost_models.tco.buy_vs_rent import WACC
-from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
     QUANTILES,
@@ -26,7 +26,6 @@ from perfledger_cost_models.tco.onprem import (
     figures_of,
     yearly_cost,
 )
-from perfledger_cost_models.units import HOURS_PER_YEAR
 
 
 class Horizon(IntEnum):

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import capital_recovery_factor, sinking_fund_factor
 from perfledger_cost_models.draws import draw_pert
@@ -15,7 +16,6 @@ from perfledger_cost_models.prices.staleness import MaxAge, staleness_warnings
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet, packaged_hardware_inputs
 from perfledger_cost_models.tco.server_site import ServerSite
-from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
 MAX_KW = 1000  # more is not one server
 MAX_CACHED_DRAWS = 16  # servers whose drawn inputs are kept, some megabytes each

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY, MONTHS_PER_YEAR
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.tco.purchase_modes import PurchaseError, PurchaseTerms
-from perfledger_cost_models.units import DAYS_PER_YEAR, HOURS_PER_DAY, MONTHS_PER_YEAR
 
 MAX_DEVICES = 1_000_000
 

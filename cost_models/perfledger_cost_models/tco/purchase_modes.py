@@ -13,10 +13,10 @@ from typing import assert_never
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_DAY
 from perfledger_cost_models.discounting import capital_recovery_factor
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
-from perfledger_cost_models.units import HOURS_PER_DAY
 
 # The share of a commitment's price that is paid upfront. AWS's "partial" is about half:
 # https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-overview.html

@@ -130,7 +130,6 @@ def spot_cost(
     spot_usd_per_hour: Decimal,
     on_demand_usd_per_hour: Decimal,
     fallback_share: float = 0.0,
-    interval_h: float | None = None,
 ) -> SpotCost:
     """Return the cost of `work_h` hours of work on spot, saved at the best interval.
 
@@ -143,8 +142,7 @@ def spot_cost(
     if min(spot_usd_per_hour, on_demand_usd_per_hour) <= 0:
         msg = "a price of zero is a missing price: give both rates above zero"
         raise InterruptionError(msg)
-    every_h = best_interval_h(interruptions) if interval_h is None else interval_h
-    every_h = min(every_h, work_h)
+    every_h = min(best_interval_h(interruptions), work_h)
     on_spot_h = expected_hours(work_h, interruptions, interval_h=every_h) * (1 - fallback_share)
     fallback_h = work_h * fallback_share
     return SpotCost(

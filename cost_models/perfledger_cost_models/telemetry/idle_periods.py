@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.sample_table import ActivityTable, SampleTable
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.telemetry.utilization import IDLE_SHARE
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 # Shorter periods are loading, saving and reading results, too short for another job.
 SHORTEST_S = float(SECONDS_PER_HOUR)

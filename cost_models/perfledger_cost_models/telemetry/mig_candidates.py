@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.sample_table import (
     ActivityTable,
@@ -19,7 +20,6 @@ from perfledger_cost_models.telemetry.sample_table import (
     quantiles,
 )
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 # Allocators keep a reserve, and a part holds its own copy of the driver's few hundred MiB.
 MEMORY_HEADROOM = 1.1

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray, IntArray
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.sample_table import (
@@ -20,7 +21,6 @@ from perfledger_cost_models.telemetry.sample_table import (
     sums_by,
 )
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 # A common target: jobs above it draw no attention.
 HIGH_GPU_UTIL = 0.7

@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray, FloatArray, IntArray
 from perfledger_cost_models.telemetry.activity_samples import Activity, ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 

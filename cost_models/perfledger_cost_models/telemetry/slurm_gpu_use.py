@@ -17,6 +17,7 @@ from itertools import islice
 import msgspec
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.prices.accelerator_names import nominal_bytes
 from perfledger_cost_models.prices.mig_profiles import mig_share
@@ -28,7 +29,6 @@ from perfledger_cost_models.telemetry.activity_samples import (
 )
 from perfledger_cost_models.telemetry.metric_names import PERCENT
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import MAX_DEVICES, UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, gpus_of, sacct_rows
 from perfledger_cost_models.usage.slurm_allocations import COLUMNS, KIND

@@ -11,6 +11,7 @@ from math import sqrt
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_DAY, HOURS_PER_WEEK, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.telemetry.sample_table import (
     ActivityTable,
@@ -21,7 +22,6 @@ from perfledger_cost_models.telemetry.sample_table import (
     sums_by,
 )
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
-from perfledger_cost_models.units import HOURS_PER_DAY, HOURS_PER_WEEK, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 # An idle device shows up to this much: exporters' own queries and a display use it a little.

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport
@@ -28,7 +29,6 @@ from perfledger_cost_models.telemetry.utilization import (
     utilization_by_owner,
     week_levels,
 )
-from perfledger_cost_models.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 # A week has every weekday; a shorter period does not represent a year.

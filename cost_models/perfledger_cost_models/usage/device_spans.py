@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_HOUR
 
 MAX_USAGE_BYTES = 64 * 1024 * 1024  # some 400,000 jobs, or three million samples
 MAX_SPANS = 2_000_000

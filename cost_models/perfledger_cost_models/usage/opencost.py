@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,

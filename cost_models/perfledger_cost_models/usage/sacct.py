@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.prices.mig_profiles import WHOLE_GPU_MILLI, mig_milli
-from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, parse_time, rows_of
 
 _JOB_NAME = "JobName"

@@ -14,9 +14,8 @@ from perfledger.meters.device import (
     median_first,
     window_steps,
 )
+from perfledger.profile import JAX_PROFILER
 from perfledger.workload import Step
-
-TOOL = "jax.profiler"
 
 
 def trace(
@@ -51,7 +50,7 @@ def trace(
     windows = median_first(windows)
     files = [_file(window) for _, window in windows]
     return ProfiledPass(
-        tool=TOOL,
+        tool=JAX_PROFILER,
         trace=files[0],
         steps=steps,
         step_seconds=windows[0][0],

@@ -13,9 +13,9 @@ from perfledger.meters.device import (
     median_first,
     window_steps,
 )
+from perfledger.profile import TORCH_PROFILER
 from perfledger.workload import Step
 
-TOOL = "torch.profiler"
 WARMUP = 2  # steps
 
 
@@ -62,7 +62,7 @@ def trace(
     for (_, profile), to in zip(windows, paths, strict=True):
         profile.export_chrome_trace(str(to))
     return ProfiledPass(
-        tool=TOOL,
+        tool=TORCH_PROFILER,
         trace=path,
         steps=steps,
         step_seconds=windows[0][0],

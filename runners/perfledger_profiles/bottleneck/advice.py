@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from perfledger.profile import Kernel, Operation, Profile
+from perfledger.profile import JAX_PROFILER, Kernel, Operation, Profile
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
 from perfledger_profiles.bottleneck.step_shares import (
@@ -48,7 +48,7 @@ class AdviceContext:
     @property
     def is_jax(self) -> bool:
         """Return whether the operations are XLA's; this decides what is fused."""
-        return self.profile.tool == "jax.profiler"
+        return self.profile.tool == JAX_PROFILER
 
     @property
     def typical_step(self) -> str:

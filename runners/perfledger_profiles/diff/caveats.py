@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from perfledger.profile import Bucket, Profile
+from perfledger.profile import TORCH_PROFILER, Bucket, Profile
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import is_operator_name
 from perfledger_profiles.diff.uniform_slowdown import CLOCK_TOLERANCE, drift_of
 from perfledger_profiles.hardware.device_state import DeviceState
-from perfledger_profiles.timeline.trace import TORCH_PROFILER
 
 # With a larger unlisted share, the list does not explain the change.
 MAX_REST_SHARE = 0.2

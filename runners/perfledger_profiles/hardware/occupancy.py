@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from math import ceil, prod
 
-from perfledger.profile import Kernel, Profile, ProfiledDevice, ProfileReading
+from perfledger.profile import TORCH_PROFILER, Kernel, Profile, ProfiledDevice, ProfileReading
 from perfledger_profiles.parsing.errors import ProfileError
 
 # Names of the readings.
@@ -23,7 +23,6 @@ REGISTERS_PER_MULTIPROCESSOR = 65_536
 # (cuda_occupancy.h).
 REGISTER_UNIT = 256
 SCHEDULERS = 4
-TORCH_PROFILER = "torch.profiler"
 # Above the default limit of a block's shared memory, torch.profiler calls the calculator with that
 # limit, and it answers that no block fits.
 MISREAD_SHARED_MEMORY_BYTES = 48 * KIB

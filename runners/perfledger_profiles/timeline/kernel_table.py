@@ -6,18 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfledger.profile import Kernel, OperationFamily, ProfileReading
+from perfledger.profile import TORCH_PROFILER, Kernel, OperationFamily, ProfileReading
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, sum_by_index
-from perfledger_profiles.timeline.trace import (
-    TORCH_PROFILER,
-    UNKNOWN,
-    CallKind,
-    LaunchConfiguration,
-    Trace,
-)
+from perfledger_profiles.timeline.trace import UNKNOWN, CallKind, LaunchConfiguration, Trace
 
 # The longest 200 kernels take over 99 % of the device's time in every trace seen so far.
 MAX_KERNELS = 200

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from perfledger.profile import OperationFamily
+from perfledger.profile import TORCH_PROFILER, OperationFamily
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
@@ -23,7 +23,7 @@ from perfledger_profiles.timeline.intervals import (
     to_list,
 )
 from perfledger_profiles.timeline.launch_links import launched_work
-from perfledger_profiles.timeline.trace import TORCH_PROFILER, CallKind, Trace
+from perfledger_profiles.timeline.trace import CallKind, Trace
 
 NO_STEPS = "no step markers: the whole trace counts as one step"
 DEVICE_WINDOW = "no step markers: the time from the device's first work to its last is one step"

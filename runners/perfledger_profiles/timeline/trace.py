@@ -14,8 +14,6 @@ import numpy as np
 from perfledger.profile import ProfiledDevice
 from perfledger_profiles.timeline.intervals import BoolArray, IntArray
 
-# The tool of a torch.profiler trace.
-TORCH_PROFILER = "torch.profiler"
 # A note on a trace with every Python call, which makes the host up to twice as slow.
 STACKS_RECORDED = (
     "every Python call was recorded (with_stack), which slows the host: time without work on the "

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perfledger.profile import ProfiledDevice
+from perfledger.profile import TORCH_PROFILER, ProfiledDevice
 from perfledger_profiles.parsing.chrome_trace_events import (
     INSTANTS,
     MEMORY,
@@ -29,7 +29,6 @@ from perfledger_profiles.timeline.memory import ONLY_CHANGES, totals_from_change
 from perfledger_profiles.timeline.trace import (
     LAST_ON_DEVICE,
     MAX_COUNT,
-    TORCH_PROFILER,
     UNKNOWN,
     CallKind,
     LaunchConfiguration,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger.profile import Bucket, DeviceStep, MemoryPoint, Profile, StreamIdle
+from perfledger.profile import JAX_PROFILER, Bucket, DeviceStep, MemoryPoint, Profile, StreamIdle
 from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
@@ -53,8 +53,6 @@ from perfledger_profiles.xla.metrics import readings_of
 from perfledger_profiles.xla.planes import XLine, XPlane
 from perfledger_profiles.xla.step_picture import median_window, slices_of
 from perfledger_profiles.xla.step_windows import XlaSteps, device_steps_of
-
-TOOL = "jax.profiler"
 
 HOST = "/host:CPU"
 # Driver calls of CUDA and ROCm, if they are not among the host's threads.
@@ -101,7 +99,7 @@ def profile_of_planes(
         timelines,
         workload=workload,
         side=side,
-        tool=TOOL,
+        tool=JAX_PROFILER,
         dropped_events=dropped_events,
         notes=(*dict.fromkeys(note for each in steps for note in each.notes), *left_out_notes),
     )
@@ -118,7 +116,7 @@ def profile_of_planes(
     )
     readings = readings_of(profile, works, steps)
     alone = [
-        breakdown([timeline], workload=workload, side=side, tool=TOOL)
+        breakdown([timeline], workload=workload, side=side, tool=JAX_PROFILER)
         for timeline in timelines
         if len(works) > 1 and timeline.windows.owner.size
     ]

@@ -20,6 +20,7 @@ from perfledger.registration.argument_faults import MAX_WORKLOAD_DEVICES
 from perfledger.registration.variant_name import variants_fault
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_WEEK
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.canary_checks import check_canaries
@@ -55,11 +56,8 @@ MAX_POLICIES = 100
 MAX_APPROVERS = 50  # of a policy
 MAX_FINDINGS = 100  # on the machine's fitness
 MAX_CLASSES = 32  # machines that report on one pull request
-MAX_CLASS_DEADLINE_S = 7 * 86_400.0
+MAX_CLASS_DEADLINE_S = float(SECONDS_PER_WEEK)
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
-# The same as in perfledger_cost_models.units, which this package does not import; a test compares
-# them.
-HOURS_PER_YEAR = 8760
 MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
 SHA = re.compile(r"[0-9a-f]{40}")
 DIGEST = re.compile(r"([0-9a-f]{64})?")

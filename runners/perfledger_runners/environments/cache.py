@@ -11,13 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfledger.time_units import SECONDS_PER_DAY
+
 # Its presence means that the entry is complete; its time is that of the last use.
 COMPLETE_FILE = "complete.json"
 # Its presence means that only the process that built the entry can use it.
 PRIVATE_FILE = "private"
 LOCK_SUFFIX = ".lock"
 POLL_S = 0.2
-DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class EnvironmentCache:
     """
 
     folder: Path
-    max_age_s: float = 30 * DAY_S  # since its last use
+    max_age_s: float = 30.0 * SECONDS_PER_DAY  # since its last use
     max_bytes: int = 20 * 2**30
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep

@@ -17,6 +17,8 @@ from typing import Protocol
 MAX_SILENCE_S = 600.0
 # An engine ends overlong work itself; the runner does so if that fails.
 OVERTIME_S = 120.0
+# An NFS client may show the state of a folder, such as of a result, of a minute ago.
+RESULT_WAIT_S = 90.0
 
 
 class LauncherError(Exception):

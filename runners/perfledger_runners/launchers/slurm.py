@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perfledger_runners.launchers.engine_tool import ask_tool, run_tool
 from perfledger_runners.launchers.launcher import (
+    RESULT_WAIT_S,
     LauncherError,
     Submission,
     SubmissionState,
@@ -20,8 +21,6 @@ from perfledger_runners.launchers.launcher import (
 from perfledger_runners.safe_text import clean_text
 
 JOB_SCRIPT = Path(__file__).with_name("slurm_job.sh")
-# An NFS client may show a folder's state of a minute ago.
-RESULT_WAIT_S = 90.0
 POLL_S = 5.0  # a controller has many users, so it is not polled in a tight loop
 MAX_EXIT_FILE_BYTES = 100
 MAX_SLURM_OPTIONS = 50

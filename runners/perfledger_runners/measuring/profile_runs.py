@@ -17,7 +17,7 @@ from typing import cast
 
 import msgspec
 
-from perfledger.profile import Profile
+from perfledger.profile import JAX_PROFILER, TORCH_PROFILER, Profile
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Side, WorkloadSpec
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
@@ -33,7 +33,7 @@ from perfledger_runners.measuring.process_groups import SHARED, Separation, proc
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
 
 # A child's profiler → the reader of `python -m perfledger_profiles` for its files.
-READERS = {"torch.profiler": "kineto", "jax.profiler": "xplane"}
+READERS = {TORCH_PROFILER: "kineto", JAX_PROFILER: "xplane"}
 # A trace comes from a foreign process, so its reader runs in a process with these limits. A million
 # events take 0.7 GB, an interpreter with numpy and jax 0.4 GB of address space.
 READER_MEMORY_BYTES = 4 * 2**30

@@ -26,6 +26,7 @@ from perfledger.bundle import (
 )
 from perfledger.records import Param
 from perfledger.registration.variant_name import variants_fault
+from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles import validation as limits
 from perfledger_runners.bundles.value_checks import MAX_WORD
@@ -50,7 +51,14 @@ _TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "u
 # Settings that do not describe what was measured.
 _LEFT_OUT = {*_TABLES, "excluded_devices"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
-_SECONDS = {"us": 1e-6, "ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {
+    "us": 1e-6,
+    "ms": 0.001,
+    "s": 1.0,
+    "": 1.0,
+    "m": float(SECONDS_PER_MINUTE),
+    "h": float(SECONDS_PER_HOUR),
+}
 
 
 def seconds(value: object) -> float:

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from perfledger_cost_models.units import HOURS_PER_YEAR
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_runners.bundles import validation as limits
 
 # GitHub's logins; those of an enterprise's managed users end with its short code: ann_acme.

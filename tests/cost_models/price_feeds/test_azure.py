@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
-from perfledger_cost_models.units import HOURS_PER_YEAR
 
 ORIGIN = FeedOrigin(source="Azure Retail Prices", retrieved_at=date(2026, 11, 20))
 # Written by hand in the shape of an item of https://prices.azure.com/api/retail/prices.

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.procurement.commitment_sweep import commitment_ladder, commitment_sweeps
-from perfledger_cost_models.procurement.cost_model import COMMITMENT_UTILIZATION, WACC, PurchaseMode
+from perfledger_cost_models.procurement.cost_model import COMMITMENT_UTILIZATION, PurchaseMode
 from perfledger_cost_models.procurement.decision import decide, draws_of, evaluate
+from perfledger_cost_models.tco.hardware_inputs import WACC
 from tests.cost_models.conftest import OPTIONS, PLAN
 from tests.cost_models.procurement.example_models import CONFIRMED, a_model
 

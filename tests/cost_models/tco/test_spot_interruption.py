@@ -127,10 +127,9 @@ def test_what_no_spot_machine_was_had_for_is_paid_on_demand():
         spot_usd_per_hour=SPOT,
         on_demand_usd_per_hour=ON_DEMAND,
         fallback_share=0.25,
-        interval_h=1.0,
     )
 
-    assert cost.usd == pytest.approx(Decimal("82.5") * SPOT + 25 * ON_DEMAND)
+    assert cost.usd == pytest.approx(Decimal("75.075") * SPOT + 25 * ON_DEMAND)
 
 
 def test_without_interruptions_one_save_at_the_end_is_enough():

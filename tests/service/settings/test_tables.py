@@ -3,8 +3,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perfledger_cost_models import units
-from perfledger_runners.bundles import validation
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,
@@ -137,7 +135,3 @@ def test_a_declared_throughput_of_nothing_is_refused():
 def test_an_unknown_key_is_refused():
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         policy(limit=1)
-
-
-def test_a_bundle_and_a_price_have_years_of_the_same_hours():
-    assert validation.HOURS_PER_YEAR == units.HOURS_PER_YEAR

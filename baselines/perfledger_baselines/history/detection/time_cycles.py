@@ -10,15 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_WEEK
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.history.segmentation.noise import (
     CLIP_SPREADS,
     PSEUDO_SPREADS,
     SMALLEST_SPREAD,
 )
-
-# Seconds.
-DAY, WEEK = 86_400.0, 604_800.0
 
 # Sines and cosines for each period: a third of a day separates working hours from the rest.
 HARMONICS = 3
@@ -80,7 +78,9 @@ class CycleBasis:
         self._columns: FloatArray = np.where(
             self.is_timed[:, None], columns - self._middle, columns
         )
-        self._fold: FloatArray = np.where(self.is_timed, np.floor(seconds / WEEK) % FOLDS, -1.0)
+        self._fold: FloatArray = np.where(
+            self.is_timed, np.floor(seconds / SECONDS_PER_WEEK) % FOLDS, -1.0
+        )
 
     @property
     def can_show_cycle(self) -> bool:
@@ -182,7 +182,7 @@ def is_likely(levels: FloatArray, offsets: FloatArray) -> bool:
 def _harmonics(times: FloatArray) -> FloatArray:
     """Return (N, 4 HARMONICS) sines and cosines: those of the day, then those of the week."""
     columns: list[FloatArray] = []
-    for period in (DAY, WEEK):
+    for period in (SECONDS_PER_DAY, SECONDS_PER_WEEK):
         turn = 2 * np.pi * (times % period) / period
         for number in range(1, HARMONICS + 1):
             columns += [np.sin(number * turn), np.cos(number * turn)]
@@ -191,6 +191,6 @@ def _harmonics(times: FloatArray) -> FloatArray:
 
 def _half_range(coefficients: FloatArray) -> float:
     """Return half the range of one period's part."""
-    turn = np.linspace(0.0, DAY, 97)
+    turn = np.linspace(0.0, SECONDS_PER_DAY, 97)
     part = _harmonics(turn)[:, : len(coefficients)] @ coefficients
     return float(np.ptp(part)) / 2

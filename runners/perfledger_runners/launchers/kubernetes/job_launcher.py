@@ -21,6 +21,7 @@ from perfledger_runners.launchers.kubernetes.job_manifest import (
 from perfledger_runners.launchers.kubernetes.job_states import start_problem, submission_status
 from perfledger_runners.launchers.kubernetes.kubectl import Kubectl, KubernetesError
 from perfledger_runners.launchers.launcher import (
+    RESULT_WAIT_S,
     LauncherError,
     Submission,
     SubmissionLimits,
@@ -33,8 +34,6 @@ POLL_S = 5.0  # an API server has many users, so it is not polled in a tight loo
 RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
 # An unreachable registry recovers; a wrong image or Secret does not.
 START_WAIT_S = 600.0
-# An NFS client may show a folder's state of a minute ago.
-RESULT_WAIT_S = 90.0
 # A pod asked to end has its grace period, and the kubelet some time to report the end.
 DELETION_WAIT_S = GRACE_S + 60.0
 MAX_LOG_LINES = 10_000

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput

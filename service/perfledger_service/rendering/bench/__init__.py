@@ -1,1 +1,1 @@
-"""Measured load and detectable changes."""
+"""Workloads on this machine: lists, timings, load, canaries and detectable changes."""

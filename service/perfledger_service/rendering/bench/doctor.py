@@ -25,14 +25,13 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
 _ORDER = tuple(FindingLevel)  # the worst first
 _MAX_ADVICE = 3
-_MAX_NAME = 200
 _STYLES = {
     FindingLevel.BUSY: TextStyle.WORSE,
     FindingLevel.NOISY: TextStyle.WARNING,
@@ -150,7 +149,7 @@ def _fix_blocks(fixes: Sequence[SettingFix] | None) -> Iterator[Block]:
 def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
     if noise is None:
         return
-    name = clean(noise.workload, limit=_MAX_NAME)
+    name = clean(noise.workload, limit=MAX_LONG_NAME)
     yield heading(f"Noise floor of {name}", names=(noise.workload,))
     for failure in noise.failures:
         yield Paragraph(

@@ -18,10 +18,9 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.number_format import quantity
 
-_MAX_NAME = 200  # the JSON reader's limit
 _QUANTILES = ("p50", "p95", "p99")
 _MEANING = (
     "A request is one call of the step. Latency counts from its scheduled start; step: the "
@@ -37,8 +36,8 @@ def load_document(view: MeasuredLoad) -> Document:
     return Document(
         name="perfledger-load-curve",
         facts={
-            "workload": clean(view.workload, limit=_MAX_NAME),
-            "device": clean(view.device, limit=_MAX_NAME),
+            "workload": clean(view.workload, limit=MAX_LONG_NAME),
+            "device": clean(view.device, limit=MAX_LONG_NAME),
             "devices": view.devices,
             "servers": view.servers,
         },

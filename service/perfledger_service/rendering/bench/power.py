@@ -16,9 +16,9 @@ from perfledger_service.rendering.layout.document import (
     sentences,
     table,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.values.power_views import PowerView, SpreadView
 
-_MAX_NAME = 200
 _BEYOND = ">10k"  # pairs: more than any check takes
 
 
@@ -46,7 +46,7 @@ def _tables(view: PowerView) -> Iterator[Block]:
     """Yield the smallest changes by pairs, and the pairs by change, one row per series."""
     pairs = dict.fromkeys(pairs for spread in view.spreads for pairs, _ in spread.detectable)
     changes = dict.fromkeys(change for spread in view.spreads for change, _ in spread.needed)
-    series: Column[SpreadView] = name("", "series", lambda spread: spread.name, limit=_MAX_NAME)
+    series: Column[SpreadView] = name("", "series", lambda spread: spread.name, limit=MAX_LONG_NAME)
     if pairs:
         yield heading("Smallest detectable change, by number of pairs")
         columns = [

@@ -9,12 +9,10 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
-
-_MAX_NAME = 200
-
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 
 _COLUMNS: tuple[Column[AnnouncedClass], ...] = (
-    name("machine_class", "machine class", lambda one: one.machine_class, limit=_MAX_NAME),
+    name("machine_class", "machine class", lambda one: one.machine_class, limit=MAX_LONG_NAME),
     name(
         "deadline",
         "deadline",

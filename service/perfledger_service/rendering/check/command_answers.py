@@ -6,9 +6,8 @@ A reply never begins with a command, so that it is never read as one.
 from collections.abc import Sequence
 
 from perfledger_service.rendering.check.job_answers import NO_RUNNER
-from perfledger_service.rendering.layout.escape import code, fence, sentence
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, code, fence, sentence
 
-_MAX_NAME = 200
 MOST_WORKLOADS = 20
 USAGE = (
     "/perfledger accept WORKLOAD --reason WHY [--until YYYY-MM-DD]",
@@ -56,7 +55,7 @@ def refusal_answer(reason: str) -> str:
 
 def no_write_access_answer(login: str, repository: str) -> str:
     """Return the reply to a command whose author lacks write access."""
-    project = code(repository, limit=_MAX_NAME, in_table=False)
+    project = code(repository, limit=MAX_LONG_NAME, in_table=False)
     return (
         f"Not done: this needs write access to {project}, "
         f"which {code(login, in_table=False)} does not have.\n"

@@ -24,7 +24,7 @@ from perfledger_service.rendering.layout import (
     vocabulary,
 )
 from perfledger_service.rendering.layout.check_command import reproduction
-from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean, clean_sentence
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.source_lines import SourceLine
@@ -45,7 +45,6 @@ STYLES = {
     "improved": "green",
     "unchanged": "dim",
 }
-_MAX_NAME = 200
 _MAX_NOTE = 1000
 _MAX_HEADLINE = 400
 _MAX_ACTION = 700
@@ -56,7 +55,7 @@ _MAX_LOG_LINES = 12
 _INDENT = (0, 0, 0, 2)
 
 
-def report_table(report: Report, *, url: str = "") -> Group:
+def report_table(report: Report) -> Group:
     """Return the report for a terminal: every result, causes, prices, notes, and last the verdict.
 
     The verdict is last because a terminal shows the end of its output.
@@ -68,7 +67,7 @@ def report_table(report: Report, *, url: str = "") -> Group:
     parts.extend(_reasons(report))
     parts.extend(_prices(report, rows))
     parts.extend(_closing(report, rows))
-    parts.extend(_first_screen(report, rows, url=url))
+    parts.extend(_first_screen(report, rows))
     return Group(*parts)
 
 
@@ -101,7 +100,7 @@ def _results(
     left = _MAX_PICTURES
     for place, (workload, group) in enumerate(groups):
         yield Text()
-        title = Text(clean(workload, limit=_MAX_NAME), style="bold")
+        title = Text(clean(workload, limit=MAX_LONG_NAME), style="bold")
         if rule := provenance_facts.own_rule(report.plan, workload):
             title.append(f" ({rule})", style="not bold dim")
         yield title
@@ -166,7 +165,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
     if failures:
         yield _heading("Not measured")
     for failure in failures:
-        line = Text(clean(failure.workload, limit=_MAX_NAME), style="bold")
+        line = Text(clean(failure.workload, limit=MAX_LONG_NAME), style="bold")
         line.append(f" {failure.why}", style="not bold")
         if failure.detail:
             line.append(f": {clean(failure.detail, limit=_MAX_DETAIL)}", style="not bold")
@@ -176,9 +175,9 @@ def _missing(report: Report) -> Iterator[RenderableType]:
     if report.new_workloads or report.skipped:
         yield Text()
     for name in report.new_workloads:
-        yield Text(f"New in head, without a base: {clean(name, limit=_MAX_NAME)}")
+        yield Text(f"New in head, without a base: {clean(name, limit=MAX_LONG_NAME)}")
     for name, why in report.skipped:
-        yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=_MAX_DETAIL)}")
+        yield Text(f"Skipped {clean(name, limit=MAX_LONG_NAME)}: {clean(why, limit=_MAX_DETAIL)}")
 
 
 def _counts(report: Report) -> Iterator[RenderableType]:
@@ -187,7 +186,7 @@ def _counts(report: Report) -> Iterator[RenderableType]:
         return
     yield _heading("Work per step (static count)")
     for workload, group in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
-        yield Padding(Text(clean(workload, limit=_MAX_NAME), style="bold"), _INDENT)
+        yield Padding(Text(clean(workload, limit=MAX_LONG_NAME), style="bold"), _INDENT)
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=26, overflow="fold")
         for _ in range(3):
@@ -202,7 +201,7 @@ def _counts(report: Report) -> Iterator[RenderableType]:
 
 def _reasons(report: Report) -> Iterator[RenderableType]:
     for block in cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES):
-        yield _heading(f"{block.lead} {clean(block.workload, limit=_MAX_NAME)}{block.claim}")
+        yield _heading(f"{block.lead} {clean(block.workload, limit=MAX_LONG_NAME)}{block.claim}")
         yield Padding(terminal_blocks(reason_blocks_of(block)), _INDENT)
 
 
@@ -220,17 +219,17 @@ def _prices(
         yield Padding(_price_line(price), _INDENT)
     yield from (Padding(line, _INDENT) for line in _total_lines(report))
     for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
-        name = clean(workload, limit=_MAX_NAME)
+        name = clean(workload, limit=MAX_LONG_NAME)
         yield Padding(Text(f"Per million {clean(unit, limit=_MAX_WORK_UNIT)} of {name}:"), _INDENT)
         yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
     for source in price_rows.source_rows(report):
         for caveat in source.caveats:
-            text = f"{clean(source.option, limit=_MAX_NAME)}: {clean(caveat, limit=_MAX_NOTE)}."
+            text = f"{clean(source.option, limit=MAX_LONG_NAME)}: {clean(caveat, limit=_MAX_NOTE)}."
             yield Padding(Text(text, style="dim"), _INDENT)
 
 
 def _ruling_line(row: yearly_cost_rows.PolicyEvaluationRow) -> Text:
-    line = Text(f"Policy of {clean(row.team, limit=_MAX_NAME)} ")
+    line = Text(f"Policy of {clean(row.team, limit=MAX_LONG_NAME)} ")
     line.append(row.verb, style=STYLES[row.tone])
     if row.why:
         line.append(f": {row.why}")
@@ -246,7 +245,7 @@ def _total_lines(report: Report) -> Iterator[Text]:
 
 
 def _without_price(workloads: Sequence[str]) -> str:
-    names = ", ".join(clean(name, limit=_MAX_NAME) for name in workloads[:_MAX_CAUSES])
+    names = ", ".join(clean(name, limit=MAX_LONG_NAME) for name in workloads[:_MAX_CAUSES])
     return f"; without a price: {names}" if names else ""
 
 
@@ -257,13 +256,13 @@ def _unit_cost_grid(costs: Sequence[price_rows.UnitCostRow]) -> Table:
     for cost in costs:
         ends = f" ({cost.interval})" if cost.interval else ""
         why = f": {clean(cost.why, limit=_MAX_DETAIL)}" if cost.why else ""
-        text = f"{clean(cost.option, limit=_MAX_NAME)}, {cost.provenance}{ends}{why}"
+        text = f"{clean(cost.option, limit=MAX_LONG_NAME)}, {cost.provenance}{ends}{why}"
         grid.add_row(Text(cost.amount or "-"), Text(text, style="" if cost.is_known else "dim"))
     return grid
 
 
 def _price_line(price: price_rows.PriceRow) -> Text:
-    line = Text(clean(price.workload, limit=_MAX_NAME) + " ")
+    line = Text(clean(price.workload, limit=MAX_LONG_NAME) + " ")
     match price.verb:
         case "costs":
             line.append(f"costs +{price.amount} a year", style="bold red")
@@ -294,7 +293,7 @@ def _closing(
     if unsure or report.notes:
         yield _heading("Notes")
     for row in unsure:
-        where = f"{clean(row.workload, limit=_MAX_NAME)}, {clean(row.metric)}"
+        where = f"{clean(row.workload, limit=MAX_LONG_NAME)}, {clean(row.metric)}"
         yield Padding(Text(f"{where}: {clean(row.reason, limit=_MAX_DETAIL)}"), _INDENT)
     for note in report.notes:
         yield Padding(Text(clean_sentence(note)), _INDENT)
@@ -305,7 +304,7 @@ def _closing(
 
 
 def _first_screen(
-    report: Report, rows: Sequence[verdict_rows.VerdictTableRow], *, url: str
+    report: Report, rows: Sequence[verdict_rows.VerdictTableRow]
 ) -> Iterator[RenderableType]:
     screen = first_screen(report, rows)
     yield Text()
@@ -315,7 +314,7 @@ def _first_screen(
         facts.append(clean(screen.price.lead, limit=_MAX_NOTE))
         facts.append(f" {screen.price.amount}".rstrip(), style="bold")
         facts.append(
-            f" ({clean(screen.price.detail, limit=_MAX_NAME)})" * bool(screen.price.detail)
+            f" ({clean(screen.price.detail, limit=MAX_LONG_NAME)})" * bool(screen.price.detail)
         )
         facts.append("; ")
     yield facts.append(screen.counts)
@@ -332,8 +331,6 @@ def _first_screen(
             f"{clean(one.command, limit=_MAX_DETAIL)} {one.purpose}" for one in screen.commands
         )
         yield _with_label("Or comment" if screen.actions else "Comment", ", or ".join(texts))
-    if url:
-        yield _with_label("Page", clean(url, limit=_MAX_NAME))
 
 
 def _with_label(label: str, text: str) -> Text:
@@ -341,7 +338,7 @@ def _with_label(label: str, text: str) -> Text:
 
 
 def _line_text(line: SourceLine) -> str:
-    return clean(line.text, limit=_MAX_NAME) + (f" ({line.remark})" if line.remark else "")
+    return clean(line.text, limit=MAX_LONG_NAME) + (f" ({line.remark})" if line.remark else "")
 
 
 def _heading(text: str) -> Padding:

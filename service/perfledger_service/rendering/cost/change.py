@@ -27,10 +27,9 @@ from perfledger_service.rendering.layout.document import (
     sentences,
     table,
 )
-from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean, clean_sentence
 from perfledger_service.values.change_price import ChangePriceView
 
-_MAX_NAME = 200
 _MAX_NOTE = 600
 _SHOWN_NAMES = 3
 _PricedRow = tuple[ChangePrice, PriceRow]
@@ -64,10 +63,10 @@ def change_document(view: ChangePriceView) -> Document:
 
 def _columns() -> tuple[Column[_PricedRow], ...]:
     return (
-        name("workload", "workload", lambda row: row[0].workload, limit=_MAX_NAME),
+        name("workload", "workload", lambda row: row[0].workload, limit=MAX_LONG_NAME),
         display("USD a year", lambda row: _amount(row[1])),
         display("95 %", lambda row: row[1].interval or "-"),
-        display("on", lambda row: _where(row[1]), kind=CellKind.NAME, limit=_MAX_NAME),
+        display("on", lambda row: _where(row[1]), kind=CellKind.NAME, limit=MAX_LONG_NAME),
         fact("usd_per_year", lambda row: row[0].usd),
         fact("low", lambda row: row[0].low),
         fact("high", lambda row: row[0].high),
@@ -118,7 +117,7 @@ def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
         remarks = [each for each in (row.capacity, row.note) if each]
         text = " ".join(clean_sentence(each, limit=_MAX_NOTE) for each in remarks)
         if text:
-            workloads.setdefault(text, []).append(clean(row.workload, limit=_MAX_NAME))
+            workloads.setdefault(text, []).append(clean(row.workload, limit=MAX_LONG_NAME))
     for text, names in workloads.items():
         is_long = len(names) > _SHOWN_NAMES
         yield f"{f'{len(names)} workloads' if is_long else ', '.join(names)}: {text}"
@@ -148,9 +147,9 @@ def _total(view: ChangePriceView, names: Sequence[str]) -> Iterator[Paragraph]:
     for row in yearly_cost_rows.policy_evaluation_rows(view.policy_evaluations):
         why = f": {row.why}" if row.why else ""
         unpriced = f"; without a price: {_names(row.unpriced)}" if row.unpriced else ""
-        team = clean(row.team, limit=_MAX_NAME)
+        team = clean(row.team, limit=MAX_LONG_NAME)
         yield from sentences([f"Policy of {team} {row.verb}{why}{unpriced}"], names=[team, *names])
 
 
 def _names(workloads: Sequence[str]) -> str:
-    return ", ".join(clean(workload, limit=_MAX_NAME) for workload in workloads)
+    return ", ".join(clean(workload, limit=MAX_LONG_NAME) for workload in workloads)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import join
 from urllib.parse import urlencode
 
-from perfledger_cost_models.units import HOURS_PER_WEEK
+from perfledger.time_units import HOURS_PER_WEEK
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.cost import price_history

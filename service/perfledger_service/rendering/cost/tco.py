@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.server_site import ServerSite
-from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.rendering.cost.answer import usd_text
 from perfledger_service.rendering.cost.compare import (
     DOUBT,

@@ -19,7 +19,7 @@ from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.fleet.allocate import team_label
-from perfledger_service.rendering.layout.escape import cell, clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, cell, clean
 
 COLUMNS = (
     "AllocatedMethodDetails",
@@ -64,7 +64,6 @@ COLUMNS = (
 )
 PROVIDER = "perfledger allocation"  # the bill names the providers of the original charges
 SERVICE = "Accelerators"
-_MAX_NAME = 200
 
 
 def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
@@ -168,4 +167,4 @@ def _nobody() -> AllocationRow:
 
 
 def _cell(name: str) -> str:
-    return cell(clean(name, limit=_MAX_NAME))
+    return cell(clean(name, limit=MAX_LONG_NAME))

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.tco.fault_rate import FaultEstimate, RateInterval
-from perfledger_cost_models.units import DAYS_PER_YEAR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,

@@ -7,8 +7,8 @@ one; its number is device-hours.
 from collections.abc import Sequence
 from itertools import pairwise
 
+from perfledger.time_units import HOURS_PER_DAY
 from perfledger_cost_models.billing.allocated_hours import HeatMap
-from perfledger_cost_models.units import HOURS_PER_DAY
 from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis
 from perfledger_service.rendering.chart.marks import BarMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture

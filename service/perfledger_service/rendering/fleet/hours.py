@@ -18,15 +18,14 @@ from perfledger_service.rendering.layout.document import (
     sentences,
     table,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.rounding import for_programs, integer
 
-_MAX_NAME = 200
 # All digits of a float: the tables are read again.
 _MOST_DIGITS = 15
 _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
-    name("workload", "workload", lambda use: use.workload, limit=_MAX_NAME),
-    name("where", "on", lambda use: use.where, limit=_MAX_NAME),
+    name("workload", "workload", lambda use: use.workload, limit=MAX_LONG_NAME),
+    name("where", "on", lambda use: use.where, limit=MAX_LONG_NAME),
     fact("counted_hours", lambda use: use.counted_hours),
     fact("low_hours_per_year", lambda use: use.low),
     figure("hours_per_year", "device-hours a year", lambda use: use.mode, number_format.count),
@@ -47,7 +46,7 @@ def fleet_document(profile: FleetProfile) -> Document:
     ]
     if profile.unmatched_hours:
         names = ", ".join(
-            f"{clean(label, limit=_MAX_NAME) or 'no name'} {number_format.count(hours)}"
+            f"{clean(label, limit=MAX_LONG_NAME) or 'no name'} {number_format.count(hours)}"
             for label, hours in profile.unmatched
         )
         hours = number_format.count(profile.unmatched_hours)
@@ -104,7 +103,7 @@ def fleet_toml(profile: FleetProfile) -> str:
 def _matcher(matcher: UsageMatcher) -> str:
     labels = ", ".join(f"{key}={glob}" for key, glob in matcher.match.items())
     match, workload, where = (
-        clean(text, limit=_MAX_NAME) for text in (labels, matcher.workload, matcher.where)
+        clean(text, limit=MAX_LONG_NAME) for text in (labels, matcher.workload, matcher.where)
     )
     return f"{match} ({workload} on {where})"
 

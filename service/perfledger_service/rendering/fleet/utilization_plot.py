@@ -6,10 +6,10 @@ A stronger colour means more use in that hour; an empty hour is unknown.
 
 from collections.abc import Iterator, Sequence
 
+from perfledger.time_units import HOURS_PER_DAY
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.telemetry.utilization import OwnerUtilization
 from perfledger_cost_models.telemetry.utilization_report import UtilizationReport
-from perfledger_cost_models.units import HOURS_PER_DAY
 from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis, share_axis
 from perfledger_service.rendering.chart.marks import BarMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, Picture

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_baselines.history.commits.search import SearchStatus
-from perfledger_cost_models.units import SECONDS_PER_DAY
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.check_command import check_words, option_words
@@ -29,7 +29,7 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.values.commit_bisection import (
     BisectedCommit,
     CommitBisection,
@@ -37,7 +37,6 @@ from perfledger_service.values.commit_bisection import (
 )
 
 _MAX_NOTE = 1000
-_MAX_NAME = 200
 _MAX_SUBJECT = 60
 _STYLES = {
     CommitState.BAD: TextStyle.WORSE,
@@ -95,7 +94,7 @@ def bisection_document(
 
 def headline(result: CommitBisection) -> str:
     """Return the answer in one line."""
-    workload = clean(result.workload, limit=_MAX_NAME)
+    workload = clean(result.workload, limit=MAX_LONG_NAME)
     first, last = result.candidates[0], result.candidates[-1]
     number = len(result.candidates)
     match result.status:

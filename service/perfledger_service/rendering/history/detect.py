@@ -31,11 +31,10 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.values.measured_series import SearchedSeries
 
 _MAX_SERIES = 4000
-_MAX_NAME = 200
 _STYLES = {"up": TextStyle.WARNING, "down": TextStyle.WARNING, "came back": TextStyle.NOTE}
 _FINDING_COLUMNS: tuple[Column[change_rows.FindingRow], ...] = (
     words("", "", lambda row: row.mark),
@@ -110,7 +109,7 @@ def _moved_series(row: EventRow) -> str:
 def _series_change(row: MovedSeriesRow) -> str:
     metric = vocabulary.metric_label(row.metric) or clean(row.metric)
     where = f" on {clean(row.machine_class)}" if row.machine_class else ""
-    return f"{clean(row.workload, limit=_MAX_NAME)} {metric} {_size(row)}{where}"
+    return f"{clean(row.workload, limit=MAX_LONG_NAME)} {metric} {_size(row)}{where}"
 
 
 def _size(row: MovedSeriesRow) -> str:

@@ -55,8 +55,7 @@ class ColumnHead:
     """The names of a column: `key` for programs, `heading` for people, None to hide it from them.
 
     A key names its unit: `usd_per_hour`, `latency_p99_s`. `parts` are the fields of values that are
-    records: JSON nests them, CSV has one column per field. A terminal, which is narrow, leaves out
-    columns that are not `in_terminal`.
+    records: JSON nests them, CSV has one column per field.
     """
 
     key: str = ""
@@ -66,7 +65,6 @@ class ColumnHead:
     style: TextStyle = TextStyle.PLAIN
     parts: tuple[str, ...] = ()
     in_csv: bool = True
-    in_terminal: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +251,6 @@ def display(
     kind: CellKind = CellKind.FIGURE,
     limit: int = MAX_PARAGRAPH,
     style: TextStyle = TextStyle.PLAIN,
-    in_terminal: bool = True,
 ) -> Column[Row]:
     """Return a column for people only; programs get its values from other columns."""
     return Column(
@@ -261,7 +258,6 @@ def display(
         kind=kind,
         limit=limit,
         style=style,
-        in_terminal=in_terminal,
         value=lambda _: None,
         show=show,
     )

@@ -11,6 +11,7 @@ from itertools import accumulate, groupby
 from urllib.parse import quote
 
 MAX_NAME = 80  # characters; longer names push the table off the screen
+MAX_LONG_NAME = 200  # of a name with a line or a column of its own
 MAX_PROSE = 400
 EMPTY = "(empty)"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"

@@ -10,8 +10,8 @@ from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
 from typing import TypeVar
 
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.rounding import (
     HUGE,

@@ -1,1 +1,1 @@
-"""Renders notices about events, and lists of them."""
+"""Renders notices about events, old prices and reviews."""

@@ -14,7 +14,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.rendering.server.event import largest
 from perfledger_service.values.branch_views import EventView
@@ -22,11 +22,10 @@ from perfledger_service.values.notices.notice import NoticeSubject
 
 MAX_TITLE = 200
 MOST_SERIES = 20
-_MAX_NAME = 200
 _MAX_WORDS = 300
 
 _SERIES_COLUMNS: tuple[Column[ChangedSeries], ...] = (
-    name("workload", "workload", lambda one: one.workload, limit=_MAX_NAME),
+    name("workload", "workload", lambda one: one.workload, limit=MAX_LONG_NAME),
     name(
         "metric",
         "metric",

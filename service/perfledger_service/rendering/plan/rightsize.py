@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfledger.load import MAX_POINTS, MAX_REQUESTS, MAX_SECONDS
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.serving.load_curve import LoadCurve, ReplicaSharing
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings
@@ -17,7 +18,6 @@ from perfledger_cost_models.serving.rightsizing import (
     SizingResult,
     SizingVerdict,
 )
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,

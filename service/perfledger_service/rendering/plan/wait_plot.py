@@ -7,6 +7,12 @@ starts at one second.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger.time_units import (
+    DAYS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_MINUTE,
+)
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.queueing import server_count
 from perfledger_cost_models.queueing.server_count import QueuePlan
@@ -14,12 +20,6 @@ from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.scheduling import policy_comparison
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
-from perfledger_cost_models.units import (
-    DAYS_PER_YEAR,
-    SECONDS_PER_DAY,
-    SECONDS_PER_HOUR,
-    SECONDS_PER_MINUTE,
-)
 from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis, share_axis
 from perfledger_service.rendering.chart.marks import SERIES_TONES, BarMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey, Picture

@@ -134,7 +134,7 @@ def _supply_values(review: Review) -> dict[str, object]:
     supply = review.supply
     unused = supply.unused_usd
     return {
-        "held": _capacity_rows(review),
+        "capacity": _capacity_rows(review),
         "coverage": _coverage(review),
         "modes": _modes(review),
         "shares": share_rows(review),

@@ -1,1 +1,1 @@
-"""Lists of the contents of the service's database."""
+"""What the commands of `perfledger server` print."""

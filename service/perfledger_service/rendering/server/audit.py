@@ -11,17 +11,17 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.values.people.person import AuditEntry
 
-_MAX_NAME = 200
 _MAX_DETAIL = 400
 
 
 _COLUMNS: tuple[Column[AuditEntry], ...] = (
     display("when", lambda entry: f"{entry.noted_at:%Y-%m-%d %H:%M}"),
-    name("actor", "who", lambda entry: entry.actor, limit=_MAX_NAME),
+    name("actor", "who", lambda entry: entry.actor, limit=MAX_LONG_NAME),
     figure("action", "what", lambda entry: entry.action.value),
-    name("repository", "project", lambda entry: entry.repository or "", limit=_MAX_NAME),
+    name("repository", "project", lambda entry: entry.repository or "", limit=MAX_LONG_NAME),
     name("detail", "detail", lambda entry: entry.detail, limit=_MAX_DETAIL),
     name("address", "from", lambda entry: entry.address, show=lambda entry: entry.address or "-"),
     fact("account", lambda entry: entry.account),

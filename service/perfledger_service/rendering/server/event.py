@@ -23,6 +23,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import (
     EventHistory,
@@ -32,7 +33,6 @@ from perfledger_service.values.branch_views import (
     TriageReport,
 )
 
-_MAX_NAME = 200
 _MAX_WORDS = 400
 # Events of each part of a triage report that people see; programs get all.
 MOST_SHOWN = 30
@@ -81,7 +81,7 @@ def _record(view: EventView) -> list[dict[str, object]]:
 _EVENT_COLUMNS: tuple[Column[EventView], ...] = (
     figure("id", "event", lambda view: view.event.id, str),
     display("change", _size),
-    name("workload", "workload", _workloads, limit=_MAX_NAME),
+    name("workload", "workload", _workloads, limit=MAX_LONG_NAME),
     name("where", "where", where),
     figure("state", "state", lambda view: view.event.state.value),
     figure("opened_on", "since", lambda view: view.opened_at.date().isoformat()),

@@ -11,20 +11,20 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.people.person import Person, ProjectRole, Role
 
-_MAX_NAME = 200
 _PERSON_COLUMNS: tuple[Column[Person], ...] = (
-    name("name", "person", lambda person: person.name, limit=_MAX_NAME),
+    name("name", "person", lambda person: person.name, limit=MAX_LONG_NAME),
     figure("provider", "by", lambda person: person.provider.value),
     fact("subject", lambda person: person.subject),
 )
 _GRANT_COLUMNS: tuple[Column[ProjectRole], ...] = (
-    name("person", "person", lambda grant: grant.person, limit=_MAX_NAME),
-    name("repository", "project", lambda grant: grant.repository, limit=_MAX_NAME),
+    name("person", "person", lambda grant: grant.person, limit=MAX_LONG_NAME),
+    name("repository", "project", lambda grant: grant.repository, limit=MAX_LONG_NAME),
     figure("role", "role", lambda grant: grant.role.value),
-    name("granted_by", "granted by", lambda grant: grant.granted_by, limit=_MAX_NAME),
+    name("granted_by", "granted by", lambda grant: grant.granted_by, limit=MAX_LONG_NAME),
     figure("granted_on", "on", lambda grant: grant.granted_at.date().isoformat()),
 )
 

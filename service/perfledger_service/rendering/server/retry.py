@@ -11,8 +11,8 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 
-_MAX_NAME = 200
 _MAX_REASON = 400
 
 
@@ -29,7 +29,7 @@ class RetriedUploadRow:
 
 _COLUMNS: tuple[Column[RetriedUploadRow], ...] = (
     name("upload_id", "upload", lambda row: row.upload_id, show=lambda row: row.upload_id[:8]),
-    name("repository", "project", lambda row: row.repository, limit=_MAX_NAME),
+    name("repository", "project", lambda row: row.repository, limit=MAX_LONG_NAME),
     figure("pull_request", "pull request", lambda row: row.pull_request),
     name("status", "was", lambda row: row.status),
     name("reason", "because", lambda row: row.reason, limit=_MAX_REASON),

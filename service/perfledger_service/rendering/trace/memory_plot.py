@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from perfledger.profile import MemoryPoint, Profile
+from perfledger.profile import JAX_PROFILER, TORCH_PROFILER, MemoryPoint, Profile
 from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
@@ -28,8 +28,8 @@ _LONGEST_SECONDS = 86_400.0
 _SHORTEST_SECONDS = 1e-9
 
 _PROFILERS = {
-    "torch.profiler": "profile(profile_memory=True) of torch.profiler records it",
-    "jax.profiler": (
+    TORCH_PROFILER: "profile(profile_memory=True) of torch.profiler records it",
+    JAX_PROFILER: (
         "the allocators of GPUs and TPUs record it in jax.profiler's traces; the CPU's does not"
     ),
 }

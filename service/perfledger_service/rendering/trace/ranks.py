@@ -21,18 +21,18 @@ from perfledger_service.rendering.layout.document import (
     table,
     words,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.rendering.trace.bottlenecks import bottleneck_phrase
 from perfledger_service.rendering.trace.profile_json import classification_record
 from perfledger_service.values.trace_views import RanksView, TraceView
 
-_MAX_NAME = 200
 MAX_COLLECTIVES = 10  # names; JSON has all
 _Rank = tuple[TraceView, RankLoad]
 _COLLECTIVES: tuple[Column[CollectiveLoad], ...] = (
     figure("", "last rank", lambda load: load.rank, str),
     display("late a step", lambda load: number_format.seconds(load.late_seconds)),
     display("joins last", lambda load: f"{load.last} of {load.calls}"),
-    name("name", "collective", lambda load: load.name, limit=_MAX_NAME),
+    name("name", "collective", lambda load: load.name, limit=MAX_LONG_NAME),
     *record_facts(CollectiveLoad, lambda load: load, without=("name",)),
 )
 
@@ -80,7 +80,7 @@ def _columns(view: RanksView) -> tuple[Column[_Rank], ...]:
         display("late a step", lambda row: seconds(row[1].late_seconds)),
         display("waits a step", lambda row: seconds(row[1].wait_seconds)),
         display("joins last", lambda row: f"{row[1].last} of {view.stragglers.collectives}"),
-        name("name", "file", lambda row: row[0].name, limit=_MAX_NAME),
+        name("name", "file", lambda row: row[0].name, limit=MAX_LONG_NAME),
         *record_facts(RankLoad, _rank),
         words(
             "",

@@ -17,9 +17,8 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.escape import clean_sentence
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean_sentence
 
-_MAX_NAME = 200
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -44,7 +43,7 @@ def _columns() -> tuple[Column[Speedup], ...]:
     return (
         figure("seconds", "per step", lambda change: change.seconds, number_format.seconds),
         figure("share", "share", lambda change: change.share, number_format.share),
-        name("name", "what", lambda change: change.name, limit=_MAX_NAME),
+        name("name", "what", lambda change: change.name, limit=MAX_LONG_NAME),
         display("speedup", _factor),
         fact("factor", lambda change: change.factor),
     )

@@ -1,1 +1,1 @@
-"""Owns load tests of a workload and the changes that its noise lets a check detect."""
+"""Owns workloads on this machine: lists, timings, load tests, canaries, detectable changes."""

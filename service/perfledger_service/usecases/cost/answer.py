@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from perfledger_cost_models.prices.price_sheet import PricingModel
-from perfledger_cost_models.tco.buy_vs_rent import WACC, owned_curve
+from perfledger_cost_models.tco.buy_vs_rent import owned_curve
+from perfledger_cost_models.tco.hardware_inputs import WACC
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.switching_values import switching_inputs
 from perfledger_service.usecases.cost.purchase_options import AcceleratorOption, CostRequest

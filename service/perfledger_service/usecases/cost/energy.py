@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.energy.carbon_footprint import GRID, PUE_CLOUD, GridCarbon
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions, energy_kwh
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks

@@ -5,12 +5,12 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.device_price import is_device_price
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.usecases.cost.change import device_model
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.report import CheckCost, CheckCostSource

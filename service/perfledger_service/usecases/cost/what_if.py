@@ -8,9 +8,9 @@ from datetime import date
 from functools import lru_cache
 from threading import Lock
 
+from perfledger.time_units import HOURS_PER_YEAR, MINUTES_PER_HOUR
 from perfledger_cost_models.tco.npv import Horizon
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel
-from perfledger_cost_models.units import HOURS_PER_YEAR, MINUTES_PER_HOUR
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.cost.compare import compare_costs
 from perfledger_service.usecases.cost.option_names import ON_PREM, accelerators_named

@@ -12,11 +12,11 @@ from threading import Lock
 import msgspec
 from sqlmodel import Session
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.store.gate_checks import (
     GateUpload,
     StoredGate,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
-from perfledger_cost_models.units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.policies import JobBudget, budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since

@@ -5,12 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.account_permissions import AccountPermission, AccountPermissions
 
 # Of GitHub's 5,000 requests an hour; a question needs up to three.
 MAX_QUESTIONS = 200
-HOUR_S = 3600
 
 
 class LimitedPermissions:
@@ -41,7 +41,7 @@ class LimitedPermissions:
         return self._permissions.repository_id(repository)
 
     def _count(self, login: str) -> None:
-        hour = int(self._monotonic() // HOUR_S)
+        hour = int(self._monotonic() // SECONDS_PER_HOUR)
         with self._lock:
             if hour != self._hour:
                 self._hour, self._counts = hour, Counter()

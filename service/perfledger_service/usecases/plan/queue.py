@@ -1,5 +1,6 @@
 """Predicts the waits of a queue from a job log or from given rates."""
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan, log_queue_plan
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.queueing.server_count import (
@@ -8,7 +9,6 @@ from perfledger_cost_models.queueing.server_count import (
     assumed_arrivals,
     queue_plan,
 )
-from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes

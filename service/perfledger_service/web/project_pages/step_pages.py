@@ -12,6 +12,7 @@ from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.check.page import RUN_OPENER_POLICY
 from perfledger_service.rendering.layout.escape import path
 from perfledger_service.rendering.trace.step_pictures import sides_of
+from perfledger_service.rendering.trace.timeline.step_timelines import US_PER_S
 from perfledger_service.rendering.trace.timeline.steps_page import (
     StepsAddress,
     StepsFormat,
@@ -30,7 +31,6 @@ from perfledger_service.web.uploads import UPLOAD_ID
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MAX_WORKLOAD = 2000
 MAX_US = 86_400_000_000  # a day
-US_PER_S = 1_000_000
 Workload = Annotated[str, Query(min_length=1, max_length=MAX_WORKLOAD)]
 Microseconds = Annotated[int, Query(ge=0, le=MAX_US)]
 Output = Annotated[StepsFormat, Query(alias="format")]

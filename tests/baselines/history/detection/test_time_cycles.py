@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_WEEK
 from perfledger_baselines.history.detection.detect import detect, detect_many
 from perfledger_baselines.history.detection.observations import SeriesError
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
-from perfledger_baselines.history.detection.time_cycles import DAY, WEEK, CycleBasis
+from perfledger_baselines.history.detection.time_cycles import CycleBasis
 
 COUNT, WEEKS = 400, 8
 RNG = np.random.default_rng(1)
@@ -20,10 +21,12 @@ def timed():
 
     def timed(seed, *, size=0.015):
         rng = np.random.default_rng(seed)
-        times = np.sort(rng.uniform(0, WEEKS * WEEK, COUNT))
-        local = times + np.where(times > WEEKS / 2 * WEEK, 3600.0, 0.0)  # the clock changes
+        times = np.sort(rng.uniform(0, WEEKS * SECONDS_PER_WEEK, COUNT))
+        local = times + np.where(
+            times > WEEKS / 2 * SECONDS_PER_WEEK, 3600.0, 0.0
+        )  # the clock changes
         logs = 0.005 * rng.standard_normal(COUNT)
-        for period in (DAY, WEEK):
+        for period in (SECONDS_PER_DAY, SECONDS_PER_WEEK):
             logs += size * np.sin(2 * np.pi * (local / period + rng.random()))
         return logs, times
 
@@ -45,17 +48,17 @@ def test_a_step_in_a_daily_and_weekly_cycle_is_found_once_times_are_known(timed,
         assert all(0.011 < cycle.size < 0.019 for cycle in history.cycles)
 
 
-@pytest.mark.parametrize("period", [DAY, WEEK])
+@pytest.mark.parametrize("period", [SECONDS_PER_DAY, SECONDS_PER_WEEK])
 def test_the_other_period_of_a_cycle_is_hardly_ever_named_in_much_noise(make, period):
     rng = np.random.default_rng(2)
-    times = np.sort(rng.uniform(0, WEEKS * WEEK, (8, COUNT)), axis=1)
+    times = np.sort(rng.uniform(0, WEEKS * SECONDS_PER_WEEK, (8, COUNT)), axis=1)
     logs = 0.05 * rng.standard_normal((8, COUNT)) + 0.15 * np.sin(2 * np.pi * times / period)
     series = [make.series(each).tolist() for each in logs]
 
     found = detect_many(series, times=times.tolist())
 
     names = [cycle.period for history in found for cycle in history.cycles]
-    assert names.count("day" if period == DAY else "week") == 8
+    assert names.count("day" if period == SECONDS_PER_DAY else "week") == 8
     assert len(names) <= 9
 
 
@@ -75,8 +78,8 @@ def test_a_large_step_does_not_hide_the_cycle(timed, make):
         np.full(COUNT, 1.7e9),
         np.full(COUNT, math.nan),
         np.arange(COUNT, dtype=np.float64),
-        RNG.uniform(0, WEEKS * WEEK, COUNT),
-        np.sort(RNG.uniform(0, WEEKS * WEEK, COUNT))[::-1],
+        RNG.uniform(0, WEEKS * SECONDS_PER_WEEK, COUNT),
+        np.sort(RNG.uniform(0, WEEKS * SECONDS_PER_WEEK, COUNT))[::-1],
         RNG.choice([-1e300, 0.0, 1e300, math.nan], COUNT),
     ],
     ids=["equal", "unknown", "ordinals", "random", "backwards", "absurd"],
@@ -90,7 +93,7 @@ def test_times_that_mean_nothing_change_nothing(make, times):
 def test_no_step_is_taken_for_a_cycle_by_its_times(make):
     logs = [make.noise(COUNT, seed=seed, dependence=0.5) for seed in range(6)]
     series = [make.series(each, [(200, 0.05)]).tolist() for each in logs]
-    times = np.linspace(0, WEEKS * WEEK, COUNT).tolist()
+    times = np.linspace(0, WEEKS * SECONDS_PER_WEEK, COUNT).tolist()
 
     assert detect_many(series, times=[times] * 6) == detect_many(series)
 
@@ -99,7 +102,9 @@ def test_no_step_is_taken_for_a_cycle_by_its_times(make):
 def test_times_that_are_forged_to_hide_a_step_make_it_a_suspect_at_best(timed, make, seed):
     logs, times = timed(seed)
     values = make.series(logs, [(200, 0.03)])
-    forged = np.where(np.arange(COUNT) < 200, times, np.floor(times / DAY) * DAY + 10_000)
+    forged = np.where(
+        np.arange(COUNT) < 200, times, np.floor(times / SECONDS_PER_DAY) * SECONDS_PER_DAY + 10_000
+    )
 
     plain, found = detect(values), detect(values, times=forged)
 
@@ -129,7 +134,7 @@ def test_the_end_of_a_cycle_is_no_suspect(timed, make):
 def test_a_series_of_one_week_shows_no_cycle(timed):
     _, times = timed(1)
 
-    assert not CycleBasis(times[times < WEEK]).can_show_cycle
+    assert not CycleBasis(times[times < SECONDS_PER_WEEK]).can_show_cycle
     assert not CycleBasis(times[:30] * 8).can_show_cycle
     assert CycleBasis(times).can_show_cycle
 

@@ -11,6 +11,7 @@ import pytest
 from perfledger_runners.launchers import slurm
 from perfledger_runners.launchers.engine_tool import ToolAnswer
 from perfledger_runners.launchers.launcher import (
+    RESULT_WAIT_S,
     LauncherError,
     SubmissionLimits,
     SubmissionState,
@@ -19,7 +20,6 @@ from perfledger_runners.launchers.launcher import (
 from perfledger_runners.launchers.slurm import (
     JOB_SCRIPT,
     MAX_SLURM_OPTIONS,
-    RESULT_WAIT_S,
     SlurmLauncher,
     SlurmRecord,
     read_exit_file,

@@ -25,8 +25,8 @@ pieces = st.one_of(st.sampled_from(NASTY), st.text(max_size=5))
 nasty = st.lists(pieces, min_size=1, max_size=6).map("".join)
 
 
-def plain_text(report, *, url="", width=80):
-    return plain_lines(report_table(report, url=url), width=width)
+def plain_text(report, *, width=80):
+    return plain_lines(report_table(report), width=width)
 
 
 def test_the_table_is_as_agreed(named_report, matches_golden):
@@ -57,12 +57,6 @@ def test_colour_only_repeats_the_words(reports):
     console.print(report_table(reports["regressed"]))
 
     assert "\x1b[1;31m" in coloured.getvalue()
-
-
-def test_the_page_is_named_where_there_is_one(reports):
-    text = plain_text(reports["unchanged"], url="https://perf.example.com/runs/1")
-
-    assert "Page: https://perf.example.com/runs/1" in text
 
 
 def test_what_cannot_be_priced_says_so(reports):

@@ -79,11 +79,10 @@ def test_words_are_of_their_kind_and_empty_where_there_are_none():
 
 
 def test_a_column_for_people_has_no_value_and_one_for_programs_no_text():
-    for_people = document.display("as of", lambda row: f"{row.irr:.0%}", in_terminal=False)
+    for_people = document.display("as of", lambda row: f"{row.irr:.0%}")
     for_programs = document.fact("irr", lambda row: row.irr, in_csv=False)
 
     assert (for_people.key, for_people.value(SOON), for_people.show(SOON)) == ("", None, "25%")
-    assert not for_people.in_terminal
     assert (for_programs.heading, for_programs.value(SOON), for_programs.show(SOON)) == (
         None,
         0.25,

@@ -128,11 +128,10 @@ def test_remarks_and_pictures_stand_below_their_row():
     ]
 
 
-def test_columns_without_a_heading_and_those_for_wide_places_are_left_out():
+def test_columns_without_a_heading_are_left_out():
     columns = (
         *COLUMNS[:1],
         document.fact("source", lambda _: "hidden"),
-        document.display("as of", lambda _: "2026", in_terminal=False),
     )
 
     assert lines_of(document.table(columns, ROWS)) == ["option", "aws:p5", "own"]

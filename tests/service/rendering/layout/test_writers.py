@@ -155,14 +155,6 @@ def test_facts_of_the_rows_begin_every_row_of_the_csv():
     assert first["sheet"] == "packaged"
 
 
-def test_a_column_may_be_left_out_of_a_terminal():
-    columns = (*COLUMNS[:1], display("as of", lambda _: "2026", in_terminal=False))
-    with_date = document(blocks=(table(columns, ROWS, key="options"),))
-
-    assert "2026" not in terminal(with_date)
-    assert "| 2026 |" in to_markdown(with_date)
-
-
 def test_a_document_without_a_table_is_one_row_of_its_facts_in_csv():
     facts = {"energy_kwh": 1.5, "payback": Payback(years=2.0, irr=0.1), "assumed": ("pue",)}
 

@@ -13,7 +13,7 @@ from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BarMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.flame_graph.frame_change import change_tone
 
@@ -28,7 +28,6 @@ _ROW_HEIGHT = 18.0
 _EDGE = 12.0  # left and right of the plot
 _GAP = 0.06  # of a row, between two rows
 _FULL, _PALE, _PLAIN = 1.0, 0.4, 0.2
-_MAX_NAME = 200
 _SIGNS = {Tone.ORANGE: "+ ", Tone.BLUE: "- ", Tone.MUTED: ""}
 _WORDS = {Tone.ORANGE: ", slower", Tone.BLUE: ", faster", Tone.MUTED: ""}
 _LEGEND = (
@@ -105,5 +104,5 @@ def _mark(placed: _PlacedFrame, tree: Frame, largest_s: float) -> BarMark:
 def _title(frame: Frame, tone: Tone) -> str:
     base, head = map(number_format.seconds, (frame.base_seconds, frame.head_seconds))
     change = number_format.signed_seconds(frame.delta_seconds)
-    name = clean(frame.name, limit=_MAX_NAME)
+    name = clean(frame.name, limit=MAX_LONG_NAME)
     return f"{name}: {base} on base, {head} on head, {change}{_WORDS[tone]}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from perfledger.profile import Profile
 from perfledger_service.rendering.layout import vocabulary
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.trace.timeline.lanes import StepLane, lanes_of
 
@@ -15,7 +15,6 @@ from perfledger_service.rendering.trace.timeline.lanes import StepLane, lanes_of
 MAX_EVENTS = 2000
 
 _US_NS = 1000  # nanoseconds per microsecond
-_MAX_NAME = 200
 
 Json = Mapping[str, object]
 
@@ -56,4 +55,4 @@ def _naming(kind: str, process: int, thread: int, name: str) -> Json:
 
 
 def _name(untrusted: str) -> str:
-    return clean(untrusted, limit=_MAX_NAME)
+    return clean(untrusted, limit=MAX_LONG_NAME)

@@ -14,12 +14,11 @@ from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis
 from perfledger_service.rendering.chart.marks import BarMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import WIDTH, Chart, LegendKey
 from perfledger_service.rendering.layout import number_format, vocabulary
-from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
 from perfledger_service.rendering.trace.timeline.lanes import LaneCall, StepLane, lanes_of
 
-_MAX_NAME = 200
 _MAX_OPERATION = 120
 # These keep the picture readable and the page small, whatever the file contains.
 _MAX_CALLS = 20_000
@@ -101,7 +100,7 @@ def timeline_chart(
     begun = f"{unit} since the {'step' if profile.has_steps else 'recording'} began"
     note = _note(profile, lanes)
     names = tuple(
-        Tick(value=row.top + 0.5, label=row.name, title=clean(row.name, limit=_MAX_NAME))
+        Tick(value=row.top + 0.5, label=row.name, title=clean(row.name, limit=MAX_LONG_NAME))
         for row in rows
     )
     return Chart(

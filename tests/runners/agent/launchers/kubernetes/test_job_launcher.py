@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from perfledger_runners.launchers import engine_tool
-from perfledger_runners.launchers.kubernetes.job_launcher import RESULT_WAIT_S
 from perfledger_runners.launchers.kubernetes.job_manifest import SecretReference
-from perfledger_runners.launchers.launcher import LauncherError, SubmissionState
+from perfledger_runners.launchers.launcher import RESULT_WAIT_S, LauncherError, SubmissionState
 from tests.kubernetes_api import NODE, NOW, Fault, container_status
 
 NAME = "perfledger-1"
