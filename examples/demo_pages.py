@@ -28,7 +28,8 @@ from perfledger_service.store.upgrade import upgrade
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.publishing import publish_review
 from perfledger_service.usecases.review.review import ReviewRequest, quarter_named, review
-from perfledger_service.usecases.server.project import new_token, project_of_name
+from perfledger_service.usecases.server.project import project_of_name
+from perfledger_service.usecases.server.token import new_token
 from perfledger_service.values.people.person import Actor
 
 REVIEW_DAY = date(2026, 11, 22)  # the day when the example's files were made

@@ -30,7 +30,8 @@ from perfledger_service.store.projects import token_of_prefix
 from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.server.project import add_project, valid_token
+from perfledger_service.usecases.server.project import add_project
+from perfledger_service.usecases.server.token import valid_token
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import judge_upload, receive_bundle
 from perfledger_service.values.token_scope import TokenScope

@@ -17,7 +17,7 @@ from perfledger_service.rendering.layout.writers import json_values
 from perfledger_service.rendering.server.device import quarantine_document
 from perfledger_service.rendering.server.job import cancelled_job_document
 from perfledger_service.rendering.server.person import ended_sessions_document, role_document
-from perfledger_service.rendering.server.project import revoked_token_document
+from perfledger_service.rendering.server.token import revoked_token_document
 from perfledger_service.values.people.person import Role
 from tests.service.cli.golden_commands import GOLDEN
 from tests.service.git_history import GitHistory

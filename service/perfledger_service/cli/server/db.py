@@ -17,7 +17,7 @@ def upgrade(*, output: DocumentOutput) -> None:
 
     Repeating it is safe. The database is that of PERFLEDGER_DATABASE_URL.
     """
-    from perfledger_service.rendering.server.backup import upgrade_document
+    from perfledger_service.rendering.server.db import upgrade_document
     from perfledger_service.settings.service import service_settings
 
     with server_modules():

@@ -48,7 +48,8 @@ def add(
     from perfledger_service.rendering.server.project import new_token_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.server.project import add_project, new_token
+        from perfledger_service.usecases.server.project import add_project
+        from perfledger_service.usecases.server.token import new_token
 
         token = new_token()
         add_project(
@@ -95,10 +96,7 @@ def actions(
     from perfledger_service.rendering.server.project import ActionsPermissionRow, actions_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.server.project import (
-            let_actions_upload,
-            refuse_actions,
-        )
+        from perfledger_service.usecases.server.project import let_actions_upload, refuse_actions
 
         actor = Actor(name=getuser())
         if repository_id is None or owner_id is None or off:
@@ -181,10 +179,8 @@ def list_projects(*, output: DocumentOutput) -> None:
     )
 
     with open_store() as engine:
-        from perfledger_service.usecases.server.project import (
-            list_projects as stored_projects,
-            list_tokens,
-        )
+        from perfledger_service.usecases.server.project import list_projects as stored_projects
+        from perfledger_service.usecases.server.token import list_tokens
 
         rows = [
             UploadTokenRow(

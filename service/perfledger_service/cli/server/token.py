@@ -26,10 +26,10 @@ def revoke(
     output: DocumentOutput,
 ) -> None:
     """Revoke the token of a project or of a person."""
-    from perfledger_service.rendering.server.project import revoked_token_document
+    from perfledger_service.rendering.server.token import revoked_token_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.server.project import revoke_token
+        from perfledger_service.usecases.server.token import revoke_token
 
         revoke_token(engine, prefix, actor=Actor(name=getuser()), now=datetime.now(UTC))
     output.write_document(prefix, revoked_token_document)

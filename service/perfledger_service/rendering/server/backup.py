@@ -1,4 +1,4 @@
-"""Presents the contents of a backup, and upgrades of the database."""
+"""Presents the contents of a backup."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,12 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     Preformatted,
-    fact_document,
     figure,
     name,
     table,
 )
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.backups.manifest import BackupManifest, BackupTable
-from perfledger_service.values.storage.schema_upgrade import SchemaUpgrade
 
 _COLUMNS: tuple[Column[BackupTable], ...] = (
     name("table", "table", lambda row: row.name),
@@ -47,20 +45,3 @@ def manifest_facts(manifest: BackupManifest) -> dict[str, object]:
 def backup_tables(tables: Sequence[BackupTable]) -> tuple[Block, ...]:
     """Return the tables that have rows."""
     return (table(_COLUMNS, [one for one in tables if one.rows], key="tables"),)
-
-
-def upgrade_document(upgrade: SchemaUpgrade) -> Document:
-    """Return the version of the database's tables, and the one before an upgrade."""
-    if upgrade.former_schema == upgrade.schema:
-        sentence = f"The database is up to date, with schema {upgrade.schema}."
-    elif upgrade.former_schema is None:
-        sentence = f"The database is new, with schema {upgrade.schema}."
-    else:
-        sentence = (
-            f"The database is upgraded from schema {upgrade.former_schema} to {upgrade.schema}."
-        )
-    return fact_document(
-        "perfledger-schema",
-        {"schema": upgrade.schema, "former_schema": upgrade.former_schema},
-        sentence,
-    )

@@ -12,9 +12,9 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
+from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
 from perfledger_service.values.acceptance import Acceptance
 
-_MAX_NAME = 200
 _MAX_REASON = 300
 
 
@@ -41,7 +41,7 @@ class ActionsPermissionRow:
 
 
 _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
-    name("repository", "project", lambda row: row.repository, limit=_MAX_NAME),
+    name("repository", "project", lambda row: row.repository, limit=MAX_LONG_NAME),
     name("prefix", "token", lambda row: row.prefix, show=lambda row: f"{row.prefix}_…"),
     figure("created_on", "created", lambda row: row.created_on),
     figure("scope", "may", lambda row: row.scope),
@@ -51,7 +51,7 @@ _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
 
 
 _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
-    name("repository", "runs of", lambda row: row.repository, limit=_MAX_NAME),
+    name("repository", "runs of", lambda row: row.repository, limit=MAX_LONG_NAME),
     figure("repository_id", "repository id", lambda row: row.repository_id, str),
     figure("owner_id", "owner id", lambda row: row.owner_id, str),
     name("branch", "baseline", lambda row: row.branch),
@@ -59,7 +59,7 @@ _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
 
 
 _ACCEPTED_COLUMNS: tuple[Column[Acceptance], ...] = (
-    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=_MAX_NAME),
+    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=MAX_LONG_NAME),
     figure("pull_request", "pull request", lambda row: row.pull_request, str),
     name("login", "by", lambda row: row.login),
     figure("accepted_on", "on", lambda row: row.accepted_at.date().isoformat()),
@@ -105,13 +105,6 @@ def renamed_project_document(repository: str, new_name: str) -> Document:
         {"repository": new_name, "former_repository": repository},
         f"{repository} is now {new_name}.",
         names=(repository, new_name),
-    )
-
-
-def revoked_token_document(prefix: str) -> Document:
-    """Return the prefix of a revoked token."""
-    return fact_document(
-        "perfledger-revoked-token", {"prefix": prefix}, f"{prefix} is revoked.", names=(prefix,)
     )
 
 

@@ -25,12 +25,11 @@ from perfledger_service.store.people.sessions import (
     note_seen,
     session_of_hash,
 )
-from perfledger_service.usecases.server.project import token_hash
+from perfledger_service.usecases.server.token import SECRET_BYTES, token_hash
 from perfledger_service.values.people.person import Actor, AuditAction, Person, PersonProvider
 
 # Between two records of a session's use, so that not every page read writes.
 SEEN_STEP = timedelta(minutes=1)
-SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,7 @@ from perfledger_service.store.projects import (
     tokens,
 )
 from perfledger_service.usecases.people.roles import roles_of
-from perfledger_service.usecases.server.project import (
-    new_token,
-    token_hash,
-    token_name,
-    valid_token,
-)
+from perfledger_service.usecases.server.token import new_token, token_hash, token_name, valid_token
 from perfledger_service.values.people.person import AuditAction, Person, PersonalToken, Role
 from perfledger_service.values.token_scope import TokenScope
 

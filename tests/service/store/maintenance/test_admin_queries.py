@@ -6,7 +6,8 @@ from perfledger_service.store.maintenance.admin_queries import (
     token_summaries,
     waiting_uploads,
 )
-from perfledger_service.usecases.server.project import add_project, revoke_token
+from perfledger_service.usecases.server.project import add_project
+from perfledger_service.usecases.server.token import revoke_token
 from perfledger_service.values.service_views.admin_views import TokenState
 
 

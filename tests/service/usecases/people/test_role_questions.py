@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
 from perfledger_service.usecases.people.role_questions import (
-    HOUR_S,
     MAX_QUESTIONS,
     LimitedPermissions,
 )
@@ -16,7 +16,7 @@ SECOND = timedelta(seconds=1)
 
 @pytest.fixture
 def moments():
-    return [10.0 * HOUR_S]
+    return [10.0 * SECONDS_PER_HOUR]
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_github_is_asked_so_often_for_one_person(limited, permissions):
 
 
 def test_in_the_next_hour_it_is_asked_again(limited, moments):
-    moments.append(11.0 * HOUR_S)
+    moments.append(11.0 * SECONDS_PER_HOUR)
 
     assert limited.account_permission("octo/models", "alice").permission == "read"
 

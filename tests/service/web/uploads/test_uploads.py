@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import UploadRow
-from perfledger_service.usecases.server.project import revoke_token
+from perfledger_service.usecases.server.token import revoke_token
 from perfledger_service.usecases.uploads import uploads as use_case
 from perfledger_service.usecases.uploads.uploads import fail_upload
 

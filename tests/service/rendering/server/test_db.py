@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_service.rendering.layout.writers import plain_lines, to_terminal
-from perfledger_service.rendering.server.backup import upgrade_document
+from perfledger_service.rendering.server.db import upgrade_document
 from perfledger_service.values.storage.schema_upgrade import SchemaUpgrade
 
 
