@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.option_groups import how
 from perfledger_service.cli.option_values import today
+from perfledger_service.errors import NotFoundError
 
 if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_cost_models.quote import HourlyRate
     from perfledger_service.settings.service import PriceSettings
     from perfledger_service.usecases.inputs.price_books import PriceBooks
 
@@ -60,3 +62,15 @@ class PriceFlags:
         for line in rejected_lines(books.sheet.rejected):
             Console(stderr=True).print(line, markup=False, highlight=False)
         return books
+
+    def rate_of(self, option: str | None) -> "HourlyRate | None":
+        """Return the rate of a purchase option, None without one; raises NotFoundError."""
+        from perfledger_cost_models.prices.price_sheet import PriceMissingError
+        from perfledger_cost_models.tco.hourly_rates import rate_of
+
+        if option is None:
+            return None
+        try:
+            return rate_of(self.books.sheet, option, today=today())
+        except PriceMissingError as error:
+            raise NotFoundError(str(error)) from error

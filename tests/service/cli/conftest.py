@@ -13,6 +13,20 @@ from perfledger_service.cli.output import Format, PrintedOutput
 from tests.service.trace_reader import answer_here
 
 FORMAT_BEGINS = "=== the result as {} ===\n"
+OWN_PRICES = """\
+[[price]]
+provider = "aws"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "savings_plan"
+term = "3y_no_upfront"
+per_hour = 21.5
+currency = "USD"
+as_of = 2026-10-01
+source = "quote 815"
+"""
 
 
 @pytest.fixture
@@ -28,6 +42,14 @@ def run():
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def own_prices(tmp_path):
+    """A file of the organisation: 3 years of p5.48xlarge cost 21.5 USD an hour for 8 devices."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN_PRICES)
+    return path
 
 
 @pytest.fixture(autouse=True)

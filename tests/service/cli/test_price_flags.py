@@ -4,21 +4,7 @@ from pathlib import Path
 import pytest
 
 from perfledger_service.cli.price_flags import PriceFlags
-
-OWN = """\
-[[price]]
-provider = "aws"
-sku = "p5.48xlarge"
-region = "us-east-1"
-accelerator = "H100-80GB"
-count = 8
-model = "savings_plan"
-term = "3y_no_upfront"
-per_hour = 21.5
-currency = "USD"
-as_of = 2026-10-01
-source = "quote 815"
-"""
+from perfledger_service.errors import NotFoundError
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +22,23 @@ def test_an_option_goes_before_its_variable(monkeypatch):
     assert (settings.prices, settings.contract) == ("option.csv", "contract.csv")
 
 
-def test_own_prices_are_laid_over_the_packaged_ones(tmp_path):
-    own = tmp_path / "own.toml"
-    own.write_text(OWN)
-
-    prices = PriceFlags(overrides=own).books.sheet.prices
+def test_own_prices_are_laid_over_the_packaged_ones(own_prices):
+    prices = PriceFlags(overrides=own_prices).books.sheet.prices
 
     assert Decimal("21.5") in {price.usd_per_hour for price in prices}
+
+
+def test_a_purchase_option_has_the_rate_of_the_files(own_prices):
+    rate = PriceFlags(overrides=own_prices).rate_of("p5.48xlarge/savings_plan/3y_no_upfront")
+
+    assert rate is not None
+    assert rate.usd_per_device_hour == Decimal("21.5") / 8
+
+
+def test_without_a_purchase_option_no_file_is_read_and_there_is_no_rate(tmp_path):
+    assert PriceFlags(prices=tmp_path / "absent.csv").rate_of(None) is None
+
+
+def test_a_purchase_option_without_a_price_is_not_found():
+    with pytest.raises(NotFoundError, match="p9/on_demand"):
+        PriceFlags().rate_of("p9/on_demand")

@@ -1,5 +1,7 @@
 """The reference of commands is what the help texts say."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,14 @@ def test_a_page_can_be_taken_in(name):
 
     assert len(lines) <= 250
     assert [line for line in lines if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_option_of_a_command_has_a_meaning_of_its_own(name):
+    for section in PAGES[name].split("\n## ")[1:]:
+        meanings = Counter(re.findall(r"^\| `--[^`]+` \| (.*) \|$", section, re.MULTILINE))
+
+        assert [text for text, count in meanings.items() if count > 1] == [], section
 
 
 def test_the_pages_are_written_into_a_folder(tmp_path):

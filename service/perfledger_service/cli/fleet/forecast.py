@@ -9,8 +9,9 @@ from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, files_of
 from perfledger_service.cli.option_groups import DAY, argument, how, what
-from perfledger_service.cli.option_values import today, usd
+from perfledger_service.cli.option_values import usd
 from perfledger_service.cli.output import ChartOutput
+from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -72,6 +73,7 @@ def forecast(
             "purchase option that prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION"
         ),
     ] = None,
+    price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
     """Forecast device-hours and spend from past usage.
@@ -87,8 +89,7 @@ def forecast(
         forecast_files(
             files_of(files or (), source, ImportKind.USAGE),
             ForecastRequest(step=period, periods=periods, budget=budget.budget),
-            option=purchase_option,
-            today=today(),
+            rate=price_flags.rate_of(purchase_option),
         ),
         forecast_document,
         svg=forecast_svg,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from perfledger.time_units import MINUTES_PER_HOUR
 from perfledger_cost_models.energy.start_objective import StartObjective
-from perfledger_cost_models.units import MINUTES_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import parse_moment

@@ -8,8 +8,8 @@ from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import ChartOutput, Format, Output
+from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
 
@@ -48,6 +48,7 @@ def utilization(
             "purchase option that prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION"
         ),
     ] = None,
+    price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
     """Report how well devices are used and by which owners, and how many could be freed.
@@ -68,8 +69,7 @@ def utilization(
         level=group_by,
         signal=signal,
         target=target_percent / 100,
-        option=purchase_option,
-        today=today(),
+        rate=price_flags.rate_of(purchase_option),
         period=period.period,
     )
     output.write_document(report, utilization_document, svg=utilization_svg)

@@ -46,12 +46,7 @@ def bisect(
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None,
     budget: Annotated[
-        str | None,
-        how(
-            "refuse to measure on the device of this name; repeatable",
-            metavar="DURATION",
-            default="10m",
-        ),
+        str | None, how("time limit for measuring", metavar="DURATION", default="10m")
     ] = None,
     build: Annotated[
         str | None,

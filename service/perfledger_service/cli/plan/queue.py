@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from perfledger_cost_models.units import SECONDS_PER_MINUTE
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what

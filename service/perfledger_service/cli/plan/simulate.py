@@ -14,9 +14,9 @@ from perfledger_cost_models.scheduling.policy import (
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
-from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
+from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
@@ -133,6 +133,7 @@ def simulate(
             metavar="OPTION",
         ),
     ] = None,
+    price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
     """Replay a job log under scheduling policies, and show the gain of another policy."""
@@ -147,8 +148,7 @@ def simulate(
             policies.policy or DEFAULT_POLICIES,
             policies.setting,
             format_=log_format,
-            option=purchase_option,
-            today=today(),
+            rate=price_flags.rate_of(purchase_option),
         ),
         policies_document,
         svg=policies_svg,

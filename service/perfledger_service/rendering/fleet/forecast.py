@@ -169,7 +169,7 @@ def _row_columns() -> tuple[Column[_Row], ...]:
     return (
         fact("quantity", lambda row: row.quantity),
         fact("period", lambda row: row.period),
-        fact("known", lambda row: row.amount),
+        fact("past", lambda row: row.amount),
         *(fact(name, _quantile(place)) for place, name in enumerate(_NAMES)),
     )
 

@@ -28,7 +28,7 @@ _MAX_LABELS = 8
 # Seasons of history drawn: with more, the fan would be a sliver.
 _MAX_SEASONS = 3
 _LEGEND = (
-    LegendKey(label="known", tone=Tone.INK, shape=KeyShape.LINE),
+    LegendKey(label="past", tone=Tone.INK, shape=KeyShape.LINE),
     LegendKey(label="P50", tone=Tone.BLUE, shape=KeyShape.LINE),
     LegendKey(label="P25 to P75", tone=Tone.BLUE, opacity=0.4),
     LegendKey(label="P10 to P90", tone=Tone.BLUE, opacity=0.22),

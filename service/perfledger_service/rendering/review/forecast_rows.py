@@ -104,7 +104,7 @@ def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ..
         (period_name(forecast, count + place), quantiles)
         for place, quantiles in enumerate(forecast.periods)
     )
-    return (*ahead, ("together", forecast.total))
+    return (*ahead, ("total", forecast.total))
 
 
 def _known_amount(amount: float | None) -> str:

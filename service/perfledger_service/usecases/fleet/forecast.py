@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 
 from perfledger_cost_models.billing.usage_readers import FOCUS
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
@@ -21,14 +20,11 @@ from perfledger_cost_models.forecasting.past_periods import (
     read_history,
 )
 from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
-from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import HourlyRate
-from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
-from perfledger_service.usecases.inputs.price_books import current_sheet
 
 # The horizons of a half-year's and a quarter's budget.
 _USUAL = {PeriodLength.MONTH: 6, PeriodLength.WEEK: 13}
@@ -44,25 +40,15 @@ class ForecastRequest:
 
 
 def forecast_files(
-    files: Sequence[NamedBytes],
-    request: ForecastRequest,
-    *,
-    option: str | None,
-    today: date,
-    sheet: PriceSheet | None = None,
+    files: Sequence[NamedBytes], request: ForecastRequest, *, rate: HourlyRate | None
 ) -> Forecasts:
     """Forecast hours, spend or both from usage files and bills.
 
-    `option` prices the hours at its current rate instead of the amounts paid; the default sheet is
-    the current one. Raises UsageError for files that cannot be counted or forecast.
+    `rate` prices the hours instead of the amounts paid. Raises UsageError for files that cannot be
+    counted or forecast.
     """
     with translate_errors():
         history = _history(files, request.step)
-        rate = (
-            None
-            if option is None
-            else rate_of(sheet or current_sheet(today=today), option, today=today)
-        )
         if rate is not None:
             history = _priced_history(history, rate)
         horizon = request.periods

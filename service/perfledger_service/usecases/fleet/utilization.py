@@ -1,9 +1,8 @@
 """Reports how well devices are used, from exports of their activity."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 
-from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, clip_export
 from perfledger_cost_models.telemetry.mig_candidates import MigSlice
 from perfledger_cost_models.telemetry.readers import read_activity
@@ -23,7 +22,6 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import UsagePeriod
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
-from perfledger_service.usecases.inputs.price_books import current_sheet
 
 # Compute and memory slices of the MIG profiles that all boards have ("Supported MIG Profiles" in
 # NVIDIA's MIG User Guide), without the full device.
@@ -39,17 +37,14 @@ def utilization_at(
     level: OwnerLevel,
     signal: Signal | None,
     target: float,
-    option: str | None,
-    today: date,
+    rate: HourlyRate | None,
     period: UsagePeriod | None = None,
 ) -> UtilizationReport:
     """Return the utilization in activity files, limited to a period if one is given.
 
-    `option` is the price of a device-hour. Raises UsageError for files that cannot be read or
-    priced.
+    `rate` is the price of a device-hour. Raises UsageError for files that cannot be read.
     """
     with translate_errors():
-        rate = None if option is None else rate_of(current_sheet(today=today), option, today=today)
         exports = [read_activity_file(file) for file in files]
         if period is not None:
             between = (period.start.timestamp(), period.end.timestamp())

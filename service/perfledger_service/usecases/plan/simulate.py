@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 
 from perfledger_cost_models.capacity.best_fit import best_fit, candidates, recorded_nodes
@@ -16,7 +15,7 @@ from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
 from perfledger_cost_models.job_logs.table import JobTable
-from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.scheduling.calibration import FittedReplay, ReplayCalibration
 from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes, read_cluster
@@ -39,12 +38,10 @@ from perfledger_cost_models.scheduling.policy_comparison import (
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
-from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import MS_PER_DAY
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
-from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.plan.job_logs import job_log_of
 
 NAMED_TEAMS = 10  # in an error
@@ -88,31 +85,24 @@ def compare_policies(
     settings: SimulationSettings,
     *,
     format_: LogFormat | None,
-    option: str | None,
-    today: date,
+    rate: HourlyRate | None,
     quarter: Quarter | None = None,
 ) -> PolicyComparison:
     """Replay a job log under each policy; the first policy is the reference.
 
-    With a `quarter` only the jobs submitted in it are replayed, on empty nodes. `option` prices an
+    With a `quarter` only the jobs submitted in it are replayed, on empty nodes. `rate` prices an
     additional device-hour. Raises UsageError, TooLargeError, and NotFoundError for an unknown
-    policy, price or file.
+    policy or file.
     """
     policies = _policies(names, settings)
     log = job_log_of(file, format_, quarter)
     inferred = _inferred_nodes(log.jobs, hardware)
     cluster = _cluster(hardware, inferred)
     _check_teams(settings.reservations, log.jobs.team.names)
-    try:
-        rate = None if option is None else rate_of(current_sheet(today=today), option, today=today)
-        outcomes = [
-            simulate(
-                log.jobs, cluster, policy, reservations=settings.reservations, seed=settings.seed
-            )
-            for policy in policies
-        ]
-    except PriceMissingError as error:
-        raise NotFoundError(str(error)) from error
+    outcomes = [
+        simulate(log.jobs, cluster, policy, reservations=settings.reservations, seed=settings.seed)
+        for policy in policies
+    ]
     rows = policy_gains(outcomes)
     recorded = recorded_devices(log.jobs, stated=log.stated_devices, replayed=cluster.total_devices)
     return PolicyComparison(

@@ -40,6 +40,7 @@ from perfledger_cost_models.tco.hardware_inputs import (
     packaged_hardware_inputs,
     packaged_text as parameters_text,
 )
+from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.service import PriceSettings
@@ -320,8 +321,7 @@ def _policies(usage_files: UsageFiles | None, request: ReviewRequest) -> PolicyC
         replay.policies,
         DEFAULT_SETTINGS,
         format_=None,
-        option=None,
-        today=request.today,
+        rate=None,
         quarter=request.quarter,
     )
 
@@ -333,9 +333,8 @@ def _forecast(
         return None, ()
     files = _read_input_files(planned.files, ImportKind.USAGE, request)
     forecast_request = ForecastRequest(step=planned.step, periods=planned.periods, budget=None)
-    forecast = forecast_files(
-        files, forecast_request, option=planned.at, today=request.today, sheet=sheet
-    )
+    rate = None if planned.at is None else rate_of(sheet, planned.at, today=request.today)
+    forecast = forecast_files(files, forecast_request, rate=rate)
     return forecast, tuple(
         _source("hours and money of the past", each.name, each.data) for each in files
     )

@@ -83,6 +83,15 @@ def test_a_price_turns_hours_into_a_budget_and_its_last_day(run, past):
 
 
 @pytest.mark.slow(ci_only=True)
+def test_hours_cost_what_the_organisations_own_prices_say(run, past, own_prices):
+    option = ("--purchase-option", "p5.48xlarge/savings_plan/3y_no_upfront")
+
+    document = json.loads(run("forecast", past, *option, "--overrides", own_prices, "--json"))
+
+    assert float(document["usd_per_device_hour"]) == 21.5 / 8
+
+
+@pytest.mark.slow(ci_only=True)
 def test_a_forecast_is_written_as_json(run, past):
     words = (
         "--purchase-option",
@@ -106,7 +115,7 @@ def test_a_forecast_is_written_as_csv(run, past):
     rows = list(csv.DictReader(run("forecast", past, "--format", "csv").splitlines()))
 
     assert len(rows) == 30 + 6 + 1
-    assert rows[0]["p50"] == "" != rows[0]["known"]
+    assert rows[0]["p50"] == "" != rows[0]["past"]
     assert float(rows[-1]["p10"]) < float(rows[-1]["p90"])
 
 

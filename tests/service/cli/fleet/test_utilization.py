@@ -105,6 +105,14 @@ def test_freed_hours_of_an_owned_device_are_capacity_and_no_cash(run, export):
     assert "paid for anyway at On-premises 8xH100 at 40 % use: capacity, no cash" in shown
 
 
+def test_hours_cost_what_the_organisations_own_prices_say(run, export, own_prices):
+    option = ("--purchase-option", "p5.48xlarge/savings_plan/3y_no_upfront")
+
+    document = json.loads(run(export, *option, "--overrides", own_prices, "--json"))
+
+    assert document["target"]["rate_source"].endswith("quote 815")
+
+
 def test_above_the_target_nothing_is_to_be_freed(run, export):
     assert "nothing to free" in run(export, "--target-percent", 30)
 

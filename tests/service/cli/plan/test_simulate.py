@@ -60,6 +60,15 @@ def test_figures_are_written_as_json(run, log):
     assert float(second["usd_gained_a_year"]["middle"]) == pytest.approx(usd * gained["middle"])
 
 
+def test_a_device_hour_costs_what_the_organisations_own_prices_say(run, log, own_prices):
+    words = ("simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "easy")
+    option = ("--purchase-option", "p5.48xlarge/savings_plan/3y_no_upfront")
+
+    document = json.loads(run(*words, *option, "--overrides", own_prices, "--json"))
+
+    assert float(document["usd_per_device_hour"]) == 21.5 / 8
+
+
 @pytest.mark.slow(ci_only=True)
 def test_passing_and_the_checkpoint_are_for_all_policies(run, log):
     words = (

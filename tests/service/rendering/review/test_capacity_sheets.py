@@ -1,6 +1,6 @@
 import io
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 
 import openpyxl
@@ -125,8 +125,7 @@ def test_jobs_that_had_not_ended_are_not_taken_for_idle_devices(book, small, nod
         ["fifo"],
         DEFAULT_SETTINGS,
         format_=None,
-        option=None,
-        today=date(2026, 11, 22),
+        rate=None,
     )
     waits_sheet(book, replace(small, supply=replace(small.supply, policies=policies)))
 
@@ -164,8 +163,7 @@ def test_a_replay_that_the_record_refutes_states_no_gain(book, small):
         ["fifo", "easy"],
         DEFAULT_SETTINGS,
         format_=None,
-        option=None,
-        today=date(2026, 11, 22),
+        rate=None,
     )
     waits_sheet(book, replace(small, supply=replace(small.supply, policies=policies)))
 

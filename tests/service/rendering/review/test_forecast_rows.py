@@ -45,7 +45,7 @@ def test_what_is_not_known_has_no_tables():
 
 
 def test_periods_ahead_follow_the_past_and_their_sum_comes_last(hours):
-    assert [name for name, _ in named_periods(hours)] == ["2026-10", "2026-11", "together"]
+    assert [name for name, _ in named_periods(hours)] == ["2026-10", "2026-11", "total"]
     assert named_periods(hours)[-1][1] == hours.total
 
 
