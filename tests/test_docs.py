@@ -184,3 +184,19 @@ def is_place(page, name, anchor=""):
     return anchor in {
         re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
     }
+
+
+def test_every_module_that_the_changelog_names_as_the_new_one_is_there():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("### Renamed: modules")[1]
+    rows = re.findall(r"^\| `[^`]+` \| `(perfledger[^`]*)` \| (.+) \|$", text, re.MULTILINE)
+    modules = [
+        f"{folder}/{each.split(' → ')[-1]}" for folder, names in rows for each in names.split(", ")
+    ]
+
+    assert len(modules) > 400
+    assert [
+        module
+        for module in modules
+        if not any((ROOT / source / f"{module}.py").exists() for source in SOURCES)
+        if not any((ROOT / source / module).is_dir() for source in SOURCES)
+    ] == []
