@@ -14,6 +14,8 @@ from typing import Self
 
 from perfledger.records import Revision
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+from perfledger_runners.checkouts.submodules import GITLINK
+from perfledger_runners.checkouts.untracked_files import untracked_files
 from perfledger_runners.private_folder import is_abandoned, private_folder
 from perfledger_runners.safe_text import clean_text
 
@@ -38,11 +40,8 @@ SNAPSHOT_IDENTITY = {
 }
 # In the syntax of `git grep -E`: @workload or @name.workload, where a line begins.
 WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)"
-# A snapshot stores every new file in the repository's objects; data and models do not belong there.
-MAX_UNTRACKED_BYTES = 200_000_000
 ABANDONED_AFTER_S = 24 * 3600.0  # no check runs this long
-# Files in the top folder of an environment: a virtual one's (PEP 405), conda's, pixi's, mamba's.
-ENVIRONMENT_MARKS = ("/pyvenv.cfg", "/conda-meta/history")
+SKIPPED_TAG = b"S"  # of `git ls-files -v`: skip-worktree; assume-unchanged is a lower-case tag
 
 
 class NotARepositoryError(RepositoryError):
@@ -161,9 +160,10 @@ class Repository:
     def snapshot(self) -> Revision:
         """Return the work tree as a commit: HEAD if nothing changed, else a new one.
 
-        It includes untracked files that .gitignore does not name, except virtual environments. The
-        commit is a loose object without a ref; the user's index, HEAD and branches are not written.
-        Raises RepositoryError when the untracked files are too large.
+        It includes untracked files that .gitignore does not name, except virtual environments, and
+        the same of each submodule. The commits are loose objects without a ref; the user's index,
+        HEAD and branches are not written. Raises RepositoryError when the untracked files are too
+        large.
         """
         head = self.resolve("HEAD")
         with private_folder() as folder:
@@ -173,8 +173,10 @@ class Repository:
             if real.is_file():
                 shutil.copy2(real, index)  # with its time, by which git detects racy entries
             environment = {"GIT_INDEX_FILE": str(index)}
+            self._unmark(environment)
             git(self.root, "add", "--update", "--", ".", environment=environment)
             self._add_untracked(folder / "paths", environment)
+            self._add_submodules(environment)
             tree = _line(git(self.root, "write-tree", environment=environment))
         message = f"uncommitted changes on {head.sha[:12]}"
         sha = self.commit_tree(tree, parent=head.sha, message=message)
@@ -266,6 +268,30 @@ class Repository:
         match = FORGE_URL.fullmatch(url)
         return match["name"] if match else ""
 
+    def _unmark(self, environment: Mapping[str, str]) -> None:
+        """Make an index see the changes of files that it was told to take as unchanged.
+
+        A file that a sparse checkout leaves out keeps its mark: it is not there.
+        """
+        listing = git(self.root, "ls-files", "-v", "-z", environment=environment)
+        entries = (entry.split(b" ", 1) for entry in listing.split(b"\0") if entry)
+        marked = [name for tag, name in entries if tag.islower() or tag == SKIPPED_TAG]
+        names = [name for name in marked if os.path.lexists(self.root / os.fsdecode(name))]
+        for option in ("--no-assume-unchanged", "--no-skip-worktree") if names else ():
+            update = ("update-index", "-z", option, "--stdin")
+            paths = b"\0".join((*names, b""))
+            git(self.root, *update, environment=environment, standard_input=paths)
+
+    def _add_submodules(self, environment: Mapping[str, str]) -> None:
+        """Replace each changed submodule in an index by its snapshot."""
+        changes = ("diff-files", "-z", "--raw", "--ignore-submodules=none")
+        fields = os.fsdecode(git(self.root, *changes, environment=environment)).split("\0")
+        for facts, path in zip(fields[::2], fields[1::2], strict=False):
+            folder = self.root / path
+            if facts.startswith(f":{GITLINK} {GITLINK} ") and (folder / ".git").exists():
+                entry = f"{GITLINK},{Repository(folder).snapshot().sha},{path}"
+                git(self.root, "update-index", "--cacheinfo", entry, environment=environment)
+
     def _add_untracked(self, listing: Path, environment: Mapping[str, str]) -> None:
         """Add the untracked files to an index; `listing` is a file for their names."""
         paths = untracked_files(self.root, environment=environment)
@@ -314,48 +340,6 @@ class Repository:
 
 
 _NAMESPACES = ("heads", "remotes/origin")
-
-
-def untracked_files(root: Path, *, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the untracked files of the work tree at `root` that .gitignore does not name.
-
-    Environments of venv and conda, and nested repositories, are left out. `environment` names the
-    index to compare with. Raises RepositoryError when the files exceed MAX_UNTRACKED_BYTES.
-    """
-    listing = git(root, "ls-files", "-z", "--others", "--exclude-standard", environment=environment)
-    names = [os.fsdecode(name) for name in listing.split(b"\0") if name]
-    paths = [name for name in names if not name.endswith("/")]  # a slash marks a repository
-    environments = _environments(paths)
-    chosen = tuple(path for path in paths if not path.startswith(environments))
-    _check_size(root, chosen)
-    return chosen
-
-
-def _environments(paths: list[str]) -> tuple[str, ...]:
-    """Return the environments' folders, each with a trailing slash."""
-    marked = ((path, mark) for path in paths for mark in ENVIRONMENT_MARKS if path.endswith(mark))
-    return tuple(f"{path.removesuffix(mark)}/" for path, mark in marked)
-
-
-def _check_size(root: Path, paths: tuple[str, ...]) -> None:
-    sizes = {path: _size(root / path) for path in paths}
-    total = sum(sizes.values())
-    if total <= MAX_UNTRACKED_BYTES:
-        return
-    largest = max(sizes, key=sizes.__getitem__)
-    msg = (
-        f"{root} has {total / 1e6:.0f} MB of files that are neither committed nor ignored; a "
-        f"snapshot holds at most {MAX_UNTRACKED_BYTES / 1e6:.0f} MB. Add data files to "
-        f".gitignore: the largest is {largest!r} with {sizes[largest] / 1e6:.0f} MB"
-    )
-    raise RepositoryError(msg)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:  # deleted since the listing: git reports it if it matters
-        return 0
 
 
 @contextmanager

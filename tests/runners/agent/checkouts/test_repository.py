@@ -243,6 +243,21 @@ def test_a_snapshot_of_a_sparse_checkout_keeps_what_is_not_checked_out(theirs):
     assert theirs.git("ls-tree", "-r", "--name-only", sha) == "in/a.txt\nout/b.txt"
 
 
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+def test_a_snapshot_has_changes_that_git_was_told_to_overlook(theirs, mark):
+    theirs.commit("one", a="1", b="1")
+    theirs.git("update-index", mark, "a.txt", "b.txt")
+    theirs.write("a.txt", "2")
+    (theirs.root / "b.txt").unlink()
+    before = theirs.state()
+
+    sha = theirs.open().snapshot().sha
+
+    assert theirs.git("show", f"{sha}:a.txt") == "2"
+    assert theirs.git("show", f"{sha}:b.txt") == "1"
+    assert theirs.state() == before
+
+
 def test_a_snapshot_in_a_linked_work_tree_is_of_that_tree(theirs, tmp_path):
     theirs.commit("one", a="1")
     linked = tmp_path / "linked"

@@ -139,3 +139,26 @@ def test_no_more_submodules_than_the_limit_are_filled_or_listed(
     assert notes == (
         () if is_filled else ("submodule vendor/inner is one of more than 1: it stays empty",)
     )
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_snapshot_has_the_uncommitted_changes_of_submodules(nested, tmp_path):
+    nested.write("libs/outer/lib.txt", "changed")
+    nested.write("libs/outer/new.txt", "untracked")
+    nested.write("libs/outer/vendor/inner/deep.txt", "changed deep inside")
+    before = nested.state(), nested.git("-C", "libs/outer", "status", "--porcelain")
+
+    sha = nested.open().snapshot().sha
+
+    with nested.open().worktree(sha, tmp_path / "tree") as folder:
+        assert fill_submodules(nested.root, folder, sha) == ()
+        outer = folder / "libs" / "outer"
+        assert (outer / "lib.txt").read_text() == "changed"
+        assert (outer / "new.txt").read_text() == "untracked"
+        assert (outer / "vendor/inner/deep.txt").read_text() == "changed deep inside"
+    assert (nested.state(), nested.git("-C", "libs/outer", "status", "--porcelain")) == before
+
+
+@pytest.mark.slow(ci_only=True)
+def test_submodules_without_changes_leave_the_tree_clean(nested):
+    assert nested.open().snapshot().sha == nested.git("rev-parse", "HEAD")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
-from perfledger_runners.checkouts.repository import MAX_UNTRACKED_BYTES, untracked_files
+from perfledger_runners.checkouts.untracked_files import MAX_UNTRACKED_BYTES, untracked_files
 
 
 def snapshot_files(theirs):
