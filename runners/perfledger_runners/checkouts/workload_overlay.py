@@ -68,6 +68,14 @@ class WorkloadOverlay:
         return repository.commit_tree(tree, parent=sha, message=message)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlaidChanges:
+    """Files that differ between two revisions: those that an overlay replaces, and the others."""
+
+    replaced: tuple[str, ...]
+    others: tuple[str, ...]
+
+
 class WorkloadSource(Protocol):
     """A revision or a folder with a configuration and workloads."""
 
@@ -94,6 +102,23 @@ def find_workload_source(repository: Repository, name: str, *, folder: Path) -> 
             raise UnknownRevisionError(msg) from error
         return _FolderSource(repository, source.resolve(), name)
     return _RevisionSource(repository, revision.sha, revision.sha[:12])
+
+
+def overlaid_changes(
+    repository: Repository, overlay: WorkloadOverlay, *, base: str, head: str
+) -> OverlaidChanges:
+    """Return which changes between two commits an overlay hides. Raises RepositoryError."""
+    options = ("--name-only", "-z", "--no-renames", "--no-ext-diff")
+    listing = git(repository.root, "diff", *options, base, head, "--")
+    changed = [os.fsdecode(name) for name in listing.split(b"\0") if name]
+    is_replaced = {
+        path: any(PurePosixPath(path).is_relative_to(top) for top in overlay.paths)
+        for path in changed
+    }
+    return OverlaidChanges(
+        replaced=tuple(path for path in changed if is_replaced[path]),
+        others=tuple(path for path in changed if not is_replaced[path]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def check(
         sides = resolve_revisions(repository, base=request.base, head=request.head)
         if request.workloads_from:
             source = find_workload_source(repository, request.workloads_from, folder=folder)
-            configuration = configuration_from(source, sides, flags=flags)
+            configuration = configuration_from(repository, source, sides, flags=flags)
         else:
             configuration = configuration_of(repository, sides, flags=flags)
             # Other tools' benchmarks predate the first use of perfledger, so base has them too.

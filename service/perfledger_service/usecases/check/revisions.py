@@ -1,5 +1,6 @@
 """Resolves the two revisions of a check, and reads the base's settings."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,15 @@ from perfledger.process.asv_configuration import (
 )
 from perfledger.protocol import BenchmarkSuite
 from perfledger.records import Revision
+from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
-from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, WorkloadSource
-from perfledger_service.errors import SettingsError, UsageError
+from perfledger_runners.checkouts.source_tree import listed
+from perfledger_runners.checkouts.workload_overlay import (
+    WorkloadOverlay,
+    WorkloadSource,
+    overlaid_changes,
+)
+from perfledger_service.errors import NotMeasuredError, SettingsError, UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import (
@@ -25,6 +32,8 @@ from perfledger_service.settings.sources import (
 )
 
 SHORT_SHA = 12
+# Files of pytest: tests, and the fixtures that they share.
+TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 UNTRUSTED_ENV_NOTE = (
     "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
     "the check runs, or merge the configuration first"
@@ -129,12 +138,16 @@ def is_first_use(repository: Repository, base: Revision, configuration: CheckCon
 
 
 def configuration_from(
-    source: WorkloadSource, sides: RevisionPair, *, flags: Mapping[str, object]
+    repository: Repository,
+    source: WorkloadSource,
+    sides: RevisionPair,
+    *,
+    flags: Mapping[str, object],
 ) -> CheckConfiguration:
     """Return the configuration of a check that takes workloads and their settings from the source.
 
-    Raises SettingsError, RepositoryError for workloads that cannot be overlaid, and UsageError for
-    pytest's tests without `paths`.
+    Raises SettingsError, RepositoryError for workloads that cannot be overlaid, UsageError for
+    pytest's tests without `paths`, and NotMeasuredError if they hide the whole change.
     """
     name, table = _table(source.read_file) or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
@@ -146,7 +159,8 @@ def configuration_from(
         f"the workloads and their settings are those of {overlay.source}: {files}, laid over both "
         "sides"
     )
-    notes = (note, *_same_commit_notes(sides))
+    hidden = _hidden_change_notes(repository, sides, overlay, settings)
+    notes = (note, *hidden, *_same_commit_notes(sides))
     return CheckConfiguration(settings=settings, base_file=name, notes=notes, overlay=overlay)
 
 
@@ -195,6 +209,42 @@ def _other_paths(
     listed = cast("list[object]", paths) if isinstance(paths, list) else []
     names = tuple(name for name in listed if isinstance(name, str))
     return names if set(names) != set(settings.paths) else ()
+
+
+def _hidden_change_notes(
+    repository: Repository, sides: RevisionPair, overlay: WorkloadOverlay, settings: CheckSettings
+) -> tuple[str, ...]:
+    """Return a note on changed code that is no workload and is the overlay's on both sides.
+
+    Raises NotMeasuredError if nothing else changed. asv keeps its benchmarks apart from other code.
+    """
+    if settings.suite == BenchmarkSuite.ASV.value:
+        return ()
+    base, head = sides.base.sha, sides.head.sha
+    changes = overlaid_changes(repository, overlay, base=base, head=head)
+    workloads = {file for sha in (base, head) for file in repository.files_with_workloads(sha)}
+    hidden = [
+        path
+        for path in changes.replaced
+        if path.endswith(".py")
+        and path not in workloads
+        and not TEST_FILE.fullmatch(_name_of(path))
+    ]
+    if not hidden:
+        return ()
+    text = (
+        f"{listed(hidden)} changed and is no file of workloads, but --workloads-from replaces it "
+        "on both sides"
+    )
+    advice = f"set `paths` (now {', '.join(settings.paths)}) to the files of workloads alone"
+    if all(path in CONFIG_FILES or path.endswith(PROSE_SUFFIXES) for path in changes.others):
+        msg = f"nothing of this change can be measured: {text}; {advice}"
+        raise NotMeasuredError(msg)
+    return (f"{text}, so that this change is not measured: {advice}",)
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:

@@ -290,7 +290,7 @@ def _configuration(
     if not request.workloads_from:
         return configuration_of(repository, ends, flags=flags)
     source = find_workload_source(repository, request.workloads_from, folder=folder)
-    return configuration_from(source, ends, flags=flags)
+    return configuration_from(repository, source, ends, flags=flags)
 
 
 def _bisection_result(

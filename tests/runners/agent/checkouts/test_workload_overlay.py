@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
-from perfledger_runners.checkouts.workload_overlay import find_workload_source
+from perfledger_runners.checkouts.workload_overlay import find_workload_source, overlaid_changes
 
 PATHS = ("bench",)
 
@@ -239,3 +239,16 @@ def test_a_folder_that_cannot_be_read_is_refused(history, tmp_path, monkeypatch)
 
     with pytest.raises(RepositoryError, match=r"closed in .* cannot be read: Permission denied"):
         overlay_of(history, str(tmp_path / "elsewhere"))
+
+
+def test_changes_at_the_overlaid_paths_are_told_apart_from_the_others(history):
+    overlay = overlay_of(history, "HEAD", ("bench", "code.py"))
+
+    changes = overlaid_changes(history.open(), overlay, base="HEAD~1", head="HEAD")
+    others = overlaid_changes(
+        history.open(), overlay_of(history, "HEAD"), base="HEAD~2", head="HEAD~1"
+    )
+
+    assert changes.replaced == ("bench/deep/new.py", "bench/old.py", "code.py")
+    assert changes.others == ()
+    assert (others.replaced, others.others) == ((), ("code.py",))

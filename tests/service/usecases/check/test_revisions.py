@@ -7,7 +7,7 @@ import pytest
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
-from perfledger_service.errors import SettingsError, UsageError
+from perfledger_service.errors import NotMeasuredError, SettingsError, UsageError
 from perfledger_service.usecases.check.revisions import (
     configuration_from,
     configuration_of,
@@ -58,7 +58,7 @@ class Checkout:
     def configuration_from(self, name, sides, **flags):
         repository = Repository.open(self.root)
         source = find_workload_source(repository, name, folder=self.root)
-        return configuration_from(source, sides, flags=flags)
+        return configuration_from(repository, source, sides, flags=flags)
 
 
 @pytest.fixture
@@ -323,6 +323,60 @@ def test_workloads_from_elsewhere_bring_their_settings_and_are_laid_over_both_si
         listed = checkout.git("ls-tree", "--name-only", laid_over)
         assert ("perfledger.toml" in listed) == bool(own)
         assert not own or checkout.git("show", f"{laid_over}:perfledger.toml") == own
+
+
+@pytest.fixture
+def package(checkout):
+    """A base whose workload is inside the package that it measures."""
+    (checkout.root / "mine").mkdir()
+    (checkout.root / "mine" / "core.py").write_text("SIZE = 1\n")
+    (checkout.root / "mine" / "speed.py").write_text(WORKLOAD)
+    checkout.commit(perfledger='paths = ["mine"]')
+    return checkout
+
+
+def test_workloads_from_elsewhere_that_hide_the_whole_change_measure_nothing(package):
+    (package.root / "mine" / "core.py").write_text("SIZE = 2\n")
+    (package.root / "README.md").write_text("words\n")
+    head = package.commit(perfledger='paths = ["mine"]\nmargin = 0.2')
+
+    with pytest.raises(NotMeasuredError) as caught:
+        package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
+
+    assert str(caught.value) == (
+        "nothing of this change can be measured: mine/core.py changed and is no file of workloads, "
+        "but --workloads-from replaces it on both sides; set `paths` (now mine) to the files of "
+        "workloads alone"
+    )
+
+
+def test_workloads_from_elsewhere_that_hide_a_part_of_the_change_say_so(package):
+    (package.root / "mine" / "core.py").write_text("SIZE = 2\n")
+    head = package.commit(other="1")
+
+    configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
+
+    assert "mine/core.py changed and is no file of workloads" in configuration.notes[1]
+    assert "this change is not measured: set `paths`" in configuration.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "suite"),
+    [
+        ("mine/speed.py", "perfledger"),
+        ("mine/notes.md", "perfledger"),
+        ("mine/test_core.py", "pytest"),
+        ("mine/conftest.py", "pytest"),
+        ("mine/core.py", "asv"),
+    ],
+)
+def test_changed_workloads_are_what_an_overlay_is_for(package, path, suite):
+    (package.root / path).write_text(f"{WORKLOAD}# more\n")
+    head = package.commit(perfledger=f'suite = "{suite}"\npaths = ["mine"]')
+
+    configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
+
+    assert len(configuration.notes) == 1
 
 
 def test_asvs_benchmarks_from_elsewhere_are_those_of_its_own_configuration(checkout):
