@@ -103,7 +103,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
         if gain > HUGE_GAIN:
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
-            doubt = _less_work(bundle, name, gain)
+            doubt = _less_work(bundle, name, gain) or _lost_numbers(pairs.get(name, {}))
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
 
@@ -122,6 +122,14 @@ def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
     if after.value > (1 - LEAST_EXPLAINED * gain) * before.value:
         return ""
     return f"its counted work fell {_fall(before, after)}: {look}"
+
+
+def _lost_numbers(pairs: Pairs) -> str:
+    """Return that head's step returns nothing that can be examined, unlike base's; "" otherwise."""
+    base, head = (_states(pairs, side) for side in Side)
+    if base != {ResultState.FINITE} or head != {ResultState.UNKNOWN}:
+        return ""
+    return "its step no longer returns numbers: check that it still does all that base's does"
 
 
 def _gain(verdict: Verdict) -> float:
@@ -201,12 +209,13 @@ def _is_alike(base: object, head: object, *, tolerance: float) -> bool:
 
 
 def _result_doubt(pairs: Pairs) -> str:
-    """Return what is wrong with head's result but not with base's; "" if nothing is."""
+    """Return what is wrong with head's result; "" if nothing is, or if base's is not finite too."""
     base, head = (_states(pairs, side) for side in Side)
-    if ResultState.NOT_READY in head and ResultState.NOT_READY not in base:
-        return (
-            "its step returns before its work is done (a coroutine, iterator, future or function)"
-        )
+    if ResultState.NOT_READY in head:
+        early = "returns before its work is done (a coroutine, iterator, future or function)"
+        if ResultState.NOT_READY in base:
+            return f"its step {early}, on both sides: only its start is measured"
+        return f"its step {early}"
     if ResultState.NOT_FINITE in head and base == {ResultState.FINITE}:
         return "its step returns a NaN or an infinity, and base's does not"
     return ""

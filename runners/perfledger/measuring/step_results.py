@@ -4,23 +4,31 @@ import inspect
 import itertools
 import math
 import sys
+from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from io import IOBase
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any, cast
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.records import FailureReason
 from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState
 
-MAX_LEAVES = 1000  # of a result: a model's gradients have fewer
+# The most of a result that is examined: a list of so many numbers, or a hundredth as many arrays. A
+# model has a thousand gradients, and each array costs a pass, on a device a synchronization too.
+MAX_EXAMINED = 100_000
+ARRAY_COST = 100
 MAX_TEXT = 100  # of an answer
 MAX_NUMBER = 3.4e38  # a reading's limit; NaN is not below it either
 
 Foreign = Any  # an array of torch, JAX or numpy
+PLAIN = int | float | complex | str | bytes | None
 
 
 def result_state(result: object) -> ResultState:
@@ -32,8 +40,10 @@ def result_state(result: object) -> ResultState:
     if isinstance(result, FunctionType | MethodType | partial):
         return ResultState.NOT_READY
     states: set[ResultState] = set()
-    for number, leaf in enumerate(result_leaves(result)):
-        if number >= MAX_LEAVES:
+    examined = 0
+    for leaf in result_leaves(result):
+        examined += 1 if isinstance(leaf, PLAIN) else ARRAY_COST
+        if examined > MAX_EXAMINED:
             break
         states.add(_leaf_state(leaf))
     return worst_state(states)
@@ -64,36 +74,55 @@ def limited_answer(answer: Answer) -> Answer:
 
 def result_leaves(result: object) -> Iterator[object]:
     """Yield what containers and dataclasses hold, each container once."""
-    pending, visited = [result], set[int]()
+    pending = [result]
+    visited: dict[int, object] = {}  # kept, so that no other object gets the same id
     while pending:
         value = pending.pop()
         try:
-            inside = _items(value)
+            items = _items(value)
+            inside = None if items is None else list(itertools.islice(items, MAX_EXAMINED))
         except Exception:  # a boundary: a user's object may fail when inspected
             inside = None
         if inside is None:
             yield value
         elif id(value) not in visited:
-            visited.add(id(value))
+            visited[id(value)] = value
             pending += inside
 
 
-def _items(value: object) -> list[object] | None:
+def _items(value: object) -> Iterable[object] | None:
     """Return what a container holds; None for anything else."""
     match value:
-        case dict():
-            return list(cast("dict[object, object]", value).values())
-        case list() | tuple() | set() | frozenset():
-            return list(cast("list[object]", value))
+        case dict() | Mapping():
+            return cast("Mapping[object, object]", value).values()
+        case list() | tuple() | set() | frozenset() | deque() | array():
+            return cast("Iterable[object]", value)
+        case SimpleNamespace():
+            return vars(value).values()
         case _ if is_dataclass(value) and not isinstance(value, type):
             return [getattr(value, each.name, None) for each in fields(value)]
+        case _ if hasattr(type(value), "__attrs_attrs__"):
+            attributes: Foreign = getattr(type(value), "__attrs_attrs__")  # noqa: B009 - typed so
+            return [getattr(value, each.name, None) for each in attributes]
         case _:
-            return None
+            return _parts_of_array(value)
+
+
+def _parts_of_array(value: Foreign) -> Iterable[object] | None:
+    """Return the columns of a table, or the elements of an array of objects; None for others."""
+    dtype: Foreign = getattr(value, "dtype", None)
+    kind = getattr(dtype, "kind", "")
+    if kind == "O":
+        return getattr(value, "flat", value)
+    if kind == "V" and dtype.names:
+        return [value[name] for name in dtype.names]
+    is_table = hasattr(value, "shape") and not kind and callable(getattr(value, "to_numpy", None))
+    return [value.to_numpy()] if is_table else None
 
 
 def _leaf_state(leaf: object) -> ResultState:
     try:
-        if _is_unfinished(leaf):
+        if not isinstance(leaf, PLAIN) and _is_unfinished(leaf):
             return ResultState.NOT_READY
         bounds = _bounds(leaf)
     except Exception:  # a boundary: sparse or remote arrays, failing attributes
@@ -129,7 +158,7 @@ def _bounds(leaf: Foreign) -> tuple[float, ...]:
     numpy: Foreign = sys.modules.get("numpy")
     if isinstance(leaf, complex):
         return leaf.real, leaf.imag
-    if isinstance(leaf, int | float):
+    if isinstance(leaf, int | float | Decimal | Fraction):
         return (float(leaf),)
     if torch is not None and isinstance(leaf, torch.Tensor):
         return _tensor_bounds(torch, leaf.detach())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import islice
 from statistics import median
 
 from perfledger.failure_reason import detail_of
@@ -33,7 +34,7 @@ from perfledger.process.command_context import (
 )
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
-from perfledger.step_evidence import Answer, ResultState, StepEvidence
+from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState, StepEvidence
 from perfledger.variants.transformed_step import no_remarks
 from perfledger.workload import AnyStep, Step, Workload
 
@@ -41,6 +42,8 @@ PREPARED_REASON = "its steps need preparations, which a profile would show as pa
 NO_PROFILER_REASON = "its framework has no profiler here"
 # The most steps of a window that times kernels: each step is a sample, and they are consecutive.
 MOST_KERNEL_STEPS = 8
+# The path of an answer that tells that a result after the checked one was worse.
+LATER_RESULT = "a later result"
 # Seconds of steps in one process after which no further window begins.
 MAX_WINDOW_SECONDS = 1.0
 
@@ -177,10 +180,23 @@ class _Results:
         """Return the evidence, with how the step was read."""
         return replace(
             self._evidence,
+            answer=self._answer(),
             steps_per_reading=sampled.steps_per_reading,
             empty_step_s=sampled.empty_step_s,
             paused_cores=sampled.cores.paused_cores,
         )
+
+    def _answer(self) -> Answer:
+        """Return the answer of the check, and whether a later result is worse than the checked one.
+
+        The answer is that of a finite result, and says nothing of one that is not.
+        """
+        answer, worst = self._evidence.answer, worst_state(self._states)
+        is_worse = worst in {ResultState.NOT_READY, ResultState.NOT_FINITE}
+        if not answer or not is_worse or worst is self._states[0]:
+            return answer
+        kept = islice(answer.items(), MAX_ANSWERS - 1)
+        return {**dict(kept), LATER_RESULT: str(worst)}
 
 
 class _Peaks:

@@ -128,7 +128,8 @@ def test_every_metric_of_a_doubtful_workload_is_not_measured(build):
         (ResultState.FINITE, ResultState.NOT_READY, True),
         (ResultState.UNKNOWN, ResultState.NOT_READY, True),
         (ResultState.NOT_FINITE, ResultState.NOT_FINITE, False),
-        (ResultState.NOT_READY, ResultState.NOT_READY, False),
+        (ResultState.NOT_READY, ResultState.NOT_READY, True),
+        (ResultState.NOT_READY, ResultState.FINITE, False),
         (ResultState.UNKNOWN, ResultState.NOT_FINITE, False),
         (ResultState.FINITE, ResultState.UNKNOWN, False),
         (ResultState.NOT_FINITE, ResultState.FINITE, False),
@@ -321,6 +322,31 @@ def test_a_large_gain_of_uncounted_work_is_improved_with_a_warning(checked):
         "all that base's does, or give the workload a check="
     )
     assert warnings_of(checked(ratio=0.6)) == ()
+
+
+def test_a_step_that_no_longer_returns_numbers_is_improved_with_a_warning(checked):
+    bundle = checked(ratio=0.8, head=StepEvidence())
+
+    assert outcome(bundle) is Outcome.IMPROVED
+    (warning,) = warnings_of(bundle)
+    assert warning == (
+        "m:f is 20 % faster and its step no longer returns numbers: check that it still does all "
+        "that base's does"
+    )
+    assert warnings_of(checked(ratio=0.8, base=StepEvidence(), head=StepEvidence())) == ()
+    assert warnings_of(checked(ratio=0.8)) == ()
+
+
+def test_steps_that_only_start_their_work_on_both_sides_are_not_measured(checked):
+    lazy = StepEvidence(result=ResultState.NOT_READY)
+
+    (failure,) = failures_of(checked(base=lazy, head=lazy))
+
+    assert failure.detail == (
+        "cannot tell whether head still does the work: its step returns before its work is done "
+        "(a coroutine, iterator, future or function), on both sides: only its start is measured; "
+        "give the workload a check=, or name it in accepted_work"
+    )
 
 
 def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):

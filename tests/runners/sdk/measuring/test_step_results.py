@@ -2,18 +2,24 @@
 
 import asyncio
 import math
+from array import array
+from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from io import StringIO
 from itertools import count
+from types import MappingProxyType, SimpleNamespace
 
 import numpy
 import pytest
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.measuring.step_results import (
-    MAX_LEAVES,
+    ARRAY_COST,
+    MAX_EXAMINED,
     check_answer,
     result_state,
     worst_state,
@@ -39,6 +45,26 @@ def generator():
 
 async def async_generator():
     yield 1.0
+
+
+class Table:
+    """A table as pandas has it: its columns may differ in type."""
+
+    def __init__(self, values):
+        self.values = values
+        self.shape = (len(values), 1)
+
+    def to_numpy(self):
+        return numpy.array(self.values, dtype=object)
+
+
+class AttrsOutput:
+    """A record as attrs makes it."""
+
+    __attrs_attrs__ = (SimpleNamespace(name="loss"),)
+
+    def __init__(self, loss):
+        self.loss = loss
 
 
 class TorchFuture:
@@ -85,6 +111,20 @@ class TorchFuture:
         ((1.0, lambda: 1.0), ResultState.FINITE),
         (StringIO("text"), ResultState.UNKNOWN),
         (Output(loss=1.0, logits=count()), ResultState.FINITE),
+        (deque([1.0, NAN]), ResultState.NOT_FINITE),
+        (array("d", [1.0, INF]), ResultState.NOT_FINITE),
+        (array("i", [1]), ResultState.FINITE),
+        (MappingProxyType({"loss": NAN}), ResultState.NOT_FINITE),
+        (SimpleNamespace(loss=NAN), ResultState.NOT_FINITE),
+        (AttrsOutput(loss=NAN), ResultState.NOT_FINITE),
+        (AttrsOutput(loss=1.0), ResultState.FINITE),
+        (Decimal("NaN"), ResultState.NOT_FINITE),
+        (Fraction(1, 3), ResultState.FINITE),
+        (Table([1.0, NAN]), ResultState.NOT_FINITE),
+        (Table([1.0, 2.0]), ResultState.FINITE),
+        (numpy.array([NAN, 1], dtype=object), ResultState.NOT_FINITE),
+        (numpy.array([(1.0, NAN)], dtype="f8,f4"), ResultState.NOT_FINITE),
+        (numpy.array([(1.0, 2)], dtype="f8,i4"), ResultState.FINITE),
     ],
 )
 def test_what_a_result_says(result, state):
@@ -146,8 +186,25 @@ def test_the_worst_state_of_several_results_counts():
     assert worst_state([]) is ResultState.UNKNOWN
 
 
-def test_a_long_result_is_examined_in_part():
-    assert result_state([NAN] + [1.0] * MAX_LEAVES) is ResultState.FINITE
+def test_a_long_result_is_examined_up_to_a_limit():
+    assert result_state([NAN] + [1.0] * (MAX_EXAMINED - 1)) is ResultState.NOT_FINITE
+    assert result_state([1.0] * MAX_EXAMINED + [NAN]) is ResultState.FINITE
+
+
+def test_fewer_arrays_than_numbers_are_examined():
+    arrays = [numpy.ones(1)] * (MAX_EXAMINED // ARRAY_COST)
+
+    assert result_state([numpy.array([NAN]), *arrays[1:]]) is ResultState.NOT_FINITE
+    assert result_state([numpy.array([NAN]), *arrays]) is ResultState.FINITE
+
+
+def test_parts_of_an_array_are_examined_one_by_one():
+    rows = numpy.empty(2, dtype=object)
+    rows[:] = [[1.0], [NAN]]
+    table = numpy.array([([1.0], 2)], dtype=[("loss", object), ("step", "i4")])
+
+    assert result_state(rows) is ResultState.NOT_FINITE
+    assert result_state([table, table]) is ResultState.FINITE
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from perfledger.meters.device import (
 )
 from perfledger.process.command_context import BoundWorkload
 from perfledger.process.measure_command import (
+    LATER_RESULT,
     MOST_KERNEL_STEPS,
     NO_PROFILER_REASON,
     PREPARED_REASON,
@@ -62,7 +63,7 @@ def work():
 """
 
 
-def test_a_result_that_is_nan_at_the_end_is_not_finite_and_the_check_is_of_the_first(
+def test_the_check_of_the_first_result_says_nothing_for_one_that_is_nan_at_the_end(
     write, send_command
 ):
     run = send_command(write({"benchmarks/w.py": NAN_LATER}), Command.MEASURE).about(
@@ -70,7 +71,7 @@ def test_a_result_that_is_nan_at_the_end_is_not_finite_and_the_check_is_of_the_f
     )
 
     assert run["evidence"]["result"] == "not finite"
-    assert run["evidence"]["answer"] == {"": 1}
+    assert run["evidence"]["answer"] == {"": 1, LATER_RESULT: "not finite"}
 
 
 PLAIN = """
