@@ -11,6 +11,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import (
     COLD_START,
     COMPILE_TIME,
+    CPU_TIME,
     MEMORY_OVER_TIME,
     STEP_TIME,
     Metric,
@@ -142,10 +143,12 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
     ):
         pairs[name].append(pair)
     own_metrics = bundle.plan.metrics
-    return {
-        name: tests_of(name, pairs[name][:most], chosen_metrics(metrics, own_metrics.get(name, ())))
-        for name in workloads
-    }
+    tests: dict[str, tuple[PairedTest, ...]] = {}
+    for name in workloads:
+        own_pairs = pairs[name][:most]
+        chosen = chosen_metrics(metrics, own_metrics.get(name, ()), own_pairs)
+        tests[name] = tests_of(name, own_pairs, chosen)
+    return tests
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
@@ -163,14 +166,25 @@ def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
     return tuple(by_name.values())
 
 
-def chosen_metrics(metrics: Sequence[Metric], names: Collection[str]) -> tuple[Metric, ...]:
+def chosen_metrics(
+    metrics: Sequence[Metric], names: Collection[str], pairs: Sequence[Pair]
+) -> tuple[Metric, ...]:
     """Return the metrics that judge a workload: those it names, plus those asked for.
 
-    A workload that names none, or none of these metrics, is judged by all of them.
+    A workload that names none, or none of these metrics, is judged by all of them. If it names the
+    CPU time and no pair has it, the step time is judged in its place: else its memory alone would
+    say that it is as fast as before.
     """
     if not any(metric.name in names for metric in metrics):
         return tuple(metrics)
-    return tuple(metric for metric in metrics if metric.name in names or metric.is_optional)
+    chosen = {*names}
+    if CPU_TIME.name in names and pairs and not any(map(_has_cpu_time, pairs)):
+        chosen.add(STEP_TIME.name)
+    return tuple(metric for metric in metrics if metric.name in chosen or metric.is_optional)
+
+
+def _has_cpu_time(pair: Pair) -> bool:
+    return CPU_TIME.name in pair.base and CPU_TIME.name in pair.head
 
 
 def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:

@@ -203,9 +203,10 @@ class GroupSequentialStopping:
         untested = 0
         for workload, pairs in self._pairs.items():
             last_look = max((look for look in self._rule.looks if look <= len(pairs)), default=0)
-            metrics = chosen_metrics(self._metrics, self._chosen.get(workload, ()))
+            judged = pairs[:last_look]
+            metrics = chosen_metrics(self._metrics, self._chosen.get(workload, ()), judged)
             if last_look:
-                tests += tests_of(workload, pairs[:last_look], metrics)
+                tests += tests_of(workload, judged, metrics)
             else:
                 untested += len(metrics)
         return tuple(tests), untested

@@ -5,6 +5,7 @@ import pytest
 
 from perfledger.metrics import (
     CPU_ACTIVE,
+    CPU_TIME,
     FLOPS_PER_STEP,
     METRICS,
     PEAK_MEMORY,
@@ -18,6 +19,7 @@ from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import (
     Pair,
     PairedTest,
+    chosen_metrics,
     estimate_pairs,
     judged_metrics,
     match_runs,
@@ -133,6 +135,34 @@ def test_what_only_explains_is_not_judged():
     judged = judged_metrics(METRICS.values())
 
     assert set(METRICS.values()) - set(judged) == {FLOPS_PER_STEP, CPU_ACTIVE}
+
+
+def names_of(metrics):
+    return [metric.name for metric in metrics]
+
+
+@pytest.mark.parametrize(
+    ("named", "cpu_times", "judged"),
+    [
+        ((), (None, None), [STEP_TIME, PEAK_MEMORY, CPU_TIME]),
+        ((CPU_TIME, PEAK_MEMORY), (1.0, 1.0), [PEAK_MEMORY, CPU_TIME]),
+        ((CPU_TIME, PEAK_MEMORY), (1.0, None), [STEP_TIME, PEAK_MEMORY, CPU_TIME]),
+        ((CPU_TIME, PEAK_MEMORY), (None, None), [STEP_TIME, PEAK_MEMORY, CPU_TIME]),
+        ((PEAK_MEMORY,), (None, None), [PEAK_MEMORY]),
+    ],
+)
+def test_the_step_time_stands_in_for_a_cpu_time_that_was_not_read(named, cpu_times, judged):
+    base, head = ({CPU_TIME.name: each} if each else {} for each in cpu_times)
+
+    chosen = chosen_metrics([STEP_TIME, PEAK_MEMORY, CPU_TIME], names_of(named), [Pair(base, head)])
+
+    assert names_of(chosen) == names_of(judged)
+
+
+def test_nothing_stands_in_for_a_cpu_time_before_the_first_pair():
+    chosen = chosen_metrics([STEP_TIME, CPU_TIME], [CPU_TIME.name], [])
+
+    assert names_of(chosen) == [CPU_TIME.name]
 
 
 def test_step_time_is_judged_even_if_the_bundle_does_not_list_it():
