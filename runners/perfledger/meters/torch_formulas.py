@@ -13,6 +13,7 @@ Foreign = Any  # an object of torch, see torch_clock
 Shape = tuple[int, ...]
 Formula = Callable[..., int]  # of the shapes of an operator's arguments
 
+OWN_NAMESPACE = "aten"  # of torch's own operators
 # Operators that only move data between processes, or that mark a point in the program.
 _WITHOUT_ARITHMETIC = frozenset(
     {"prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "symm_mem"}
@@ -21,7 +22,7 @@ _LIGHT_TAGS = frozenset({"pointwise", "reduction", "view_copy"})
 # Words in the names of those of torch's operators that have products inside. Its others work on
 # each element a few times (softmax, norms, pooling, sorting), which FlopCounterMode never counts.
 _PRODUCTS = re.compile(
-    r"mm|matmul|mv|v?dot|\w*conv\w*|attention|linear|linalg|rnn|lstm|gru|trilinear|cdist|cholesky"
+    r"mm|matmul|mv|v?dot|\w*conv\w*|attention|linear|linalg|rnn|lstm|gru|trilinear|[cp]dist|cholesky"
     r"|triangular|solve|inverse|geqrf|ormqr|fft|transformer|add[bm]*m[mv]|baddbmm|hspmm|sspaddmm"
 )
 # Words of operators that only prepare operands, or have no products after all.
@@ -52,7 +53,7 @@ def needs_formula(operator: Foreign, counted: Collection[str]) -> bool:
     tags = {getattr(tag, "name", "") for tag in getattr(operator, "tags", ())}
     if f"{namespace}.{name}" in counted or namespace in _WITHOUT_ARITHMETIC or tags & _LIGHT_TAGS:
         return False
-    if namespace != "aten":
+    if namespace != OWN_NAMESPACE:
         return True
     words = name.strip("_").split("_")
     return any(map(_PRODUCTS.fullmatch, words)) and not _NOT_PRODUCTS & set(words)

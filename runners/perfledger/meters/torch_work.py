@@ -14,7 +14,12 @@ from typing import Any, cast
 
 from perfledger import step_work
 from perfledger.failure_reason import error_line
-from perfledger.meters.torch_formulas import missing_formulas, needs_formula, operator_name
+from perfledger.meters.torch_formulas import (
+    OWN_NAMESPACE,
+    missing_formulas,
+    needs_formula,
+    operator_name,
+)
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
@@ -190,7 +195,10 @@ class _Traffic:
         result: object,
     ) -> None:
         name = str(getattr(operator, "_opname", ""))
-        if any(map(_is_floating, self._tensors((arguments, tuple(options.values()), result)))):
+        tensors = tuple(self._tensors((arguments, tuple(options.values()), result)))
+        is_own = str(getattr(operator, "namespace", "")) == OWN_NAMESPACE
+        # An operator of another library may multiply whole numbers, as quantized products do.
+        if any(map(_is_floating, tensors)) or (tensors and not is_own):
             self.called.setdefault(operator_name(operator), operator)
         # In-place operators on lists return nothing: they write their first argument.
         written = list(self._tensors(arguments[:1] if result is None else result))

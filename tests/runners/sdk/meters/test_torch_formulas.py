@@ -61,6 +61,7 @@ def test_only_what_torch_lacks_gets_a_formula(aten):
         ("aten.linalg_lu_factor_ex", (), True),
         ("aten.slow_conv_transpose2d", (), True),
         ("aten._grouped_mm", (), True),
+        ("aten._pdist_forward", (), True),
         ("aten.mm", (), False),  # has a formula
         ("aten._softmax", (), False),
         ("aten.native_layer_norm", (), False),

@@ -282,6 +282,16 @@ def test_operators_of_another_library_without_a_formula_are_named_as_far_as_they
     assert incomplete(found) == {step_work.FLOPS}
 
 
+def test_a_product_of_whole_numbers_of_another_library_is_named(torch, count, own_operator):
+    operator = own_operator("int8_product", torch.empty_like)
+
+    def set_up():
+        x = torch.ones(8, 8, dtype=torch.int8)
+        return lambda: operator(x)
+
+    assert count(set_up).limits == (f"{WITHOUT_FORMULA}: perfledger_test.int8_product",)
+
+
 def test_an_operator_of_another_library_counts_by_the_formula_that_it_registers(
     torch, count, own_operator
 ):
