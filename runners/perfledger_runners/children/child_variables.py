@@ -15,9 +15,11 @@ MAX_LISTED = 30
 # perfledger's own variables, and those that control a CI job: no setting passes them on.
 NEVER = re.compile(r"PERFLEDGER_.*|GITHUB_.*|ACTIONS_.*|GH_TOKEN")
 # A name with one of these words may hold a credential: a prefix does not pass it on, only the whole
-# name.
+# name. TensorFlow and Terraform share a prefix, and Terraform passes secrets in TF_VAR_NAME.
 CREDENTIAL = re.compile(
-    r"TOKEN|SECRET|KEY|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE
+    r"TOKEN|SECRET|KEY|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|PWD|JWT"
+    r"|(^|_)(PAT|DSN|SAS)(_|$)|^TF_VAR_",
+    re.IGNORECASE,
 )
 
 
