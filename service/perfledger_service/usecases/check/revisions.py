@@ -225,7 +225,7 @@ def _hidden_change_notes(
     workloads = {file for sha in (base, head) for file in repository.files_with_workloads(sha)}
     hidden = [
         path
-        for path in changes.replaced
+        for path in changes.replaced_paths
         if path.endswith(".py")
         and path not in workloads
         and not TEST_FILE.fullmatch(_name_of(path))
@@ -237,7 +237,7 @@ def _hidden_change_notes(
         "on both sides"
     )
     advice = f"set `paths` (now {', '.join(settings.paths)}) to the files of workloads alone"
-    if all(path in CONFIG_FILES or path.endswith(PROSE_SUFFIXES) for path in changes.others):
+    if all(path in CONFIG_FILES or path.endswith(PROSE_SUFFIXES) for path in changes.other_paths):
         msg = f"nothing of this change can be measured: {text}; {advice}"
         raise NotMeasuredError(msg)
     return (f"{text}, so that this change is not measured: {advice}",)

@@ -249,6 +249,6 @@ def test_changes_at_the_overlaid_paths_are_told_apart_from_the_others(history):
         history.open(), overlay_of(history, "HEAD"), base="HEAD~2", head="HEAD~1"
     )
 
-    assert changes.replaced == ("bench/deep/new.py", "bench/old.py", "code.py")
-    assert changes.others == ()
-    assert (others.replaced, others.others) == ((), ("code.py",))
+    assert changes.replaced_paths == ("bench/deep/new.py", "bench/old.py", "code.py")
+    assert changes.other_paths == ()
+    assert (others.replaced_paths, others.other_paths) == ((), ("code.py",))

@@ -272,24 +272,15 @@ def test_operators_of_another_library_without_a_formula_are_named_as_far_as_they
         own_operator(f"square{number}", torch.empty_like)
 
     def set_up():
-        x, library = torch.ones(8, 8), torch.ops.perfledger_test
-        return lambda: [getattr(library, f"square{number}")(x) for number in range(operators)]
+        library, kinds = torch.ops.perfledger_test, (torch.float32, torch.int8)
+        x = [torch.ones(8, 8, dtype=kind) for kind in kinds]
+        return lambda: [getattr(library, f"square{n}")(x[n % 2]) for n in range(operators)]
 
     found = count(set_up)
 
     names = ", ".join(f"perfledger_test.square{number}" for number in range(5))
     assert found.limits == (f"{WITHOUT_FORMULA}: {names}{more}",)
     assert incomplete(found) == {step_work.FLOPS}
-
-
-def test_a_product_of_whole_numbers_of_another_library_is_named(torch, count, own_operator):
-    operator = own_operator("int8_product", torch.empty_like)
-
-    def set_up():
-        x = torch.ones(8, 8, dtype=torch.int8)
-        return lambda: operator(x)
-
-    assert count(set_up).limits == (f"{WITHOUT_FORMULA}: perfledger_test.int8_product",)
 
 
 def test_an_operator_of_another_library_counts_by_the_formula_that_it_registers(

@@ -329,8 +329,8 @@ def test_workloads_from_elsewhere_bring_their_settings_and_are_laid_over_both_si
 def package(checkout):
     """A base whose workload is inside the package that it measures."""
     (checkout.root / "mine").mkdir()
-    (checkout.root / "mine" / "core.py").write_text("SIZE = 1\n")
-    (checkout.root / "mine" / "speed.py").write_text(WORKLOAD)
+    for name, text in (("core.py", "SIZE = 1\n"), ("speed.py", WORKLOAD)):
+        (checkout.root / "mine" / name).write_text(text)
     checkout.commit(perfledger='paths = ["mine"]')
     return checkout
 
@@ -340,14 +340,9 @@ def test_workloads_from_elsewhere_that_hide_the_whole_change_measure_nothing(pac
     (package.root / "README.md").write_text("words\n")
     head = package.commit(perfledger='paths = ["mine"]\nmargin = 0.2')
 
-    with pytest.raises(NotMeasuredError) as caught:
+    words = r"nothing of .* mine/core.py changed .* set `paths` \(now mine\) to the files"
+    with pytest.raises(NotMeasuredError, match=words):
         package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
-
-    assert str(caught.value) == (
-        "nothing of this change can be measured: mine/core.py changed and is no file of workloads, "
-        "but --workloads-from replaces it on both sides; set `paths` (now mine) to the files of "
-        "workloads alone"
-    )
 
 
 def test_workloads_from_elsewhere_that_hide_a_part_of_the_change_say_so(package):
@@ -357,21 +352,13 @@ def test_workloads_from_elsewhere_that_hide_a_part_of_the_change_say_so(package)
     configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
 
     assert "mine/core.py changed and is no file of workloads" in configuration.notes[1]
-    assert "this change is not measured: set `paths`" in configuration.notes[1]
 
 
 @pytest.mark.parametrize(
-    ("path", "suite"),
-    [
-        ("mine/speed.py", "perfledger"),
-        ("mine/notes.md", "perfledger"),
-        ("mine/test_core.py", "pytest"),
-        ("mine/conftest.py", "pytest"),
-        ("mine/core.py", "asv"),
-    ],
+    ("path", "suite"), [("speed.py", "perfledger"), ("conftest.py", "pytest"), ("core.py", "asv")]
 )
 def test_changed_workloads_are_what_an_overlay_is_for(package, path, suite):
-    (package.root / path).write_text(f"{WORKLOAD}# more\n")
+    (package.root / "mine" / path).write_text(f"{WORKLOAD}# more\n")
     head = package.commit(perfledger=f'suite = "{suite}"\npaths = ["mine"]')
 
     configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
