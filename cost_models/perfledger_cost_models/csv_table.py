@@ -10,14 +10,13 @@ from enum import StrEnum
 from io import StringIO
 from typing import NoReturn
 
+from perfledger_profiles.parsing.text_table import MAX_SHOWN_CELL, number_problem, read_table
+
 # About 30,000 rows. The accelerator prices of all providers are a few thousand rows; the packaged
 # price sheet has 151.
 MAX_SHEET_CHARS = 8_000_000
 MAX_CELL_CHARS = 500
 
-# Excel writes a byte order mark before "CSV UTF-8", and semicolons where commas are decimal signs.
-_BYTE_ORDER_MARK = "\ufeff"
-_DELIMITERS = (",", ";")
 # Plain ASCII decimals only: no exponent, no infinity, no digits of other scripts.
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -40,13 +39,13 @@ class SheetRow:
     """One row of a table; reading a cell checks it and raises PriceSheetError."""
 
     sheet: str
-    number: int  # as a spreadsheet counts: the header is row 1
+    number: int  # of the line where the row begins; the header is line 1
     cells: Mapping[str, str]
 
     def reject(self, column: str, problem: str) -> NoReturn:
         """Raise an error that points at one cell."""
-        where = f"sheet {self.sheet!r}, row {self.number}, column {column!r}"
-        msg = f"{where}: {self.cells[column]!r} {problem}. Correct this cell."
+        where = f"sheet {self.sheet!r}, line {self.number}, column {column!r}"
+        msg = f"{where}: {self.cells[column][:MAX_SHOWN_CELL]!r} {problem}. Correct this cell."
         raise PriceSheetError(msg)
 
     def text(self, column: str, *, is_optional: bool = False) -> str:
@@ -62,7 +61,8 @@ class SheetRow:
         """Return a cell's number exactly as written; it is finite and not negative."""
         text = self.text(column)
         if not _DECIMAL.fullmatch(text):
-            self.reject(column, "is not a plain decimal number such as 55.04")
+            otherwise = "is not a plain decimal number such as 55.04"
+            self.reject(column, number_problem(text, otherwise=otherwise))
         return Decimal(text)
 
     def day(self, column: str) -> date:
@@ -106,40 +106,19 @@ def read_rows(
 ) -> Iterator[SheetRow]:
     """Yield the rows of a CSV table that has exactly these columns, in any order.
 
-    Columns in `optional` may be present. Reads what Excel writes: a byte order mark, semicolons,
-    empty rows. Raises PriceSheetError for any other defect.
+    Columns in `optional` may be present. Raises PriceSheetError for another table.
     """
     if len(text) > MAX_SHEET_CHARS:
         msg = f"sheet {sheet!r} has {len(text)} characters, limit {MAX_SHEET_CHARS}. Split it."
         raise PriceSheetError(msg)
-    lines = _read_lines(text.removeprefix(_BYTE_ORDER_MARK), sheet)
-    header = next(lines, list[str]())
-    if sorted(set(header) - set(optional)) != sorted(columns) or len(set(header)) < len(header):
-        msg = f"sheet {sheet!r} has the columns {header[:30]}. It must have {list(columns)}."
+    table = read_table(text, f"sheet {sheet!r}", error=PriceSheetError)
+    header = table.header
+    if sorted(set(header) - set(optional)) != sorted(columns):
+        msg = f"sheet {sheet!r} has the columns {list(header[:30])}. It must have {list(columns)}."
         raise PriceSheetError(msg)
-    for number, cells in enumerate(lines, start=2):
-        if any(cells):
-            _check_shape(cells, header, sheet, number)
-            yield SheetRow(sheet=sheet, number=number, cells=dict(zip(header, cells, strict=True)))
-
-
-def _read_lines(text: str, sheet: str) -> Iterator[list[str]]:
-    header = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=header.count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        yield from reader
-    except csv.Error as error:
-        msg = f"sheet {sheet!r}, line {reader.line_num}: {error}. Correct the quoting."
-        raise PriceSheetError(msg) from error
-
-
-def _check_shape(cells: Sequence[str], header: Sequence[str], sheet: str, number: int) -> None:
-    where = f"sheet {sheet!r}, row {number}"
-    if len(cells) != len(header):
-        msg = f"{where}: {len(cells)} cells for {len(header)} columns. Quote cells with commas."
-        raise PriceSheetError(msg)
-    for column, cell in zip(header, cells, strict=True):
-        if len(cell) > MAX_CELL_CHARS:
-            msg = f"{where}, column {column!r}: over {MAX_CELL_CHARS} characters. Shorten the cell."
-            raise PriceSheetError(msg)
+    for number, cells in table.rows:
+        row = SheetRow(sheet=sheet, number=number, cells=dict(zip(header, cells, strict=True)))
+        for column, cell in row.cells.items():
+            if len(cell) > MAX_CELL_CHARS:
+                row.reject(column, f"has over {MAX_CELL_CHARS} characters")
+        yield row

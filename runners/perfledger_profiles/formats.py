@@ -1,7 +1,6 @@
 """Detects the format of a profiler's file and reads it."""
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,6 +32,7 @@ from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES, ma
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import is_gzip, unpack_gzip, unpack_gzip_head
+from perfledger_profiles.parsing.text_file import UTF_8, encoding_of
 from perfledger_profiles.rocm.rocpd import read_rocpd, read_rocpd_trace
 from perfledger_profiles.rocm.rocprof import read_rocprof, read_rocprof_trace
 from perfledger_profiles.torch_profiler.kineto import read_kineto, read_kineto_trace
@@ -212,9 +212,8 @@ def detect_format(head: bytes, name: str) -> ProfileFormat:
     Raises ProfileError, which lists the supported formats, if neither decides.
     """
     text = unpack_gzip_head(head, max_bytes=HEAD_BYTES)
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = text.decode("utf-16", errors="replace").encode()
-    text = text.removeprefix(BOM_UTF8)
+    if encoding_of(text) != UTF_8:
+        text = text.decode(encoding_of(text), errors="replace").encode()
     by_content = next((sign.format for sign in _SIGNATURES if sign.pattern.search(text)), None)
     named = (format_ for format_, pattern in _NAMES if pattern.search(name.casefold()))
     by_content = by_content or next(named, None)

@@ -37,16 +37,19 @@ def test_rows_are_numbered_as_a_spreadsheet_does_and_columns_may_stand_in_any_or
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "has the columns"),
+        ("", "is empty: a row with the names of the columns is needed"),
         ("name\n1\n", "has the columns"),
         ("name,value,extra\n", "has the columns"),
-        ("name,name\n", "has the columns"),
-        ("name,value\n1\n", "row 2: 1 cells for 2 columns"),
-        ("name,value\n1,2,3\n", "row 2: 3 cells for 2 columns"),
-        ('name,value\n"1,2\n', "line 2: unexpected end of data"),
-        ('name,value\n"1"x,2\n', "line 2: ',' expected after '\"'"),
+        ("name,name\n", "has the column 'name' twice"),
+        ("name,value\n1\n", "line 2: 1 cells for 2 columns"),
+        ("name,value\n1,2,3\n", "line 2: 3 cells for 2 columns"),
+        ('name,value\n"1,2\n', "line 2, is not CSV: unexpected end of data"),
+        ('name,value\n"1"x,2\n', "line 2, is not CSV: ',' expected after '\"'"),
         ("name,value\n" + "x" * 200_000 + ",2\n", "field larger than field limit"),
-        ("name,value\n" + "x" * (MAX_CELL_CHARS + 1) + ",2\n", "row 2, column 'name': over 500"),
+        (
+            "name,value\n" + "x" * (MAX_CELL_CHARS + 1) + ",2\n",
+            f"line 2, column 'name': '{'x' * 40}' has over 500 characters",
+        ),
         ("x" * (MAX_SHEET_CHARS + 1), f"limit {MAX_SHEET_CHARS}. Split it"),
     ],
 )
@@ -67,7 +70,6 @@ def test_what_is_not_a_clean_table_is_refused_with_the_place(text, problem):
         "inf",
         "Infinity",
         "1_000",
-        "1,000",
         "0x10",
         "٣",
         ".5",
@@ -76,7 +78,13 @@ def test_what_is_not_a_clean_table_is_refused_with_the_place(text, problem):
     ],
 )
 def test_a_number_is_a_plain_ascii_decimal_or_refused(number):
-    with pytest.raises(PriceSheetError, match=r"row 2, column 'value': .* is not a plain decimal"):
+    with pytest.raises(PriceSheetError, match=r"line 2, column 'value': .* is not a plain decimal"):
+        cell(number).decimal("value")
+
+
+@pytest.mark.parametrize("number", ["1,000", "55,04", "1.234,5"])
+def test_a_number_with_a_comma_is_refused_and_never_another_number(number):
+    with pytest.raises(PriceSheetError, match="has a comma: write decimals with a point and thou"):
         cell(number).decimal("value")
 
 

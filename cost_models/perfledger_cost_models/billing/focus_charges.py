@@ -1,6 +1,6 @@
 """Reads the accelerator-hours of each charge of a FOCUS bill."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -20,13 +20,13 @@ class Charge:
     effective_usd: Decimal  # of accelerators and unused commitments to them; 0 for other rows
 
 
-def read_charges(lines: Iterable[str]) -> Iterator[Charge]:
+def read_charges(text: str) -> Iterator[Charge]:
     """Yield the accelerator-hours and cost of each row of the bill's period, 0 for other rows.
 
     Purchases, taxes and corrections of earlier bills belong to other periods and are skipped.
     Raises BillError.
     """
-    return (_charge(row) for row in without_repeats(csv_rows(lines)) if row.is_of_period)
+    return (_charge(row) for row in without_repeats(csv_rows(text)) if row.is_of_period)
 
 
 def _charge(row: BillRow) -> Charge:

@@ -5,7 +5,6 @@ replaces ProviderName by ServiceProviderName and 1.4 drops it; 1.3 splits charge
 to the original one.
 """
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 COLUMNS = (
     "BillingCurrency",
@@ -110,7 +110,6 @@ MAX_ROWS = 5_000_000
 # Digits before and after the point that an amount of one row may have. A trillion of anything in
 # one row, or less than a bill's smallest rate, is an error or an attack on exact sums.
 LARGEST_DIGIT, LEAST_DIGIT = 12, -30
-MAX_LINE_CHARACTERS = 200_000
 _UTC = " UTC"  # BigQuery's form of FOCUS's Z
 _NULL = "NULL"  # the empty value of SQL exports, also in FOCUS's own sample data
 
@@ -233,8 +232,9 @@ class BillRow:
             return Decimal(0)  # with any exponent
         is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
         if not is_amount:
-            problem = f"{name} {self.cells[name][:40]!r} is not an amount"
-            msg = f"the bill's line {self.line}: {problem}: export it again"
+            problem = number_problem(self.cells[name], otherwise="is not an amount")
+            cell = f"{name} {self.cells[name][:40]!r}"
+            msg = f"the bill, line {self.line}: {cell} {problem}: export it again"
             raise BillError(msg)
         return number
 
@@ -247,7 +247,7 @@ class BillRow:
             moment = datetime.fromisoformat(text)
         except ValueError as error:
             problem = f"{name} {text[:40]!r} is not a time"
-            msg = f"the bill's line {self.line}: {problem}: export it again"
+            msg = f"the bill, line {self.line}: {problem}: export it again"
             raise BillError(msg) from error
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -292,46 +292,32 @@ class BillRow:
         return self.cells["x_UsageType"], self.cells["SkuMeter"]
 
 
-def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
-    """Yield the rows of a bill in CSV, line by line; raise BillError."""
-    rows = csv.reader(_checked_lines(lines), strict=True)
-    try:
-        header = next(rows, list[str]())
-        yield from bill_rows(header, ((rows.line_num, cells) for cells in rows))
-    except csv.Error as error:
-        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
-        raise BillError(msg) from error
+def csv_rows(text: str | Iterable[str]) -> Iterator[BillRow]:
+    """Yield the rows of a bill in CSV, from its text or line by line; raise BillError."""
+    table = read_table(text, "the bill", error=BillError)
+    for count, row in enumerate(bill_rows(table.header, table.rows), start=1):
+        if count > MAX_ROWS:
+            msg = f"the bill is too large at line {row.line}: export shorter periods"
+            raise BillError(msg)
+        yield row
 
 
 def bill_rows(
     header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]
 ) -> Iterator[BillRow]:
-    """Yield checked rows from cells with their line numbers; skip empty rows.
+    """Yield checked rows from line numbers and cells, one for each column.
 
-    Raises BillError for a table that is not a FOCUS bill, a truncated row and a currency other than
-    USD.
+    Raises BillError for a table that is not a FOCUS bill, and for a currency other than USD.
     """
     places = column_places(header)
-    last = max(places.values())
     missing = dict.fromkeys(OPTIONAL, "")
     for line, cells in rows:
-        if not cells:
-            continue
-        if len(cells) <= last:
-            msg = f"the bill's line {line} is truncated, so sums would be wrong: export it again"
-            raise BillError(msg)
-        if any(cells[len(header) :]):
-            msg = (
-                f"the bill's line {line} has more cells than columns, perhaps from commas in "
-                "numbers or names, so amounts may be in the wrong column: quote them"
-            )
-            raise BillError(msg)
         row = missing | {
             name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
         }
         if row["BillingCurrency"] != USD:
             currency = row["BillingCurrency"][:20]
-            msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"
+            msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
             raise BillError(msg)
         yield BillRow(row, line)
 
@@ -356,14 +342,6 @@ def column_places(header: Sequence[str]) -> Mapping[str, int]:
         msg = f"the bill has the column {twice[0]} twice, and only one would count: remove one"
         raise BillError(msg)
     return {name: places[name] for name in read}
-
-
-def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
-            msg = f"the bill is too large at line {number + 1}: export shorter periods"
-            raise BillError(msg)
-        yield line.removeprefix("\ufeff") if number == 0 else line
 
 
 def _tags_of(text: str) -> dict[str, str]:

@@ -1,11 +1,10 @@
 """Reads the device-hour quotas of teams and projects, the weights of idle cost."""
 
-import csv
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from io import StringIO
 
 from perfledger_cost_models.billing.cost_allocation import MAX_HOURS, CostOwner
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 MAX_CHARACTERS = 1_000_000
 COLUMNS = (("team", "hours"), ("team", "project", "hours"))
@@ -23,26 +22,18 @@ def read_quotas(text: str, name: str) -> Mapping[CostOwner, Decimal]:
     if len(text) > MAX_CHARACTERS:
         msg = f"{name} has more than {MAX_CHARACTERS} characters: keep one row per team"
         raise QuotaError(msg)
-    rows = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    table = read_table(text, name, error=QuotaError)
+    if table.header not in COLUMNS:
+        msg = f"{name} has the columns {table.header[:5]}: give team,hours or team,project,hours"
+        raise QuotaError(msg)
     quotas: dict[CostOwner, Decimal] = {}
-    try:
-        header = tuple(next(rows, list[str]()))
-        if header not in COLUMNS:
-            msg = f"{name} has the columns {header[:5]}: give team,hours or team,project,hours"
+    for line, cells in table.rows:
+        where = f"{name}, line {line}"
+        owner = CostOwner(*(cell.strip() for cell in cells[:-1]))
+        if owner in quotas:
+            msg = f"{where}: {cells[0][:40]!r} appears twice: add its hours up"
             raise QuotaError(msg)
-        for cells in filter(None, rows):
-            where = f"{name}, line {rows.line_num}"
-            if len(cells) != len(header):
-                msg = f"{where}: {len(cells)} cells for {len(header)} columns: correct it"
-                raise QuotaError(msg)
-            owner = CostOwner(*(cell.strip() for cell in cells[:-1]))
-            if owner in quotas:
-                msg = f"{where}: {cells[0][:40]!r} appears twice: add its hours up"
-                raise QuotaError(msg)
-            quotas[owner] = _hours(cells[-1], where)
-    except csv.Error as error:
-        msg = f"{name}, line {rows.line_num}, is not CSV: {error}"
-        raise QuotaError(msg) from error
+        quotas[owner] = _hours(cells[-1], where)
     return quotas
 
 
@@ -52,6 +43,7 @@ def _hours(text: str, where: str) -> Decimal:
     except InvalidOperation:
         hours = Decimal("NaN")
     if not (hours.is_finite() and 0 <= hours <= MAX_HOURS):
-        msg = f"{where}: {text[:40]!r} is not a number of hours, 0 to {MAX_HOURS:.0e}: correct it"
+        problem = number_problem(text, otherwise=f"is not a number of hours, 0 to {MAX_HOURS:.0e}")
+        msg = f"{where}: {text[:40]!r} {problem}: correct it"
         raise QuotaError(msg)
     return hours

@@ -1,7 +1,5 @@
 """Reads usage files of any supported format, recognised by their content."""
 
-from io import StringIO
-
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.billing.focus_rows import BillError
@@ -10,9 +8,6 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
-    decoded_text,
-    header_of,
-    rows_of,
     usage_of,
 )
 from perfledger_cost_models.usage.opencost import (
@@ -27,6 +22,8 @@ from perfledger_cost_models.usage.prometheus import (
 )
 from perfledger_cost_models.usage.sacct import is_sacct
 from perfledger_cost_models.usage.slurm_allocations import read_sacct
+from perfledger_profiles.parsing.text_file import decoded_text
+from perfledger_profiles.parsing.text_table import table_rows
 
 FOCUS = "FOCUS bill"
 _FOCUS_COLUMN = "BilledCost"
@@ -44,14 +41,13 @@ def read_usage(data: bytes, name: str) -> DeviceUsage:
         raise UsageFileError(msg)
     if data.lstrip()[:1] in (b"{", b"["):
         return (read_query_range if _PROMETHEUS_KEY in data else read_allocations)(data, name)
-    return _read_table(decoded_text(data, name), name)
+    return _read_table(decoded_text(data, name, error=UsageFileError), name)
 
 
 def _read_table(text: str, name: str) -> DeviceUsage:
-    first = text.partition("\n")[0].strip()
-    if is_sacct(first):
+    if is_sacct(text.partition("\n")[0].strip()):
         return read_sacct(text, name)
-    header = header_of(rows_of(first, name))
+    _, header = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
     if _FOCUS_COLUMN in header:
         return _read_bill(text, name)
     if header and is_kubernetes_csv(header):
@@ -67,7 +63,7 @@ def _read_table(text: str, name: str) -> DeviceUsage:
 
 def _read_bill(text: str, name: str) -> DeviceUsage:
     try:
-        charges = tuple(read_charges(StringIO(text, newline="")))
+        charges = tuple(read_charges(text))
     except BillError as error:
         msg = f"{name}: {error}"
         raise UsageFileError(msg) from error

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from io import StringIO
 from itertools import pairwise
 
 from perfledger.time_units import SECONDS_PER_DAY
@@ -18,6 +17,7 @@ from perfledger_cost_models.forecasting.sample_paths import MAX_PERIODS
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
 from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, DeviceUsage, UsageFileError
+from perfledger_profiles.parsing.text_table import first_row, lower_name
 
 # A first or last period with less than this share of data is incomplete and dropped.
 MIN_KNOWN_SHARE = 0.95
@@ -84,7 +84,7 @@ def history_of(
 
 def costs_of_bill(text: str) -> tuple[CostSpan, ...]:
     """Return the accelerator costs of a FOCUS bill in CSV; raises BillError."""
-    charges = read_charges(StringIO(text, newline=""))
+    charges = read_charges(text)
     return tuple(
         CostSpan(each.start, each.end, float(each.effective_usd))
         for each in charges
@@ -94,7 +94,7 @@ def costs_of_bill(text: str) -> tuple[CostSpan, ...]:
 
 def is_history_table(first_line: str) -> bool:
     """Return whether a first line is the header of a table of months or weeks."""
-    names = {name.strip().lower() for name in first_line.removeprefix("\ufeff").split(",")}
+    names = set(map(lower_name, first_row(first_line)))
     return bool(names & set(PeriodLength)) and bool(names & {_HOURS, _USD})
 
 

@@ -7,12 +7,9 @@ names with Kueue's, Volcano's, YuniKorn's and Run:ai's labels. A column's name d
 and unit; other columns are ignored.
 """
 
-import csv
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import chain
 
 from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
@@ -23,13 +20,16 @@ from perfledger_cost_models.job_logs.table import (
     JobLogError,
 )
 from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
+from perfledger_profiles.parsing.text_table import (
+    first_row,
+    lower_name,
+    number_problem,
+    read_table,
+)
 
-MAX_LINE_CHARACTERS = 100_000
 # A clock that is set back, or two hosts' clocks, may make a start precede its submission by up to
 # this.
 MAX_CLOCK_CHANGE_S = 3600.0
-# Excel writes semicolons where commas are decimal signs; copied tables have tabs.
-_DELIMITERS = (",", ";", "\t")
 
 # For each field the columns that may hold it and their units; the first non-empty one counts.
 _SUBMIT = (
@@ -37,6 +37,7 @@ _SUBMIT = (
     "timestamp",
 )
 _START = ("start_time", "scheduled_time", "started", "kube_pod_start_time")
+_OF_TIME = frozenset({*_SUBMIT, *_START})
 _END = ("end_time", "deletion_time", "finished", "kube_pod_completion_time")
 _RUN = ("duration", "run_s")
 _WAIT = ("queue", "wait_time", "wait_s")
@@ -130,48 +131,32 @@ def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
     return any(reason in _HELD_DEVICES for reason, _ in left_out)
 
 
-def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
+def is_job_table(line: str) -> bool:
+    """Return whether a line is the header of a CSV with a time of submission or a start."""
+    return not _OF_TIME.isdisjoint(map(lower_name, first_row(line)))
+
+
+def csv_jobs(text: str) -> Iterator[Job | SkipReason]:
     """Read a CSV with a header, or the task table without one. Raise JobLogError."""
-    bounded = bounded_lines(lines)
-    beginning = [""]  # to the first line that is not blank
-    while not beginning[-1].strip() and (line := next(bounded, "")):
-        beginning.append(line)
-    delimiter = max(_DELIMITERS, key=beginning[-1].count)
-    rows = csv.reader(chain(beginning[1:], bounded), delimiter=delimiter, strict=True)
+    table = read_table(
+        text,
+        "the job log",
+        error=JobLogError,
+        name_of=lower_name,
+        names_without_header=_task_table,
+    )
+    _check_columns(table.header, _OF_TIME, "submission times", "submit_time")
+    _check_columns(table.header, _OF_SIZE, "devices", "gpus")
     times = TimeColumns()
-    try:
-        first = next(filter(any, rows), list[str]())
-        header = tuple(name.strip().lower() for name in first)
-        if not {*_SUBMIT, *_START} & set(header) and len(first) == len(_TASK_TABLE):
-            header = _TASK_TABLE
-            yield job_of(dict(zip(header, first, strict=True)), rows.line_num, times)
-        _check_names(header)
-        _check_columns(header, {*_SUBMIT, *_START}, "submission times", "submit_time")
-        _check_columns(header, _OF_SIZE, "devices", "gpus")
-        for cells in rows:
-            if 0 < len(cells) < len(header):
-                msg = f"the job log, line {rows.line_num}, is truncated: export it again"
-                raise JobLogError(msg)
-            if any(cells[len(header) :]):
-                msg = (
-                    f"the job log, line {rows.line_num}, has more cells than columns, perhaps from "
-                    "commas in numbers or names: quote them"
-                )
-                raise JobLogError(msg)
-            if cells:
-                row = _with_queue_name(dict(zip(header, cells, strict=False)))
-                yield job_of(row, rows.line_num, times)
-    except csv.Error as error:
-        msg = f"the job log, line {rows.line_num}, is not CSV: {error}"
-        raise JobLogError(msg) from error
+    for line, cells in table.rows:
+        row = _with_queue_name(dict(zip(table.header, cells, strict=True)))
+        yield job_of(row, line, times)
 
 
-def _check_names(header: Sequence[str]) -> None:
-    """Raise JobLogError for a column that appears twice, of which only one would count."""
-    twice = [name for name, count in Counter(header).items() if name and count > 1]
-    if twice:
-        msg = f"the job log has the column {twice[0][:40]!r} twice: remove one"
-        raise JobLogError(msg)
+def _task_table(first: Sequence[str]) -> Sequence[str]:
+    """Return the columns of the task table if a log's first row is one of its rows, else ()."""
+    is_header = not _OF_TIME.isdisjoint(map(lower_name, first))
+    return _TASK_TABLE if not is_header and len(first) == len(_TASK_TABLE) else ()
 
 
 def _check_columns(
@@ -226,15 +211,6 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
     )
 
 
-def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines without byte order marks; raise JobLogError for a line that is too long."""
-    for number, line in enumerate(lines, start=1):
-        if len(line) > MAX_LINE_CHARACTERS:
-            msg = f"the job log, line {number}, has more than {MAX_LINE_CHARACTERS} characters"
-            raise JobLogError(msg)
-        yield line.removeprefix("\ufeff")
-
-
 def number_of(text: str, line: int, column: str) -> float | None:
     """Return a finite number; None for an empty cell. Raise JobLogError."""
     text = text.strip()
@@ -245,7 +221,8 @@ def number_of(text: str, line: int, column: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        msg = f"the job log, line {line}, {column}: {text[:40]!r} is not a number: correct it"
+        problem = f"{text[:40]!r} {number_problem(text)}"
+        msg = f"the job log, line {line}, {column}: {problem}: correct it"
         raise JobLogError(msg)
     return number
 

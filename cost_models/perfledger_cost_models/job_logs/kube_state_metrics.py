@@ -18,6 +18,7 @@ from perfledger_cost_models.usage.prometheus import (
     series_of_query,
     series_of_table,
 )
+from perfledger_profiles.parsing.text_table import first_row, lower_name
 
 _NAME = "the job log"
 _CREATED = "kube_pod_created"
@@ -50,7 +51,7 @@ def metrics_jobs(text: str) -> Iterator[Job | SkipReason]:
 
 def is_samples(header: str) -> bool:
     """Return whether a line is the header of samples that name their metric."""
-    names = {name.strip().lower() for name in header.split(",")}
+    names = set(map(lower_name, first_row(header)))
     return {"__name__", "value"} <= names and not names.isdisjoint(TIMES)
 
 

@@ -8,7 +8,7 @@ from io import StringIO
 
 import msgspec
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs
+from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs, is_job_table
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
@@ -117,7 +117,7 @@ def _format_of(text: str) -> LogFormat:
         return LogFormat.PROMETHEUS if is_answer else LogFormat.KUBERNETES
     if is_samples(first):
         return LogFormat.PROMETHEUS
-    if first.startswith(";") or is_swf(first):
+    if is_swf(first) or (first.startswith(";") and not is_job_table(first)):
         return LogFormat.SWF
     for accounting, line in _OTHER_ACCOUNTING.items():
         if line.fullmatch(first):
@@ -134,10 +134,9 @@ def _format_of(text: str) -> LogFormat:
 
 
 def _rows(text: str, kind: LogFormat) -> Iterator[Job | SkipReason]:
-    lines = StringIO(text)
     match kind:
         case LogFormat.SWF:
-            return swf_jobs(lines)
+            return swf_jobs(StringIO(text))
         case LogFormat.SACCT:
             return sacct_jobs(text)
         case LogFormat.PHILLY:
@@ -147,7 +146,7 @@ def _rows(text: str, kind: LogFormat) -> Iterator[Job | SkipReason]:
         case LogFormat.PROMETHEUS:
             return metrics_jobs(text)
         case LogFormat.CSV:
-            return csv_jobs(lines)
+            return csv_jobs(text)
 
 
 def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:

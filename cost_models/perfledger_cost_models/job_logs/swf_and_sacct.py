@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
+from perfledger_cost_models.job_logs.csv_log import SkipReason, number_of
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
+from perfledger_profiles.parsing.text_table import checked_lines
 
 SWF_FIELD_NAMES = (
     *("job number", "submit time", "wait time", "run time", "allocated processors"),
@@ -39,7 +40,7 @@ def is_swf(line: str) -> bool:
 
 def swf_devices(lines: Iterable[str]) -> int | None:
     """Return the processors that the header states (MaxProcs); None without a usable number."""
-    for line in bounded_lines(lines):
+    for line in checked_lines(lines, "the job log", error=JobLogError):
         if line.strip() and not line.startswith(";"):
             return None
         if header := _DEVICES.fullmatch(line):
@@ -56,7 +57,8 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     Submissions before the header's UnixStartTime are relative to it. Raises JobLogError.
     """
     start_s = 0
-    for number, line in enumerate(bounded_lines(lines), start=1):
+    checked = checked_lines(lines, "the job log", error=JobLogError)
+    for number, line in enumerate(checked, start=1):
         if header := _START_TIME.fullmatch(line):
             start_s = int(header[1])
         words = line.partition(";")[0].split()

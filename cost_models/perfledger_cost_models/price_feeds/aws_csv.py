@@ -5,7 +5,6 @@ code), followed by the column names. A file is up to gigabytes, so it is read li
 https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-service-price-list-file.html
 """
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,10 +12,10 @@ from decimal import Decimal, InvalidOperation
 from itertools import islice
 
 from perfledger_cost_models.price_feeds.rows import BulkFileError, day_of
+from perfledger_profiles.parsing.text_table import number_problem, table_rows
 
 # Lines above the header: format, disclaimer, publication date, version, offer code.
 MAX_PREAMBLE = 20
-MAX_LINE_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ def open_aws(lines: Iterable[str], *, columns: Sequence[str], name: str) -> AwsC
     Skips truncated rows. Raises BulkFileError for a file of another kind; iterating the rows raises
     it if they cannot be read.
     """
-    rows = _csv_rows(lines)
+    rows = (cells for _, cells in table_rows(lines, "AWS's price list", error=BulkFileError))
     published: date | None = None
     for row in islice(rows, MAX_PREAMBLE):
         if row[:1] == ["Publication Date"] and len(row) > 1:
@@ -50,29 +49,18 @@ def open_aws(lines: Iterable[str], *, columns: Sequence[str], name: str) -> AwsC
 
 
 def usd_of(text: str) -> Decimal | None:
-    """Parse an amount of USD; return None for a text that is not one."""
+    """Parse an amount of USD; return None for a text that is not one.
+
+    Raises BulkFileError for a number with a comma, which a spreadsheet wrote.
+    """
     try:
         usd = Decimal(text)
-    except InvalidOperation:
+    except InvalidOperation as error:
+        if problem := number_problem(text, otherwise=""):
+            msg = f"AWS's price list: the price {text[:40]!r} {problem}. Fetch the file again."
+            raise BulkFileError(msg) from error
         return None
     return usd if usd.is_finite() and usd >= 0 else None
-
-
-def _csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    rows = csv.reader(_check_lengths(lines), strict=True)
-    try:
-        yield from rows
-    except csv.Error as error:
-        msg = f"AWS's price list, line {rows.line_num}: {error}. Fetch it again."
-        raise BulkFileError(msg) from error
-
-
-def _check_lengths(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if len(line) > MAX_LINE_CHARACTERS:
-            msg = f"AWS's price list has a line of {len(line)} characters: this is not a price list"
-            raise BulkFileError(msg)
-        yield line
 
 
 def _cells(rows: Iterable[list[str]], places: Mapping[str, int]) -> Iterator[Mapping[str, str]]:

@@ -54,7 +54,7 @@ REJECTED_CONFIDENCE = "reject"  # of a row that its author marked as wrong
 class PriceFinding:
     """One defect of one row; rows without findings pass."""
 
-    row: int  # as a spreadsheet counts: the header is row 1
+    row: int  # the number of its line; the header is line 1
     option: str  # "azure:Standard_NC48ads_A100_v4/on_demand@eastus", as far as it is readable
     level: FindingSeverity
     rule: str

@@ -4,16 +4,15 @@ Both of its files are read: the latest day (eurofxref.csv) and the history (euro
 Their first column is the day; each other column is the price of a euro in one currency.
 """
 
-import csv
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from io import StringIO
 
 from perfledger_cost_models.csv_table import iso_date
 from perfledger_cost_models.units import USD
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 EUR = "EUR"
 MAX_CHARACTERS = 20_000_000  # the history since 1999 has 2 million
@@ -64,16 +63,12 @@ def read_exchange_rates(text: str, name: str) -> ExchangeRateTable:
     if len(text) > MAX_CHARACTERS:
         msg = f"{name} has {len(text)} characters, limit {MAX_CHARACTERS}: give fewer years"
         raise ExchangeRateError(msg)
-    lines = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), skipinitialspace=True)
-    try:
-        header, *rows = [[cell.strip() for cell in line] for line in lines if line]
-    except (csv.Error, ValueError) as error:
-        msg = f"{name} is not a table of exchange rates: {error}"
-        raise ExchangeRateError(msg) from error
-    if header[0] != "Date" or USD not in header:
+    table = read_table(text, name, error=ExchangeRateError)
+    if table.header[:1] != ("Date",) or USD not in table.header:
         msg = f"{name} is not the ECB's table: its first column must be Date, and one must be USD"
         raise ExchangeRateError(msg)
-    per_euro = {_read_day(row[0], name): _read_rates(header, row, name) for row in rows}
+    rows = ([cell.strip() for cell in cells] for _, cells in table.rows)
+    per_euro = {_read_day(row[0], name): _read_rates(table.header, row, name) for row in rows}
     if not per_euro:
         msg = f"{name} has no rates: export it again"
         raise ExchangeRateError(msg)
@@ -91,10 +86,10 @@ def _read_day(text: str, name: str) -> date:
         raise ExchangeRateError(msg) from error
 
 
-def _read_rates(header: list[str], row: list[str], name: str) -> Mapping[str, Decimal]:
+def _read_rates(header: Sequence[str], row: list[str], name: str) -> Mapping[str, Decimal]:
     """Return a day's rates; a currency that is N/A on that day is left out."""
     rates = {EUR: Decimal(1)}
-    for currency, cell in zip(header[1:], row[1:], strict=False):
+    for currency, cell in zip(header[1:], row[1:], strict=True):
         if currency and cell not in {"", "N/A"}:
             rates[currency] = _read_rate(cell, currency, name)
     return rates
@@ -106,6 +101,7 @@ def _read_rate(cell: str, currency: str, name: str) -> Decimal:
     except InvalidOperation:
         rate = Decimal(0)
     if not (rate.is_finite() and rate > 0):
-        msg = f"{name}: {cell[:40]!r} is not a rate of {currency[:20]!r}"
+        problem = number_problem(cell, otherwise=f"is not a rate of {currency[:20]!r}")
+        msg = f"{name}: {cell[:40]!r} {problem}"
         raise ExchangeRateError(msg)
     return rate

@@ -163,7 +163,7 @@ class RejectedPrice:
     """A row that must not be used, as far as it can be read."""
 
     sheet: str
-    row: int  # as a spreadsheet counts: the header is row 1
+    row: int  # the number of its line; the header is line 1
     provider: str
     option: str  # without its region, like a price's
     region: str
@@ -181,7 +181,7 @@ class RejectedPrice:
         """Return the place of the row, its option and the reason, as a clause."""
         region = f"@{self.region}" if self.region else ""
         return (
-            f"{self.sheet}, row {self.row} ({self.provider}:{self.option}{region}) is left out: "
+            f"{self.sheet}, line {self.row} ({self.provider}:{self.option}{region}) is left out: "
             f"{self.reason}"
         )
 

@@ -1,10 +1,8 @@
 """Builds a cluster from a number of equal nodes or from a list of nodes in CSV."""
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from perfledger_cost_models.job_logs.table import (
     LabelColumn,
     labels_of,
 )
+from perfledger_profiles.parsing.text_table import lower_name, number_problem, read_table
 
 MAX_NODES = 1_000_000
 MAX_CELLS = 20_000_000  # nodes times the most devices of a node: the table of free devices
@@ -67,18 +66,12 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
     if len(text) > MAX_TEXT:
         msg = f"the list of nodes has more than {MAX_TEXT} characters: use the column 'count'"
         raise JobLogError(msg)
-    reader = csv.DictReader(StringIO(text), strict=True, restkey="more", restval="")
-    try:
-        rows = [{key.strip().lower(): cell for key, cell in row.items()} for row in reader]
-    except (csv.Error, AttributeError) as error:
-        msg = f"the list of nodes, line {reader.line_num}, is not CSV: {error}"
-        raise JobLogError(msg) from error
-    header = {name.strip().lower() for name in reader.fieldnames or ()}
-    if rows and not header.intersection((*_DEVICES, *_COUNT, *_POOL, *_UNNAMED, *_MODEL)):
-        msg = (
-            f"the list of nodes has no column gpu, count or pool: add one to {sorted(header)[:12]}"
-        )
+    table = read_table(text, "the list of nodes", error=JobLogError, name_of=lower_name)
+    if not set(table.header).intersection((*_DEVICES, *_COUNT, *_POOL, *_UNNAMED, *_MODEL)):
+        header = sorted(table.header)[:12]
+        msg = f"the list of nodes has no column gpu, count or pool: add one to {header}"
         raise JobLogError(msg)
+    rows = [(line, dict(zip(table.header, cells, strict=True))) for line, cells in table.rows]
     return _cluster(
         [
             (
@@ -94,7 +87,7 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
                 _word(row, _MODEL),
                 _word(row, _POOL) or _unnamed_pool(row),
             )
-            for line, row in enumerate(rows, start=2)
+            for line, row in rows
         ]
     )
 
@@ -148,6 +141,7 @@ def _read_integer(
         number = math.nan
     # 2.01 processors times a thousand is not exactly 2010.
     if not 0 <= number <= MAX_AMOUNT or not math.isclose(number, round(number)):
-        msg = f"the list of nodes, line {line}: {text[:40]!r} is not a count: correct it"
+        problem = number_problem(text, otherwise="is not a count")
+        msg = f"the list of nodes, line {line}: {text[:40]!r} {problem}: correct it"
         raise JobLogError(msg)
     return round(number)

@@ -20,11 +20,10 @@ from perfledger_cost_models.telemetry.metric_values import MetricValues, export_
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     first_label,
-    header_of,
     number_of,
     parse_time,
-    rows_of,
 )
+from perfledger_profiles.parsing.text_table import read_table
 
 KIND = "nvidia-smi"
 TIME = "timestamp"
@@ -45,26 +44,15 @@ def is_nvidia_smi(header: Sequence[str]) -> bool:
 
 def read_query(text: str, name: str) -> ActivityExport:
     """Read the CSV of one host; raise UsageFileError."""
-    rows = rows_of(text, name)
-    header = header_of(rows)
-    columns = tuple(map(_column, header))
-    if TIME not in columns or set(DEVICE).isdisjoint(columns):
+    table = read_table(text, name, error=UsageFileError, name_of=_column)
+    if TIME not in table.header or set(DEVICE).isdisjoint(table.header):
         msg = f"{name} has no timestamp or no uuid: add both to --query-gpu=timestamp,uuid,..."
         raise UsageFileError(msg)
     host = PurePath(name).name.partition(".")[0]
     series: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
-    for number, cells in rows:
+    for number, cells in table.rows:
         where = f"{name}, line {number}"
-        row = dict(zip(columns, (cell.strip() for cell in cells), strict=False))
-        if len(cells) < len(columns):
-            msg = f"{where} is cut off: remove it"
-            raise UsageFileError(msg)
-        if any(cells[len(columns) :]):
-            msg = (
-                f"{where}: more cells than columns, perhaps from decimal commas: export with "
-                "LC_ALL=C"
-            )
-            raise UsageFileError(msg)
+        row = dict(zip(table.header, (cell.strip() for cell in cells), strict=True))
         time = parse_time(row[TIME].replace("/", "-"), where)
         device, model = first_label(row, DEVICE), first_label(row, NAME)
         for column in NVIDIA_SMI_METRICS.keys() & row.keys():

@@ -18,19 +18,15 @@ from perfledger_cost_models.telemetry.nvidia_smi import is_nvidia_smi, read_quer
 from perfledger_cost_models.telemetry.prometheus import read_prometheus
 from perfledger_cost_models.telemetry.slurm_gpu_use import read_sacct_activity
 from perfledger_cost_models.telemetry.wandb import is_wandb, read_events_csv, read_events_json
-from perfledger_cost_models.usage.device_spans import (
-    MAX_USAGE_BYTES,
-    UsageFileError,
-    decoded_text,
-    header_of,
-    rows_of,
-)
+from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES, UsageFileError
 from perfledger_cost_models.usage.prometheus import (
     is_prometheus_csv,
     series_of_query,
     series_of_table,
 )
 from perfledger_cost_models.usage.sacct import is_sacct
+from perfledger_profiles.parsing.text_file import decoded_text
+from perfledger_profiles.parsing.text_table import table_rows
 
 WANDB_KEYS = (b'"system.gpu.', b'"system/gpu.', b'"system.tpu.', b'"system/tpu.')
 _EXPOSITION = ("# HELP", "# TYPE")  # Prometheus' text format
@@ -52,7 +48,7 @@ def read_activity(data: bytes, name: str) -> ActivityExport:
         raise UsageFileError(msg)
     if data.lstrip()[:1] in (b"{", b"["):
         return _read_json(data, name)
-    return _read_table(decoded_text(data, name), name)
+    return _read_table(decoded_text(data, name, error=UsageFileError), name)
 
 
 def _read_json(data: bytes, name: str) -> ActivityExport:
@@ -80,7 +76,7 @@ def _read_table(text: str, name: str) -> ActivityExport:
         return read_sacct_activity(text, name)
     if is_dcgmi(first):
         return read_dmon(text, name)
-    header = header_of(rows_of(first, name))
+    _, header = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
     for is_kind, read in _READERS if header else ():
         if is_kind(header):
             return read(text, name)

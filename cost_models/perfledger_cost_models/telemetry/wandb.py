@@ -10,7 +10,7 @@ read; nor is `system.gpu.process.0...`, which counts the same GPU again.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 import msgspec
@@ -22,10 +22,9 @@ from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     decoded_json,
     first_label,
-    header_of,
     parse_time,
-    rows_of,
 )
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 KIND = "W&B system metrics"
 TIME = "_timestamp"
@@ -65,20 +64,14 @@ def read_events_json(data: bytes, name: str) -> ActivityExport:
 
 def read_events_csv(text: str, name: str) -> ActivityExport:
     """Read rows in CSV; raise UsageFileError."""
-    rows = rows_of(text, name)
-    header = header_of(rows)
-    return _export(name, _csv_rows(header, rows, name))
-
-
-def _csv_rows(
-    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], name: str
-) -> Iterator[tuple[str, _Row]]:
-    for number, cells in rows:
-        where = f"{name}, line {number}"
-        if len(cells) != len(header):
-            msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
-            raise UsageFileError(msg)
-        yield where, dict(zip(header, cells, strict=True))
+    table = read_table(text, name, error=UsageFileError)
+    return _export(
+        name,
+        (
+            (f"{name}, line {line}", dict(zip(table.header, cells, strict=True)))
+            for line, cells in table.rows
+        ),
+    )
 
 
 def _export(name: str, rows: Iterable[tuple[str, _Row]]) -> ActivityExport:
@@ -132,5 +125,5 @@ def _number(value: object, where: str) -> float:
             return float(value)
     except (ValueError, OverflowError):
         pass
-    msg = f"{where}: {str(value)[:40]!r} is not a number: export it again"
+    msg = f"{where}: {str(value)[:40]!r} {number_problem(str(value))}: export it again"
     raise UsageFileError(msg)

@@ -1,11 +1,11 @@
 """Reads CSV tables whose first line names the columns."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, rows_of
+from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_profiles.parsing.text_table import lower_name, number_problem, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,24 +17,11 @@ class CsvRow:
 
 
 def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
-    """Return a table's rows; raise UsageFileError for none, too many, or ragged ones.
-
-    A column that appears twice raises it, too: only one would count.
-    """
-    lines = rows_of(text, name)
-    first = header_of(lines)
-    header = [cell.strip().lower() for cell in first]
-    twice = [cell for cell, count in Counter(header).items() if cell and count > 1]
-    if twice:
-        msg = f"{name} has the column {twice[0][:40]!r} twice: remove one"
-        raise UsageFileError(msg)
+    """Return a table's rows; raise UsageFileError for none, too many, or ragged ones."""
+    table = read_table(text, name, error=UsageFileError, name_of=lower_name)
     rows: list[CsvRow] = []
-    for number, cells in lines:
-        where = f"{name}, line {number}"
-        if len(cells) != len(header):
-            msg = f"{where}: {len(cells)} cells for {len(header)} columns: correct it"
-            raise UsageFileError(msg)
-        rows.append(CsvRow(where, dict(zip(header, cells, strict=True))))
+    for number, cells in table.rows:
+        rows.append(CsvRow(f"{name}, line {number}", dict(zip(table.header, cells, strict=True))))
         if len(rows) > most_rows:
             msg = f"{name} has more than {most_rows} rows: export a shorter period"
             raise UsageFileError(msg)
@@ -60,8 +47,9 @@ def amounts(
         except ValueError:
             amount = math.nan
         if not minimum <= amount <= maximum:
-            cell_text, ends = row.cells[column][:40], f"{minimum:g} to {maximum:g}"
-            msg = f"{row.where}: {column} is {cell_text!r}, not {ends}: correct it"
+            cell, ends = row.cells[column], f"{minimum:g} to {maximum:g}"
+            problem = number_problem(cell, otherwise=f"is not {ends}")
+            msg = f"{row.where}: {column} {cell[:40]!r} {problem}: correct it"
             raise UsageFileError(msg)
         numbers.append(amount)
     return tuple(numbers)

@@ -1,22 +1,19 @@
 """Values of usage files: which job held how many devices, from when to when."""
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import StringIO
 from math import isfinite
 from typing import TypeVar
 
 import msgspec
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_profiles.parsing.text_table import number_problem
 
 MAX_USAGE_BYTES = 64 * 1024 * 1024  # some 400,000 jobs, or three million samples
 MAX_SPANS = 2_000_000
-MAX_COLUMNS = 2000
-MAX_CELL_CHARACTERS = 20_000
 MAX_LABELS = 200  # of one job; Kubernetes' own are a few dozen
 MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 # Times outside this range are errors: no accelerators were rented by the hour before it.
@@ -140,15 +137,6 @@ def parse_time(text: str, name: str) -> float:
     return seconds
 
 
-def decoded_text(data: bytes, name: str) -> str:
-    """Return a file's text without a byte order mark; raise UsageFileError if it is not UTF-8."""
-    try:
-        return data.decode("utf-8").lstrip("\ufeff")
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not text in UTF-8: {error}"
-        raise UsageFileError(msg) from error
-
-
 def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: str) -> Document:
     """Return a JSON document; raise UsageFileError with `problem` and the place in the file."""
     try:
@@ -162,34 +150,10 @@ def number_of(text: str, where: str) -> float:
     """Return a downloaded table's number; raise UsageFileError for anything else."""
     with suppress(ValueError):
         return float(text)
-    msg = f"{where}: {text[:40]!r} is not a number: download it again"
+    msg = f"{where}: {text[:40]!r} {number_problem(text)}: download it again"
     raise UsageFileError(msg)
 
 
 def first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
     """Return the first of these labels that has a value; "" if none has."""
     return next((labels[name] for name in names if labels.get(name)), "")
-
-
-def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield the non-empty lines of a table with their numbers; raise UsageFileError."""
-    lines = StringIO(text.removeprefix("\ufeff"), newline="")
-    if delimiter == ",":
-        reader = csv.reader(lines, strict=True)
-    else:  # sacct does not quote
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
-    try:
-        for cells in reader:
-            if len(cells) > MAX_COLUMNS or any(len(cell) > MAX_CELL_CHARACTERS for cell in cells):
-                msg = f"{name}, line {reader.line_num}, is too long: export it again"
-                raise UsageFileError(msg)
-            if cells:
-                yield reader.line_num, cells
-    except csv.Error as error:
-        msg = f"{name}, line {reader.line_num}: {error}: export it again"
-        raise UsageFileError(msg) from error
-
-
-def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
-    """Return the cells of the next row; none if there is no row."""
-    return next((cells for _, cells in rows), list[str]())

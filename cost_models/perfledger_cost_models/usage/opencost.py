@@ -16,12 +16,11 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
-    header_of,
     parse_time,
-    rows_of,
     span_of,
     usage_of,
 )
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 KIND = "Kubernetes"
 HOURS = ("gpuhours", "devicehours")
@@ -84,9 +83,8 @@ def read_allocations(data: bytes, name: str) -> DeviceUsage:
 
 def read_gpu_table(text: str, name: str) -> DeviceUsage:
     """Read a table of GPU hours; raise UsageFileError."""
-    rows = rows_of(text, name)
-    header = header_of(rows)
-    places = _places(header)
+    table = read_table(text, name, error=UsageFileError)
+    places = _places(table.header)
     if EXPORT_MARK in places and not any(hours in places for hours in HOURS):
         msg = (
             f"{name} is OpenCost's CSV export, whose GPUs are averages over an unknown run "
@@ -95,15 +93,12 @@ def read_gpu_table(text: str, name: str) -> DeviceUsage:
         )
         raise UsageFileError(msg)
     spans: list[DeviceSpan] = []
-    for number, cells in rows:
+    for number, cells in table.rows:
         where = f"{name}, line {number}"
-        if len(cells) != len(header):
-            msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
-            raise UsageFileError(msg)
         row = {key: cells[place] for key, place in places.items()}
         labels = {
             column: cells[place].strip()
-            for place, column in enumerate(header)
+            for place, column in enumerate(table.header)
             if cells[place].strip() and _normalize(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
         }
         start, end = _window(row, where)
@@ -160,8 +155,9 @@ def _hours(row: Mapping[str, str], where: str, *, seconds: float) -> float:
             else float(_first(row, DEVICES)) * seconds / SECONDS_PER_HOUR
         )
     except ValueError as error:
-        cell = (hours_text or _first(row, DEVICES))[:40]
-        msg = f"{where}: {cell!r} is not a number of GPU hours: export it again"
+        cell = hours_text or _first(row, DEVICES)
+        problem = number_problem(cell, otherwise="is not a number of GPU hours")
+        msg = f"{where}: {cell[:40]!r} {problem}: export it again"
         raise UsageFileError(msg) from error
 
 

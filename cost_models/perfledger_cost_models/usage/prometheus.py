@@ -23,12 +23,11 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
-    header_of,
     parse_time,
-    rows_of,
     span_of,
     usage_of,
 )
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 
 KIND = "Prometheus"
 DCGM = "DCGM_FI_"
@@ -101,17 +100,13 @@ def series_of_query(data: bytes, name: str) -> tuple[LabelledSamples, ...]:
 
 def series_of_table(text: str, name: str) -> tuple[LabelledSamples, ...]:
     """Return the series of samples in CSV, as `read_samples` reads them; raise UsageFileError."""
-    rows = rows_of(text, name)
-    header = header_of(rows)
-    lower = [column.lower() for column in header]
+    table = read_table(text, name, error=UsageFileError)
+    lower = [column.lower() for column in table.header]
     samples_by_series: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     time = next(lower.index(each) for each in TIMES if each in lower)
-    for number, cells in rows:
+    for number, cells in table.rows:
         where = f"{name}, line {number}"
-        if len(cells) != len(header):
-            msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
-            raise UsageFileError(msg)
-        for labels, value in _cells(cells, header, lower, time):
+        for labels, value in _cells(cells, table.header, lower, time):
             samples_by_series.setdefault(labels, []).append(
                 (parse_time(cells[time], where), _number(value, where))
             )
@@ -143,7 +138,8 @@ def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        msg = f"{where}: {text[:40]!r} is neither a number of devices nor a share: export it again"
+        problem = number_problem(text, otherwise="is neither a number of devices nor a share")
+        msg = f"{where}: {text[:40]!r} {problem}: export it again"
         raise UsageFileError(msg) from error
 
 

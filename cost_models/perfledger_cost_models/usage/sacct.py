@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 
 from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.prices.mig_profiles import WHOLE_GPU_MILLI, mig_milli
-from perfledger_cost_models.usage.device_spans import UsageFileError, header_of, parse_time, rows_of
+from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
+from perfledger_profiles.parsing.text_table import table_rows
 
 _JOB_NAME = "JobName"
 _NO_TIME = frozenset({"", "Unknown", "None"})  # not begun, or not ended
@@ -113,18 +114,17 @@ def sacct_rows(text: str, name: str, columns: Sequence[str]) -> Iterator[SacctRo
 
     Raises UsageFileError, also for a run that appears twice.
     """
-    lines = rows_of(text, name, delimiter="|")
-    header = header_of(lines)
+    lines = table_rows(text, name, error=UsageFileError, delimiter="|")
+    _, header = next(lines, (0, list[str]()))
     missing = [column for column in columns if column not in header]
     if missing:
         msg = f"{name} lacks {missing}: add them to sacct --parsable2 --format=... with its header"
         raise UsageFileError(msg)
     runs: set[tuple[str, str, bool, float]] = set()
     for line, cells in lines:
-        if any(cells):
-            row = _row(_cells(cells, header, f"{name}, line {line}"), name, line)
-            _check_is_new(row, runs)
-            yield row
+        row = _row(_cells(cells, header, f"{name}, line {line}"), name, line)
+        _check_is_new(row, runs)
+        yield row
 
 
 def amounts_of(tres: str) -> Mapping[str, float]:

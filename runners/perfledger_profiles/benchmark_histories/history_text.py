@@ -9,6 +9,7 @@ from typing import cast
 
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import HistoryFileError
+from perfledger_profiles.parsing.text_file import decoded_text
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 
 # About 1,000 runs of 300 benchmarks in the data.js of github-action-benchmark.
@@ -60,11 +61,7 @@ def parse_history(data: bytes, source: str) -> HistoryText:
         limit = f"{MAX_HISTORY_BYTES // 2**20} MiB"
         msg = f"{source} has more than {limit}: export a shorter time, or fewer benchmarks"
         raise HistoryFileError(msg)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"{source} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
-        raise HistoryFileError(msg) from error
+    text = decoded_text(data, source, error=HistoryFileError)
     if any(mark in text for mark in LOG_MARKS):
         return HistoryText(source=source, text=text)
     script = SCRIPT.match(text)

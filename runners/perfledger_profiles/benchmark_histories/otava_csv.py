@@ -1,10 +1,10 @@
 """Reads the CSV files that Apache Otava analyses: a row for each commit, a column for a metric."""
 
-import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from io import StringIO
+from itertools import chain
 
 from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
 from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
@@ -12,6 +12,7 @@ from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
+from perfledger_profiles.parsing.text_table import TextTable, number_problem, read_table
 
 # Names for Otava's `time_column` and for commits in its documentation and examples.
 TIME_COLUMNS = ("time", "timestamp", "date")
@@ -22,14 +23,16 @@ _GAPS = frozenset({"", "nan", "null", "none"})
 
 def is_otava_csv(file: HistoryText) -> bool:
     """Return whether this is a CSV with a time column and several columns of numbers."""
-    header, first = _head(file.text)
-    named = {name.lower() for name in header}
-    if file.documents or len(set(header)) < len(header) or not named & set(TIME_COLUMNS):
+    if file.documents:
         return False
-    numbers = [name for name, cell in zip(header, first, strict=False) if is_number_cell(cell)]
-    return (
-        len([name for name in numbers if name.lower() not in (*TIME_COLUMNS, *COMMIT_COLUMNS)]) > 1
-    )
+    with suppress(HistoryFileError):
+        table = _table(file)
+        _, first = next(table.rows, (0, list[str]()))
+        names = [name.lower() for name in table.header]
+        numbers = [name for name, cell in zip(names, first, strict=False) if is_number_cell(cell)]
+        has_time = not set(names).isdisjoint(TIME_COLUMNS)
+        return has_time and len(set(numbers).difference(TIME_COLUMNS, COMMIT_COLUMNS)) > 1
+    return False
 
 
 def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
@@ -37,30 +40,29 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
 
     Units and directions are in Otava's own configuration and unknown here. The time is the point's.
     """
-    header, first = _head(file.text)
-    if file.text.count(",") > MAX_HISTORY_VALUES:
-        msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: keep fewer columns"
-        raise HistoryFileError(msg)
+    table = _table(file)
+    header = table.header
+    start = next(table.rows, None)
     times = [place for place, name in enumerate(header) if name.lower() in TIME_COLUMNS]
     commits = [place for place, name in enumerate(header) if name.lower() in COMMIT_COLUMNS]
-    if not times or not first:
+    if not times or start is None:
         msg = (
             f"{file.source} has no column {' or '.join(TIME_COLUMNS)}, or no row: add Otava's time"
         )
         raise HistoryFileError(msg)
     metrics = [
         place
-        for place, cell in enumerate(first[: len(header)])
+        for place, cell in enumerate(start[1])
         if place not in times
         and place not in commits
         and (is_number_cell(cell) or cell.strip().lower() in _GAPS)
     ]
     branches = [place for place, name in enumerate(header) if name.lower() == BRANCH_COLUMN]
     names: set[str] = set()
-    for number, row in enumerate(rows_of(file), start=1):
-        where = f"{file.source}, row {number}"
-        if len(row) != len(header):
-            msg = f"{where}: {len(row)} cells where the first line has {len(header)}"
+    for number, (line, row) in enumerate(chain([start], table.rows), start=1):
+        where = f"{file.source}, line {line}"
+        if number * len(header) > MAX_HISTORY_VALUES:
+            msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: keep fewer columns"
             raise HistoryFileError(msg)
         names |= {row[place] for place in branches}
         if len(names) > 1:
@@ -78,31 +80,8 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
             )
 
 
-def _head(text: str) -> tuple[list[str], list[str]]:
-    """Return a CSV's header and first row; empty lists if there are none."""
-    lines = text.lstrip().split("\n", 2)[:2]
-    rows = [cells_of(line) for line in lines]
-    return ([name.strip() for name in rows[0]], rows[1]) if len(rows) > 1 else ([], [])
-
-
-def cells_of(line: str, *, delimiter: str = ",") -> list[str]:
-    """Return the cells of one line; none if the line is too long for csv."""
-    try:
-        return next(csv.reader([line], delimiter=delimiter), list[str]())
-    except csv.Error:
-        return []
-
-
-def rows_of(file: HistoryText, *, delimiter: str = ",") -> Iterator[Sequence[str]]:
-    """Yield the rows after the header; raise HistoryFileError for an unclosed quote."""
-    text = StringIO(file.text.lstrip(), newline="")
-    reader = csv.reader(text, strict=True, delimiter=delimiter)
-    try:
-        next(reader, None)
-        yield from (row for row in reader if row)
-    except csv.Error as error:
-        msg = f"{file.source}, line {reader.line_num}: {error}. Correct the quoting."
-        raise HistoryFileError(msg) from error
+def _table(file: HistoryText) -> TextTable:
+    return read_table(file.text, file.source, error=HistoryFileError)
 
 
 def is_number_cell(cell: str) -> bool:
@@ -118,7 +97,8 @@ def number_in(cell: str, where: str) -> float:
     if cell.strip().lower() in _GAPS:
         return math.nan
     if not is_number_cell(cell):
-        msg = f"{where} has no number: write one, or leave the cell empty"
+        otherwise = "has no number: write one, or leave the cell empty"
+        msg = f"{where} {number_problem(cell, otherwise=otherwise)}"
         raise HistoryFileError(msg)
     return float(cell)
 

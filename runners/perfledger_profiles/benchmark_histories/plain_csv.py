@@ -12,27 +12,25 @@ from perfledger_profiles.benchmark_histories.otava_csv import (
     BRANCH_COLUMN,
     COMMIT_COLUMNS,
     TIME_COLUMNS,
-    cells_of,
     number_in,
-    rows_of,
     time_in,
 )
 from perfledger_profiles.benchmark_histories.result_units import base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult, HistoryFileError
+from perfledger_profiles.parsing.text_table import first_row, lower_name, read_table
 
 METRIC, VALUE, UNIT, WORSE = "metric", "value", "unit", "worse"
 BENCHMARK_COLUMNS = ("benchmark", "workload")
 MACHINE = "machine"
-_DELIMITERS = (",", ";", "\t")
 
 
 def is_plain_csv(file: HistoryText) -> bool:
     """Return whether this is a CSV with the columns metric and value, and a commit or a time."""
     if file.documents:
         return False
-    columns, _ = _columns(file.text)
-    has_point = bool(set(columns) & {*COMMIT_COLUMNS, *TIME_COLUMNS})
-    return METRIC in columns and VALUE in columns and has_point
+    columns = list(map(lower_name, first_row(file.text)))
+    has_point = not set(columns).isdisjoint((*COMMIT_COLUMNS, *TIME_COLUMNS))
+    return has_point and columns.count(METRIC) == columns.count(VALUE) == 1
 
 
 def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
@@ -42,22 +40,19 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     agree on it; otherwise it is unknown. It is also unknown if times only go back, because the
     newest commit may come first. The time is when the value was measured.
     """
-    columns, delimiter = _columns(file.text)
-    missing = [name for name in (METRIC, VALUE) if name not in columns]
+    table = read_table(file.text, file.source, error=HistoryFileError, name_of=lower_name)
+    missing = [name for name in (METRIC, VALUE) if name not in table.header]
     if missing:
         msg = f"{file.source} has no column {' and no column '.join(missing)}: name it so"
         raise HistoryFileError(msg)
-    if file.text.count(delimiter) > MAX_HISTORY_VALUES:
-        msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: give a shorter time"
-        raise HistoryFileError(msg)
     results: list[BenchmarkResult] = []
     branches: set[str] = set()
-    for number, row in enumerate(rows_of(file, delimiter=delimiter), start=1):
-        where = f"{file.source}, row {number}"
-        if len(row) != len(columns):
-            msg = f"{where}: {len(row)} cells where the first line has {len(columns)}"
+    for number, (line, row) in enumerate(table.rows, start=1):
+        where = f"{file.source}, line {line}"
+        if number * len(row) > MAX_HISTORY_VALUES:
+            msg = f"{file.source} has more than {MAX_HISTORY_VALUES:,} cells: give a shorter time"
             raise HistoryFileError(msg)
-        cells = {name: cell.strip() for name, cell in zip(columns, row, strict=True)}
+        cells = {name: cell.strip() for name, cell in zip(table.header, row, strict=True)}
         branches.add(cells.get(BRANCH_COLUMN, ""))
         if len(branches) > 1:
             msg = f"{where}: there are several branches: keep the rows of one"
@@ -69,17 +64,6 @@ def read_plain_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
         return
     for result in results:
         yield replace(result, place=places[result.commit])
-
-
-def _columns(text: str) -> tuple[Sequence[str], str]:
-    """Return the column names in lower case and the delimiter; () if names repeat."""
-    line = text.lstrip().partition("\n")[0].rstrip("\r")
-    for delimiter in _DELIMITERS:
-        header = cells_of(line, delimiter=delimiter)
-        names = [name.strip().lower() for name in header]
-        if VALUE in names:
-            return (names if len(set(names)) == len(names) else ()), delimiter
-    return (), _DELIMITERS[0]
 
 
 def _result(cells: Mapping[str, str], where: str) -> BenchmarkResult:

@@ -1,11 +1,11 @@
 """Reads the packaged table of device peaks."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from perfledger_profiles.parsing.text_table import read_table
 from perfledger_profiles.parsing.units import GIGA, MEGA, TERA
 
 # Devices report slightly less than their nominal size, or the same number in binary units.
@@ -105,7 +105,8 @@ def is_memory(memory_bytes: int | None, nominal_bytes: int) -> bool:
 def known_hardware() -> tuple[HardwareSpec, ...]:
     """Return the rows of the packaged table."""
     text = files("perfledger_profiles").joinpath("hardware.csv").read_text(encoding="utf-8")
-    return tuple(_hardware(row) for row in csv.DictReader(text.splitlines()))
+    table = read_table(text, "hardware.csv", error=ValueError)
+    return tuple(_hardware(dict(zip(table.header, cells, strict=True))) for _, cells in table.rows)
 
 
 def _hardware(row: Mapping[str, str]) -> HardwareSpec:

@@ -1,20 +1,19 @@
-"""Parses lines of CSV that may be torn or not CSV at all."""
+"""Splits the lines of profilers' CSV, which may be torn or not CSV at all."""
 
-import csv
 from collections.abc import Iterator, Sequence
 
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
+from perfledger_profiles.parsing.text_table import cells_of
 
 # Quoted names and advice may contain line breaks, but an unclosed quote must not swallow the file.
 MAX_LINES_PER_ROW = 20
-# The widest page seen so far, `ncu --page raw` with all metrics, has four thousand columns.
-MAX_COLUMNS = 20_000
 
 
 def rows_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
     """Yield the cells of each row, with None for a line that cannot be parsed.
 
-    If a quote is not closed within a few lines, only the line that opens it is lost.
+    If a quote is not closed within a few lines, only the line that opens it is lost. The delimiter
+    is the comma.
     """
     number = 0
     while number < len(lines):
@@ -22,7 +21,7 @@ def rows_of(lines: Sequence[str]) -> Iterator[list[str] | None]:
         if used == 0:
             yield None
         else:
-            yield _cells("\n".join(lines[number : number + used]))
+            yield cells_of("\n".join(lines[number : number + used]))
         number += max(used, 1)
 
 
@@ -36,14 +35,3 @@ def _lines_of_row(lines: Sequence[str], first: int) -> int:
         if quotes % 2 == 0:
             return number - first + 1
     return 0
-
-
-def _cells(row: str) -> list[str] | None:
-    if '"' not in row:
-        cells = row.split(",")
-    else:
-        try:
-            cells = next(csv.reader([row]), [""])
-        except csv.Error:
-            return None
-    return cells if len(cells) <= MAX_COLUMNS else None

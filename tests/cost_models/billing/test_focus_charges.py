@@ -31,7 +31,7 @@ def charges(*rows):
     writer = csv.DictWriter(text, (*COLUMNS, *OPTIONAL), restval="")
     writer.writeheader()
     writer.writerows(ROW | row for row in rows)
-    return list(read_charges(text.getvalue().splitlines(keepends=True)))
+    return list(read_charges(text.getvalue()))
 
 
 def test_an_instances_hours_count_each_of_its_accelerators():

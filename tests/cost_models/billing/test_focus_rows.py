@@ -6,7 +6,6 @@ import pytest
 from perfledger_cost_models.billing import focus_rows
 from perfledger_cost_models.billing.focus_rows import (
     COLUMNS,
-    MAX_LINE_CHARACTERS,
     OPTIONAL,
     BillError,
     BillRow,
@@ -29,7 +28,7 @@ def test_amounts_of_up_to_thirteen_digits_are_read(text):
 
 @pytest.mark.parametrize("text", ["1e13", "-1e13", "9e-31", "NaN", "Infinity", "", "1,5"])
 def test_what_is_no_amount_is_refused(text):
-    with pytest.raises(BillError, match=r"the bill's line 7: BilledCost .* is not an amount"):
+    with pytest.raises(BillError, match=r"the bill, line 7: BilledCost .* (is not an am|has a co)"):
         row(BilledCost=text).number("BilledCost")
 
 
@@ -136,7 +135,7 @@ def cells_of(**values):
 
 
 def test_rows_have_every_column_and_their_line():
-    (found,) = bill_rows(HEADER, [(2, []), (3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
+    (found,) = bill_rows(HEADER, [(3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
 
     assert found.line == 3
     assert (found.cells["BilledCost"], found.cells["PricingUnit"]) == ("", "Hours")
@@ -146,31 +145,19 @@ def test_rows_have_every_column_and_their_line():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (cells_of(BillingCurrency="EUR"), "line 2 is in 'EUR': convert it"),
-        (cells_of()[:-1], "line 2 is truncated"),
-        ([*cells_of(), "5"], "line 2 has more cells than columns"),
+        (cells_of(BillingCurrency="EUR"), "line 2, is in 'EUR': convert it"),
+        (cells_of()[:-1], "line 2: 8 cells for 9 columns"),
+        ([*cells_of(), "5"], "line 2: 10 cells for 9 columns"),
     ],
 )
 def test_another_currency_and_a_truncated_row_are_refused(cells, message):
     with pytest.raises(BillError, match=message):
-        list(bill_rows(HEADER, [(2, cells)]))
+        list(csv_rows(f"{','.join(HEADER)}\n{','.join(cells)}\n"))
 
 
 def test_missing_columns_are_named():
     with pytest.raises(BillError, match=r"lacks FOCUS's columns \['BillingCurrency'\]"):
         list(bill_rows(HEADER[1:], []))
-
-
-def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused():
-    header = ",".join(HEADER) + "\n"
-    spare = MAX_LINE_CHARACTERS - len(",".join(cells_of())) - 1
-    texts = {"ProviderName": "x" * (spare // 2), "PricingUnit": "x" * (spare - spare // 2)}
-    longest = ",".join(cells_of(**texts)) + "\n"
-
-    assert len(longest) == MAX_LINE_CHARACTERS
-    assert len(list(csv_rows([header, longest]))) == 1
-    with pytest.raises(BillError, match="too large at line 2"):
-        list(csv_rows([header, f" {longest}"]))
 
 
 def test_a_bill_has_at_most_so_many_rows_below_its_header(monkeypatch):

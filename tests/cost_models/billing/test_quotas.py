@@ -24,7 +24,7 @@ def test_teams_and_projects_have_hours():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "columns"),
+        ("", "e.csv is empty"),
         ("team,share\na,1\n", "columns"),
         ("team,hours\na\n", "line 2: 1 cells"),
         ("team,hours\na,1\na,2\n", "twice"),
@@ -32,6 +32,7 @@ def test_teams_and_projects_have_hours():
         ("team,hours\na,NaN\n", "not a number of hours"),
         ("team,hours\na,1e13\n", "not a number of hours"),
         ("team,hours\na,many\n", "not a number of hours"),
+        ("team;hours\na;1,5\n", "line 2: '1,5' has a comma: write decimals with a point"),
         ('team,hours\n"a,1\n', "not CSV"),
         ("x" * (MAX_CHARACTERS + 1), "characters"),
     ],

@@ -112,12 +112,12 @@ def test_more_jobs_than_fit_are_refused():
     [
         pytest.param(b"", "not a known usage file", id="empty"),
         pytest.param(b"hello\n", "not a known usage file", id="prose"),
-        pytest.param(b"\xff\xfe|", "not text in UTF-8", id="not UTF-8"),
+        pytest.param(b"\xff\xfe|", "not UTF-16 text", id="not UTF-8"),
         pytest.param(b"{", "not an answer of OpenCost", id="a brace"),
         pytest.param(bill({"BillingCurrency": "EUR"}), "'EUR'", id="another currency"),
         pytest.param(bill({"PricingQuantity": "many"}), "not an amount", id="no number"),
-        pytest.param(bill({})[:-40], "truncated", id="a cut bill"),
-        pytest.param(bill({}) + b'"', "cannot be read|cut off", id="an open quote"),
+        pytest.param(bill({})[:-40], "31 cells for 32 columns", id="a cut bill"),
+        pytest.param(bill({}) + b'"', "line 3, is not CSV", id="an open quote"),
         pytest.param(bill(), "no entries", id="a bill without rows"),
     ],
 )

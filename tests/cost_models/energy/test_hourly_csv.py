@@ -33,7 +33,7 @@ def test_electricity_maps_csv_is_read_unchanged():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no rows"),
+        ("", "is empty"),
         ("time,kg_per_kwh\n", "no rows"),
         ("when,kg_per_kwh\n2026-11-01,1\n", "no column 'time'"),
         ("time,watts\n2026-11-01,1\n2026-11-02,1\n", "has none of the columns kg_per_kwh"),
@@ -44,7 +44,7 @@ def test_electricity_maps_csv_is_read_unchanged():
         ("time,kg_per_kwh\n2026-11-01T00Z,nan\n2026-11-01T01Z,1\n", "'nan'"),
         ("time,kg_per_kwh\n2026-11-01T00Z,-1\n2026-11-01T01Z,1\n", "'-1'"),
         ("time,kg_per_kwh\n2026-11-01T00Z,300\n2026-11-01T01Z,1\n", "not 0 to 3"),
-        ("time,kg_per_kwh\n2026-11-01T00Z,\n2026-11-01T01Z,1\n", "is ''"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,\n2026-11-01T01Z,1\n", "'' is not 0 to"),
         ("time,kg_per_kwh\nyesterday,1\n2026-11-01T01Z,1\n", "not a time"),
         ("time,kg_per_kwh\n2026-11-01T00Z,1,2\n", "3 cells for 2"),
         ("time,kg_per_kwh,KG_per_kWh \n2026-11-01T00Z,1,2\n", "the column 'kg_per_kwh' twice"),
@@ -118,13 +118,12 @@ def test_day_ahead_prices_are_per_megawatt_hour():
         ("usd_per_mwh", "20001"),
         ("usd_per_hour", "-1e6"),
         ("usd_per_mwh", "-inf"),
-        ("usd_per_mwh", "1,5"),
     ],
 )
 def test_an_impossible_price_names_its_column_and_its_limits(column, price):
     text = f'time,{column}\n2026-11-01T00Z,1\n2026-11-01T01Z,"{price}"\n'
 
-    with pytest.raises(UsageFileError, match=rf"line 3: {column} is '{price}', not -\d+ to \d+"):
+    with pytest.raises(UsageFileError, match=rf"line 3: {column} '{price}' is not -\d+ to \d+"):
         read_hourly_series(text, "prices.csv")
 
 

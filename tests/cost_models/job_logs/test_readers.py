@@ -55,7 +55,7 @@ def test_a_philly_job_runs_as_long_as_its_attempts_that_ended():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no column of submission times"),
+        ("", "the job log is empty"),
         ("a,b\n1,2\n", "no column of submission times"),
         ("submit_time,duration,gpus\n", "no usable job"),
         ("submit_time,duration,gpus\nnan,1,1\n", "no usable job"),
@@ -64,7 +64,7 @@ def test_a_philly_job_runs_as_long_as_its_attempts_that_ended():
         ("submit_time,duration,gpus\n2026-99-01,1,1\n", "not a time"),
         ("submit_time,duration,gpus\n1,1e300,1\n", "must be from 0"),
         ("submit_time,duration,gpus\n-1,1,1\n", "must be from 0"),
-        ("submit_time,duration,gpus\n1,1\n", "truncated"),
+        ("submit_time,duration,gpus\n1,1\n", "line 2: 2 cells for 3 columns"),
         ("submit_time,duration,gpus\n1,1,1e9\n", "requests"),
         ("submit_time,duration,gpus\n1,1,1e300\n", "correct it"),
         ("submit_time,duration,gpus,gpu_milli\n1,1,1,5000\n", "requests"),
@@ -80,14 +80,14 @@ def test_a_philly_job_runs_as_long_as_its_attempts_that_ended():
         ("submit_time,duration,gpus\n01.11.2026 00:10,1,1\n", "is not a time such as 2026"),
         ("submit_time,duration,gpus\ninf,1,1\n", "is not a time"),
         ("\n\nsubmit_time,duration,gpus\n1,one,1\n", "line 4, duration"),
-        ("submit_time;duration;gpus\n1;1,5;1\n", "line 2, duration: '1,5' is not a number"),
+        ("submit_time;duration;gpus\n1;1,5;1\n", "line 2, duration: '1,5' has a comma: write dec"),
         ("JobID|Submit|Start|End\n1|2\n", "cells for"),
         ("JobID|Submit|Start|End\n1|soon|None|None\n", "not a time"),
         (f"JobID|Submit|Start|End|Timelimit\n1|{'2026-11-01|' * 3}soon\n", "not a time limit"),
         ("[" * 5000, "Philly"),
         ('[{"submitted_time": 5}]', "Philly"),
         ('[{"attempts": [{"detail": 3}]}]', "Philly"),
-        ("submit_time,duration,gpus\n" + "1" * 100_001, "characters"),
+        ("submit_time,duration,gpus\n" + "1" * (2**20 + 1), "characters"),
     ],
 )
 def test_a_malformed_log_is_an_error_that_says_where(text, words):

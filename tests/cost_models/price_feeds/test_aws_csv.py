@@ -3,13 +3,9 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.price_feeds.aws_csv import (
-    MAX_LINE_CHARACTERS,
-    MAX_PREAMBLE,
-    open_aws,
-    usd_of,
-)
+from perfledger_cost_models.price_feeds.aws_csv import MAX_PREAMBLE, open_aws, usd_of
 from perfledger_cost_models.price_feeds.rows import BulkFileError
+from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
 HEADER = '"SKU","Unit","PricePerUnit"\n'
 
@@ -47,17 +43,13 @@ def test_missing_columns_are_named():
         opened(HEADER, columns=("SKU", "Tenancy"))
 
 
-def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused():
-    longest = f'"A","{"x" * (MAX_LINE_CHARACTERS - 7)}"\n'
-
-    assert len(longest) == MAX_LINE_CHARACTERS
-    assert len(list(opened(HEADER, longest).rows)) == 1
-    with pytest.raises(BulkFileError, match="a line of 100001 characters"):
-        list(opened(HEADER, f"{longest} ").rows)
+def test_a_line_without_an_end_is_refused():
+    with pytest.raises(BulkFileError, match="AWS's price list, line 2, has more than 1,048,576"):
+        list(opened(HEADER, "x" * (MAX_LINE_CHARACTERS + 1)).rows)
 
 
 def test_a_quote_without_its_end_is_refused():
-    with pytest.raises(BulkFileError, match="AWS's price list, line 2: unexpected end of data"):
+    with pytest.raises(BulkFileError, match="list, line 2, is not CSV: unexpected end of data"):
         list(opened(HEADER, '"A').rows)
 
 
@@ -67,3 +59,8 @@ def test_a_quote_without_its_end_is_refused():
 )
 def test_an_amount_is_zero_or_more(text, usd):
     assert usd_of(text) == usd
+
+
+def test_an_amount_with_a_comma_is_refused():
+    with pytest.raises(BulkFileError, match="the price '55,04' has a comma: write decimals with"):
+        usd_of("55,04")

@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.price_feeds.aws_csv import MAX_LINE_CHARACTERS
 from perfledger_cost_models.price_feeds.aws_on_demand import COLUMNS, read_aws
 from perfledger_cost_models.price_feeds.rows import BulkFileError, FeedOrigin
 from perfledger_cost_models.prices.price_sheet import PricingModel
+from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 
 ORIGIN = FeedOrigin(source="the EC2 price list", retrieved_at=date(2026, 11, 20))
 # Written by hand in the shape of AmazonEC2's index.csv: what stands above the header, and a row.

@@ -43,7 +43,7 @@ def test_a_rate_that_the_table_lacks_is_an_error(currency, day, problem):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is not a table of exchange rates"),
+        ("", "is empty: a row with the names"),
         ("Day,USD\n2026-11-20,1.1\n", "its first column must be Date"),
         ("Date,JPY\n2026-11-20,178\n", "one must be USD"),
         ("Date,USD\n", "has no rates"),

@@ -27,7 +27,7 @@ def test_a_rejected_row_leaves_the_price_below_it_and_is_named():
     assert found.find("p5.48xlarge/on_demand") == P5
     assert found.rejection_of(P5) == REJECTED
     assert REJECTED.text == (
-        "typo.csv, row 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
+        "typo.csv, line 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
     )
 
 

@@ -48,7 +48,7 @@ def in_currency(currency, **context):
         ("usd_per_hour", "NaN", "is not a plain decimal"),
         ("usd_per_hour", "Infinity", "is not a plain decimal"),
         ("usd_per_hour", "1e2", "is not a plain decimal"),
-        ("usd_per_hour", "55,04", "is not a plain decimal"),
+        ("usd_per_hour", "55,04", "has a comma: write decimals with a point"),
         ("usd_per_accelerator_hour", "55.04", "is not 55.04 / 8 accelerators"),
         ("as_of_date", "2026-13-01", "is not a date"),
         ("as_of_date", "20/11/2026", "is not a date"),
@@ -63,14 +63,14 @@ def test_a_row_with_a_bad_cell_is_left_out_with_its_row_and_column(column, cell,
     (rejected,) = check.sheet.rejected
     assert [price.sku for price in check.sheet.prices] == ["p5.48xlarge"]
     assert (rejected.row, check.rejected[0].row) == (3, 3)
-    assert f"sheet 'made-up', row 3, column {column!r}: {cell!r} " in rejected.reason
+    assert f"sheet 'made-up', line 3, column {column!r}: {cell!r} " in rejected.reason
     assert problem in rejected.reason
 
 
 def test_asking_for_a_price_that_was_left_out_says_why():
     check = checked({"as_of_date": "20/11/2026"})
 
-    with pytest.raises(PriceMissingError, match=r"made-up, row 2 .* is left out: .*'20/11/2026'"):
+    with pytest.raises(PriceMissingError, match=r"made-up, line 2 .* is left out: .*'20/11/2026'"):
         check.sheet.find("p5.48xlarge/on_demand")
 
 

@@ -82,10 +82,10 @@ def test_a_missing_input_is_an_error_not_zero():
     ],
 )
 def test_a_bad_input_is_refused_with_its_row(column, cell, problem):
-    with pytest.raises(PriceSheetError, match=rf"sheet 'made-up', row 2.*({problem})"):
+    with pytest.raises(PriceSheetError, match=rf"sheet 'made-up', line 2.*({problem})"):
         sheet_of({column: cell})
 
 
 def test_an_input_that_appears_twice_is_refused():
-    with pytest.raises(PriceSheetError, match="row 3, column 'parameter': 'wacc' appears twice"):
+    with pytest.raises(PriceSheetError, match="line 3, column 'parameter': 'wacc' appears twice"):
         sheet_of(ROW, ROW)

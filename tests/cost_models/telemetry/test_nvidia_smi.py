@@ -52,7 +52,7 @@ def test_cells_without_units_are_the_same():
     [
         (ROWS, HEADER.replace("timestamp, ", ""), "no timestamp or no uuid"),
         (ROWS, HEADER.replace("uuid, ", ""), "no timestamp or no uuid"),
-        ("2026/11/20 10:00:00, GPU-aa\n", HEADER, "line 2 is cut off"),
+        ("2026/11/20 10:00:00, GPU-aa\n", HEADER, "line 2: 2 cells for 6 columns"),
         (ROWS.replace("40 %", "many"), HEADER, "line 2, utilization.gpu: 'many' is not a number"),
         (ROWS.replace("2026/11/20 10:00:00.125", "noon"), HEADER, "line 2: 'noon' is not a time"),
     ],
@@ -63,5 +63,5 @@ def test_an_error_names_what_is_missing_or_wrong(rows, header, message):
 
 
 def test_a_decimal_comma_that_moves_the_cells_is_no_reading():
-    with pytest.raises(UsageFileError, match="more cells than columns"):
+    with pytest.raises(UsageFileError, match="line 2: 7 cells for 6 columns: quote cells"):
         read(ROWS.replace("40 %", "40,5 %"))

@@ -6,13 +6,10 @@ from perfledger_cost_models.usage import device_spans
 from perfledger_cost_models.usage.device_spans import (
     EARLIEST,
     LATEST,
-    MAX_CELL_CHARACTERS,
-    MAX_COLUMNS,
     DeviceSpan,
     UsageFileError,
     check_runs_differ,
     parse_time,
-    rows_of,
     span_of,
     usage_of,
 )
@@ -106,28 +103,6 @@ def test_a_file_has_at_most_so_many_spans(monkeypatch):
     assert len(usage_of("x", "kind", spans[:2]).spans) == 2
     with pytest.raises(UsageFileError, match="more than 2 entries"):
         usage_of("x", "kind", spans)
-
-
-def test_lines_keep_their_numbers_and_empty_ones_are_skipped():
-    text = '\ufeffa,b\n\n"1,\n2",3\n'
-
-    assert list(rows_of(text, "x")) == [(1, ["a", "b"]), (4, ["1,\n2", "3"])]
-
-
-def test_quotes_are_ordinary_characters_in_another_table():
-    assert list(rows_of('a|"b\n', "x", delimiter="|")) == [(1, ["a", '"b'])]
-
-
-@pytest.mark.parametrize("line", ["," * (MAX_COLUMNS - 1), "a" * MAX_CELL_CHARACTERS])
-def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused(line):
-    assert len(list(rows_of(line, "x"))) == 1
-    with pytest.raises(UsageFileError, match="x, line 1, is too long"):
-        list(rows_of(line + line[0], "x"))
-
-
-def test_a_quote_without_its_end_is_refused():
-    with pytest.raises(UsageFileError, match="x, line 1: unexpected end of data"):
-        list(rows_of('"a', "x"))
 
 
 def test_a_run_that_two_files_contain_is_refused():

@@ -117,7 +117,7 @@ def test_tables_say_hours_or_devices_and_when(text):
         pytest.param("date,gpus\n2026-10-01,nan\n", "devices", id="not a number"),
         pytest.param("date,gpus\n2026-10-01\n", "1 cells for 2", id="short row"),
         pytest.param("date,gpus\n1e999,2\n", "not a time", id="no end of time"),
-        pytest.param('date,gpus\n"2026-10-01,2\n', "export it again", id="an open quote"),
+        pytest.param('date,gpus\n"2026-10-01,2\n', "line 2, is not CSV", id="an open quote"),
         pytest.param("date,gpus\n", "no entries", id="empty"),
     ],
 )

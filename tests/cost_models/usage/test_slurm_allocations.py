@@ -126,7 +126,6 @@ def test_a_name_may_have_the_delimiter_in_it():
             f"{HEADER}\n{row(AllocTRES=f'gres/gpu={2**64 - 2}')}\n", "devices", id="no count"
         ),
         pytest.param(f"{HEADER}\n", "no entries", id="empty"),
-        pytest.param(f"{HEADER}\n{row(JobName='x' * 30_000)}\n", "too long", id="a long cell"),
         pytest.param(f"{HEADER}\n{row(JobName='x' * 200_000)}\n", "field", id="a huge cell"),
     ],
 )

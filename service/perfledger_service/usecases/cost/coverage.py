@@ -18,6 +18,7 @@ from perfledger_cost_models.billing.commitment_coverage import (
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.usage.csv_with_header import CsvRow, read_rows
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
+from perfledger_profiles.parsing.text_table import number_problem
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_text
@@ -154,11 +155,13 @@ def _cells(row: CsvRow) -> tuple[str, str, Decimal]:
     if not set(COLUMNS) <= set(row.cells):
         msg = f"{row.where}: give the columns {', '.join(COLUMNS)}"
         raise UsageError(msg)
+    text = row.cells["quantity"]
     try:
-        quantity = Decimal(row.cells["quantity"].strip())
+        quantity = Decimal(text.strip())
     except InvalidOperation:
         quantity = Decimal("NaN")
     if not (quantity.is_finite() and 0 <= quantity < MAX_QUANTITY):
-        msg = f"{row.where}: a quantity of {row.cells['quantity'][:40]!r}: give 0 to {MAX_QUANTITY}"
+        problem = number_problem(text, otherwise=f"is not 0 to {MAX_QUANTITY}")
+        msg = f"{row.where}: quantity {text[:40]!r} {problem}: correct it"
         raise UsageError(msg)
     return row.cells["hour"].strip(), row.cells["sku"].strip(), quantity

@@ -28,6 +28,8 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFileError,
     HistoryFormat,
 )
+from perfledger_profiles.parsing.text_file import encoding_of
+from perfledger_profiles.parsing.text_table import first_row
 from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
@@ -145,9 +147,8 @@ def is_column(path: Path, name: str | None) -> bool:
     """
     if name is None or path.is_dir() or path.suffix.lower() == ".json":
         return False
-    header = read_head(path, MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace").lstrip()
-    cells = header.partition("\n")[0].replace(";", ",").replace("\t", ",").split(",")
-    return name in [cell.strip().strip('"') for cell in cells]
+    head = read_head(path, MAX_HEADER_BYTES)
+    return name in map(str.strip, first_row(head.decode(encoding_of(head), errors="replace")))
 
 
 def _files_at(path: Path, format_: HistoryFormat | None) -> _HistoryFiles | None:

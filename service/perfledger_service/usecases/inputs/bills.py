@@ -4,7 +4,9 @@ from pathlib import Path
 
 from perfledger_cost_models.billing.focus import Bill, read_focus
 from perfledger_cost_models.billing.focus_parquet import MAX_BYTES, read_focus_parquet
-from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_profiles.parsing.text_file import decoded_lines
+from perfledger_service.errors import TooLargeError
 from perfledger_service.usecases.inputs.files import errors_about, read_bytes, read_head, size_of
 
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
@@ -18,13 +20,9 @@ def read_bill(path: Path, *, team_tag: str = "") -> Bill:
         msg = f"{path} is larger than {MAX_CSV_BYTES:,} bytes: export shorter periods"
         raise TooLargeError(msg)
     is_parquet = read_head(path, len(PARQUET)) == PARQUET
-    try:
-        with errors_about(path):
-            if is_parquet:
-                data = read_bytes(path, most_bytes=MAX_BYTES)
-                return read_focus_parquet(data, team_tag=team_tag)
-            with path.open(encoding="utf-8", newline="") as lines:
-                return read_focus(lines, team_tag=team_tag)
-    except UnicodeDecodeError as error:
-        msg = f"{path} is neither text in UTF-8 nor Parquet: export the bill as one of them"
-        raise UsageError(msg) from error
+    with errors_about(path):
+        if is_parquet:
+            data = read_bytes(path, most_bytes=MAX_BYTES)
+            return read_focus_parquet(data, team_tag=team_tag)
+        lines = decoded_lines(path, path.name, error=BillError)
+        return read_focus(lines, team_tag=team_tag)

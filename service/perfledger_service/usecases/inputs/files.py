@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
+from perfledger_profiles.parsing.text_file import decoded_text
 from perfledger_service.errors import NotFoundError, PerfledgerError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -28,13 +29,8 @@ class NamedBytes:
 
     @property
     def text(self) -> str:
-        """Return the content as UTF-8 text; raises UsageError."""
-        try:
-            return self.data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            name = self.path or self.name
-            msg = f"{name} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
-            raise UsageError(msg) from error
+        """Return the content as text; raises UsageError."""
+        return decoded_text(self.data, self.path or self.name, error=UsageError)
 
 
 def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
@@ -72,7 +68,7 @@ def read_head(path: Path, count: int) -> bytes:
 
 
 def read_text(path: Path, *, most_bytes: int) -> str:
-    """Read a UTF-8 file; raises NotFoundError, TooLargeError and UsageError."""
+    """Read a text file; raises NotFoundError, TooLargeError and UsageError."""
     data = unpacked(read_bytes(path, most_bytes=most_bytes), str(path), most_bytes=most_bytes)
     return NamedBytes(str(path), data).text
 

@@ -16,6 +16,7 @@ from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
+from perfledger_profiles.parsing.text_file import decoded_text
 from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
@@ -39,7 +40,6 @@ from perfledger_service.usecases.inputs.table_columns import (
     quote_names,
     quote_text,
     read_csv,
-    text_of,
 )
 from perfledger_service.values.measured_series import MeasuredSeries
 
@@ -103,7 +103,7 @@ def read_bundle_or_series(
     if data.startswith(GZIP_MAGIC):
         return bundle_files.read_bundle_file(path)
     name = shown_path(path)
-    text = text_of(data, name)
+    text = decoded_text(data, name, error=UsageError)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
         return _series(read_csv(text, name), column, epoch=epoch, error=error, time=time)
     document = parse_json(text, name)

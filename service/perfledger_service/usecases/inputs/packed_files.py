@@ -1,10 +1,10 @@
 """Unpacks logs that were compressed with gzip or zip, or written in UTF-16."""
 
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from perfledger_profiles.parsing.text_file import UTF_8, decoded_text, encoding_of
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.usecases.inputs.table_columns import quote_names
 
@@ -15,7 +15,7 @@ _HIDDEN = ("__MACOSX/", ".")  # files that macOS adds to an archive
 
 
 def unpacked(data: bytes, name: str, *, most_bytes: int) -> bytes:
-    """Return a file's content, decompressed, and in UTF-8 if it is text.
+    """Return a file's content, decompressed, and as `plain_utf_8` returns it.
 
     Raises UsageError for a damaged file and for an archive of several files, TooLargeError for more
     than `most_bytes`.
@@ -24,13 +24,13 @@ def unpacked(data: bytes, name: str, *, most_bytes: int) -> bytes:
         data = _gunzip(data, name, most_bytes)
     elif data.startswith(_ZIP):
         data = _unzip(data, name, most_bytes)
-    if not data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return data
-    try:
-        return data.decode("utf-16").encode()
-    except UnicodeError as error:
-        msg = f"{name} begins as UTF-16 and is damaged: save it as UTF-8"
-        raise UsageError(msg) from error
+    return plain_utf_8(data, name)
+
+
+def plain_utf_8(data: bytes, name: str) -> bytes:
+    """Return data with a byte order mark as UTF-8 without it; raises UsageError."""
+    is_plain = encoding_of(data) == UTF_8
+    return data if is_plain else decoded_text(data, name, error=UsageError).encode()
 
 
 def _gunzip(data: bytes, name: str, most_bytes: int) -> bytes:

@@ -4,8 +4,6 @@ Files are size-limited before they are parsed; an unreadable cell is an error th
 never a guess.
 """
 
-import csv
-import io
 import json
 import math
 import re
@@ -15,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
+from perfledger_profiles.parsing.text_table import number_problem, read_table
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
@@ -34,7 +33,6 @@ LARGEST_TIME = 1e11
 
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_DELIMITERS = (",", ";", "\t")
 MAX_SHOWN_NAMES = 20  # names listed in an error
 MAX_SHOWN_CHARACTERS = 40  # characters of an untrusted cell that an error quotes
 
@@ -103,7 +101,7 @@ def number_of(cell: Cell) -> float:
         if text.lower() in GAPS:
             return math.nan
         if not _NUMBER.fullmatch(text):
-            msg = f"{quote_text(text)} is not a number"
+            msg = f"{quote_text(text)} {number_problem(text)}"
             raise ValueError(msg)
         number = float(text)
     if math.isinf(number):
@@ -147,49 +145,30 @@ def quote_names(names: Iterable[str]) -> str:
     return ", ".join(quoted_names) or "none"
 
 
-def text_of(data: bytes, source: str) -> str:
-    """Return the text in `data` without a byte order mark; raises UsageError."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"{source} is not UTF-8 text (byte {error.start}): save it as CSV or JSON in UTF-8"
-        raise UsageError(msg) from error
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        msg = f"{source} has a NUL byte in line {line}: it is not CSV or JSON"
-        raise UsageError(msg)
-    return text
-
-
 def read_csv(text: str, source: str) -> ColumnTable:
-    """Return a CSV's columns; the separator is the comma, semicolon or tab most common in line 1.
+    """Return a CSV's columns; the first row is the header, unless it consists of numbers.
 
-    The first row is the header, unless it consists of numbers. Raises UsageError and TooLargeError.
+    In a single column an empty line between two values is a gap. Raises UsageError and
+    TooLargeError.
     """
-    first_line = text.lstrip("\r\n").partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first_line.count)
-    _check_cells(text.count(delimiter) + text.count("\n"), source)
-    rows, places = _rows(text, delimiter, source)
-    if not rows:
-        msg = f"{source} is empty: a header and a column of values are needed"
-        raise UsageError(msg)
-    header = [name.strip() for name in rows[0]]
-    if all(_has_number(name) for name in header):
-        header = [f"column {place}" for place in range(1, len(header) + 1)]
-    else:
-        rows, places = rows[1:], places[1:]
-    _check_names(header, source)
-    for row, place in zip(rows, places, strict=True):
-        if len(row) != len(header):
-            msg = f"{source}, line {place}: {len(row)} cells where the first line has {len(header)}"
-            raise UsageError(msg)
-    cells = zip(*rows, strict=True) if rows else [() for _ in header]
+    table = read_table(text, source, error=UsageError, names_without_header=_numbered_columns)
+    _check_names(table.header, source)
+    rows: list[list[str]] = []
+    places: list[int] = []
+    for line, cells in table.rows:
+        is_single = len(table.header) == 1 and bool(rows)
+        gaps = range(places[-1] + rows[-1][0].count("\n") + 1 if is_single else line, line)
+        _check_cells((len(rows) + len(gaps) + 1) * len(table.header), source)
+        rows += [*([""] for _ in gaps), cells]
+        places += [*gaps, line]
+    columns = zip(*rows, strict=True) if rows else [() for _ in table.header]
     return ColumnTable(
         source=source,
         row_word="line",
         places=places,
         columns=tuple(
-            TableColumn(name, tuple(column)) for name, column in zip(header, cells, strict=True)
+            TableColumn(name, tuple(cells))
+            for name, cells in zip(table.header, columns, strict=True)
         ),
     )
 
@@ -246,27 +225,12 @@ def columns_of(document: object, source: str) -> ColumnTable:
     )
 
 
-def _rows(text: str, delimiter: str, source: str) -> tuple[list[list[str]], list[int]]:
-    """Return the rows and their line numbers; in a single column an empty line is a gap."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[list[str]] = []
-    places: list[int] = []
-    empty_lines: list[int] = []  # empty lines that count as gaps if a value follows
-    try:
-        for row in reader:
-            if not row:
-                empty_lines.append(reader.line_num)
-                continue
-            if len(row) == 1 and rows:
-                rows.extend([""] for _ in empty_lines)
-                places.extend(empty_lines)
-            empty_lines = []
-            rows.append(row)
-            places.append(reader.line_num)
-    except csv.Error as error:
-        msg = f"{source} is not CSV in line {reader.line_num}: {error}"
-        raise UsageError(msg) from error
-    return rows, places
+def _numbered_columns(first: Sequence[str]) -> Sequence[str]:
+    """Return names for the columns of a table whose first row has only numbers, else ()."""
+    if not all(_has_number(cell) for cell in first if cell.strip()):
+        return ()
+    width = max(place for place, cell in enumerate(first, start=1) if cell.strip())
+    return [f"column {place}" for place in range(1, width + 1)]
 
 
 def _fields(objects: Sequence[Mapping[str, object]], source: str) -> list[TableColumn]:

@@ -1,7 +1,6 @@
 """Updates a price sheet from the providers' bulk files."""
 
 import hashlib
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -20,9 +19,11 @@ from perfledger_cost_models.prices.layers import layer_sheets
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, PricingModel
 from perfledger_cost_models.prices.sheet_writer import text_of
+from perfledger_profiles.parsing.text_file import decoded_lines, encoding_of
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_bytes, read_head
+from perfledger_service.usecases.inputs.packed_files import plain_utf_8
 from perfledger_service.usecases.inputs.price_books import checked_file
 from perfledger_service.usecases.prices.provider import Provider
 from perfledger_service.values.price_update import PriceUpdate
@@ -150,8 +151,9 @@ def _provider_of(path: Path) -> Provider:
 
 
 def _head(path: Path) -> bytes:
-    # PowerShell writes a byte order mark before JSON too.
-    return read_head(path, HEAD_BYTES).removeprefix(BOM_UTF8)
+    # PowerShell writes a byte order mark before JSON too. The last character may be cut.
+    head = read_head(path, HEAD_BYTES)
+    return head.decode(encoding_of(head), errors="ignore").encode()
 
 
 def _read_aws_file(path: Path, day: date) -> BulkPrices:
@@ -163,16 +165,12 @@ def _read_aws_file(path: Path, day: date) -> BulkPrices:
                 read_aws_json(data, origin=origin), hashlib.sha256(data).hexdigest()
             )
     read = read_aws_savings if OFFER_CODE.encode() in _head(path) else read_aws
-    try:
-        with path.open(encoding="utf-8", newline="") as lines:
-            return read_lines(lines, origin=origin, read=read)
-    except UnicodeDecodeError as error:
-        msg = f"{path} is not UTF-8 text: it is not a price list"
-        raise UsageError(msg) from error
+    lines = decoded_lines(path, str(path), error=UsageError)
+    return read_lines(lines, origin=origin, read=read)
 
 
 def _page(path: Path, *, most_bytes: int = MAX_PAGE_BYTES) -> bytes:
-    return read_bytes(path, most_bytes=most_bytes).removeprefix(BOM_UTF8)
+    return plain_utf_8(read_bytes(path, most_bytes=most_bytes), str(path))
 
 
 def _changed_on(path: Path) -> date:

@@ -51,7 +51,7 @@ def test_nan_is_a_gap():
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not complete JSON"),
-        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"\xff\xfe\x00", "line 1, is not UTF-16 text"),
     ],
 )
 def test_a_damaged_file_is_an_error(data, words):

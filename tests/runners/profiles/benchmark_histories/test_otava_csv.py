@@ -41,11 +41,12 @@ def test_a_csv_that_the_plain_reader_understands_is_not_otavas(parsed, text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("time,a,b\nsoon,1,2\n", "row 1 has no time"),
-        ("time,a,b\n1e13,1,2\n", "row 1 has no time"),
-        ("time,a,b\n1,1,2\n2,x,2\n", "row 2, column 'a' has no number"),
-        ("time,a,b\n1,1,2\n2,inf,2\n", "row 2, column 'a' has no number"),
-        ("time,a,b\n1,1,2\n2,2\n", "row 2: 2 cells where the first line has 3"),
+        ("time,a,b\nsoon,1,2\n", "line 2 has no time"),
+        ("time,a,b\n1e13,1,2\n", "line 2 has no time"),
+        ("time,a,b\n1,1,2\n2,x,2\n", "line 3, column 'a' has no number"),
+        ("time,a,b\n1,1,2\n2,inf,2\n", "line 3, column 'a' has no number"),
+        ("time;a;b\n1;1;2\n2;1,5;2\n", "line 3, column 'a' has a comma: write decimals with a"),
+        ("time,a,b\n1,1,2\n2,2\n", "line 3: 2 cells for 3 columns"),
         ('time,a,b\n1,1,2\n2,"x"y,2\n', "Correct the quoting"),
         ("time,branch,a,b\n1,main,1,2\n2,other,1,2\n", "several branches"),
         ("a,b\n1,2\n", "no column time or timestamp or date"),

@@ -1,6 +1,6 @@
 from hypothesis import given, strategies as st
 
-from perfledger_profiles.parsing import csv_lines
+from perfledger_profiles.parsing import csv_lines, text_table
 from perfledger_profiles.parsing.csv_lines import MAX_LINES_PER_ROW, rows_of
 
 
@@ -25,7 +25,7 @@ def test_a_quote_in_the_last_line_does_not_wait_for_more():
 
 def test_a_line_that_is_too_long_or_too_wide_is_lost_alone(monkeypatch):
     monkeypatch.setattr(csv_lines, "MAX_LINE_CHARACTERS", 10)
-    monkeypatch.setattr(csv_lines, "MAX_COLUMNS", 4)
+    monkeypatch.setattr(text_table, "MAX_COLUMNS", 4)
 
     assert list(rows_of(["x" * 11, "a,b,c,d,e", "a,b"])) == [None, None, ["a", "b"]]
     assert list(rows_of(["x" * 10, "a,b,c,d"])) == [["x" * 10], ["a", "b", "c", "d"]]

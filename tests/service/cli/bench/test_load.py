@@ -225,7 +225,7 @@ def test_arrivals_that_are_not_text_are_refused(tmp_path):
     path = tmp_path / "times"
     path.write_bytes(b"\xff1\n")
 
-    with pytest.raises(UsageError, match=r"is not UTF-8 text .at byte 0.: save it as UTF-8"):
+    with pytest.raises(UsageError, match=r"line 1, is not UTF-8 text: save it as UTF-8"):
         read_arrivals(path)
 
 

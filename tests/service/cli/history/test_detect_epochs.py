@@ -79,7 +79,7 @@ def test_an_epoch_that_comes_back_is_another_one(history):
 
 
 def test_a_gap_may_leave_its_epoch_empty(history):
-    rows = [("", ""), ("A", 5.0), ("", "nan"), ("A", 6.0), ("na", ""), ("B", 7.0)]
+    rows = [("na", ""), ("A", 5.0), ("", "nan"), ("A", 6.0), ("na", ""), ("B", 7.0)]
 
     (series,) = read_histories(history(rows), epoch="driver")
 

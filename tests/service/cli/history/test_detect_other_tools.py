@@ -136,5 +136,5 @@ def test_a_chosen_column_of_a_csv_is_read_as_before_whatever_its_dates_are(folde
     (series,) = json.loads(detect("own.csv", "--column", "ms", "--json"))["series"]
 
     assert (series["name"], series["points"]) == ("ms", 2)
-    with pytest.raises(UsageError, match="row 1 has no time"):
+    with pytest.raises(UsageError, match="line 2 has no time"):
         detect("own.csv")

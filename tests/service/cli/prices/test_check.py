@@ -120,7 +120,7 @@ def test_a_rejected_row_is_named_by_each_command_and_the_price_below_it_is_used(
 
     (p5,) = (each for each in options if each["name"] == "aws:p5.48xlarge/on_demand")
     assert (p5["p50_usd"], p5["provenance"]) == ("6.88", "snapshot")
-    assert "row 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out" in p5["warnings"][-1]
+    assert "line 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out" in p5["warnings"][-1]
     assert [row["row"] for row in listed["rejected"]] == [2]
 
 

@@ -91,7 +91,7 @@ def test_a_file_that_is_not_a_sheet_is_a_usage_error(run, tmp_path):
     path = tmp_path / "empty.csv"
     path.touch()
 
-    with pytest.raises(UsageError, match="has the columns"):
+    with pytest.raises(UsageError, match="is empty"):
         run("prices", "check", path)
 
 

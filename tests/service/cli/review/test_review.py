@@ -147,7 +147,7 @@ def test_a_review_refuses_to_decide_on_a_rejected_price(run, plan, tmp_path, row
     sheet = tmp_path / "sheet.csv"
     sheet.write_text(SHEET.format(row))
 
-    with pytest.raises(UsageError, match=r"row 2 .* is left out: .* confirmed_on") as caught:
+    with pytest.raises(UsageError, match=r"line 2 .* is left out: .* confirmed_on") as caught:
         run("--plan", plan, "--prices", sheet, "--format", "json")
 
     assert reason in str(caught.value)

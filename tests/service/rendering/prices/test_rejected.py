@@ -19,7 +19,7 @@ def row(number, reason="tenfold"):
 
 def test_each_row_is_named_with_its_place_and_its_reason():
     assert list(rejected_lines([row(2)])) == [
-        "typo.csv, row 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
+        "typo.csv, line 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
     ]
 
 

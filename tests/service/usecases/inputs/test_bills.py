@@ -42,6 +42,19 @@ def test_a_bill_in_csv_is_read(bill):
     assert read.effective_usd == Decimal("96.87")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_bill_that_a_spreadsheet_saved_is_the_same(bill, tmp_path, delimiter, encoding):
+    path = tmp_path / "excel.csv"
+    header, row = bill.read_text().splitlines()
+    tags = ROW["Tags"]
+    cells = [cell.replace(",", delimiter) for cell in row.split(tags)]
+    text = f"{header.replace(',', delimiter)}\r\n{tags.join(cells)}\r\n"
+    path.write_bytes(text.encode(encoding))
+
+    assert read_bill(path) == read_bill(bill)
+
+
 def test_a_tag_may_name_the_owner(bill):
     (usage,) = read_bill(bill, team_tag="team").usage
 
@@ -61,8 +74,9 @@ def test_a_bill_in_parquet_says_the_same_whatever_its_name(bill, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe", "neither text in UTF-8 nor Parquet"),
-        (b"", "lacks FOCUS's columns"),
+        (b"\xff", "is not UTF-8 text below line 0"),
+        (b"PK\x03\x04\x00", "line 1, has a NUL character"),
+        (b"", "the bill is empty"),
         (b"month,usd\nmay,3\n", "lacks FOCUS's columns"),
         (b"PAR1 and nothing else", "Parquet"),
     ],

@@ -31,7 +31,7 @@ def test_what_is_no_text_is_told_with_its_place(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"ab\xff")
 
-    with pytest.raises(UsageError, match=r"not UTF-8 text \(at byte 2\)"):
+    with pytest.raises(UsageError, match=r"file, line 1, is not UTF-8 text: save it as UTF-8"):
         read_text(path, most_bytes=10)
 
 

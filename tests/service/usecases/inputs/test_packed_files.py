@@ -27,10 +27,11 @@ def zipped(**files):
         gzip.compress(LOG[:9].encode()) + gzip.compress(LOG[9:].encode()),
         zipped(log=LOG),
         zipped(log=LOG, __MACOSX__slash__log="x"),
+        LOG.encode("utf-8-sig"),
         LOG.encode("utf-16"),
         gzip.compress(b"\xfe\xff" + LOG.encode("utf-16-be")),
     ],
-    ids=["plain", "gzip", "members", "zip", "zip of macOS", "UTF-16", "packed UTF-16"],
+    ids=["plain", "gzip", "members", "zip", "zip of macOS", "UTF-8", "UTF-16", "packed UTF-16"],
 )
 def test_a_log_is_the_same_however_it_is_packed(data):
     assert unpacked(data, "log", most_bytes=MANY) == LOG.encode()
@@ -43,7 +44,7 @@ def test_a_log_is_the_same_however_it_is_packed(data):
         (b"\x1f\x8b" + b"x" * 50, "log is a damaged gzip file"),
         (zipped(log=LOG)[:-30], "log is a zip file that cannot be unpacked"),
         (zipped(a=LOG, b=LOG), r"log has 2 files \('a', 'b'\): unpack it and give one"),
-        (b"\xff\xfe\x00", "log begins as UTF-16 and is damaged"),
+        (b"\xff\xfe\x00", "log, line 1, is not UTF-16 text: save it as UTF-8"),
     ],
 )
 def test_a_damaged_file_or_several_are_an_error(data, message):

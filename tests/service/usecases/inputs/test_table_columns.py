@@ -17,7 +17,6 @@ from perfledger_service.usecases.inputs.table_columns import (
     quote_names,
     quote_text,
     read_csv,
-    text_of,
     time_of,
 )
 
@@ -51,7 +50,7 @@ def test_every_finite_number_is_read_as_python_writes_it(number):
 
 
 @pytest.mark.parametrize(
-    "text", ["1_000", "inf", "infinity", "\N{THAI DIGIT ONE}", "3 ms", "1,5", "0x10", "--1", "1e"]
+    "text", ["1_000", "inf", "infinity", "\N{THAI DIGIT ONE}", "3 ms", "0x10", "--1", "1e"]
 )
 def test_what_only_looks_like_a_number_is_refused(text):
     with pytest.raises(ValueError, match=r"is not a number$"):
@@ -85,23 +84,6 @@ def test_quoted_text_is_short_and_has_nothing_that_a_terminal_obeys():
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
 
 
-def test_a_byte_order_mark_is_no_text():
-    assert text_of(b"\xef\xbb\xbfcommit", SOURCE) == "commit"
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"ms\n1\n\x00\n", "NUL byte in line 3"),
-        ("ms\n1\n".encode("utf-16"), r"not UTF-8 text \(byte 0\)"),
-        (b"\x89PNG\r\n\x1a\n\x00", "not UTF-8"),
-    ],
-)
-def test_what_is_no_text_says_where(data, message):
-    with pytest.raises(UsageError, match=f"{SOURCE} .*{message}"):
-        text_of(data, SOURCE)
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_the_ends_of_lines_do_not_matter(end):
     table = read_csv(end.join(["commit,ms", "a,1", "b,2", ""]), SOURCE)
@@ -114,14 +96,14 @@ def test_the_ends_of_lines_do_not_matter(end):
 def test_the_delimiter_is_the_one_that_the_first_line_has_most_of(delimiter):
     table = read_csv(f"the commit{delimiter}ms{delimiter}\na{delimiter}1{delimiter}\n", SOURCE)
 
-    assert cells(table) == {"the commit": ("a",), "ms": ("1",), "": ("",)}
+    assert cells(table) == {"the commit": ("a",), "ms": ("1",)}
 
 
 def test_quoted_cells_may_hold_anything():
     table = read_csv('commit,ms\n"a, ""b""\nc",1\nd,2\n', SOURCE)
 
     assert cells(table)["commit"] == ('a, "b"\nc', "d")
-    assert table.places == [3, 4]
+    assert table.places == [2, 4]
 
 
 def test_a_file_of_numbers_alone_has_no_header():
@@ -140,6 +122,23 @@ def test_an_empty_line_among_single_values_is_a_gap_and_one_at_the_end_is_none()
 
     assert numbers(table, "ms") == (1.0, NAN, 3.0)
     assert table.places == [2, 3, 4]
+
+
+def test_an_empty_line_after_a_cell_of_several_lines_is_one_gap():
+    table = read_csv('label\n"a\nb"\n\nc\n', SOURCE)
+
+    assert cells(table) == {"label": ("a\nb", "", "c")}
+    assert table.places == [2, 4, 5]
+
+
+def test_decimal_commas_are_no_columns_and_no_numbers():
+    table = read_csv("ms;W\n1,5;2\n", SOURCE)
+
+    assert numbers(table, "W") == (2.0,)
+    with pytest.raises(UsageError, match=r"line 2: '1,5' has a comma: write decimals with a point"):
+        numbers(table, "ms")
+    with pytest.raises(UsageError, match=r"line 2: 2 cells for 1 columns: .* decimals with a"):
+        read_csv("ms\n1,5\n", SOURCE)
 
 
 def test_an_empty_line_of_a_table_is_nothing():
@@ -161,9 +160,9 @@ def test_a_cell_that_is_no_number_is_named_with_its_column_and_line():
         ("", "history.csv is empty"),
         ("\n\n", "history.csv is empty"),
         ("ms,ms\n1,2\n", "the column 'ms' twice"),
-        ("commit,ms\na,1\nb,2,3\n", "line 3: 3 cells where the first line has 2"),
-        ('commit,ms\na,"1\n', "is not CSV in line"),
-        ("commit,ms\na," + "x" * 200_000 + "\n", "is not CSV in line"),
+        ("commit,ms\na,1\nb,2,3\n", "line 3: 3 cells for 2 columns"),
+        ('commit,ms\na,"1\n', "line 2, is not CSV: unexpected end of data"),
+        ("commit,ms\na," + "x" * 200_000 + "\n", "line 2, is not CSV: field larger than"),
     ],
 )
 def test_a_csv_that_cannot_be_read_says_why_and_where(text, message):
@@ -262,13 +261,22 @@ def test_rows_of_objects_come_back_as_columns(rows):
     assert cells(table) == {name: tuple(row[name] for row in rows) for name in rows[0]}
 
 
-@pytest.mark.parametrize("read", [read_csv, parse_json])
-def test_too_many_cells_are_refused_before_they_are_parsed(monkeypatch, read):
+@pytest.mark.parametrize(
+    ("read", "text"), [(read_csv, "ms,\n" + "1,\n" * 20), (parse_json, "[" + "1," * 20)]
+)
+def test_too_many_cells_are_refused(monkeypatch, read, text):
     monkeypatch.setattr(table_columns, "MAX_CELLS", 10)
 
-    for text in ("ms\n" + "1,\n" * 20, "[" + "1," * 20):
-        with pytest.raises(TooLargeError, match="more than 10 cells"):
-            read(text, SOURCE)
+    with pytest.raises(TooLargeError, match="more than 10 cells"):
+        read(text, SOURCE)
+
+
+def test_gaps_count_as_cells(monkeypatch):
+    monkeypatch.setattr(table_columns, "MAX_CELLS", 10)
+
+    assert len(read_csv("ms\n1" + "\n" * 9 + "1\n", SOURCE).places) == 10
+    with pytest.raises(TooLargeError, match="more than 10 cells"):
+        read_csv("ms\n1" + "\n" * 10 + "1\n", SOURCE)
 
 
 def test_objects_with_a_field_each_have_too_many_cells(monkeypatch):
