@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from tests.kubernetes_api import kubernetes_api, rules_of_guide
 from tests.service.servers.postgres_server import running_postgres
+from tests.shared_imports import import_a_share
 from tests.slurm_cluster import slurm_cluster
 from tests.tries import IS_CI, is_ci_only, tries
 
@@ -89,10 +90,12 @@ MANY_MODULES = 100  # torch, jax or matplotlib
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session):
     """Search for no garbage while modules and tests are made: they live to the end."""
     gc.disable()
     try:
+        folder = session.config.invocation_params.dir
+        import_a_share([folder / each for each in session.config.args])
         return (yield)
     finally:
         gc.enable()
@@ -101,6 +104,11 @@ def pytest_collection():
 def pytest_collection_finish():
     """Leave modules and tests, which live to the end, out of every search for garbage."""
     leave_out_of_garbage()
+    if "numba" in sys.modules:
+        from perfledger_baselines.history.segmentation import compiled_loops  # noqa: PLC0415
+        from tests.compiler_lock import compile_in_turns  # noqa: PLC0415 - numba is slow to import
+
+        compile_in_turns(Path(compiled_loops.__file__))
 
 
 def pytest_runtest_teardown():

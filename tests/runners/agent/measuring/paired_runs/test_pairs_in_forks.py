@@ -36,6 +36,14 @@ OTHERS = tuple(
     WorkloadSpec(id=f"benchmarks.v:{name}", module="benchmarks.v", function=name) for name in "ab"
 )
 OTHER_IDS = tuple(spec.id for spec in OTHERS)
+ONLY_IN_CI = pytest.mark.slow(ci_only=True)
+# Each side and each kind of turns once, and in CI with each other.
+SIDES_AND_TURNS = [
+    (Side.BASE, True),
+    (Side.HEAD, False),
+    pytest.param(Side.BASE, False, marks=ONLY_IN_CI),
+    pytest.param(Side.HEAD, True, marks=ONLY_IN_CI),
+]
 
 
 class TwoPairs:
@@ -91,8 +99,7 @@ def test_forks_of_one_process_run_all_workloads_of_a_side(harness, sides):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_interleaved", [True, False])
-@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize(("side", "is_interleaved"), SIDES_AND_TURNS)
 def test_where_one_side_cannot_fork_both_run_each_workload_in_its_own_process(
     harness, sides, side, is_interleaved
 ):
@@ -141,8 +148,7 @@ def two_files(write_benchmarks, request_for, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_interleaved", [True, False])
-@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize(("side", "is_interleaved"), SIDES_AND_TURNS)
 def test_a_file_that_cannot_fork_on_one_side_leaves_the_others_as_they_are(
     harness, two_files, side, is_interleaved
 ):
