@@ -166,7 +166,7 @@ def test_a_file_that_cannot_fork_on_one_side_leaves_the_others_as_they_are(
     assert len(runs) == len(measured.runs) == 16
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_file_that_sets_a_variable_for_its_framework_has_forks_of_its_own_process(
     harness, two_files

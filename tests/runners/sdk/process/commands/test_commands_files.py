@@ -83,7 +83,7 @@ def test_what_a_file_sets_in_numpy_reaches_its_own_workloads_alone(write, run_ch
     assert_only_its_own_file_sees(write, run_child, SET_IN_NUMPY, imports="import numpy")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 def test_what_a_file_sets_in_jax_reaches_its_own_workloads_alone(write, run_child):
     pytest.importorskip("jax")
 
@@ -97,7 +97,7 @@ def test_what_a_file_sets_in_jax_reaches_its_own_workloads_alone(write, run_chil
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_what_a_file_sets_in_torch_reaches_its_own_workloads_alone(write, run_child):
     assert_only_its_own_file_sees(
@@ -200,7 +200,7 @@ def test_memory_of_a_file_is_not_that_of_another(write, run_child):
     assert after < 1.1 * before
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_profiles_of_several_files_have_files_of_their_own(write, run_child, tmp_path):
     text = file_of_workloads("True", "True", imports="import torch")
