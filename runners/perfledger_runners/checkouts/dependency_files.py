@@ -2,9 +2,10 @@
 
 import ast
 import configparser
+import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -24,6 +25,8 @@ LOCK_FILE = re.compile(
     r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
 )
 REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
+# Packages that a repository may hold, and a dependency file name: pip installs the file itself.
+ARCHIVES = (".whl", ".tar.gz", ".zip")
 # Of a lock file of uv, Poetry or PDM: what follows is one package.
 LOCKED_PACKAGE = "[[package]]"
 LOCKED_FACT = re.compile(
@@ -112,6 +115,13 @@ def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
             return _of_requirements(text)
 
 
+def named_archives(paths: Iterable[str], texts: Iterable[bytes]) -> tuple[str, ...]:
+    """Return the archives among a repository's files that the texts of dependency files name."""
+    archives = [path for path in paths if path.endswith(ARCHIVES) and not is_within(path, ASIDE)]
+    text = b"\n".join(texts) if archives else b""
+    return tuple(path for path in archives if os.fsencode(PurePosixPath(path).name) in text)
+
+
 def locked_packages(text: str) -> dict[str, LockedPackage]:
     """Return the packages of a lock file of uv, Poetry or PDM, by their normalized names."""
     packages: dict[str, LockedPackage] = {}
@@ -181,6 +191,9 @@ def _of_pyproject(text: str) -> DeclaredDependencies:
         document.get("build-system"),
         poetry.get("dependencies"),
         poetry.get("group"),
+        # What is installed names what plugins and commands import.
+        *(project.get(name) for name in ("entry-points", "scripts", "gui-scripts")),
+        *(poetry.get(name) for name in ("plugins", "scripts")),
         *(table(document, "tool").get(name) for name in COMPILER_TABLES),
     )
     return DeclaredDependencies(
@@ -211,10 +224,11 @@ def _of_setup_cfg(text: str) -> DeclaredDependencies:
     if parser.has_section("options.extras_require"):
         values += [value for _, value in parser.items("options.extras_require")]
     lines = (line.strip() for value in values for line in value.splitlines())
-    compiling = [parser.items(name) for name in parser.sections() if name.startswith("build")]
+    is_kept = re.compile(r"build.*|options\.entry_points").fullmatch
+    rest = [parser.items(name) for name in parser.sections() if is_kept(name)]
     return DeclaredDependencies(
         requirements=tuple(line for line in lines if line),
-        rest=repr(compiling) if compiling else "",
+        rest=repr(rest) if rest else "",
     )
 
 

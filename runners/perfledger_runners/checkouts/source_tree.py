@@ -1,7 +1,7 @@
 """Reads a revision's own packages and files from git, and compares two revisions."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -12,12 +12,14 @@ from perfledger_runners.checkouts.dependency_files import (
     ProjectBuild,
     declared_dependencies,
     is_dependency_file,
+    named_archives,
     project_build,
 )
 from perfledger_runners.checkouts.git import GitFailedError, git
 from perfledger_runners.checkouts.package_layout import (
     ASIDE,
     VENDORED,
+    ReadFile,
     extension_names,
     import_folders,
     is_within,
@@ -133,14 +135,21 @@ def read_source_tree(
         hashes=hashes | submodules.hashes,
         packages=(*_packages(hashes, folders, projects), *_submodule_packages(submodules.hashes)),
         extensions=frozenset(name for name in extensions if name.isidentifier()),
-        dependencies={
-            path: declared_dependencies(path, read(path) or hashes[path].encode())
-            for path in hashes
-            if is_dependency_file(path)
-        },
+        dependencies=_dependencies(hashes, read),
         projects=builds,
         missing_submodules=submodules.missing,
     )
+
+
+def _dependencies(hashes: Mapping[str, str], read: ReadFile) -> dict[str, DeclaredDependencies]:
+    """Return what files declare to be installed, and the archives that they name by their hash."""
+    texts = {path: read(path) for path in hashes if is_dependency_file(path)}
+    declared = {
+        path: declared_dependencies(path, text or hashes[path].encode())
+        for path, text in texts.items()
+    }
+    archives = named_archives(hashes, filter(None, texts.values()))
+    return declared | {path: DeclaredDependencies(rest=hashes[path]) for path in archives}
 
 
 def changed_paths(base: SourceTree, head: SourceTree) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from perfledger_runners.checkouts.dependency_files import (
+    ARCHIVES,
     NOTHING_DECLARED,
     LockedPackage,
     ProjectBuild,
@@ -33,7 +34,6 @@ CONDA_ADVICE = (
 EXACT_PIN = re.compile(r"==[^*,;]+(;|$)")
 LOWER_BOUND = re.compile(r">=?[^,;]+,?")
 OPTION_VALUE = re.compile(r"^(--[\w-]+)=")
-ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +167,9 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
 
     pip keeps what satisfies a requirement, but an inherited package may be the other side's.
     """
+    if path.endswith(ARCHIVES):
+        yield _forced_install(f"./{path}")
+        return
     declared = tree.dependencies[path]
     changed = [
         each.partition(" --")[0].strip()
@@ -184,8 +187,11 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
     if named:
         yield shlex.join(["pip", "install", "--upgrade", *options, *named])
     if direct:
-        forced = ("--force-reinstall", "--no-deps")
-        yield shlex.join(["pip", "install", *forced, *options, *direct])
+        yield _forced_install(*options, *direct)
+
+
+def _forced_install(*arguments: str) -> str:
+    return shlex.join(["pip", "install", "--force-reinstall", "--no-deps", *arguments])
 
 
 def _present(tree: SourceTree, inputs: BuildInputs) -> tuple[str, ...]:

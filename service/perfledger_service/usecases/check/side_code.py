@@ -47,6 +47,10 @@ UNBUILT_NOTE = (
     "nothing is compared yet, so the workloads were listed with what is installed; later checks "
     "need a build"
 )
+OTHER_PYTHON_NOTE = (
+    "{} changed, but both sides ran with the same Python: another version was not measured"
+)
+PYTHON_VERSION_FILE = ".python-version"
 MAX_COMMAND = 200  # characters of one error in a sentence
 
 
@@ -177,7 +181,10 @@ def pair_code(
             installed=installed if is_built else (),
         ),
         failures={} if is_needless else errors,
-        build_notes=_unbuilt_notes(errors) if is_needless else _notes(sides, settings),
+        build_notes=(
+            *(_unbuilt_notes(errors) if is_needless else _notes(sides, settings)),
+            *_python_notes(base.tree, head.tree),
+        ),
     )
 
 
@@ -272,6 +279,16 @@ def _unbuilt_notes(errors: Mapping[Side, BuildError]) -> tuple[str, ...]:
     if error is None:
         return ()
     return (f"{UNBUILT_NOTE}: {error}"[:MAX_DETAIL],)
+
+
+def _python_notes(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
+    """Return a note on files that choose a version of Python, which one check does not change."""
+    files = [
+        path
+        for path in sorted(base.hashes.keys() & head.hashes.keys())
+        if path.rpartition("/")[2] == PYTHON_VERSION_FILE and base.hashes[path] != head.hashes[path]
+    ]
+    return (OTHER_PYTHON_NOTE.format(listed(files)),) if files else ()
 
 
 def _own_environment_notes(

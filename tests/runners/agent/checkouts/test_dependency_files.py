@@ -128,6 +128,21 @@ def test_how_a_project_is_compiled_is_declared_too():
     assert len({declared_dependencies("pyproject.toml", text).rest for text in texts}) == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", '[project.entry-points."mine.kernels"]\nbest = "mine.{}:work"'),
+        ("pyproject.toml", '[project.scripts]\nmine = "mine.{}:main"'),
+        ("pyproject.toml", '[tool.poetry.plugins."mine.kernels"]\nbest = "mine.{}:work"'),
+        ("setup.cfg", "[options.entry_points]\nmine.kernels =\n  best = mine.{}:work\n"),
+    ],
+)
+def test_what_installed_packages_name_for_import_is_declared(path, text):
+    fast, slow = (declared_dependencies(path, text.format(each).encode()) for each in "ab")
+
+    assert fast != slow
+
+
 def test_a_setup_file_is_the_same_without_its_comments_and_its_version():
     setup = "setup(version='{}', install_requires=['numpy'], ext_modules=[Extension('a', {})])"
     texts = [setup.format(1, []), f"# new\n{setup.format(2, [])}", setup.format(1, ["a.c"])]

@@ -3,7 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_runners.checkouts.dependency_files import declared_dependencies, project_build
+from perfledger_runners.checkouts.dependency_files import (
+    DeclaredDependencies,
+    declared_dependencies,
+    project_build,
+)
 from perfledger_runners.checkouts.package_layout import join
 from perfledger_runners.checkouts.source_tree import SourceTree
 from perfledger_runners.environments.build import BuildError
@@ -127,6 +131,25 @@ def test_an_exact_pin_is_installed_and_what_pip_would_keep_is_replaced():
         f" && pip install --force-reinstall --no-deps -f wheels 'c @ git+https://x/c@{number}'"
         for name, number in (("'b<2'", 1), ("b", 2))
     ]
+
+
+def test_a_changed_archive_is_installed_although_its_version_is_the_same():
+    trees = [
+        replace(
+            tree({"requirements.txt": "./libs/a.whl"}),
+            dependencies={
+                "requirements.txt": declared_dependencies("requirements.txt", b"./libs/a.whl"),
+                "libs/a.whl": DeclaredDependencies(rest=digest),
+            },
+        )
+        for digest in ("1", "2")
+    ]
+    inputs = build_inputs(*trees, paths=["benchmarks"])
+
+    assert inputs.files == ("libs/a.whl",)
+    assert command_of(trees[1], inputs) == (
+        "pip install -r requirements.txt && pip install --force-reinstall --no-deps ./libs/a.whl"
+    )
 
 
 def test_a_higher_lower_bound_replaces_nothing():

@@ -350,3 +350,18 @@ def test_a_side_without_a_child_has_no_differences_to_name(project):
         mine.code(harness) as code,
     ):
         assert code.notes(Discovery(), Discovery()) == ()
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_change_of_pythons_version_is_named_as_not_measured(project):
+    mine = project()
+    mine.write("python/mypkg/late.py", WORK.format(10))
+    mine.change(".python-version", "3.12\n", "3.13\n")
+
+    _, failures, (note,) = mine.measure()
+
+    assert failures == ()
+    assert note == (
+        ".python-version changed, but both sides ran with the same Python: another version was not "
+        "measured"
+    )
