@@ -197,6 +197,8 @@ class Bundle:
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
     notes: tuple[str, ...] = ()
     held_s: float | None = None  # how long the check held the machine, without queueing
+    # Workload → seconds of its last pair alone, from the start of its processes to their end.
+    pair_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     host_findings: tuple[HostFinding, ...] = ()  # on the machine's fitness to measure
     canaries: tuple[CanaryReading, ...] = ()  # of the machine's device; compares no commits
     perfledger: str = ""

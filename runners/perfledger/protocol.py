@@ -10,7 +10,7 @@ timed.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -55,12 +55,17 @@ class MessageType(StrEnum):
     """The kind of a child's message."""
 
     RANK = "rank"  # rank, ranks: the first message of a launched process
-    FACTS = "facts"  # LIST: python, frameworks, device, distributions: after the user's imports
-    WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
+    # LIST: python, frameworks, device, distributions: after the user's imports, of several files
+    # those of each
+    FACTS = "facts"
+    # LIST: the fields of a WorkloadSpec; file, path: of the file that registers it ("" for other
+    # suites); registrar: the module that does
+    WORKLOAD = "workload"
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as intended
     NOTE = "note"  # LIST: text: options of another tool that do not apply
-    # workloads, reason: these are not run, because forks would not be independent
+    # workloads, reason: these are not run, because forks would not be independent. LIST: paths of
+    # files, which are not listed
     NO_FORK = "no_fork"
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
@@ -110,6 +115,9 @@ class ChildRequest:
     paths: tuple[str, ...] = ("benchmarks",)
     suite: BenchmarkSuite = BenchmarkSuite.PERFLEDGER
     workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
+    # Workload → module of the file that registers it, as LIST has found; without it, the module of
+    # its function. Only this file is imported, and what it imports itself.
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     params: Mapping[str, Mapping[str, tuple[Param, ...]]] = field(
         default_factory=dict[str, Mapping[str, tuple[Param, ...]]]
     )  # module:function → parameter → values, replacing the decorator's
@@ -120,6 +128,7 @@ class ChildRequest:
     trace_folder: str = ""
     # PROFILE: from the child's start until no window but a first one begins; None: without limit
     profile_s: float | None = None
+    explains_memory: bool = False  # PROFILE: peak memory alone, not the time of steps
     windows: int = 0  # MEASURE: profiled windows of each workload after its measured steps
     unprofiled: tuple[str, ...] = ()  # workloads without windows
     is_interleaved: bool = (
@@ -140,19 +149,22 @@ class ChildRequest:
         """Return whether windows of the workload are profiled after its measured steps."""
         return self.windows > 0 and workload not in self.unprofiled
 
+    def file_of(self, workload: str) -> str:
+        """Return the module of the file that registers a workload."""
+        return self.files.get(workload, function_module(workload))
+
+    def by_file(self) -> tuple[tuple[str, ...], ...]:
+        """Return the workloads in their order, those of one file that follow each other in one."""
+        return tuple(tuple(names) for _, names in groupby(self.workloads, key=self.file_of))
+
     def write(self, path: Path) -> None:
         """Write the request for the child to read."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
-def file_of(workload: str) -> str:
-    """Return the module that a workload's id names."""
+def function_module(workload: str) -> str:
+    """Return the module that a workload's id names: that of its function."""
     return workload.partition(":")[0]
-
-
-def by_file(workloads: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the ids in their order, those of one file that follow each other as one group."""
-    return tuple(tuple(names) for _, names in groupby(workloads, key=file_of))
 
 
 class RequestError(Exception):

@@ -23,6 +23,7 @@ from perfledger.registration.argument_faults import (
     tolerance_fault,
     unit_fault,
 )
+from perfledger.registration.registrars import running_modules, second_registration
 from perfledger.registration.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
 from perfledger.step_evidence import MAX_STEPS_PER_READING
 
@@ -88,6 +89,7 @@ class Workload:
     devices: int | None = None  # that a step computes on; None: one
     launch: str = ""  # command that starts the ranks, with {devices}; "": as configured
     variants: tuple[str, ...] = ()  # names; empty: the step as written
+    registrars: tuple[str, ...] = ()  # modules being imported when it was registered, inner first
 
     @property
     def key(self) -> str:
@@ -305,15 +307,11 @@ def workload(
             devices=devices,
             launch=launch,
             variants=_words("variants", variants, function),
+            registrars=running_modules(),
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
-        if (
-            existing is not None and existing.source_line != registered.source_line
-        ):  # the same line: the module is imported again
-            raise _error(
-                registered,
-                f"it is registered at {existing.source_line} already: rename one of them",
-            )
+        if existing is not None and (clash := _clash(existing, registered)):
+            raise _error(registered, clash)
         REGISTERED_WORKLOADS[registered.key] = registered
         return function
 
@@ -322,6 +320,14 @@ def workload(
 
 def _error(definition: Workload, what: str) -> WorkloadError:
     return WorkloadError(f"workload {definition.key!r} at {definition.source_line}: {what}")
+
+
+def _clash(existing: Workload, new: Workload) -> str:
+    """Return why a name cannot be registered again, "" if its module is imported again."""
+    if existing.source_line != new.source_line:
+        return f"it is registered at {existing.source_line} already: rename one of them"
+    first, second = ((*each.registrars, "")[0] for each in (existing, new))
+    return "" if first == second else second_registration(first, second)
 
 
 def _source_line(function: Callable[..., object]) -> str:

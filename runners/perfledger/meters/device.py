@@ -44,6 +44,8 @@ class TraceEffort:
 
 # The effort of a profile that explains a change.
 USUAL_EFFORT = TraceEffort()
+# The same of a change of peak memory alone, of which the times of steps say nothing.
+MEMORY_EFFORT = TraceEffort(windows=1, has_shapes=False, steps=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reas
 from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
-from perfledger.meters.device import USUAL_EFFORT, DeviceMeter
+from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT, DeviceMeter
 from perfledger.process.asv_benchmarks import collect_asv
 from perfledger.process.command_context import (
     BoundWorkload,
@@ -31,7 +31,7 @@ from perfledger.process.command_context import (
     turn_of,
 )
 from perfledger.process.discovery import ImportFailure, import_roots
-from perfledger.process.environment_facts import environment_facts, load_frameworks
+from perfledger.process.environment_facts import load_frameworks
 from perfledger.process.error_report import print_error
 from perfledger.process.forks.isolated_run import flush_output, run_in_fork
 from perfledger.process.forks.obstacle import (
@@ -40,6 +40,7 @@ from perfledger.process.forks.obstacle import (
     open_state,
     start_settings,
 )
+from perfledger.process.list_command import list_files, list_workloads
 from perfledger.process.load_command import load_workload
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.measure_command import measure_workload
@@ -47,7 +48,7 @@ from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout, python_path
 from perfledger.process.registered_workloads import collect_registered, collect_statement
 from perfledger.process.state import preserved_state
-from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType, by_file, file_of
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason, Framework
 from perfledger.step_work import StepWork
 from perfledger.variants.remarks import (
@@ -110,7 +111,7 @@ def run_command(
         workloads=request.workloads,
     )
     answer = partial(_answer_suite, in_pytest=in_pytest)
-    files = by_file(request.workloads)
+    files = request.by_file()
     if context.is_forking and len(files) > 1:
         _answer_by_file(context, files, answer)
     else:
@@ -156,6 +157,8 @@ def _refuses_to_fork(context: CommandContext) -> bool:
 
 def _answer_suite(context: CommandContext, *, in_pytest: SuiteRunner | None) -> None:
     match context.request.suite:
+        case BenchmarkSuite.PERFLEDGER if context.request.command is Command.LIST:
+            list_files(context)
         case BenchmarkSuite.PERFLEDGER:
             _answer_request(context, partial(collect_registered, context))
         case BenchmarkSuite.ASV:
@@ -179,35 +182,20 @@ def _without_pytest() -> CollectedWorkloads:
 def _answer_request(context: CommandContext, collect: WorkloadCollector) -> None:
     match context.request.command:
         case Command.LIST:
-            _list(context, collect)
+            list_workloads(context, collect)
         case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
             _run(context, collect)
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def _list(context: CommandContext, collect: WorkloadCollector) -> None:
-    collected = collect(frozenset())
-    frameworks = {each.spec.framework for each in collected.workloads}
-    context.channel.send(MessageType.FACTS, asdict(environment_facts(frameworks)))
-    for each in collected.broken:
-        context.channel.send(
-            MessageType.BROKEN, {"path": each.path, "detail": each.detail, "reason": each.reason}
-        )
-    for benchmark in collected.left_out:
-        context.channel.send(MessageType.LEFT_OUT, asdict(benchmark))
-    for note in collected.notes:
-        context.channel.send(MessageType.NOTE, {"text": note})
-    for one in collected.workloads:
-        context.channel.send(MessageType.WORKLOAD, asdict(one.spec))
-
-
 def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     """Answer for every requested workload, even if others fail."""
     requested = context.workloads
-    collected = collect(frozenset(map(file_of, requested)))
-    if not set(requested) <= {each.spec.id for each in collected.workloads}:
-        collected = collect(frozenset())  # some are registered by another module's file
+    collected = collect(frozenset(map(context.request.file_of, requested)))
+    missing = set(requested) - {each.spec.id for each in collected.workloads}
+    if missing - context.request.files.keys():
+        collected = collect(frozenset())  # some are registered by the file of another module
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
     join_framework(context, used)
@@ -252,7 +240,9 @@ def _answer(
     broken: Sequence[ImportFailure],
 ) -> tuple[MessageType, Fields]:
     try:
-        bound = registered.get(name) or _raise_missing(name, broken)
+        bound = registered.get(name) or _raise_missing(
+            name, broken, module=context.request.file_of(name)
+        )
         match context.request.command:
             case Command.PROFILE:
                 return MessageType.PROFILED, bound.run(partial(_profile, context))
@@ -275,8 +265,7 @@ def _answer(
         }
 
 
-def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
-    module = file_of(name)
+def _raise_missing(name: str, broken: Sequence[ImportFailure], *, module: str) -> NoReturn:
     for each in broken:
         if each.module in {"", module}:
             raise UnmeasurableError(each.reason, f"{each.path}: {each.detail}")
@@ -304,7 +293,11 @@ def _profile(context: CommandContext, bound: BoundWorkload) -> Fields:
         bench.renew()
         if bench.is_prepared:  # a profile would count the preparations as steps
             return NO_PROFILE
-        effort = replace(USUAL_EFFORT, until=_last_window(context, number))
+        effort = (
+            MEMORY_EFFORT
+            if context.request.explains_memory
+            else replace(USUAL_EFFORT, until=_last_window(context, number))
+        )
         traced = meter.trace(_windows(context, bound, bench), folder, str(number), effort=effort)
         lines_file = folder / f"{number}.lines.json"
         lines = meter.lines(bench.step, context.root, lines_file) if effort.has_time else None

@@ -4,7 +4,7 @@ import importlib
 import importlib.machinery
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
@@ -122,6 +122,21 @@ def discover(
             imported = import_below(start, root=top, roots=roots, modules=modules)
             broken += (each for each in imported if isinstance(each, ImportFailure))
     return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
+
+
+def file_modules(root: Path, *, paths: Sequence[str], roots: Sequence[Path]) -> Mapping[str, Path]:
+    """Return the files below `paths` by their modules, in order, without importing them."""
+    top = root.resolve()
+    starts = [(top / path).resolve() for path in paths]
+    inside = (start for start in starts if start.exists() and start.is_relative_to(top))
+    files = (file for start in inside for file in source_files(start))
+    names = ((module_name(file, roots), file) for file in files)
+    return {name: file for name, file in names if name is not None}
+
+
+def registering_file(workload: Workload, modules: Container[str]) -> str:
+    """Return which of the files' modules registered a workload, "" if none of them."""
+    return next((name for name in workload.registrars if name in modules), "")
 
 
 def _clash(path: str) -> ImportFailure:

@@ -5,7 +5,12 @@ import os
 from perfledger.failure_reason import detail_of
 from perfledger.meters.framework_detection import framework_of
 from perfledger.process.command_context import BoundWorkload, CollectedWorkloads, CommandContext
-from perfledger.process.discovery import ImportFailure, discover
+from perfledger.process.discovery import (
+    ImportFailure,
+    discover,
+    file_modules,
+    registering_file,
+)
 from perfledger.statement import STATEMENT_FILE, statement_function
 from perfledger.workload import Workload
 
@@ -16,6 +21,7 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         context.root, paths=context.request.paths, roots=context.roots, modules=modules
     )
     context.channel.leave_if_forked()
+    files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
     registered: list[BoundWorkload] = []
     broken = list(imported.broken)
     for workload in imported.workloads:
@@ -27,9 +33,8 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         except BaseException as error:  # a boundary: units_per_step may be the user's code
             path = os.path.relpath(workload.source_line.rpartition(":")[0], context.root)
             detail = detail_of(error, root=context.root)
-            broken.append(
-                ImportFailure(path=path, detail=detail, module=workload.function.__module__)
-            )
+            module = registering_file(workload, files) or workload.function.__module__
+            broken.append(ImportFailure(path=path, detail=detail, module=module))
         else:
             registered += [BoundWorkload(workload, spec) for spec in specs]
     return CollectedWorkloads(workloads=tuple(registered), broken=tuple(broken))

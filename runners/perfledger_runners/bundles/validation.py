@@ -103,6 +103,7 @@ def check_bundle(bundle: Bundle) -> None:
     check_kernels(bundle, ids)
     _check_work(bundle.work, ids)
     _check_limits(bundle.fail_on)
+    _check_pair_seconds(bundle.pair_seconds, ids)
     _check_pricing(bundle.pricing)
 
 
@@ -131,6 +132,11 @@ def check_spreads(where: str, spreads: Collection[KnownSpread]) -> None:
         is_fine = 0 < spread.degrees <= MAX_DEGREES
         require(is_fine, f"{where}[{index}].degrees: not between 0 and {MAX_DEGREES}")
         require(spread.pairs >= 0, f"{where}[{index}].pairs: negative")
+
+
+def _check_pair_seconds(times: Mapping[str, float], ids: Collection[str]) -> None:
+    is_possible_time = all(name in ids and seconds > 0 for name, seconds in times.items())
+    require(is_possible_time, "pair_seconds: not positive, or not of the bundle's workloads")
 
 
 def _check_plan(plan: Plan) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from perfledger.measuring.rank_link import ENDED_EARLY
-from perfledger.protocol import PROTOCOL_VERSION, ChildRequest, by_file, file_of
+from perfledger.protocol import PROTOCOL_VERSION, ChildRequest
 from perfledger.records import FailureReason
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.harness import Harness, python_of
@@ -115,7 +115,8 @@ class _Answered:
         if self.finished:
             return []
         left = [each for each in request.workloads if each not in self]
-        lost = [each for each in left if file_of(each) == file_of(self.next_one)] or left
+        file = request.file_of(self.next_one)
+        lost = [each for each in left if request.file_of(each) == file] or left
         self.finished.update(lost)
         return lost
 
@@ -158,9 +159,10 @@ def _answers(
 
 def _separated(request: ChildRequest, refused: tuple[str, ...]) -> list[ChildRequest]:
     """Return the requests for workloads that the child of a request refused to fork for."""
-    is_one_file = len(by_file(request.workloads)) == 1
+    is_one_file = len(request.by_file()) == 1
     return [
-        replace(request, workloads=names, is_forking=not is_one_file) for names in by_file(refused)
+        replace(request, workloads=names, is_forking=not is_one_file)
+        for names in replace(request, workloads=refused).by_file()
     ]
 
 

@@ -90,7 +90,8 @@ class Harness:
         workloads = workloads[: max(1, alone[0])] if alone else workloads
         frameworks = {self.frameworks.get(each, Framework.HOST) for each in workloads}
         imported = tuple(sorted(frameworks - {Framework.HOST}))
-        return replace(request, workloads=workloads, frameworks=imported)
+        files = {each: request.files[each] for each in workloads if each in request.files}
+        return replace(request, workloads=workloads, frameworks=imported, files=files)
 
     @property
     def sdk(self) -> Path:

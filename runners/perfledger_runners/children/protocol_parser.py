@@ -58,6 +58,7 @@ CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 VARIANT = r"\A([a-z-]+(:[\w=.+-]+)?)?\Z"
 TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
+PathText = Annotated[str, Meta(max_length=4096)]
 Seconds = Annotated[float, Meta(ge=0)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
@@ -113,14 +114,21 @@ class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
 
 
 class NoForkMessage(Message, frozen=True, kw_only=True, tag="no_fork"):
-    """The reason why these workloads were not run: forks for them would not be independent."""
+    """The reason why these workloads were not run: forks for them would not be independent.
+
+    When workloads are listed, these are paths of files.
+    """
 
     workloads: Annotated[tuple[Text, ...], Meta(min_length=1)]
     reason: Text
 
 
 class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
-    """A registered workload, with the fields of a WorkloadSpec."""
+    """A registered workload, with the fields of a WorkloadSpec.
+
+    `file` is the module of the file that registers it, at `path`, and `registrar` the module that
+    does: the file's, or one that it imports.
+    """
 
     id: Id
     module: Id
@@ -140,12 +148,15 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
     devices: Annotated[int, Meta(ge=1, le=MAX_WORKLOAD_DEVICES)] = 1
     launch: Annotated[str, Meta(max_length=MAX_LAUNCH_LENGTH)] = ""
     variant: Annotated[str, Meta(max_length=MAX_VARIANT_LENGTH, pattern=VARIANT)] = ""
+    file: Annotated[str, Meta(max_length=MAX_ID_LENGTH)] = ""
+    path: PathText = ""
+    registrar: Annotated[str, Meta(max_length=MAX_ID_LENGTH)] = ""
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
     """A file that cannot be imported, and the reason."""
 
-    path: Annotated[str, Meta(max_length=4096)]
+    path: PathText
     detail: Text = ""
     reason: FailureReason = FailureReason.RAISED
 

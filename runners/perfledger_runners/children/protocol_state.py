@@ -33,7 +33,7 @@ class ProtocolState:
     """The state of a child's answers, which decides what message may come next.
 
     A `windowed` workload has no result until windows have followed its run. Only a child that
-    `is_forking` may refuse to fork.
+    `is_forking`, or lists workloads, may refuse to fork.
     """
 
     command: Command
@@ -97,7 +97,8 @@ class ProtocolState:
                 return self.current == ""
             case NoForkMessage():
                 is_possible = self.is_forking and not self.is_in_workload
-                return is_possible and all(map(self._is_open, message.workloads))
+                are_open = is_possible and all(map(self._is_open, message.workloads))
+                return are_open or self.command is Command.LIST
             case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
                 return self.command is Command.LIST
             case ReadyMessage() | StartedMessage() | DoneMessage():

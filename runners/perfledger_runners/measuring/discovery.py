@@ -12,18 +12,27 @@ from perfledger.process.asv_configuration import benchmark_folders
 from perfledger.process.discovery import source_files
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import FailureReason, WorkloadSpec
-from perfledger_runners.children.child_process import VARIABLE_REASONS, ChildExit, run_child
+from perfledger.registration.registrars import second_registration
+from perfledger_runners.children.child_process import (
+    VARIABLE_REASONS,
+    ChildContinuation,
+    ChildExit,
+    run_child,
+)
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import (
+    AnyMessage,
     BrokenMessage,
+    DeviceFacts,
     FactsMessage,
     FailedMessage,
     LeftOutMessage,
+    NoForkMessage,
     NoteMessage,
     WorkloadMessage,
 )
 from perfledger_runners.measuring.code_origin import BUILD_ADVICE
-from perfledger_runners.safe_text import clean_text
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # Python's message for a missing module inside a package.
 MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
@@ -47,6 +56,8 @@ class Discovery:
     broken: tuple[UnreadablePath, ...] = ()
     facts: FactsMessage | None = None
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])  # benchmark → reason
+    # Workload → module of the file that registers it; without those whose suite does not tell.
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: tuple[str, ...] = ()  # on options of another tool that do not apply
 
 
@@ -56,72 +67,131 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
     A file that kills or hangs its child does not affect the others: the files are then imported one
     by one, each in its own child.
     """
-    discovery, death = _list(harness, request)
+    listing = _Listing()
+    death = _list(harness, request, listing)
     if death is None:
-        return discovery
+        for path in tuple(listing.refused):
+            listing.add_path(harness, request, path)
+        return listing.discovery()
     without_files = replace(request, suite=BenchmarkSuite.PERFLEDGER, paths=())
-    _, death_without_files = _list(harness, without_files)
-    files = () if death_without_files else _source_paths(request)
+    files = () if _list(harness, without_files, _Listing()) else _source_paths(request)
     if not files:
-        return replace(discovery, broken=(*discovery.broken, death))
-    workloads: dict[str, WorkloadSpec] = {}
-    broken: list[UnreadablePath] = []
-    left_out: dict[str, str] = {}
-    facts = discovery.facts
+        listing.broken.append(death)
+        return listing.discovery()
+    notes = listing.notes
+    listing = _Listing(facts=listing.facts)
     for file in files:
-        file_discovery, death = _list(harness, replace(request, paths=(file,)))
-        workloads |= {spec.id: spec for spec in file_discovery.workloads}
-        broken += file_discovery.broken if death is None else (*file_discovery.broken, death)
-        left_out |= file_discovery.left_out
-        facts = facts or file_discovery.facts
-    return Discovery(
-        workloads=tuple(workloads.values()),
-        broken=tuple(broken),
-        facts=facts,
-        left_out=left_out,
-        notes=discovery.notes,
-    )
+        listing.add_path(harness, request, file)
+    return replace(listing.discovery(), notes=tuple(notes))
 
 
-def _list(  # noqa: C901 - one case for each kind of message
-    harness: Harness, request: ChildRequest
-) -> tuple[Discovery, UnreadablePath | None]:
-    """Return the workloads that one child lists, and its failure if it died."""
-    workloads: list[WorkloadSpec] = []
-    broken: list[UnreadablePath] = []
-    left_out: dict[str, str] = {}
-    notes: list[str] = []
+@dataclass(slots=True, kw_only=True)
+class _Listing:
+    """What children have listed so far; `doubled` are files that register another's workload."""
+
     facts: FactsMessage | None = None
+    workloads: list[WorkloadMessage] = field(default_factory=list[WorkloadMessage])
+    registered: dict[str, WorkloadMessage] = field(default_factory=dict[str, WorkloadMessage])
+    doubled: set[str] = field(default_factory=set[str])
+    broken: list[UnreadablePath] = field(default_factory=list[UnreadablePath])
+    left_out: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+    refused: list[str] = field(default_factory=list[str])  # files that need a child of their own
+
+    def add_path(self, harness: Harness, request: ChildRequest, path: str) -> None:
+        """List one path in its own child."""
+        death = _list(harness, replace(request, paths=(path,)), self)
+        self.broken += [] if death is None else [death]
+
+    def add_facts(self, facts: FactsMessage) -> None:
+        """Add the facts of one more file."""
+        if self.facts is None:
+            self.facts = facts
+            return
+        known, new = msgspec.structs.asdict(self.facts.device), msgspec.structs.asdict(facts.device)
+        device = DeviceFacts(**{name: new[name] or known[name] for name in known})
+        self.facts = msgspec.structs.replace(
+            facts,
+            frameworks={**self.facts.frameworks, **facts.frameworks},
+            device=device,
+            distributions={**self.facts.distributions, **facts.distributions},
+        )
+
+    def add_workload(self, message: WorkloadMessage) -> None:
+        """Add a workload; a file that registers another file's is broken.
+
+        A module that several files import registers its workload in each of them: it is listed for
+        the first one.
+        """
+        name = f"{message.module}:{message.function}"
+        first = self.registered.setdefault(name, message)
+        if first.file == message.file:
+            self.workloads.append(message)
+        elif first.registrar != message.registrar and message.file not in self.doubled:
+            self.doubled.add(message.file)
+            detail = f"workload {name!r}: {second_registration(first.path, message.path)}"
+            self.broken.append(
+                UnreadablePath(
+                    path=message.path,
+                    reason=FailureReason.RAISED,
+                    detail=clean_text(detail)[:MAX_DETAIL],
+                )
+            )
+
+    def discovery(self) -> Discovery:
+        """Return what was listed."""
+        workloads = [each for each in self.workloads if each.file not in self.doubled]
+        return Discovery(
+            workloads=tuple(
+                msgspec.convert(each, WorkloadSpec, from_attributes=True) for each in workloads
+            ),
+            broken=tuple(self.broken),
+            facts=self.facts,
+            left_out=self.left_out,
+            files={each.id: each.file for each in workloads if each.file},
+            notes=tuple(self.notes),
+        )
+
+
+def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> UnreadablePath | None:
+    """Add what one child lists; return its failure if it died.
+
+    The files that it refuses to list in forks are left to `listing`.
+    """
+    first = len(listing.broken)
     death: UnreadablePath | None = None
     for message in run_child(harness, replace(request, command=Command.LIST, workloads=())):
         match message:
-            case FactsMessage():
-                facts = message
-            case WorkloadMessage():
-                workloads.append(msgspec.convert(message, WorkloadSpec, from_attributes=True))
-            case BrokenMessage(path=path, reason=reason, detail=detail):
-                detail += _build_advice(detail, request.packages)
-                broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
-            case LeftOutMessage(name=name, reason=reason):
-                left_out[clean_text(name)] = clean_text(reason)
-            case NoteMessage(text=text):
-                notes.append(clean_text(text))
+            case NoForkMessage(workloads=paths):
+                listing.refused += paths
             case FailedMessage(reason=reason, detail=detail):
                 path = ", ".join(request.paths) or "."
                 death = UnreadablePath(path=path, reason=reason, detail=detail)
             case ChildExit() as ended:
-                broken = [_with_withheld(each, ended) for each in broken]
+                listing.broken[first:] = [
+                    _with_withheld(each, ended) for each in listing.broken[first:]
+                ]
                 death = death and replace(death, log_tail=ended.log_tail)
             case _:
-                pass
-    discovery = Discovery(
-        workloads=tuple(workloads),
-        broken=tuple(broken),
-        facts=facts,
-        left_out=left_out,
-        notes=tuple(notes),
-    )
-    return discovery, death
+                _add(message, listing, request)
+    return death
+
+
+def _add(message: AnyMessage | ChildContinuation, listing: _Listing, request: ChildRequest) -> None:
+    match message:
+        case FactsMessage():
+            listing.add_facts(message)
+        case WorkloadMessage():
+            listing.add_workload(message)
+        case BrokenMessage(path=path, reason=reason, detail=detail):
+            detail += _build_advice(detail, request.packages)
+            listing.broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
+        case LeftOutMessage(name=name, reason=reason):
+            listing.left_out[clean_text(name)] = clean_text(reason)
+        case NoteMessage(text=text):
+            listing.notes.append(clean_text(text))
+        case _:
+            pass
 
 
 def _build_advice(detail: str, packages: Iterable[SourcePackage]) -> str:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from perfledger.protocol import ChildRequest, Command, file_of
+from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import (
@@ -136,7 +136,7 @@ class PairMeasurement:
         clock = self.harness.clock
         children = _PairOfChildren(
             measurement=self,
-            watch=_Stopwatch(clock=clock, since=clock()),
+            watch=_Stopwatch(clock=clock, since=clock(), file_of=self.requests[Side.HEAD].file_of),
             processes=process,
             unprofiled=tuple(name for name in workloads if name in unprofiled),
             in_forks=in_forks,
@@ -209,6 +209,7 @@ class _Stopwatch:
 
     clock: Callable[[], float]
     since: float
+    file_of: Callable[[str], str]
     at: str = ""
     seconds: dict[str, float] = field(default_factory=lambda: {"": 0.0})
 
@@ -220,7 +221,7 @@ class _Stopwatch:
             case StartedMessage():
                 self._turn_to(message.workload)
             case ChildContinuation() if message.workload:
-                self._turn_to(file_of(message.workload) + FILE_MARK)
+                self._turn_to(self.file_of(message.workload) + FILE_MARK)
             case DoneMessage() | ChildExit():
                 self._turn_to("")
             case _:
@@ -232,7 +233,7 @@ class _Stopwatch:
         self._turn_to("")
         shared = self.seconds[""]
         return {
-            each: shared + self.seconds.get(file_of(each) + FILE_MARK, 0.0) + own
+            each: shared + self.seconds.get(self.file_of(each) + FILE_MARK, 0.0) + own
             for each, own in self.seconds.items()
             if each and not each.endswith(FILE_MARK)
         }

@@ -243,12 +243,19 @@ class _Check:
         return CoolingTime(seconds_left=self._seconds_left, wait=self.wait)
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
-        return process_groups(self.specs, is_forking=self.is_forking, separation=self.separation)
+        return process_groups(
+            self.specs,
+            is_forking=self.is_forking,
+            separation=self.separation,
+            file_of=self.measurement.requests[Side.HEAD].file_of,
+        )
 
     def _separated(self, refused: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
         """Separate the workloads from others from now on; return those of this pair, in groups."""
         for group in self._groups():
-            self.separation = self.separation.without_forks(group, refused)
+            self.separation = self.separation.without_forks(
+                group, refused, file_of=self.measurement.requests[Side.HEAD].file_of
+            )
         groups = (tuple(filter(refused.__contains__, group)) for group in self._groups())
         return tuple(group for group in groups if group)
 

@@ -1,14 +1,15 @@
 """Groups workloads by the process that runs them, and says why some have their own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from perfledger.protocol import file_of
+from perfledger.protocol import function_module
 from perfledger.records import WorkloadSpec
 from perfledger_runners.children.launch import launch_of
 
 Groups = tuple[tuple[str, ...], ...]
+FileOf = Callable[[str], str]  # returns the module of the file that registers a workload
 MAX_NAMES = 3  # in a note
 
 
@@ -23,14 +24,24 @@ class Separation:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     workloads: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def without_forks(self, group: Sequence[str], refused: Mapping[str, str]) -> Self:
+    def without_forks(
+        self,
+        group: Sequence[str],
+        refused: Mapping[str, str],
+        *,
+        file_of: FileOf = function_module,
+    ) -> Self:
         """Return the separation after a process of this group refused to fork for some of it."""
         reasons = {file_of(name): refused[name] for name in group if name in refused}
         files = {file_of(name) for name in group}
         if len(files) > 1:
             return replace(self, files={**self.files, **reasons})
         alone = {name: reason for name in group for reason in reasons.values()}
-        return replace(self, workloads={**self.workloads, **alone})
+        return replace(
+            self,
+            files={file: why for file, why in self.files.items() if file not in reasons},
+            workloads={**self.workloads, **alone},
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Return why workloads did not run in forks of one process.
@@ -47,12 +58,10 @@ class Separation:
             for reason, names in by_reason.items()
             if len(names) > 1
         )
-        explained = {file_of(name) for name in self.workloads}
         files = (
             f"the workloads of {file} shared no process with those of other files, because "
             f"{reason}: the check is faster without that"
             for file, reason in self.files.items()
-            if file not in explained
         )
         return (*singles, *files)
 
@@ -61,7 +70,11 @@ SHARED = Separation()
 
 
 def process_groups(
-    workloads: Sequence[WorkloadSpec], *, is_forking: bool, separation: Separation = SHARED
+    workloads: Sequence[WorkloadSpec],
+    *,
+    is_forking: bool,
+    separation: Separation = SHARED,
+    file_of: FileOf = function_module,
 ) -> Groups:
     """Return the ids that one process runs in forks, file by file: one framework's.
 
@@ -81,10 +94,13 @@ def process_groups(
         for spec in shared
     }
     groups = ([name for name in keys if keys[name] == key] for key in dict.fromkeys(keys.values()))
-    return (*map(_file_by_file, groups), *_singly(spec.id for spec in alone))
+    return (
+        *(_file_by_file(group, file_of) for group in groups),
+        *_singly(spec.id for spec in alone),
+    )
 
 
-def _file_by_file(workloads: Sequence[str]) -> tuple[str, ...]:
+def _file_by_file(workloads: Sequence[str], file_of: FileOf) -> tuple[str, ...]:
     files = list(dict.fromkeys(map(file_of, workloads)))
     return tuple(sorted(workloads, key=lambda name: files.index(file_of(name))))
 

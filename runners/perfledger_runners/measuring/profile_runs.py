@@ -43,6 +43,7 @@ MAX_PROFILE_BYTES = 16 * 2**20
 # A million calls of a recording, and as many names.
 MAX_EXPORT_BYTES = 512 * 2**20
 MAX_NOTE = 500
+NO_PROFILER_NOTE = "{} was not profiled: its framework has no profiler here"
 # Share of the remaining budget until the last windows begin: few windows explain more than none.
 WINDOWS_SHARE = 0.6
 
@@ -66,16 +67,27 @@ def profile_both(
     workloads: Sequence[WorkloadSpec],
     *,
     separation: Separation = SHARED,
+    memory_s: float | None = None,
 ) -> ProfileRuns:
     """Profile the workloads once on each side, in forks of a child per framework and side.
 
     Requests that do not fork have a child per workload and side. `separation` is that of the pairs.
     If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
-    load on the machine does not appear in only one of the two profiles.
+    load on the machine does not appear in only one of the two profiles. Profiles that explain peak
+    memory alone have a few steps; `memory_s` is the most seconds for all of them.
     """
+    if memory_s is not None:
+        requests = {side: replace(each, explains_memory=True) for side, each in requests.items()}
+        harness = replace(harness, ends_at=min(harness.ends_at, harness.clock() + memory_s))
     side_runs: list[ProfileRuns] = []
     is_forking = requests[Side.HEAD].is_forking
-    for group in process_groups(workloads, is_forking=is_forking, separation=separation):
+    groups = process_groups(
+        workloads,
+        is_forking=is_forking,
+        separation=separation,
+        file_of=requests[Side.HEAD].file_of,
+    )
+    for group in groups:
         in_forks = is_forking and not set(group) & separation.workloads.keys()
         with ExitStack() as stack:
             profile_requests = {
@@ -249,8 +261,7 @@ def _read_traces(
     """Read the traces of a child's windows, and remove them."""
     folder = Path(request.trace_folder).resolve()
     if message.tool not in READERS:
-        note = f"{message.workload} was not profiled: its framework has no profiler here"
-        return ProfileRuns(notes=(note,))
+        return ProfileRuns(notes=(NO_PROFILER_NOTE.format(message.workload),))
     try:
         windows = read_child_windows(
             harness,

@@ -13,15 +13,43 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger.meters import child_processes
+from perfledger.records import Framework
 
 PROCESS = Path("/proc/self")
 # A joined thread disappears from the kernel's list a little later.
 TRIES, TRY_S = 200, 0.001
 NO_LIST = "this system does not list the threads of a process"
 MAX_NAMES = 3  # of variables in a reason
-# pytest says in its own which test runs; torch sets the other when its compiler is imported, and
-# reads it when it compiles.
-READ_LATER = ("PYTEST_", "TORCHINDUCTOR_CACHE_DIR")
+# Prefixes of the variables that are read when a framework is imported, or its libraries are loaded:
+# those that getenv(3) and os.environ are asked for while torch 2.13 and JAX 0.10 import, and their
+# families. What is read later is found in a fork as well; what the interpreter and the loader read
+# (PYTHON*, LD_*) was read before any file in a separate process too.
+READ_FIRST = (
+    # threads, and what libraries of linear algebra compute with
+    *("OMP_", "GOMP_", "KMP_", "MKL", "OPENBLAS_", "GOTO_", "BLIS_", "NVPL_", "VECLIB_", "TBB_"),
+    *("DNNL_", "ONEDNN_", "NPY_", "NUMPY_", "ACC_", "I_MPI_", "MPI", "OMPI_", "GFORTRAN_"),
+    *("OPENSSL_", "INTEL_", "LLVM", "LC_", "LANG", "TZ"),
+    # devices
+    *("CUDA", "CUBLAS", "CUDNN_", "NVIDIA_", "NCCL_", "ROC", "HIP", "HSA_", "MIOPEN_"),
+)
+READ_FIRST_BY = {
+    Framework.TORCH: (
+        *("TORCH", "PYTORCH_", "ATEN_", "C10_", "KINETO_", "FX_", "COMPILE_STROBELIGHT"),
+        *("TRITON_", "XNNPACK_"),
+    ),
+    Framework.JAX: (
+        *("JAX", "XLA_", "TF_", "TPU_", "LIBTPU", "PJRT_", "GCS_", "GRPC_", "CHECK_VMA"),
+        *("EAGER_CONSTANT_FOLDING", "LOCALTIME", "MOSAIC_", "ENABLE_PJRT"),
+    ),
+}
+# Exceptions that change no computation or are read later: torch sets the first when its compiler is
+# imported and reads it when it compiles; scikit-learn, XGBoost and TensorFlow set two on two
+# runtimes of OpenMP in one process; the next chooses what XLA logs; JAX and TensorFlow set the
+# others, which are read with a TPU.
+READ_LATER = (
+    *("TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"),
+    *("TF_CPP_MIN_LOG_LEVEL", "TPU_SKIP_MDS_QUERY", "TPU_ML_PLATFORM", "TPU_ML_PLATFORM_VERSION"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +74,24 @@ def start_settings() -> StartSettings:
     return StartSettings(dict(os.environ), frozenset(cores))
 
 
-def late_settings(before: StartSettings | None, frameworks: Iterable[str]) -> str:
+def late_settings(before: StartSettings | None, frameworks: Iterable[Framework]) -> str:
     """Return in one clause what was set after the frameworks were imported, "" if nothing was.
 
     A separate process imports the file first: there, settings made before the file imports a
-    framework take effect. `before` is None if no framework was imported before the file.
+    framework take effect. Variables that no framework reads at import take effect here as well.
+    `before` is None if no framework was imported before the file.
     """
     if before is None:
         return ""
-    now, read_by = start_settings(), " and ".join(sorted(frameworks))
+    loaded = sorted(frameworks)
+    now, read_by = start_settings(), " and ".join(loaded)
+    read_first = (*READ_FIRST, *(prefix for each in loaded for prefix in READ_FIRST_BY[each]))
     names = sorted(
         name
         for name in before.environment.keys() | now.environment.keys()
         if before.environment.get(name) != now.environment.get(name)
-        and not name.startswith(READ_LATER)
+        and name.startswith(read_first)
+        and name not in READ_LATER
     )
     if names:
         more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

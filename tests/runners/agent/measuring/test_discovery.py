@@ -126,3 +126,39 @@ def test_an_interpreter_that_cannot_start_is_asked_once_and_blamed(
     assert discovery.workloads == ()
     assert [each.path for each in discovery.broken] == ["benchmarks"]
     assert "exit status 6" in discovery.broken[0].detail
+
+
+STEPS = "def train():\n    return lambda: None\n"
+REGISTERS = "from steps import train\nperfledger.workload(train)\n"
+
+
+def test_a_workload_that_two_files_register_is_refused_and_both_are_named(found):
+    discovery = found(a=REGISTERS, b=REGISTERS + ONE, steps=STEPS)
+
+    (broken,) = discovery.broken
+    assert (broken.path, broken.reason) == ("benchmarks/b.py", FailureReason.RAISED)
+    assert broken.detail == (
+        "workload 'benchmarks.steps:train': benchmarks/a.py registers it already, and so does "
+        "benchmarks/b.py: register it in one of them"
+    )
+    assert [spec.id for spec in discovery.workloads] == ["benchmarks.steps:train"]
+    assert discovery.files == {"benchmarks.steps:train": "benchmarks.a"}
+
+
+def test_a_workload_that_a_module_of_two_files_registers_is_listed_for_the_first(found):
+    discovery = found(a="import c\n", b="import c\n", c=ONE)
+
+    assert discovery.broken == ()
+    assert discovery.files == {"benchmarks.c:one": "benchmarks.c"}
+
+
+@pytest.mark.torch
+def test_a_file_that_cannot_be_listed_in_a_fork_is_listed_in_its_own_child(found):
+    threads = "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n"
+    only = "if torch.get_num_threads() == 1:\n    " + ONE.strip().replace("\n", "\n    ") + "\n"
+    discovery = found(a="import torch\n" + ONE, b=threads + only, c=ONE)
+
+    assert discovery.broken == ()
+    assert sorted(discovery.files) == [f"benchmarks.{name}:one" for name in "abc"]
+    assert discovery.facts is not None
+    assert "torch" in discovery.facts.frameworks

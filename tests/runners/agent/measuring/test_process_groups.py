@@ -49,7 +49,7 @@ def test_a_file_that_refuses_to_fork_has_a_process_and_then_each_of_its_workload
     specs = [TORCH, OTHER_FILE, MORE]
     assert first == Separation(files={"m": THREADS})
     assert process_groups(specs, is_forking=True, separation=first) == (group[:2], group[2:])
-    assert second.workloads == refused
+    assert second == Separation(workloads=refused)
     assert process_groups(specs, is_forking=True, separation=second) == (
         ("n:other",),
         ("m:torch",),
@@ -67,7 +67,7 @@ def test_a_refusal_separates_what_was_not_asked_for_this_time():
 def test_a_note_names_the_workloads_that_lose_time():
     reasons = {f"m:w{number}": THREADS for number in range(5)}
     separation = Separation(
-        files={"m": THREADS, "n": "its imports set CAREFUL, which torch may have read before"},
+        files={"n": "its imports set CAREFUL, which torch may have read before"},
         workloads={**reasons, "m:only": "its imports leave a process running"},
     )
 
@@ -79,4 +79,20 @@ def test_a_note_names_the_workloads_that_lose_time():
     assert own_file == (
         "the workloads of n shared no process with those of other files, because its imports set "
         "CAREFUL, which torch may have read before: the check is faster without that"
+    )
+
+
+def test_workloads_of_a_package_belong_to_the_file_that_registers_them():
+    of_package = replace(TORCH, id="package.steps:train", module="package.steps")
+    file_of = {"package.steps:train": "m", "m:torch": "m", "n:other": "n"}.__getitem__
+    specs = [TORCH, OTHER_FILE, of_package]
+    group = ("m:torch", "package.steps:train", "n:other")
+
+    assert process_groups(specs, is_forking=True, file_of=file_of) == (group,)
+    refused = dict.fromkeys(group[:2], THREADS)
+    separation = Separation().without_forks(group, refused, file_of=file_of)
+    assert separation == Separation(files={"m": THREADS})
+    assert process_groups(specs, is_forking=True, separation=separation, file_of=file_of) == (
+        group[:2],
+        group[2:],
     )

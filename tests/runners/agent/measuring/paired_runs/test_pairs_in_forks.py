@@ -172,7 +172,7 @@ def test_a_file_that_sets_a_variable_for_its_framework_has_forks_of_its_own_proc
     harness, two_files
 ):
     """torch is imported before the forks of several files, and after the variable here."""
-    variable = "import os\nos.environ['CAREFUL'] = '1'\n"
+    variable = "import os\nos.environ['OMP_CAREFUL'] = '1'\n"
     specs = [replace(each, framework=Framework.TORCH) for each in (*OTHERS, *WORKLOADS)]
     measured = measured_by(
         for_workloads(harness, specs), two_files(Side.HEAD, variable), workloads=specs
@@ -181,7 +181,7 @@ def test_a_file_that_sets_a_variable_for_its_framework_has_forks_of_its_own_proc
     assert measured.failures == ()
     assert processes_of(measured) == sorted([*[OTHER_IDS] * 4, *[IDS] * 4])
     assert measured.separation == Separation(
-        files={"benchmarks.v": "its imports set CAREFUL, which torch may have read before"}
+        files={"benchmarks.v": "its imports set OMP_CAREFUL, which torch may have read before"}
     )
 
 

@@ -254,3 +254,43 @@ def test_what_a_file_sets_reaches_no_benchmark_of_another_in_other_tools(write, 
 
     assert answer.of("failed") == ()
     assert tuple(each["workload"] for each in answer.of("run")) == asked
+
+
+@pytest.mark.slow
+def test_a_function_of_a_package_is_measured_where_only_its_file_is_imported(write, run_child):
+    """Its id names the package's module, and the request the file that registers it."""
+    steps = "import decimal\ndef train():\n    prec = decimal.getcontext().prec\n"
+    root = write(
+        {
+            "library/steps.py": steps + "    assert prec == 28, prec\n    return lambda: None\n",
+            "benchmarks/a.py": file_of_workloads("True"),
+            "benchmarks/b.py": "import perfledger\nfrom library.steps import train\n"
+            "perfledger.workload(train)\n",
+            "benchmarks/c.py": "import decimal\ndecimal.getcontext().prec = 3\n",
+        }
+    )
+    asked = ("library.steps:train", *names("a", 1))
+    changes = {"workloads": asked, "is_forking": True}
+    known = run_child(
+        root, Command.MEASURE, files={asked[0]: "benchmarks.b", asked[1]: "benchmarks.a"}, **changes
+    )
+    unknown = run_child(root, Command.MEASURE, **changes)
+
+    assert known.of("failed") == ()
+    assert tuple(each["workload"] for each in known.of("run")) == asked
+    assert [each["workload"] for each in unknown.of("failed")] == [asked[0]]
+
+
+@pytest.mark.slow
+def test_a_workload_that_its_file_no_longer_registers_is_missing(write, run_child):
+    root = write({"benchmarks/a.py": "", "benchmarks/b.py": file_of_workloads("True")})
+    answer = run_child(
+        root,
+        Command.MEASURE,
+        workloads=names("b", 1),
+        files={names("b", 1)[0]: "benchmarks.a"},
+        is_forking=True,
+    )
+
+    (failure,) = answer.of("failed")
+    assert failure["reason"] == "missing"

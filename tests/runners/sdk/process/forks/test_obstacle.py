@@ -7,12 +7,15 @@ import pytest
 
 from perfledger.process.forks.obstacle import (
     NO_LIST,
+    READ_FIRST,
+    READ_FIRST_BY,
     StartSettings,
     late_settings,
     open_state,
     start_settings,
 )
 from perfledger.protocol import Command
+from perfledger.records import Framework
 
 # Runs the lines of a user's import, and prints what stands in the way of independent forks.
 PROGRAM = """
@@ -127,18 +130,23 @@ def test_a_child_with_an_obstacle_runs_nothing_and_says_why(write, run_child, co
     [
         ({}, ""),
         ({"PYTEST_NEW": "1"}, ""),
-        ({"LEFT": None}, "its imports set LEFT, which torch may have read before"),
-        ({"LEFT": "2", "B": "1"}, "its imports set B, LEFT, which torch may have read before"),
+        ({"LEFT": "2", "LD_LIBRARY_PATH": "/left", "XLA_FLAGS": "1"}, ""),
+        ({"KMP_DUPLICATE_LIB_OK": "True", "KMP_INIT_AT_FORK": "FALSE"}, ""),
+        ({"TORCH_LEFT": None}, "its imports set TORCH_LEFT, which torch may have read before"),
         (
-            dict.fromkeys("EDCBA", "1"),
-            "its imports set A, B, C and 2 more, which torch may have read before",
+            {"TORCH_LEFT": "2", "LEFT": "2", "OMP_B": "1"},
+            "its imports set OMP_B, TORCH_LEFT, which torch may have read before",
+        ),
+        (
+            {f"MKL_{letter}": "1" for letter in "EDCBA"},
+            "its imports set MKL_A, MKL_B, MKL_C and 2 more, which torch may have read before",
         ),
     ],
 )
 def test_a_variable_that_is_set_after_the_framework_was_imported_is_told(
     monkeypatch, changes, clause
 ):
-    monkeypatch.setenv("LEFT", "1")
+    monkeypatch.setenv("TORCH_LEFT", "1")
     before = start_settings()
     for name, value in changes.items():
         if value is None:
@@ -146,8 +154,62 @@ def test_a_variable_that_is_set_after_the_framework_was_imported_is_told(
         else:
             monkeypatch.setenv(name, value)
 
-    assert late_settings(before, ["torch"]) == clause
-    assert late_settings(None, ["torch"]) == ""
+    assert late_settings(before, [Framework.TORCH]) == clause
+    assert late_settings(None, [Framework.TORCH]) == ""
+
+
+# Imports a framework in an empty environment and prints what os.environ is asked for meanwhile.
+READS = """
+import os
+variables, names = type(os.environ), set()
+get, contains = variables.__getitem__, variables.__contains__
+variables.__getitem__ = lambda self, name: (names.add(name), get(self, name))[1]
+variables.__contains__ = lambda self, name: (names.add(name), contains(self, name))[1]
+import {framework}
+print(*sorted(names))
+"""
+# Of every process, and where Python's own files are.
+OF_PYTHON = ("HOME", "PATH", "PYTHON", "_PYTHON")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "framework", [pytest.param(Framework.TORCH, marks=pytest.mark.torch), Framework.JAX]
+)
+def test_what_a_framework_reads_when_it_is_imported_counts(framework):
+    pytest.importorskip(framework)
+    environment = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", READS.format(framework=framework)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    names = {name for name in done.stdout.split() if not name.startswith(OF_PYTHON)}
+
+    assert names
+    unknown = {
+        name for name in names if not name.startswith((*READ_FIRST, *READ_FIRST_BY[framework]))
+    }
+    assert unknown == set()
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "counts"),
+    [
+        (Framework.TORCH, "JAX_ENABLE_X64", False),
+        (Framework.JAX, "JAX_ENABLE_X64", True),
+        (Framework.JAX, "TORCH_LOGS", False),
+        (Framework.JAX, "TF_CPP_MIN_LOG_LEVEL", False),
+        (Framework.JAX, "XLA_FLAGS", True),
+    ],
+)
+def test_a_variable_counts_where_its_framework_was_imported(monkeypatch, framework, name, counts):
+    before = start_settings()
+    monkeypatch.setenv(name, "changed")
+
+    assert bool(late_settings(before, [framework])) is counts
 
 
 def test_cores_that_are_chosen_after_the_framework_was_imported_are_told():
@@ -155,4 +217,4 @@ def test_cores_that_are_chosen_after_the_framework_was_imported_are_told():
     before = StartSettings(now.environment, now.cores | {1_000_000})
 
     clause = "its imports choose the cores, which jax and torch counted before"
-    assert late_settings(before, ["torch", "jax"]) == clause
+    assert late_settings(before, [Framework.TORCH, Framework.JAX]) == clause

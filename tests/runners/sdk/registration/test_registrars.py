@@ -1,0 +1,35 @@
+"""The modules whose import registers something."""
+
+import sys
+from types import ModuleType
+
+from perfledger.registration.registrars import running_modules, second_registration
+
+
+def names_seen(code: str, name: str) -> tuple[str, ...]:
+    """Run code as the body of a module and return what it keeps as SEEN."""
+    module = ModuleType(name)
+    vars(module)["running_modules"] = running_modules
+    exec(compile(code, f"{name}.py", "exec"), vars(module))  # a module's body
+    return tuple(vars(module)["SEEN"])
+
+
+def test_the_module_being_imported_comes_before_the_one_that_imports_it():
+    inner = "SEEN = running_modules()"
+    vars(sys.modules[__name__])["_inner"] = lambda: names_seen(inner, "inner")
+    outer = f"import sys\nSEEN = sys.modules[{__name__!r}]._inner()"
+
+    assert names_seen(outer, "outer")[:2] == ("inner", "outer")
+
+
+def test_functions_of_other_modules_do_not_register():
+    called = "def of_library():\n    return running_modules()\nSEEN = of_library()"
+
+    assert names_seen(called, "file")[0] == "file"
+
+
+def test_a_second_registration_names_both():
+    assert second_registration("benchmarks/a.py", "benchmarks/b.py") == (
+        "benchmarks/a.py registers it already, and so does benchmarks/b.py: register it in one of "
+        "them"
+    )
