@@ -1,6 +1,7 @@
 """Holds the values that judging returns: outcomes, effect estimates and verdicts."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -103,3 +104,13 @@ class Verdict:
     def is_faster(self) -> bool:
         """Return whether the step became faster, by the floor or more, at the error rate alpha."""
         return self.outcome is Outcome.IMPROVED and self.metric.kind is MetricKind.SPEED
+
+
+def is_memory_change_alone(workload: str, verdicts: Iterable[Verdict]) -> bool:
+    """Return whether a workload changed in its peak memory and in nothing else."""
+    kinds = {
+        each.metric.kind
+        for each in verdicts
+        if each.workload == workload and each.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    }
+    return kinds == {MetricKind.MEMORY}

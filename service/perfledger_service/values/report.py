@@ -1,7 +1,7 @@
 """Holds the report of one check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum, StrEnum
 from functools import cached_property
@@ -167,8 +167,8 @@ class Report:
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
     held_s: float | None = None  # that the check held its machine
-    # From one pair's start to the next one's; None: unknown.
-    pair_s: float | None = None
+    # Workload → how long a pair of it takes, if known.
+    pair_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     check_cost: CheckCost | None = None  # of that time
     kernels: tuple[KernelJudgement, ...] = ()  # where the check was asked for them
     acceptances: tuple[Acceptance, ...] = ()  # of what regressed, where they count

@@ -2,8 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
-from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger_baselines.judging.verdict import (
+    EffectEstimate,
+    Outcome,
+    Verdict,
+    is_memory_change_alone,
+)
 
 VERDICT = Verdict(
     workload="m:f",
@@ -82,3 +87,23 @@ def test_there_are_five_outcomes():
         "undecided",
         "not measured",
     ]
+
+
+@pytest.mark.parametrize(
+    ("of_time", "of_memory", "is_alone"),
+    [
+        (Outcome.UNCHANGED, Outcome.REGRESSED, True),
+        (Outcome.UNDECIDED, Outcome.REGRESSED, True),
+        (Outcome.REGRESSED, Outcome.REGRESSED, False),
+        (Outcome.IMPROVED, Outcome.REGRESSED, False),
+        (Outcome.REGRESSED, Outcome.UNCHANGED, False),
+    ],
+)
+def test_memory_changed_alone_where_nothing_else_did(of_time, of_memory, is_alone):
+    verdicts = [
+        replace(VERDICT, outcome=of_time),
+        replace(VERDICT, metric=PEAK_MEMORY, outcome=of_memory),
+        replace(VERDICT, workload="m:other"),
+    ]
+
+    assert is_memory_change_alone("m:f", verdicts) is is_alone

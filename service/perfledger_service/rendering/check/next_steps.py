@@ -197,7 +197,7 @@ def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
     """Return the command that measures this number of pairs, with the budget for them if known."""
     most = max(report.plan.looks, default=0)
     words = [f"PERFLEDGER_MAX_PAIRS={pairs}"] if pairs > most else []
-    seconds = verdict_rows.seconds_per_pair(report)
+    seconds = report.pair_seconds.get(verdict.workload)
     if seconds is not None:
         more = pairs - verdict_rows.pairs_of(verdict, report)
         total_s = (report.held_s or 0.0) + max(more, 0) * seconds

@@ -106,14 +106,13 @@ def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
 def rows_of(verdicts: Sequence[Verdict], report: Report) -> tuple[VerdictTableRow, ...]:
     """Return the rows of some of a report's verdicts, in the given order."""
     needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
-    pair_s = seconds_per_pair(report)
     return tuple(
         _verdict_row(
             verdict,
             report,
             has_traded=is_trade(verdict, report.verdicts),
             needed=needed.get((verdict.workload, verdict.metric.name), ""),
-            pair_s=pair_s,
+            pair_s=report.pair_seconds.get(verdict.workload),
         )
         for verdict in verdicts
     )
@@ -162,17 +161,6 @@ def pairs_of(verdict: Verdict, report: Report) -> int:
         return verdict.estimate.pairs
     key = verdict.workload, verdict.metric.name
     return next((len(test.pairs) for test in report.tests if test.key == key), 0)
-
-
-def seconds_per_pair(report: Report) -> float | None:
-    """Return how long a further pair takes; None if unknown.
-
-    If the runs do not show it, the share of the set-up and of the profiles is included.
-    """
-    if report.pair_s is not None:
-        return report.pair_s
-    pairs = max((pairs_of(one, report) for one in report.verdicts), default=0)
-    return report.held_s / pairs if report.held_s and pairs else None
 
 
 def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:

@@ -4,9 +4,9 @@ Names, evidence, suggestions and notes are not escaped yet: each template does t
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.verdict import Outcome, is_memory_change_alone
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import (
     Cause,
@@ -154,6 +154,7 @@ def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]
             max_causes=max_causes,
             advice=advice.get(explanation.workload, ()),
             outcome=_speed_outcome(report, explanation.workload),
+            is_of_memory=is_memory_change_alone(explanation.workload, report.verdicts),
         )
         for explanation in order_explanations(report)
     )
@@ -170,12 +171,17 @@ def reason_block(
     max_causes: int,
     advice: Iterable[Recommendation] = (),
     outcome: Outcome | None = None,
+    is_of_memory: bool = False,
 ) -> ReasonBlock:
     """Return why one step time changed, with the recommendations for head.
 
     `outcome` is that of the step time, which may be unchanged if another metric changed. It is None
-    for two files, where the lengths of the steps decide.
+    for two files, where the lengths of the steps decide. If only peak memory changed, the few steps
+    of the profile say nothing about time.
     """
+    if is_of_memory:
+        explanation = replace(explanation, causes=(), is_attributable=True, note="")
+        advice = ()
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
     # Of the steps without a profiler, if they were timed: the profiles may show the opposite.
@@ -198,11 +204,13 @@ def reason_block(
         rest=number_format.signed_seconds(rest),
         is_attributable=explanation.is_attributable,
         note=explanation.note,
-        waterfall=waterfall_text(explanation),
-        diagram=waterfall_diagram(explanation),
-        caveats=caveats(explanation, is_undecided=outcome is Outcome.UNDECIDED),
-        bottleneck=bottleneck_change_sentence(*sides),
-        shares=share_pairs(*sides),
+        waterfall="" if is_of_memory else waterfall_text(explanation),
+        diagram="" if is_of_memory else waterfall_diagram(explanation),
+        caveats=""
+        if is_of_memory
+        else caveats(explanation, is_undecided=outcome is Outcome.UNDECIDED),
+        bottleneck="" if is_of_memory else bottleneck_change_sentence(*sides),
+        shares=() if is_of_memory else share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
         utilization=explanation.utilization_note,
         compilations=tuple(map(compilation_row, explanation.compilations)),

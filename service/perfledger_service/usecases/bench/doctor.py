@@ -174,6 +174,7 @@ def _site(
     ):
         child_request = request_for(root, root, settings)
         discovery = discover(harness, child_request)
+        child_request = replace(child_request, files=discovery.files)
         chosen = _chosen_workloads(discovery, request.workload)
         facts, notes = discovery.facts, tuple[str, ...]()
         if not chosen:

@@ -1,7 +1,7 @@
 """Lists the workloads that a repository registers."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,11 @@ from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 
 def list_workloads(
-    folder: Path, choice: WorkloadChoice, *, flags: Mapping[str, object]
+    folder: Path,
+    choice: WorkloadChoice,
+    *,
+    flags: Mapping[str, object],
+    stage: Callable[[str], None],
 ) -> Discovery:
     """Return the chosen workloads that the working folder currently registers."""
     with translate_errors():
@@ -31,6 +35,7 @@ def list_workloads(
             variable_names=settings.env,
             sandbox=settings.sandbox,
         ) as harness:
+            stage("finding workloads")
             discovery = discover(harness, request_for(repository.root, repository.root, settings))
     workloads = tuple(filter(choice.is_chosen, discovery.workloads))
     left_out = {

@@ -94,6 +94,7 @@ def measure_load(
             )
             locks.measure_on(machine)
             limited = for_workloads(harness, specs)
+            child_request = replace(child_request, files=discovery.files)
             load_runs = load_workloads(limited, child_request, names, load, progress=progress)
     return _curve(_name_without_batch(specs[0]), load_runs, discovery, load)
 

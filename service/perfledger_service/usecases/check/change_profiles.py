@@ -5,15 +5,26 @@ from dataclasses import dataclass, replace
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
-from perfledger.records import WorkloadSpec
+from perfledger.records import Framework, WorkloadSpec
 from perfledger_baselines.judging.judge import judge_bundle
-from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_runners.measuring.profile_runs import ProfileRuns
+from perfledger_baselines.judging.verdict import Outcome, Verdict, is_memory_change_alone
+from perfledger_runners.measuring.profile_runs import NO_PROFILER_NOTE, ProfileRuns
 from perfledger_service.usecases.trace.explain import explain_bundle
 
 # Metrics that the time of profiled steps explains. More windows add nothing about memory contents
 # or a process's start-up time.
 _EXPLAINED_BY_WINDOWS = (MetricKind.SPEED, MetricKind.CPU_TIME)
+
+
+# Most seconds of profiles that explain peak memory, as pairs of their workloads: they have fewer
+# steps than a pair, one of which is slowed down by recording its operators.
+MEMORY_PAIRS = 3
+LEAST_MEMORY_S = 30.0
+
+
+# Profiles both sides of workloads: within so many seconds what explains peak memory, or, with None,
+# what explains the time of steps.
+Profiler = Callable[[Sequence[WorkloadSpec], float | None], ProfileRuns]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +33,14 @@ class _ChangedWorkloads:
 
     specs: tuple[WorkloadSpec, ...]
     outcome: Outcome
-    pace: str
+    change: str
+    is_of_memory: bool = False  # alone: their steps take as long as before
 
 
 def with_profiles(
     bundle: Bundle,
     *,
-    profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
+    profile: Profiler,
     stage: Callable[[str], None],
     has_time: Callable[[], bool] = lambda: True,
 ) -> Bundle:
@@ -36,37 +48,59 @@ def with_profiles(
 
     Workloads that regressed come first, then those whose steps are faster. If the profiles do not
     explain the change of a step's time, they are taken once more in new processes, and all windows
-    count. Nothing is profiled once the budget is spent.
+    count. A regression of peak memory alone has a profile of a few steps, with a time limit.
+    Nothing is profiled once the budget is spent, nor plain Python, which has no profiler.
     """
     verdicts = judge_bundle(bundle)
     for changed in _changed_workloads(bundle, verdicts):
+        specs = tuple(spec for spec in changed.specs if spec.framework is not Framework.HOST)
+        bundle = replace(
+            bundle,
+            notes=(
+                *bundle.notes,
+                *(NO_PROFILER_NOTE.format(each.id) for each in changed.specs if each not in specs),
+            ),
+        )
+        if not specs:
+            continue
         if not has_time():
-            bundle = replace(bundle, notes=(*bundle.notes, _no_time_note(changed)))
+            bundle = replace(bundle, notes=(*bundle.notes, _no_time_note(specs, changed.change)))
             continue
         stage(f"profiling {changed.outcome} workloads")
-        bundle = _profile_group(
-            bundle, verdicts, changed.specs, profile=profile, stage=stage, has_time=has_time
-        )
+        if changed.is_of_memory:
+            pairs_s = sum(bundle.pair_seconds.get(spec.id, 0.0) for spec in specs)
+            memory_s = max(MEMORY_PAIRS * pairs_s, LEAST_MEMORY_S)
+            bundle = _add_profiles(bundle, profile(specs, memory_s))
+        else:
+            bundle = _profile_group(
+                bundle, verdicts, specs, profile=profile, stage=stage, has_time=has_time
+            )
     return bundle
 
 
 def _changed_workloads(
     bundle: Bundle, verdicts: Sequence[Verdict]
 ) -> tuple[_ChangedWorkloads, ...]:
-    """Return the workloads with any regression, then those whose steps only became faster."""
+    """Return the workloads with any regression, then those whose steps only became faster.
+
+    Those that regressed in memory alone follow the other regressions.
+    """
     worse = {verdict.workload for verdict in verdicts if verdict.is_regression}
     faster = {verdict.workload for verdict in verdicts if verdict.is_faster}
+    heavier = {name for name in worse if is_memory_change_alone(name, verdicts)}
     groups = (
-        (worse, Outcome.REGRESSED, "slower"),
-        (faster - worse, Outcome.IMPROVED, "faster"),
+        (worse - heavier, Outcome.REGRESSED, "it is slower"),
+        (heavier, Outcome.REGRESSED, "it uses more memory"),
+        (faster - worse, Outcome.IMPROVED, "it is faster"),
     )
     return tuple(
         _ChangedWorkloads(
             specs=tuple(spec for spec in bundle.workloads if spec.id in names),
             outcome=outcome,
-            pace=pace,
+            change=change,
+            is_of_memory=names is heavier,
         )
-        for names, outcome, pace in groups
+        for names, outcome, change in groups
         if any(spec.id in names for spec in bundle.workloads)
     )
 
@@ -76,12 +110,12 @@ def _profile_group(
     verdicts: Sequence[Verdict],
     specs: Sequence[WorkloadSpec],
     *,
-    profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
+    profile: Profiler,
     stage: Callable[[str], None],
     has_time: Callable[[], bool],
 ) -> Bundle:
     """Add the profiles of these workloads."""
-    first = _add_profiles(bundle, profile(specs))
+    first = _add_profiles(bundle, profile(specs, None))
     attributable = _attributable(first, verdicts)
     retimed = {one.workload for one in verdicts if _is_change_of_time(one)}
     unclear = {
@@ -90,7 +124,7 @@ def _profile_group(
     if not unclear or not has_time():
         return first
     stage("profiling again where the profiles do not explain the change")
-    second = profile([spec for spec in specs if spec.id in unclear])
+    second = profile([spec for spec in specs if spec.id in unclear], None)
     return replace(
         first,
         repeats=(
@@ -126,9 +160,6 @@ def _second_profile_note(workload: str) -> str:
     return f"{workload} was profiled twice: the first profiles did not explain its change"
 
 
-def _no_time_note(changed: _ChangedWorkloads) -> str:
-    names = ", ".join(spec.id for spec in changed.specs)
-    return (
-        f"the budget left no time for profiles, which say why it is {changed.pace}: {names}; raise "
-        "it"
-    )
+def _no_time_note(specs: Sequence[WorkloadSpec], change: str) -> str:
+    names = ", ".join(spec.id for spec in specs)
+    return f"the budget left no time for profiles, which say why {change}: {names}; raise it"

@@ -77,6 +77,14 @@ class CheckSite:
         """Return the site, giving each workload its own time limit and launch."""
         return replace(self, harness=for_workloads(self.harness, workloads))
 
+    def with_files(self, files: Mapping[Side, Mapping[str, str]]) -> Self:
+        """Return the site, whose children import only the file that registers a workload.
+
+        `files` maps each side's workloads to these.
+        """
+        requests = {side: replace(self.requests[side], files=files[side]) for side in Side}
+        return replace(self, code=replace(self.code, requests=requests))
+
     def ending_at(self, ends_at: float) -> Self:
         """Return the site with this end of the budget, on the harness's clock."""
         return replace(self, harness=replace(self.harness, ends_at=ends_at))

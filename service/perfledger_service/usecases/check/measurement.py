@@ -115,7 +115,7 @@ def measure_change(
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
-    watch, base, head = _discover(site)
+    site, watch, base, head = _discover(site)
     workload_plan = plan_workloads(base, head, choice=request.choice, configured=settings.own_grids)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
@@ -213,6 +213,7 @@ def measure_change(
         + allowance.notes
         + history_notes
         + (journal.notes() if journal else ()),
+        pair_seconds=paired_runs.seconds,
         perfledger=version("perfledger"),
     )
     bundle = replace(
@@ -243,8 +244,9 @@ def _add_profiles(
     lines_of = partial(changed_lines, site.repository.root, bundle.base.sha, bundle.head.sha)
     return with_profiles(
         bundle,
-        profile=lambda specs: mark_changed_lines(
-            profile_both(site.harness, requests, specs, separation=separation), lines_of
+        profile=lambda specs, memory_s: mark_changed_lines(
+            profile_both(site.harness, requests, specs, separation=separation, memory_s=memory_s),
+            lines_of,
         ),
         stage=progress.stage,
         has_time=lambda: site.harness.seconds_left() > 0,
@@ -280,8 +282,10 @@ def _preparation(
     return plan, step_works, known_spreads.notes
 
 
-def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
-    """Return the watch on head's code, and the workloads of base and head.
+def _discover(
+    site: CheckSite,
+) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
+    """Return the site that knows their files, the watch on head's code, and both sides' workloads.
 
     Both sides are listed concurrently if they cannot contend for a device.
     """
@@ -293,7 +297,8 @@ def _discover(site: CheckSite) -> tuple[CodeWatch | None, Discovery, Discovery]:
     )
     head_paths = site.configuration.head_paths
     head = with_moved_paths(discoveries[Side.HEAD], head_paths=head_paths)
-    return watch, discoveries[Side.BASE], head
+    site = site.with_files({side: each.files for side, each in discoveries.items()})
+    return site, watch, discoveries[Side.BASE], head
 
 
 def _unmatched_on_base(

@@ -27,7 +27,7 @@ from perfledger_service.rendering.layout.variant_sentences import (
     remark_sentences,
 )
 from perfledger_service.usecases.check.report_notes import history_notes, report_notes
-from perfledger_service.usecases.check.step_count import process_steps, seconds_between_pairs
+from perfledger_service.usecases.check.step_count import process_steps
 from perfledger_service.usecases.cost.change import (
     CheckConclusion,
     conclude_check,
@@ -126,7 +126,7 @@ def build_report(
         laid_over=bundle.laid_over,
         options=CheckOptions.of_bundle(bundle),
         held_s=bundle.held_s,
-        pair_s=seconds_between_pairs(bundle),
+        pair_seconds=bundle.pair_seconds,
         check_cost=cost_of_check(bundle, today=today),
     )
     words = headline(report)

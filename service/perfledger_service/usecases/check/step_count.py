@@ -35,20 +35,6 @@ def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
     return tuple(counts)
 
 
-def seconds_between_pairs(bundle: Bundle) -> float | None:
-    """Return the seconds from one pair's start to the next one's, of the slowest workload.
-
-    Finding workloads, counting work and profiling are outside. None if no workload has two pairs,
-    or the runs' start times do not show it.
-    """
-    times: list[float] = []
-    for pairs in match_runs(bundle.runs).values():
-        starts = sorted(min(map(_moment, pair)) for pair in pairs)
-        if len(starts) > 1:
-            times.append((starts[-1] - starts[0]) / (len(starts) - 1))
-    return max(times, default=0.0) or None
-
-
 def beginnings(bundle: Bundle) -> tuple[float, ...]:
     """Return the start times of a check's runs, in order."""
     return tuple(sorted(_moment(run) for run in bundle.runs))

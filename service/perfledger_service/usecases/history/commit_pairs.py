@@ -255,6 +255,8 @@ class CommitMeasurements:
             discovery.facts, requested=settings.device, environment=os.environ
         )
         refuse_excluded(machine, [spec], settings.excluded_devices)
+        request = replace(checkout.code.request, files=discovery.files)
+        checkout = replace(checkout, code=replace(checkout.code, request=request))
         return _PreparedCommit(checkout, spec, machine, gpu)
 
     def _measurable(self, commit: int) -> _PreparedCommit:

@@ -337,3 +337,9 @@ def test_no_step_of_a_check_ran_on_the_device_of_an_import():
 
     with pytest.raises(BundleError, match="device: not one that a step runs on"):
         read_bundle(replace(BUNDLE, runs=(run,)).to_json().encode())
+
+
+@pytest.mark.parametrize("times", [{"m:unknown": 1.0}, {BUNDLE.workloads[0].id: 0.0}])
+def test_the_times_of_pairs_are_of_its_workloads_and_positive(times):
+    with pytest.raises(BundleError, match="pair_seconds: not positive"):
+        read_bundle(replace(BUNDLE, pair_seconds=times).to_json().encode())

@@ -186,7 +186,9 @@ def test_an_explanation_of_a_faster_step_is_no_reason_for_a_regression(reports, 
 
 
 def test_what_would_settle_it_has_its_time_where_the_check_knows_it(reports):
-    report = replace(reports["undecided"], held_s=300.0)  # 20 pairs: 15 s each
+    undecided = reports["undecided"]
+    times = dict.fromkeys((each.workload for each in undecided.verdicts), 15.0)
+    report = replace(undecided, pair_seconds=times)
 
     assert plain(screen_of(report).why) == (
         "too noisy to tell after 20 pairs; about 60 pairs would settle it, 10 min more"

@@ -24,7 +24,9 @@ def hints_of(report):
 
 
 def test_a_result_that_more_pairs_settle_has_the_command_with_their_number_and_time(reports):
-    report = replace(reports["undecided"], held_s=300.0)  # 20 pairs: 15 s each, 40 more
+    undecided = reports["undecided"]
+    times = dict.fromkeys((each.workload for each in undecided.verdicts), 15.0)  # 40 more pairs
+    report = replace(undecided, held_s=300.0, pair_seconds=times)
     command = (
         f"PERFLEDGER_MAX_PAIRS=60 PERFLEDGER_BUDGET=17m {CHECK} "
         "--workload 'benchmarks.resnet:infer[batch=32]'"
@@ -42,8 +44,9 @@ def test_a_result_that_more_pairs_settle_has_the_command_with_their_number_and_t
 def test_as_many_pairs_as_were_planned_need_a_longer_budget_alone(reports):
     report = reports["undecided"]
     plan = replace(report.plan, looks=(4, 60))
+    times = dict.fromkeys((each.workload for each in report.verdicts), 15.0)
 
-    (sentence,) = steps_of(replace(report, plan=plan, held_s=300.0)).sentences
+    (sentence,) = steps_of(replace(report, plan=plan, held_s=300.0, pair_seconds=times)).sentences
 
     assert sentence.startswith("measure 60 pairs: PERFLEDGER_BUDGET=17m perfledger check")
     assert "or set budget in" in sentence

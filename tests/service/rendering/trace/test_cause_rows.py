@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_service.rendering.layout import number_format
@@ -205,6 +205,7 @@ def test_a_step_that_is_not_known_to_have_changed_is_not_called_slower(reports, 
     verdicts = tuple(
         replace(one, outcome=outcome) if one.metric == STEP_TIME else one
         for one in regressed.verdicts
+        if one.metric != PEAK_MEMORY
     )
 
     (before,) = reason_blocks(regressed, max_causes=1)
@@ -213,6 +214,21 @@ def test_a_step_that_is_not_known_to_have_changed_is_not_called_slower(reports, 
     assert (before.lead, before.claim) == ("Why", " is slower")
     assert (after.lead, after.claim) == ("What differs in", "")
     assert ("may be noise alone" in after.caveats) is (outcome is Outcome.UNDECIDED)
+
+
+def test_a_change_of_memory_alone_says_nothing_of_the_step_time(reports):
+    regressed = reports["regressed"]
+    outcomes = {STEP_TIME: Outcome.UNDECIDED, PEAK_MEMORY: Outcome.REGRESSED}
+    verdicts = tuple(
+        replace(one, outcome=outcomes.get(one.metric, Outcome.UNCHANGED))
+        for one in regressed.verdicts
+    )
+
+    (block,) = reason_blocks(replace(regressed, verdicts=verdicts), max_causes=1)
+
+    assert (block.causes, block.waterfall, block.diagram, block.shares) == ((), "", "", ())
+    assert (block.caveats, block.bottleneck, block.note, block.advice) == ("", "", "", ())
+    assert block.is_attributable
 
 
 def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):

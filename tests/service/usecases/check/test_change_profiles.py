@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.metrics import PEAK_MEMORY
 from perfledger.profile import Bucket, Operation, Profile
-from perfledger.records import Side
+from perfledger.records import Framework, Side
 from perfledger_runners.measuring.profile_runs import ProfileRuns
 from perfledger_service.usecases.check.change_profiles import with_profiles
 
@@ -35,16 +35,23 @@ BUSY = profiles(0.010, 0.012)
 CALM = profiles(0.010, 0.010)
 
 
+def of_framework(bundle, framework=Framework.TORCH):
+    """Return the bundle with all of its workloads of this framework."""
+    specs = tuple(replace(spec, framework=framework) for spec in bundle.workloads)
+    return replace(bundle, workloads=specs)
+
+
 @pytest.fixture
 def profiled(make_bundle):
     """Profile a bundle with what is found one after the other; return it, who was asked, stages."""
 
     def run(*found, ratio=1.1, has_time=lambda: True):
-        bundle = replace(make_bundle(ratio=ratio), notes=("kept",))
+        bundle = replace(of_framework(make_bundle(ratio=ratio)), notes=("kept",))
         left, asked = list(found), list[list[str]]()
         stages = list[str]()
 
-        def profile_next(workloads):
+        def profile_next(workloads, memory_s):
+            assert memory_s is None
             asked.append([spec.id for spec in workloads])
             return left.pop(0)
 
@@ -98,23 +105,38 @@ def test_a_second_profile_that_fails_leaves_the_first(profiled):
     assert bundle.repeats == first.repeats
 
 
-def test_a_change_of_memory_alone_is_profiled_once(make_bundle):
-    bundle = make_bundle(ratio=1.0)
+@pytest.mark.parametrize(("pair_s", "limit_s"), [(40.0, 120.0), (2.0, 30.0)])
+def test_a_regression_of_memory_alone_is_profiled_once_within_a_limit(make_bundle, pair_s, limit_s):
+    bundle = replace(of_framework(make_bundle(ratio=1.0)), pair_seconds={GPT: pair_s})
     grown = [
         replace(run, samples={**run.samples, PEAK_MEMORY.name: (2e6,)})
         if run.side is Side.HEAD
         else run
         for run in bundle.runs
     ]
-    asked = list[list[str]]()
+    asked = list[tuple[list[str], float | None]]()
 
-    def profile_next(workloads):
-        asked.append([spec.id for spec in workloads])
+    def profile_next(workloads, memory_s):
+        asked.append(([spec.id for spec in workloads], memory_s))
         return CALM
 
     with_profiles(replace(bundle, runs=tuple(grown)), profile=profile_next, stage=lambda _: None)
 
-    assert asked == [[GPT]]
+    assert asked == [([GPT], limit_s)]
+
+
+def test_plain_python_is_not_profiled_and_a_note_says_so(make_bundle):
+    host = of_framework(make_bundle(ratio=1.1), Framework.HOST)
+    asked = list[str]()
+
+    def profile_next(workloads, memory_s):
+        asked.extend(spec.id for spec in workloads)
+        return CALM if memory_s is None else TRUE
+
+    noted = with_profiles(host, profile=profile_next, stage=asked.append)
+
+    assert asked == []
+    assert noted.notes[-1] == f"{GPT} was not profiled: its framework has no profiler here"
 
 
 def test_what_could_not_be_profiled_is_not_tried_again(profiled):
@@ -158,7 +180,7 @@ def test_without_time_a_note_says_that_it_is_faster(profiled):
 
 def test_regressions_come_first_and_improvements_take_what_is_left(make_bundle):
     slower, faster = (
-        make_bundle(ratio=ratio, workloads=(name,))
+        of_framework(make_bundle(ratio=ratio, workloads=(name,)))
         for name, ratio in (("a:slower", 1.2), ("b:faster", 0.8))
     )
     bundle = replace(
@@ -166,7 +188,8 @@ def test_regressions_come_first_and_improvements_take_what_is_left(make_bundle):
     )
     asked = list[list[str]]()
 
-    def profile_next(workloads):
+    def profile_next(workloads, memory_s):
+        assert memory_s is None
         asked.append([spec.id for spec in workloads])
         return ProfileRuns(
             profiles=tuple(

@@ -14,7 +14,6 @@ from perfledger_service.usecases.check.step_count import (
     beginnings,
     best_steps,
     process_steps,
-    seconds_between_pairs,
 )
 
 
@@ -144,21 +143,3 @@ def test_a_workload_without_step_times_is_not_counted(make_bundle):
     runs = tuple(replace(run, samples={PEAK_MEMORY.name: (1e6,)}) for run in bundle.runs)
 
     assert process_steps(replace(bundle, runs=runs)) == ()
-
-
-def test_the_time_of_a_pair_is_between_the_starts_of_pairs(make_bundle):
-    at = datetime(2026, 11, 20, 11, tzinfo=UTC)
-    made = make_bundle(pairs=3)
-    runs = tuple(
-        replace(
-            run,
-            started_at=(at + timedelta(seconds=34 * run.pair + 5 * run.position)).isoformat(),
-        )
-        for run in made.runs
-    )
-
-    assert seconds_between_pairs(replace(made, runs=runs)) == 34.0
-
-
-def test_one_pair_does_not_show_the_time_of_a_pair(make_bundle):
-    assert seconds_between_pairs(timed(make_bundle(pairs=1))) is None

@@ -89,13 +89,14 @@ def plan_workloads(
     to_measure: list[WorkloadSpec] = []
     new: list[WorkloadSpec] = []
     failures = [
-        _missing_failure(spec, head.broken)
+        _missing_failure(spec, head.broken, file=base.files.get(name, spec.module))
         for name, spec in base_specs.items()
         if name not in head_specs
     ]
     for name, spec in head_specs.items():
         before = base_specs.get(name)
-        broken = next((file for file in broken_on_base if _breaks(file, spec.module)), None)
+        file = head.files.get(name, spec.module)
+        broken = next((each for each in broken_on_base if _breaks(each, file)), None)
         if before is not None and work_of(before) == work_of(spec):
             to_measure.append(spec)
         elif before is not None:
@@ -104,7 +105,11 @@ def plan_workloads(
             failures.append(_import_failure(name, Side.BASE, broken))
         else:
             new.append(spec)
-    missing_modules = {spec.module for name, spec in base_specs.items() if name not in head_specs}
+    missing_modules = {
+        base.files.get(name, spec.module)
+        for name, spec in base_specs.items()
+        if name not in head_specs
+    }
     failures += _unaccounted(base.broken, head.broken, missing_modules, choice.globs)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
@@ -213,10 +218,11 @@ def _import_detail(file: UnreadablePath) -> str:
     return f"{what} cannot be imported: {file.detail}"
 
 
-def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Failure:
-    file = next((file for file in broken if _breaks(file, spec.module)), None)
-    if file is not None:
-        return _import_failure(spec.id, Side.HEAD, file)
+def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath], *, file: str) -> Failure:
+    """Return the failure of a workload that head lacks; `file` registers it on base."""
+    path = next((each for each in broken if _breaks(each, file)), None)
+    if path is not None:
+        return _import_failure(spec.id, Side.HEAD, path)
     return Failure(
         workload=spec.id,
         side=Side.HEAD,

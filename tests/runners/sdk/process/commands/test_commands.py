@@ -67,6 +67,9 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
         "devices": 1,
         "launch": "",
         "variant": "",
+        "file": "benchmarks.fine",
+        "path": "benchmarks/fine.py",
+        "registrar": "benchmarks.fine",
     }
 
 
