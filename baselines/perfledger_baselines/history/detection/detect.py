@@ -1,5 +1,6 @@
 """Detects the changes of series: levels, transients, drift, noise and states."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +19,6 @@ from perfledger_baselines.history.detection.changes import (
 )
 from perfledger_baselines.history.detection.observations import Observations, SeriesError, observe
 from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
-from perfledger_baselines.history.segmentation.changepoints import LevelShift
 
 NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
@@ -116,7 +116,10 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
     places = observations.places.tolist()
     stable_places = stable.places.tolist()
     return SeriesFindings(
-        changes=tuple(_change(reading, move, places, stable_places) for move in stable.row.shifts),
+        changes=tuple(
+            _change(reading, number, places, stable_places)
+            for number in range(len(stable.row.shifts))
+        ),
         transients=tuple(
             Transient(
                 first=places[excursion.first],
@@ -143,25 +146,48 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
 
 
 def _change(
-    reading: SeriesAnalysis, shift: LevelShift, places: Sequence[int], stable_places: Sequence[int]
+    reading: SeriesAnalysis, number: int, places: Sequence[int], stable_places: Sequence[int]
 ) -> ChangePoint:
     """Return a shift in the metric's unit; its earliest place follows the observation before it."""
     observations, row = reading.observations, reading.stable.row
+    shift = row.shifts[number]
     offset = row.slope_offset(shift.place) + reading.typical_state
-    before = observations.value(shift.before + offset)
-    after = observations.value(shift.after + offset)
-    step = shift.after - shift.before
+    bounds = [0, *(one.place for one in row.shifts), len(row.levels)]
+    before_level, after_level = (
+        _stretch_level(reading, first, stop, fitted=level + offset)
+        for first, stop, level in zip(
+            bounds[number:], bounds[number + 1 :], (shift.before, shift.after), strict=False
+        )
+    )
+    before, after = observations.value(before_level), observations.value(after_level)
+    step = after_level - before_level
+    half_width = 0.0 if after == 0 else shift.half_width  # nothing is 100 % less, however noisy
+    least = -1.0 if observations.is_never_negative else -math.inf
+    change, low, high = (
+        max(least, observations.ratio(step + width, before=before)) if before > 0 else math.nan
+        for width in (0.0, -half_width, half_width)
+    )
     return ChangePoint(
         index=places[stable_places[shift.place]],
         earliest=places[stable_places[shift.earliest - 1]] + 1,
         latest=places[stable_places[shift.latest]],
         before=before,
         after=after,
-        change=observations.ratio(step, before=before),
-        low=observations.ratio(step - shift.half_width, before=before),
-        high=observations.ratio(step + shift.half_width, before=before),
+        change=change,
+        low=low,
+        high=high,
         confidence=shift.confidence,
     )
+
+
+def _stretch_level(reading: SeriesAnalysis, first: int, stop: int, *, fitted: float) -> float:
+    """Return the level of a stretch: that of its observations if all agree, else the fitted one.
+
+    A fit in dependent noise mixes a stretch of zeros with its neighbours, and a ratio to nearly
+    nothing is any number.
+    """
+    levels = reading.observations.levels[reading.stable.places[first:stop]]
+    return float(levels[0]) if (levels == levels[0]).all() else fitted
 
 
 def _drifts(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[Drift]:

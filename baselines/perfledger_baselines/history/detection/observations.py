@@ -44,6 +44,11 @@ class Observations:
         """Return the value whose level is 0, in the metric's own unit."""
         return self.value(0.0)
 
+    @property
+    def is_never_negative(self) -> bool:
+        """Return whether no value is below zero, so that none can fall by more than 100 %."""
+        return self.is_relative or self.value(float(self.levels.min())) >= 0
+
     def value(self, level: float) -> float:
         """Return a level in the metric's own unit."""
         if self.is_relative:

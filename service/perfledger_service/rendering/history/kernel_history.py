@@ -1,5 +1,6 @@
 """Renders the history of a workload's kernel families: areas over commits, and their changes."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ MAX_CHANGES = 10  # per machine class
 _MAX_LABELS = 10
 _MAX_NAME = 40  # of a legend entry
 _OPACITY = 0.75
+_GONE = -1.0  # the relative change of a family that is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class FamilyChangeRow:
     name: str  # untrusted
     commits: str  # a git range
     seconds: str
-    size: str  # "" if it was zero before
+    size: str  # "" for a family that is new or gone
     tone: str
     word: str
     has_new_environment: bool
@@ -117,8 +119,10 @@ def _change_rows(
     changes: Sequence[tuple[FamilyHistory, FamilyChange]],
 ) -> Iterator[FamilyChangeRow]:
     for family, one in changes:
-        size, interval = number_format.change(one.change.change, one.change.low, one.change.high)
-        is_relative = size != number_format.NOT_KNOWN
+        size, bounds = number_format.change_and_bounds(
+            one.change.change, one.change.low, one.change.high
+        )
+        is_relative = one.change.change > _GONE  # neither new nor gone
         first, last = (
             provenance_facts.short_sha(sha)[:10]
             for sha in (one.change.after_sha, one.change.last_sha)
@@ -129,7 +133,7 @@ def _change_rows(
             name=family.name,
             commits=f"{first}..{last}",
             seconds=number_format.signed_seconds(one.added_s),
-            size=f"{size}, {interval}" if is_relative else "",
+            size=", ".join(filter(None, (size, bounds))) if is_relative else "",
             tone=tone,
             word=word,
             has_new_environment=one.change.has_new_environment,
@@ -139,4 +143,8 @@ def _change_rows(
 def _badge(change: FamilyChange) -> tuple[str, str]:
     if change.is_moved:
         return "unchanged", "moved"
+    if change.change.change <= _GONE:
+        return "improved", "gone"
+    if math.isnan(change.change.change):
+        return "regressed", "new"
     return ("regressed", "slower") if change.added_s > 0 else ("improved", "faster")

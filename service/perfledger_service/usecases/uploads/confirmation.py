@@ -30,7 +30,6 @@ from perfledger_baselines.history.commits.confirmation_state import (
     ConfirmationState,
 )
 from perfledger_baselines.judging.verdict import Verdict
-from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.confirmation_state import (
     add_alerts,
     confirmation_state_of,
@@ -44,6 +43,7 @@ from perfledger_service.store.default_branch import (
     commits_of_branch,
 )
 from perfledger_service.usecases.events.search import unexpected_candidates
+from perfledger_service.usecases.history.branch_history import epochs_of
 from perfledger_service.usecases.history.kernel_history import recorded_families
 from perfledger_service.usecases.uploads.branch_places import BranchPlaces, store_places
 
@@ -160,7 +160,7 @@ def _watched_series(series: BranchSeries, seconds: Mapping[str, float]) -> Candi
         pair_seconds=seconds[series.series.workload],
         devices=series.devices,
         times=series.times,
-        epochs=epoch_starts(series.environments),
+        epochs=epochs_of(series),
     )
 
 

@@ -301,3 +301,36 @@ def shown(findings):
         for name, group in groups
         for one in group
     )
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_gone_is_a_hundred_percent_less_whatever_the_noise_before(make, seed, dependence):
+    values = make.series(make.noise(60, seed=seed, sd=0.02, dependence=dependence))
+    values[35:] = 0.0
+
+    (change,) = (one for one in detect(values).changes if one.index == 35)
+
+    assert (change.after, change.change, change.low, change.high) == (0.0, -1.0, -1.0, -1.0)
+    assert change.before == pytest.approx(100, rel=0.03)
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_new_has_no_relative_change_whatever_the_noise_after(make, seed, dependence):
+    values = make.series(make.noise(60, seed=seed, sd=0.02, dependence=dependence))
+    values[:35] = 0.0
+
+    (change,) = (one for one in detect(values).changes if one.index == 35)
+
+    assert change.before == 0.0
+    assert all(math.isnan(one) for one in (change.change, change.low, change.high))
+
+
+def test_no_interval_of_what_is_never_negative_reaches_below_nothing(make):
+    values = make.series(make.noise(60, seed=1, sd=0.3), [(30, -0.98)])
+    values[45] = 0.0
+
+    (change,) = detect(values).changes
+
+    assert -1.0 <= change.low < change.change < change.high

@@ -102,7 +102,7 @@ def test_changes_are_listed_newest_first_with_what_they_added():
     assert told == [
         ("add", "moved", "+4.00 ms"),
         ("mm", "faster", "-1.00 ms"),
-        ("new", "slower", "+1.00 ms"),
+        ("new", "new", "+1.00 ms"),
         ("mm", "slower", "+2.00 ms"),
     ]
     assert section.changes[2].size == ""
@@ -144,3 +144,15 @@ def test_hostile_names_stay_text_and_short_in_the_picture(name):
     assert "<script>" not in section.svg
     assert "\x1b" not in section.svg
     assert "a" * 100 not in section.svg
+
+
+@pytest.mark.parametrize(
+    ("change", "added_s", "word", "tone"),
+    [(-1.0, -0.001, "gone", "improved"), (NOT_A_NUMBER, 0.001, "new", "regressed")],
+)
+def test_a_family_that_is_new_or_gone_has_a_word_and_no_percentage(change, added_s, word, tone):
+    one = family("gelu", 1.0, 1.0, 1.0, 1.0, changes=(changed(1, added_s, change=change),))
+
+    (row,) = kernel_section(history(one)).changes
+
+    assert (row.word, row.tone, row.size) == (word, tone, "")
