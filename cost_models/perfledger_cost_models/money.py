@@ -1,4 +1,4 @@
-"""Holds the cent, and converts floating-point results to Decimal money."""
+"""Holds the types of money: Decimal, and Usd for floating-point results, and the cent."""
 
 import math
 from decimal import Decimal
@@ -6,6 +6,15 @@ from decimal import Decimal
 CENT = Decimal("0.01")
 # Significant digits of an amount below 10,000 USD: prices and estimates have no more.
 MONEY_DIGITS = 6
+
+
+class Usd(float):
+    """An amount of US dollars that was computed with floating-point numbers.
+
+    Writers treat it as money, like a Decimal; arithmetic returns a plain float.
+    """
+
+    __slots__ = ()
 
 
 def to_decimal(value: float) -> Decimal:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.quote import HourlyRate
 
 
@@ -17,9 +18,9 @@ class ElasticComparison:
     outcomes: tuple[ElasticOutcome, ...]
     rates: tuple[HourlyRate, ...]
 
-    def usd(self, outcome: ElasticOutcome) -> float | None:
+    def usd(self, outcome: ElasticOutcome) -> Usd | None:
         """Return the cost of the device-hours that jobs held; None if one has no price."""
         by_class = {each.accelerator: float(each.usd_per_device_hour) for each in self.rates}
         if not outcome.device_hours.keys() <= by_class.keys():
             return None
-        return sum(by_class[name] * hours for name, hours in outcome.device_hours.items())
+        return Usd(sum(by_class[name] * hours for name, hours in outcome.device_hours.items()))

@@ -17,6 +17,7 @@ from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.energy.energy import energy_kwh
 from perfledger_cost_models.energy.hourly_csv import HourlySeries
 from perfledger_cost_models.energy.start_objective import StartObjective
+from perfledger_cost_models.money import Usd
 
 _MINUTE_S = 60
 # Ticks to the deadline times ticks of work; backtracking needs two bytes for each cell.
@@ -48,7 +49,7 @@ class StartPlan:
     runs: tuple[tuple[float, float], ...]  # start, end; seconds since 1970, UTC
     kg_per_kwh: float | None  # mean while it runs
     kg: float | None
-    usd: float | None
+    usd: Usd | None
 
     @property
     def hours(self) -> float:
@@ -71,9 +72,10 @@ class StartWindow:
         return _difference(self.at_once.kg, self.best.kg)
 
     @property
-    def saved_usd(self) -> float | None:
+    def saved_usd(self) -> Usd | None:
         """Return the money that waiting saves; below 0 it costs more."""
-        return _difference(self.at_once.usd, self.best.usd)
+        saved = _difference(self.at_once.usd, self.best.usd)
+        return None if saved is None else Usd(saved)
 
 
 def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjective) -> StartWindow:
@@ -275,7 +277,7 @@ def _plan(
         ),
         kg_per_kwh=None if intensity_hours is None else intensity_hours / (ran * hours),
         kg=kg,
-        usd=usd,
+        usd=None if usd is None else Usd(usd),
     )
 
 

@@ -3,6 +3,7 @@
 Months differ in length by a tenth, so the forecast is of the daily amount times a period's days.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ from perfledger_cost_models.forecasting.sample_paths import (
     sample_paths,
 )
 from perfledger_cost_models.forecasting.seasonal_naive import naive_lag, seasonal_naive
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.quote import HourlyRate
 
 # P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
@@ -67,6 +69,10 @@ class ForecastQuantity(StrEnum):
     HOURS = "hours"  # of devices
     USD = "usd"
 
+    def amounts(self, values: Iterable[float]) -> tuple[float, ...]:
+        """Return amounts of this quantity; those of USD have the type of money."""
+        return tuple(map(Usd if self is ForecastQuantity.USD else float, values))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingBudget:
@@ -84,7 +90,7 @@ class BudgetDay:
     """
 
     budget: SpendingBudget
-    spent_usd: float  # before the forecast starts
+    spent_usd: Usd  # before the forecast starts
     days: tuple[date | None, date | None, date | None]
     chance: float  # probability that it is spent within the forecast periods
 
@@ -95,7 +101,7 @@ class Forecast:
 
     quantity: ForecastQuantity
     calendar: PeriodCalendar
-    past: tuple[float, ...]
+    past: tuple[float, ...]  # money has the type Usd, here and below
     periods: tuple[tuple[float, ...], ...]  # quantiles of each period
     total: tuple[float, ...]  # of their sum
     has_trend: bool
@@ -143,9 +149,9 @@ def forecast_of(
     return Forecast(
         quantity=quantity,
         calendar=calendar,
-        past=amounts,
-        periods=tuple(_quantiles(draws[:, place]) for place in range(horizon)),
-        total=_quantiles(draws.sum(axis=1)),
+        past=quantity.amounts(amounts),
+        periods=tuple(quantity.amounts(_quantiles(draws[:, place])) for place in range(horizon)),
+        total=quantity.amounts(_quantiles(draws.sum(axis=1))),
         has_trend=paths.has_trend,
         has_season=paths.has_season,
         stretch=paths.stretch,
@@ -256,12 +262,12 @@ def _budget_day(budget: SpendingBudget, history: UsageHistory, draws: FloatArray
     if usd <= sums[0, 0]:
         past = np.concatenate([[0.0], np.cumsum(spent)])[None, :]
         day = _day(_spent_at(past, usd)[0], calendar, starts.index(since))
-        return BudgetDay(budget=budget, spent_usd=sum(spent), days=(day, day, day), chance=1.0)
+        return BudgetDay(budget=budget, spent_usd=Usd(sum(spent)), days=(day, day, day), chance=1.0)
     at = np.sort(_spent_at(sums, usd))
     early, middle, late = (at[min(int(share * len(at)), len(at) - 1)] for share in (P10, P50, P90))
     return BudgetDay(
         budget=budget,
-        spent_usd=sum(spent),
+        spent_usd=Usd(sum(spent)),
         days=(
             _day(early, calendar, count),
             _day(middle, calendar, count),

@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
-    MAX_NAME,
     MAX_SECONDS,
     WHOLE_DEVICE,
     Job,
@@ -274,12 +273,12 @@ def _id(row: Mapping[str, str]) -> str:
     """Return the parts of a row's id; "" if none of them identifies a row by itself."""
     parts = {name: row[name].strip() for name in _ID if row.get(name)}
     is_id = any(name in _OF_ID and part.lower() not in EMPTY_CELLS for name, part in parts.items())
-    return "/".join(parts.values())[:MAX_NAME] if is_id else ""
+    return "/".join(parts.values()) if is_id else ""
 
 
 def _word(row: Mapping[str, str], names: Sequence[str]) -> str:
     cells = (row[name].strip() for name in names if row.get(name))
-    return next((word[:MAX_NAME] for word in cells if word.lower() not in EMPTY_CELLS), "")
+    return next((word for word in cells if word.lower() not in EMPTY_CELLS), "")
 
 
 def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | None:

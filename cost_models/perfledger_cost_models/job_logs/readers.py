@@ -18,7 +18,7 @@ from perfledger_cost_models.job_logs.swf_and_sacct import (
     swf_devices,
     swf_jobs,
 )
-from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError, JobTable, table_of
+from perfledger_cost_models.job_logs.table import Job, JobLogError, JobTable, table_of
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
 MAX_LOG_BYTES = 2_000_000_000
@@ -177,7 +177,7 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
             run_s=sum(max(end - start, 0.0) for start, end in ran) if ran else None,
             wait_s=max(ran[0][0] - submit, 0.0) if ran else None,
             devices=sum(len(each.gpus) for each in first),
-            team=(job.user or "")[:MAX_NAME],
-            pool=job.vc[:MAX_NAME],
-            id=job.jobid[:MAX_NAME],
+            team=job.user or "",
+            pool=job.vc,
+            id=job.jobid,
         )

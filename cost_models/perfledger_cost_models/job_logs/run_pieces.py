@@ -28,7 +28,7 @@ class RunPiece:
     @property
     def moment(self) -> tuple[str, float]:
         """Return the cluster and the start: clusters are exported at different times."""
-        return self.job.id.partition("/")[0], self.start_s
+        return self.job.id.rpartition("/")[0], self.start_s
 
     @property
     def may_be_cut(self) -> bool:

@@ -10,7 +10,7 @@ from math import inf
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, number_of
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
-from perfledger_cost_models.job_logs.table import MAX_NAME, Job, JobLogError
+from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
 from perfledger_profiles.parsing.text_table import checked_lines
@@ -128,9 +128,9 @@ def _piece(row: SacctRow, submit: float) -> RunPiece:
         cpu_milli=round(amounts.get("cpu", 0) * 1000),
         memory_mib=round(amounts.get("mem", 0) / _MIB),
         priority=round(number_of(row.get("Priority"), row.line, "Priority") or 0),
-        team=(row.get("Account") or row.get("User"))[:MAX_NAME],
-        pool=row.get("Partition")[:MAX_NAME],
-        id=f"{row.get('Cluster')}/{row.get('JobID')}"[:MAX_NAME],
+        team=row.get("Account") or row.get("User"),
+        pool=row.get("Partition"),
+        id=f"{row.get('Cluster')}/{row.get('JobID')}",
     )
     return RunPiece(job, submit, inf if start is None else start, end)
 

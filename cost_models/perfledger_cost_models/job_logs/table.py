@@ -46,7 +46,7 @@ class Job:
     team: str = ""
     pool: str = ""
     models: str = ""  # acceptable accelerators, joined by "|"; "" is any
-    id: str = ""  # the log's own; "" if it has none
+    id: str = ""  # the log's own in full, since ids that are cut may be equal; "" if it has none
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -67,7 +67,8 @@ def _quarter(series: Forecast, first: int) -> QuarterForecast:
 
 
 def _sum(series: Forecast, first: int) -> float:
-    return sum(series.past[first : first + MONTHS])
+    (amount,) = series.quantity.amounts([sum(series.past[first : first + MONTHS])])
+    return amount
 
 
 def _first_month(series: Forecast, quarter: Quarter) -> int | None:

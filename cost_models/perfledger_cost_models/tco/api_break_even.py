@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.units import MILLION
 
 MAX_USD_PER_MILLION = 1e9
@@ -17,8 +18,8 @@ class ApiPriceError(ValueError):
 class ApiPrice:
     """An API's price per million tokens, and the share of the tokens that are output."""
 
-    input_usd: float
-    output_usd: float
+    input_usd: Usd
+    output_usd: Usd
     output_share: float
 
     def __post_init__(self) -> None:
@@ -44,9 +45,10 @@ class ApiPrice:
             raise ApiPriceError(msg)
 
     @property
-    def usd_per_million(self) -> float:
+    def usd_per_million(self) -> Usd:
         """Return the price of a million tokens of this mix."""
-        return self.input_usd * (1 - self.output_share) + self.output_usd * self.output_share
+        inputs = self.input_usd * (1 - self.output_share)
+        return Usd(inputs + self.output_usd * self.output_share)
 
 
 def break_even_throughput(price: ApiPrice, *, usd_per_useful_hour: float) -> float:

@@ -14,6 +14,7 @@ from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import capital_recovery_factor
 from perfledger_cost_models.draws import DRAWS, draw_pert
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
@@ -54,10 +55,10 @@ class OptionComparison:
 
     name: str
     accelerator: str
-    mode_usd: float
-    p5_usd: float
-    p50_usd: float
-    p95_usd: float
+    mode_usd: Usd
+    p5_usd: Usd
+    p50_usd: Usd
+    p95_usd: Usd
     chance_cheapest: float  # over the draws; ties are shared out
     assumed: tuple[str, ...] = ()
 
@@ -77,14 +78,14 @@ class CostSwing:
     """How the cost moves when a single input goes from its low to its high."""
 
     parameter: str
-    low_usd: float  # USD per useful hour at the input's low
-    high_usd: float
+    low_usd: Usd  # per useful hour at the input's low
+    high_usd: Usd
     rank_correlation: float  # Spearman's, of input and cost over all draws
 
     @property
-    def width_usd(self) -> float:
+    def width_usd(self) -> Usd:
         """Return how far the cost moves."""
-        return abs(self.high_usd - self.low_usd)
+        return Usd(abs(self.high_usd - self.low_usd))
 
 
 def owned_option(
@@ -165,10 +166,10 @@ def compare(options: Sequence[OptionCost]) -> tuple[OptionComparison, ...]:
         OptionComparison(
             name=option.name,
             accelerator=option.accelerator,
-            mode_usd=option.mode_usd,
-            p5_usd=float(p5),
-            p50_usd=float(p50),
-            p95_usd=float(p95),
+            mode_usd=Usd(option.mode_usd),
+            p5_usd=Usd(p5),
+            p50_usd=Usd(p50),
+            p95_usd=Usd(p95),
             chance_cheapest=float(chance),
             assumed=option.assumed,
         )
@@ -242,7 +243,7 @@ def tornado(
     for name in inputs_of(server, terms):
         parameter = sheet.find(name)
         low, high = (
-            float(owned_usd(server, sheet, use, {name: np.array([float(end)])}, terms)[0])
+            Usd(owned_usd(server, sheet, use, {name: np.array([float(end)])}, terms)[0])
             for end in (parameter.low, parameter.high)
         )
         correlation = float(np.corrcoef(_ranks(draws[name]), ranks)[0, 1]) if low != high else 0.0
@@ -258,7 +259,7 @@ def yearly_parts(
     *,
     use: float,
     terms: Ownership = DEFAULT_OWNERSHIP,
-) -> tuple[tuple[str, float, float, float], ...]:
+) -> tuple[tuple[str, Usd, Usd, Usd], ...]:
     """Return each part of the yearly cost of owning in USD: name, P5, most likely and P95.
 
     The most likely parts sum to the most likely total; the quantiles do not.
@@ -268,12 +269,12 @@ def yearly_parts(
         yearly_cost(server, figures_of(sheet, figures), utilization=use, terms=terms)
         for figures in ({}, draw_inputs(server, sheet, terms=terms))
     )
-    parts: list[tuple[str, float, float, float]] = []
+    parts: list[tuple[str, Usd, Usd, Usd]] = []
     for (name, draws), (_, at_mode) in zip(
         _parts(draws_cost, terms), _parts(likely, terms), strict=True
     ):
         p5, _, p95 = np.quantile(draws, QUANTILES).tolist()
-        parts.append((name, p5, float(at_mode[0]), p95))
+        parts.append((name, Usd(p5), Usd(at_mode[0]), Usd(p95)))
     return tuple(parts)
 
 

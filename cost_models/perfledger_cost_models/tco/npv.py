@@ -15,6 +15,7 @@ from perfledger_cost_models.discounting import (
     present_value,
 )
 from perfledger_cost_models.draws import draw_pert
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
@@ -43,12 +44,12 @@ class Investment:
     """The value of buying one server now in place of renting, in USD."""
 
     years: int
-    flows_usd: tuple[float, ...]  # at all modes: the purchase, then what each year saves
-    resale_usd: float  # of the last flow, due at its end; the rest of a year is paid by the month
-    npv_p5_usd: float
-    npv_usd: float  # at all modes, the flows' present value at the cost of capital
-    npv_p50_usd: float
-    npv_p95_usd: float
+    flows_usd: tuple[Usd, ...]  # at all modes: the purchase, then what each year saves
+    resale_usd: Usd  # of the last flow, due at its end; the rest of a year is paid by the month
+    npv_p5_usd: Usd
+    npv_usd: Usd  # at all modes, the flows' present value at the cost of capital
+    npv_p50_usd: Usd
+    npv_p95_usd: Usd
     chance_worth_it: float  # of the draws, that the present value is above zero
     payback_years: float | None  # None: not within the years
     payback_hours: float | None  # the server's use until then: "break-even after 8,556 hours"
@@ -96,12 +97,12 @@ def npv_of_owning(
     p5, p50, p95 = np.quantile(worth, QUANTILES).tolist()
     return Investment(
         years=int(years),
-        flows_usd=likely.by_year,
-        resale_usd=resale,
-        npv_p5_usd=p5,
-        npv_usd=present_value(likely, rate_per_year=wacc),
-        npv_p50_usd=p50,
-        npv_p95_usd=p95,
+        flows_usd=tuple(map(Usd, likely.by_year)),
+        resale_usd=Usd(resale),
+        npv_p5_usd=Usd(p5),
+        npv_usd=Usd(present_value(likely, rate_per_year=wacc)),
+        npv_p50_usd=Usd(p50),
+        npv_p95_usd=Usd(p95),
         chance_worth_it=float((worth > 0).mean()),
         payback_years=payback,
         payback_hours=None if payback is None else payback * hours / server.accelerators,

@@ -158,6 +158,29 @@ def test_each_cluster_has_its_own_first_start_and_its_own_cuts():
     assert (jobs.wait_ms[jobs.has_wait] // 1000).tolist() == [0, cut_at - 7]
 
 
+def test_clusters_with_long_names_have_their_own_jobs():
+    cut_at = 30_007
+    names = [f"{'x' * 300}/{end}" for end in ("a", "b")]
+    pieces = [row(1, 5, 5, cut_at, cluster=names[0]), row(1, 5, cut_at, 40_000, cluster=names[1])]
+
+    jobs = read_job_log(table(*pieces)).jobs
+
+    assert (jobs.run_ms // 1000).tolist() == [cut_at - 5, 40_000 - cut_at]
+    assert jobs.is_cut.tolist() == [False, False]
+
+
+def test_clusters_with_a_slash_have_their_own_cuts():
+    cut_at = 30_007
+    pieces = [
+        *(row(1, 5, 5, cut_at, cluster="x/a"), row(1, 5, cut_at, 40_000, cluster="x/a")),
+        row(2, 9, cut_at, 50_000, cluster="x/b"),
+    ]
+
+    jobs = read_job_log(table(*pieces)).jobs
+
+    assert jobs.is_cut.tolist() == [False, False]
+
+
 def test_rows_of_one_run_that_overlap_are_refused():
     with pytest.raises(JobLogError, match="rows of job 'c/7' overlap, and its load"):
         read_job_log(table(row(7, 3, 63, 5000), row(7, 3, 4000, 5000)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_cost_models.forecasting.forecast import ForecastQuantity
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind, RunnerJobState
 from perfledger_service.cli.app import app
 from perfledger_service.rendering.layout.writers import json_values
@@ -129,15 +130,22 @@ def hold(*documents):
 
 # Points of a curve to draw: a share of use and its USD.
 CURVES = {"usd_per_hour_by_use"}
+# Of a forecast, in its quantity; and of a quarter with its forecast.
+FORECAST_AMOUNTS = {
+    *("past", "periods", "total"),
+    *("year_before", "quarter_before", "low", "forecast", "high", "actual"),
+}
 
 
 def numbers_of_money(value, path=""):
     """Yield the paths of amounts of USD that are not decimal text."""
     match value:
         case dict():
+            is_forecast = value.get("quantity") == ForecastQuantity.USD
             for key, each in value.items():
                 if key not in CURVES:
-                    yield from numbers_of_money(each, f"{path}.{key}")
+                    unit = ".usd" if is_forecast and key in FORECAST_AMOUNTS else ""
+                    yield from numbers_of_money(each, f"{path}{unit}.{key}")
         case list():
             for each in value:
                 yield from numbers_of_money(each, path)

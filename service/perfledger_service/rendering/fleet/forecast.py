@@ -16,7 +16,6 @@ from perfledger_cost_models.forecasting.forecast import (
     ForecastQuantity,
     Forecasts,
 )
-from perfledger_cost_models.money import without_noise
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format, rounding
 from perfledger_service.rendering.layout.document import (
@@ -272,7 +271,7 @@ def _budget_document(budget_day: BudgetDay) -> dict[str, object]:
     return {
         "usd": budget_day.budget.usd,
         "since": budget_day.budget.since,
-        "spent_usd": without_noise(budget_day.spent_usd),
+        "spent_usd": budget_day.spent_usd,
         "days": dict(zip(("p10", "p50", "p90"), budget_day.days, strict=True)),
         "chance": budget_day.chance,
     }

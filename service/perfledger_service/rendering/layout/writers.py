@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from perfledger_cost_models.csv_table import csv_text
-from perfledger_cost_models.money import without_noise
+from perfledger_cost_models.money import Usd, without_noise
 from perfledger_service.rendering.layout import escape
 from perfledger_service.rendering.layout.document import (
     MAX_PARAGRAPH,
@@ -85,7 +85,7 @@ def json_values(document: Document) -> dict[str, Plain]:
     tables: dict[str, Plain] = {
         table.key: [
             {
-                column.key: plain_value(value, key=column.key)
+                column.key: plain_value(value)
                 for column, value in zip(table.columns, row.values, strict=True)
                 if column.key
             }
@@ -94,7 +94,7 @@ def json_values(document: Document) -> dict[str, Plain]:
         for table in document.keyed_tables
         if table.in_json
     }
-    facts = {key: plain_value(value, key=key) for key, value in document.facts.items()}
+    facts = {key: plain_value(value) for key, value in document.facts.items()}
     return head | facts | tables
 
 
@@ -119,36 +119,28 @@ def to_csv(document: Document) -> str:
     return csv_text(header, records)
 
 
-def plain_value(value: object, *, key: str = "") -> Plain:
+def plain_value(value: object) -> Plain:
     """Return a value for JSON: records nested, money as text, null for NaN and infinity.
 
-    A number whose `key`, or that of a record around it, names USD is money, also as a float.
+    Money is a value of its type, Decimal or Usd; any other number stays one.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool) and is_usd(key):
-        return _plain_scalar(without_noise(value) if math.isfinite(value) else None)
     if value is None or isinstance(value, str | int | float | Decimal | date):
         return _plain_scalar(value)
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
-        return {str(inner): plain_value(each, key=f"{key}_{inner}") for inner, each in pairs}
+        return {str(inner): plain_value(each) for inner, each in pairs}
     if isinstance(value, Iterable):
-        return [plain_value(each, key=key) for each in cast("Iterable[object]", value)]
+        return [plain_value(each) for each in cast("Iterable[object]", value)]
     if is_dataclass(value):
-        return {
-            each.name: plain_value(getattr(value, each.name), key=f"{key}_{each.name}")
-            for each in fields(value)
-        }
+        return {each.name: plain_value(getattr(value, each.name)) for each in fields(value)}
     msg = f"{type(value).__name__} has no form in JSON"
     raise TypeError(msg)
 
 
-def is_usd(key: str) -> bool:
-    """Return whether a key names an amount of US dollars, such as usd_per_hour."""
-    return "usd" in key.split("_")
-
-
 def _plain_scalar(value: str | float | Decimal | date | None) -> str | float | None:
     match value:
+        case Usd():
+            return _plain_scalar(without_noise(value) if math.isfinite(value) else None)
         case float():
             return value if math.isfinite(value) else None
         case Decimal():
@@ -271,7 +263,7 @@ def _csv_record(columns: Sequence[ColumnHead], row: TableRow) -> dict[str, objec
     for column, value in zip(columns, row.values, strict=True):
         if not column.key or not column.in_csv:
             continue
-        raw = plain_value(value, key=column.key)
+        raw = plain_value(value)
         if not column.parts:
             record[column.key] = _csv_value(raw)
         elif isinstance(raw, dict):
@@ -304,7 +296,7 @@ def _cell_text(value: Plain) -> str:
 def _flat(values: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield facts with flat names: a record's fields are prefixed with its name."""
     for key, value in values.items():
-        raw = plain_value(value, key=key)
+        raw = plain_value(value)
         if isinstance(raw, dict):
             yield from _flat(raw, prefix=f"{prefix}{key}_")
         else:

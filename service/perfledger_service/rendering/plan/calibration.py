@@ -22,7 +22,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.number_format import quantity
 
-NO_RECORD = "Not calibrated: the log records no waits to compare the replay with."
+NO_RECORD = "Not calibrated: the log shows no waits to compare the replay with."
 
 
 def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_waits: bool) -> str:

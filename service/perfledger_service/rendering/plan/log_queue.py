@@ -193,7 +193,7 @@ def _met(row: QueueRow) -> str:
 
 def _sentences(plan: LogQueuePlan) -> Iterator[str]:
     if plan.recorded is None:
-        yield "The log records no waits."
+        yield "The log shows no job's wait."
     else:
         yield _recorded_waits(plan.recorded, plan.target)
     if needed := needed_sentence(plan):

@@ -264,6 +264,8 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     gained = row.hours_gained
     if gained is None:
         return f"{words}."
+    if not view.is_calibrated:
+        return f"{words}. Not calibrated: no gain in device-hours or money."
     if gained.low is None or gained.high is None:
         return f"{words}; the log has too few days to estimate the gain of a year."
     if gained.low <= 0 <= gained.high:
@@ -280,8 +282,6 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
     )
     if view.rate is None:
         return f"{words}."
-    if not view.is_calibrated:
-        return f"{words}. Not calibrated: no gain in money."
     usd, low, high = (
         Decimal(hour) * view.rate.usd_per_device_hour for hour in (abs(gained.middle), *hours)
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perfledger_cost_models.money import Usd
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -72,8 +73,10 @@ def budget_document(
         {
             "repository": repository,
             "device_minutes": device_minutes,
-            "usd": usd,
-            "usd_per_device_hour": usd_per_device_hour,
+            "usd": None if usd is None else Usd(usd),
+            "usd_per_device_hour": (
+                None if usd_per_device_hour is None else Usd(usd_per_device_hour)
+            ),
         },
         f"Jobs of {repository} are {extent}.",
         names=(repository,),

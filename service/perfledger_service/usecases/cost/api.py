@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.tco.api_break_even import ApiPrice, break_even_throughput
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.cost.compare import compare_costs
@@ -32,7 +33,9 @@ def api_price(*, input_usd: float, output_usd: float, output_percent: float) -> 
     """Return the price of an API's tokens; raise UsageError if it is invalid."""
     with translate_errors():
         return ApiPrice(
-            input_usd=input_usd, output_usd=output_usd, output_share=output_percent / 100
+            input_usd=Usd(input_usd),
+            output_usd=Usd(output_usd),
+            output_share=output_percent / 100,
         )
 
 

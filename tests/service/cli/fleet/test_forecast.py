@@ -106,7 +106,7 @@ def test_a_forecast_is_written_as_json(run, past):
     hours, usd = document["forecasts"]
     rate = float(document["usd_per_device_hour"])
     assert [hours["quantity"], usd["quantity"]] == ["hours", "usd"]
-    assert usd["total"]["p50"] == pytest.approx(rate * hours["total"]["p50"])
+    assert float(usd["total"]["p50"]) == pytest.approx(rate * hours["total"]["p50"])
     assert hours["backtest"]["periods"] > 0
     assert usd["budget"]["days"]["p10"] <= usd["budget"]["days"]["p50"]
 
@@ -176,7 +176,7 @@ def test_a_bill_gives_hours_and_spend(run, tmp_path):
 
     hours, usd = document["forecasts"]
     assert {round(each["amount"]) for each in hours["past"]} == {80}
-    assert {round(each["amount"]) for each in usd["past"]} == {100}
+    assert {each["amount"] for each in usd["past"]} == {"100"}
     assert "90 % of cases" in " ".join(run("forecast", path).split())
 
 

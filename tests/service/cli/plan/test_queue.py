@@ -102,7 +102,7 @@ def test_a_formula_beside_a_replay_is_labelled(run, tmp_path):
 
     assert "Formula for random arrivals (M/M/c), not a replay" in shown
     assert "formula (M/M/c), 5 devices" in picture
-    assert "The log records no waits." in shown
+    assert "The log shows no job's wait." in shown
 
 
 @pytest.mark.parametrize("words", [("--arrivals-per-hour", 3), ("--service-minutes", 3)])

@@ -171,7 +171,7 @@ def test_the_need_and_cost_of_the_next_months_are_shown(run):
     hours, usd = document["demand"]["forecast"]["forecasts"]
     assert (hours["quantity"], usd["quantity"]) == ("hours", "usd")
     assert [one["period"] for one in usd["periods"]][:2] == ["2026-07", "2026-08"]
-    assert f"{usd['total']['p50']:,.0f}" in page
+    assert f"{float(usd['total']['p50']):,.0f}" in page
     assert "P25 to P75" in page
     assert "history.csv" in {one["origin"] for one in document["sources"]}
     assert not [one for one in document["unknowns"] if "next months" in one["unknown"]]
@@ -186,7 +186,7 @@ def test_past_hours_are_priced_at_the_price_of_the_plan(run):
 
     hours, usd = document["demand"]["forecast"]["forecasts"]
     assert len(hours["periods"]) == 2
-    assert usd["total"]["p50"] == pytest.approx(hours["total"]["p50"] * 6.88)
+    assert float(usd["total"]["p50"]) == pytest.approx(hours["total"]["p50"] * 6.88)
     assert "p5.48xlarge" in page
 
 

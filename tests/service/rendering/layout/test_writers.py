@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from perfledger_cost_models.money import Usd
 from perfledger_service.rendering.layout.document import (
     Document,
     Preformatted,
@@ -51,6 +52,14 @@ class Option:
     payback: Payback | None = None
     assumed: tuple[str, ...] = ()
     team: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What a plan costs and emits."""
+
+    usd: Usd
+    kg: float
 
 
 COLUMNS = (
@@ -205,19 +214,21 @@ def test_no_control_character_reaches_a_terminal():
     assert "\x1b" not in terminal(document(blocks=(table(COLUMNS, evil, key="options"),)))
 
 
-def test_a_float_of_usd_is_money_wherever_it_is_in_a_document():
+def test_a_value_of_the_type_of_money_is_decimal_text_whatever_its_key():
     facts = {
-        "saved_usd": 6.589999999999918,
-        "usd_per_year": {"low": 1.5, "high": float("inf")},
-        "flows_usd": [-3.0, 2],
-        "best": {"usd": 0.5, "kg": 0.25},
+        "saved_usd": Usd(6.589999999999918),
+        "amounts": {"low": Usd(1.5), "high": Usd("inf")},
+        "flows": [Usd(-3.0), Decimal(2)],
+        "best": Amount(usd=Usd(0.5), kg=0.25),
         "is_usd": True,
+        "usd_share": 0.5,
     }
 
     assert json_values(Document(name="", facts=facts, blocks=())) == {
         "saved_usd": "6.59",
-        "usd_per_year": {"low": "1.5", "high": None},
-        "flows_usd": ["-3", "2"],
+        "amounts": {"low": "1.5", "high": None},
+        "flows": ["-3", "2"],
         "best": {"usd": "0.5", "kg": 0.25},
         "is_usd": True,
+        "usd_share": 0.5,
     }
