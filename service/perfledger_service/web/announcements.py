@@ -8,18 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger_runners.bundles.validation import MAX_CLASS_DEADLINE_S, MAX_CLASSES, SHA
-from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import MERGE_GROUP, CheckedHead
 from perfledger_service.usecases.uploads.actions_runs import check_subject
 from perfledger_service.usecases.uploads.machine_classes import announce_classes, work_at
 from perfledger_service.usecases.uploads.merge_groups import check_announced_group
 from perfledger_service.web.app_state import CurrentAppState, CurrentUploader
-from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
+from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS, MachineClass
 
 router = APIRouter(prefix="/api/v1/checks", tags=["uploads"])
-# Printable, since GitHub shows the name of a class.
-MachineClass = Annotated[str, Field(min_length=1, max_length=MAX_WORD, pattern=r"^[ -~]+$")]
 
 
 class CheckAnnouncement(BaseModel):

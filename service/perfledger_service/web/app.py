@@ -6,7 +6,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -64,6 +64,7 @@ from perfledger_service.web.project_pages import (
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.responses.errors import add_error_responses
 from perfledger_service.web.responses.headers import SecurityHeaders
+from perfledger_service.web.responses.query_parameters import refuse_unknown_parameters
 from perfledger_service.web.service_pages import admin, admin_audit, search
 from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route
@@ -135,7 +136,7 @@ def create_app(state: AppState) -> FastAPI:
 @cache
 def service_routes() -> tuple[BaseRoute, ...]:
     """Return the routes, which depend on no state; FastAPI reads their signatures once."""
-    router = APIRouter()
+    router = APIRouter(dependencies=[Depends(refuse_unknown_parameters)])
     for module in ROUTED:
         router.include_router(module.router)
     return tuple(router.routes)

@@ -27,7 +27,6 @@ from perfledger_service.usecases.jobs.runner_queue import (
     return_job,
     take_job,
 )
-from perfledger_service.web.announcements import MachineClass
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader, CurrentRunner
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.responses.problems import Problem
@@ -35,6 +34,7 @@ from perfledger_service.web.uploads import (
     BUNDLE_BODY,
     CALLER_PROBLEMS,
     PROBLEMS,
+    MachineClass,
     UploadResponse,
     store_bundle,
 )

@@ -3,19 +3,17 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.uploads.spread_priors import history_on_devices
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.responses.problems import Problem
-from perfledger_service.web.uploads import CALLER_PROBLEMS
+from perfledger_service.web.uploads import CALLER_PROBLEMS, MachineClass
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
 # Enough for a machine's devices, in every number of them, and its processor.
 MAX_CLASSES = 100
-# PostgreSQL cannot store NUL; a machine's device, model and count come from a bundle.
-MachineClass = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class PriorResponse(BaseModel):

@@ -6,8 +6,9 @@ from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.errors import NotFoundError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.rendering.layout.escape import path
@@ -29,6 +30,13 @@ from perfledger_service.web.responses.problems import Problem
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
 UPLOAD_ID = r"^[0-9a-f]{32}$"
+# A device, the name of its model and a count, or a pattern of them. Printable, because GitHub shows
+# it; a model may have any letters.
+MAX_MACHINE_CLASS = MAX_WORD + 32
+MachineClass = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_MACHINE_CLASS, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
 
 
 class UploadResponse(BaseModel):

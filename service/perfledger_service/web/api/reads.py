@@ -28,7 +28,7 @@ from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web.api.cursors import MAX_CURSOR, KeyPart, read_cursor, write_cursor
 from perfledger_service.web.api.etags import EtagRoute
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
-from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID
+from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID, MachineClass
 
 Item = TypeVar("Item")
 MOST_ROWS = 1000
@@ -127,7 +127,7 @@ def get_series(
     *,
     workload: Annotated[Name | None, Query()] = None,
     metric: Annotated[Name | None, Query()] = None,
-    machine_class: Annotated[Name | None, Query()] = None,
+    machine_class: Annotated[MachineClass | None, Query()] = None,
     on_branch: Annotated[bool, Query()] = False,
 ) -> Listing[SeriesRead]:
     """Return the project's series in the order in which they were first measured.
@@ -188,7 +188,7 @@ def get_runs(
     *,
     pull_request: Annotated[PullRequest | None, Query()] = None,
     sha: Annotated[Sha | None, Query(description="of the head")] = None,
-    machine_class: Annotated[Name | None, Query()] = None,
+    machine_class: Annotated[MachineClass | None, Query()] = None,
     status: Annotated[UploadStatus | None, Query()] = None,
 ) -> Listing[RunRead]:
     """Return the project's runs, which are its uploads, the last received first."""
