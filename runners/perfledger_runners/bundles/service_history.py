@@ -48,18 +48,21 @@ def fetch_history(
     return read_history(request_service(url, token, f"{ROUTE}?{query}", opener=opener))
 
 
-def read_history(data: bytes) -> ServiceHistory:
-    """Return the history in a service's answer; raise ServiceRequestError."""
+def read_history(data: bytes, *, source: str = "the service's answer") -> ServiceHistory:
+    """Return the history in a service's answer, or in a file of this name with one.
+
+    Raises ServiceRequestError.
+    """
     if len(data) > MAX_ANSWER_BYTES:
-        msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
+        msg = f"{source} has more than {MAX_ANSWER_BYTES} bytes"
         raise ServiceRequestError(msg)
     try:
         answer = _SERVICE_HISTORY_DECODER.decode(data)
         check_spreads("priors", answer.priors)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BundleError) as error:
-        msg = f"the service's answer is not a history: {error}"
+        msg = f"{source} is not a history: {error}"
         raise ServiceRequestError(msg) from error
     if answer.history < 0:
-        msg = f"the service's answer is not a history: it has {answer.history} entries"
+        msg = f"{source} is not a history: it has {answer.history} entries"
         raise ServiceRequestError(msg)
     return answer

@@ -97,4 +97,20 @@ class OwnershipFlags:
                 drawn_kw=self.mean_kw,
             )
             use, assumed = use_of(books, self.allocated_percent)
+        self._warn_of_share()
         return CostRequest(use=use, assumed=assumed, today=today(), terms=terms)
+
+    def _warn_of_share(self) -> None:
+        """Name a share below one percent as it is read: 0.6 is hardly ever meant as 0.6 %."""
+        from rich.console import Console
+
+        from perfledger_service.rendering.layout.rounding import for_programs
+
+        percent = self.allocated_percent
+        if percent is not None and 0 < percent < 1:
+            value, share = for_programs(percent), for_programs(100 * percent)
+            warning = (
+                f"--allocated-percent {value} is {value} %, not {share} %: give {share} if you "
+                "mean that share"
+            )
+            Console(stderr=True, soft_wrap=True).print(warning, markup=False, highlight=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.api_break_even import ApiPrice
@@ -154,7 +155,7 @@ class OwningView:
     label: str
     accelerators: int
     use: float
-    parts: tuple[tuple[str, float, float, float], ...]  # name, USD a year: P5, most likely, P95
+    parts: tuple[tuple[str, Usd, Usd, Usd], ...]  # name, USD a year: P5, most likely, P95
     hour: OptionComparison
     bars: tuple[CostSwing, ...]
     terms: Ownership
@@ -204,7 +205,7 @@ class CostForm:
     years: str = ""
     job_hours: str = ""
     interruptions_per_hour: str = ""  # of a spot job
-    checkpoint_minutes: str = ""
+    checkpoint_seconds: str = ""
     at: tuple[str, ...] = ()
     shows_all: bool = False
 
@@ -212,7 +213,7 @@ class CostForm:
 # The fields of a CostForm that hold one number.
 COST_NUMBERS = (
     *("allocated_percent", "years", "job_hours"),
-    *("interruptions_per_hour", "checkpoint_minutes"),
+    *("interruptions_per_hour", "checkpoint_seconds"),
 )
 
 

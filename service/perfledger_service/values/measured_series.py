@@ -16,7 +16,8 @@ class MeasuredSeries:
     the epoch, NaN if one is unknown, empty if all are. `labels` name the points (commits, dates);
     empty without names. `epochs` are the indices at which the machine changed: no change is
     detected across them. `series` identifies the series, if known; `environments` then are the
-    machine's environments by point, empty if unknown. `notes` are about the history that it is of.
+    machine's environments by point, empty if unknown. `notes` are about this series or its
+    whole history, `notes_on_others` about series of the history that have no value at all.
     """
 
     name: str
@@ -29,6 +30,7 @@ class MeasuredSeries:
     series: Series | None = None
     environments: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    notes_on_others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

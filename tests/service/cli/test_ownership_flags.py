@@ -17,6 +17,15 @@ def test_percent_become_shares(books):
     assert (request.use, request.terms.availability) == (0.6, 0.99)
 
 
+@pytest.mark.parametrize(("percent", "is_doubtful"), [(0.6, True), (1, False), (60, False)])
+def test_a_share_below_one_percent_is_named_as_it_is_read(books, capsys, percent, is_doubtful):
+    request = OwnershipFlags(allocated_percent=percent).request(books)
+
+    assert request.use == percent / 100
+    warning = "--allocated-percent 0.6 is 0.6 %, not 60 %: give 60 if you mean that share\n"
+    assert capsys.readouterr().err == (warning if is_doubtful else "")
+
+
 def test_without_a_utilization_it_is_the_inputs_and_is_named_as_assumed(books):
     request = OwnershipFlags().request(books)
 

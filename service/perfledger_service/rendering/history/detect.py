@@ -62,7 +62,8 @@ def histories_document(
         names = _names(all_searched)
         facts |= events_record(events, names)
         blocks += _event_blocks(events, names)
-    remarks = tuple(dict.fromkeys(note for one in all_searched for note in one.series.notes))
+    series_notes = ((*one.series.notes, *one.series.notes_on_others) for one in all_searched)
+    remarks = tuple(dict.fromkeys(note for one_notes in series_notes for note in one_notes))
     if remarks:
         blocks += notes(f"{note[:1].upper()}{note[1:]}." for note in remarks)
     facts["notes"] = remarks

@@ -8,10 +8,11 @@ from datetime import date
 from functools import lru_cache
 from threading import Lock
 
-from perfledger.time_units import HOURS_PER_YEAR, MINUTES_PER_HOUR
+from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.tco.npv import Horizon
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.usecases.cost.compare import compare_costs
 from perfledger_service.usecases.cost.option_names import ON_PREM, accelerators_named
 from perfledger_service.usecases.cost.purchase_options import CostRequest, use_of
@@ -27,7 +28,7 @@ from perfledger_service.values.cost_views import (
 )
 
 OPTION_NAMES = (ON_PREM, "p4d", "p5", "tpu-v4")
-RESTART_MINUTES = 5.0  # until an interrupted job resumes; the command's default
+RESTART_SECONDS = 300.0  # until an interrupted job resumes; the command's default
 # Comparisons kept in memory; one takes half a second to compute.
 MAX_COMPARISONS = 64
 SHORTEST_JOB_H = 0.01
@@ -76,12 +77,12 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
     years, job_h = _years(form), _number(form, "job_hours")
     if job_h is not None and job_h > years * HOURS_PER_YEAR:
         msg = (
-            f"a job of {job_h:,.0f} hours does not end within {years:d} years "
-            f"({years * HOURS_PER_YEAR:,.0f} hours): shorten it, or choose more years"
+            f"a job of {typed(job_h)} hours does not end within {int(years)} years "
+            f"({integer(years * HOURS_PER_YEAR)} hours): shorten it, or choose more years"
         )
         raise _FieldError(msg, field="job_hours")
     if job_h is not None and 0 < job_h < SHORTEST_JOB_H:
-        msg = f"a job of {job_h:g} hours: give at least {SHORTEST_JOB_H:g}"
+        msg = f"a job of {typed(job_h)} hours: give at least {typed(SHORTEST_JOB_H)}"
         raise _FieldError(msg, field="job_hours")
     with _blaming("job_hours"):
         request = replace(request, job_h=job_h)
@@ -106,23 +107,23 @@ def _years(form: CostForm) -> Horizon:
 
 def _interruptions(form: CostForm) -> InterruptionModel | None:
     per_hour = _number(form, "interruptions_per_hour")
-    minutes = _number(form, "checkpoint_minutes")
-    if per_hour is None and minutes is None:
+    seconds = _number(form, "checkpoint_seconds")
+    if per_hour is None and seconds is None:
         return None
-    if minutes is None:
+    if seconds is None:
         msg = "a rate of interruptions needs the time to save a checkpoint: give that, too"
-        raise _FieldError(msg, field="checkpoint_minutes")
+        raise _FieldError(msg, field="checkpoint_seconds")
     if per_hour is None:
         msg = "a time to save a checkpoint needs a rate of interruptions: give that, too"
         raise _FieldError(msg, field="interruptions_per_hour")
-    if minutes <= 0:
-        msg = f"{minutes:g} minutes to save a checkpoint: give a number above 0"
-        raise _FieldError(msg, field="checkpoint_minutes")
+    if seconds <= 0:
+        msg = f"{typed(seconds)} seconds to save a checkpoint: give a number above 0"
+        raise _FieldError(msg, field="checkpoint_seconds")
     with _blaming("interruptions_per_hour"), translate_errors():
         return InterruptionModel(
             per_hour=per_hour,
-            save_h=minutes / MINUTES_PER_HOUR,
-            restart_h=RESTART_MINUTES / MINUTES_PER_HOUR,
+            save_h=seconds / SECONDS_PER_HOUR,
+            restart_h=RESTART_SECONDS / SECONDS_PER_HOUR,
         )
 
 
@@ -153,7 +154,7 @@ def _blaming(field: str) -> Generator[None]:
 @lru_cache(maxsize=MAX_COMPARISONS)
 def _compare(books: PriceBooks, request: CostRequest) -> _Comparison:
     """Return the comparison, and the cost of owning the server that the answer refers to."""
-    field = "at" if request.interruptions is None else "checkpoint_minutes"
+    field = "at" if request.interruptions is None else "checkpoint_seconds"
     with _one_at_a_time, _blaming(field):
         comparison = compare_costs(books, request)
         answer = comparison.answer

@@ -146,11 +146,12 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     names = {
         key: f"{key[0]} {key[1]}" + ("" if has_one_machine else f" on {key[2]}") for key in read
     }
-    notes = tuple(
-        f"left out of {names[key]}: {left_out}"
+    notes = {
+        key: (f"left out of {names[key]}: {left_out}",)
         for key, points in read.items()
         if (left_out := left_out_text(points, "points"))
-    )
+    }
+    on_others = tuple(note for key in read if key not in values for note in notes.get(key, ()))
     environments = tuple(epoch_key(bundle.machine) for bundle in ordered)
     times = tuple(datetime.fromisoformat(bundle.created_at).timestamp() for bundle in ordered)
     return tuple(
@@ -163,7 +164,8 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
             labels=tuple(labels),
             series=Series(workload, metrics[metric], machine),
             environments=environments,
-            notes=notes,
+            notes=notes.get((workload, metric, machine), ()),
+            notes_on_others=on_others,
         )
         for (workload, metric, machine), points in values.items()
     )
@@ -212,11 +214,15 @@ def display_name(path: Path) -> str:
 def select_series(
     histories: tuple[MeasuredSeries, ...], name: str | None, *, source: str
 ) -> tuple[MeasuredSeries, ...]:
-    """Return the series of a name, or all; raise UsageError that lists the names.
+    """Return the series of a name, without notes on others, or all series.
 
-    `source` begins the sentence: "the bundles have".
+    `source` begins the sentence of the UsageError, which lists the names: "the bundles have".
     """
-    matches = tuple(series for series in histories if name in (None, series.name))
+    if name is None and histories:
+        return histories
+    matches = tuple(
+        replace(series, notes_on_others=()) for series in histories if series.name == name
+    )
     if not matches:
         names = quote_names(series.name for series in histories)
         msg = f"{source} no series {quote_text(name or '')}: choose from {names}"

@@ -15,6 +15,7 @@ from perfledger_runners.bundles.service_history import (
     read_history,
 )
 from perfledger_runners.bundles.service_requests import MAX_ANSWER_BYTES, ServiceRequestError
+from perfledger_service.usecases.inputs.files import shown_path
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 # A workload runs on one or more of a machine's devices. How many is unknown before it runs, so all
@@ -71,9 +72,9 @@ def _history(source: UploadTarget | Path, classes: tuple[str, ...]) -> ServiceHi
         with source.open("rb") as file:
             data = file.read(MAX_ANSWER_BYTES + 1)
     except OSError as error:
-        msg = f"cannot read {source}: {error.strerror}"
+        msg = f"cannot read {shown_path(source)}: {error.strerror}"
         raise ServiceRequestError(msg) from error
-    return read_history(data)
+    return read_history(data, source=shown_path(source))
 
 
 def machine_classes(machine: Machine) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def cost_form(
     years: Text = "",
     job_hours: Text = "",
     interruptions_per_hour: Text = "",
-    checkpoint_minutes: Text = "",
+    checkpoint_seconds: Text = "",
     at: Annotated[list[Text] | None, Query(max_length=MAX_OPTION_NAMES)] = None,
     shows_all: Annotated[bool, Query(alias="all")] = False,
 ) -> CostForm:
@@ -44,7 +44,7 @@ def cost_form(
         years=years.strip(),
         job_hours=job_hours.strip(),
         interruptions_per_hour=interruptions_per_hour.strip(),
-        checkpoint_minutes=checkpoint_minutes.strip(),
+        checkpoint_seconds=checkpoint_seconds.strip(),
         at=tuple(dict.fromkeys(name.strip() for name in at or () if name.strip())),
         shows_all=shows_all,
     )

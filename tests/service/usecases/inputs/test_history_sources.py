@@ -246,11 +246,24 @@ def test_a_metric_that_reads_only_zeros_is_no_series_but_a_note(folder, active):
     (speed,) = read_histories(folder(active(0.0), active(0.0)))
 
     assert speed.name == "gpt:step step_time_p50"
-    (note,) = speed.notes
+    assert speed.notes == ()
+    (note,) = speed.notes_on_others
     assert note == (
         "left out of gpt:step sm_active: 2 of 2 runs (zero, negative or not a number), "
         "and 2 of 2 points with over a quarter of such runs"
     )
+
+
+def test_a_chosen_series_has_no_notes_on_others(folder, active):
+    path = folder(active(0.5, 0.5, 0.0, 0.5), active(0.5, 0.5, 0.5, 0.5))
+    (speed,) = read_histories(path, column="gpt:step step_time_p50")
+    (busy,) = read_histories(path, column="gpt:step sm_active")
+    zeros = folder(active(0.0), active(0.0))
+    (alone,) = read_histories(zeros, column="gpt:step step_time_p50")
+
+    assert (speed.notes, speed.notes_on_others) == ((), ())
+    assert [note.partition(":")[0] for note in busy.notes] == ["left out of gpt"]
+    assert (alone.notes, alone.notes_on_others) == ((), ())
 
 
 def test_a_folder_without_bundles_with_a_foreign_file_or_with_one_twice_is_refused(

@@ -57,6 +57,16 @@ def test_earlier_checks_are_recalled(site, target, make_bundle):
     assert recalled.notes == ()
 
 
+def test_a_file_that_is_not_a_history_is_named(tmp_path):
+    path = tmp_path / "spreads.json"
+    path.write_text('{"history": 1, "priors": [{"workload": "gpt:step", "device_class": "cpu"}]}')
+
+    (note,) = find_known_spreads(path, MACHINE, ["gpt:step"]).notes
+
+    before = "measured without the history of earlier checks"
+    assert note.startswith(f"{before}: {path} is not a history: Object missing required field")
+
+
 @pytest.mark.slow(ci_only=True)
 def test_a_workload_of_two_classes_is_not_guessed_about(site, target, make_bundle):
     machine = Machine(device=Device.CUDA, model="a GPU", count=2, cpu_model="Test CPU")

@@ -104,14 +104,14 @@ def test_what_is_wrong_is_said_beside_its_field_and_is_an_error_as_data(site):
         ("years=4", "years", "give 3 or 5"),
         ("job_hours=-1", "job_hours", "give a number above 0"),
         ("job_hours=1e-300", "job_hours", "give at least 0.01"),
-        ("checkpoint_minutes=-1&interruptions_per_hour=1", "checkpoint_minutes", "above 0"),
-        ("checkpoint_minutes=0&interruptions_per_hour=1", "checkpoint_minutes", "above 0"),
+        ("checkpoint_seconds=-1&interruptions_per_hour=1", "checkpoint_seconds", "above 0"),
+        ("checkpoint_seconds=0&interruptions_per_hour=1", "checkpoint_seconds", "above 0"),
         ("job_hours=30000&years=3", "job_hours", "does not end within 3 years"),
         ("at=nowhere", "at", "o price at"),
         ("at=a%00b", "at", "o price at"),
-        ("interruptions_per_hour=0.1", "checkpoint_minutes", "needs the time to save a checkpoint"),
-        ("checkpoint_minutes=5", "interruptions_per_hour", "needs a rate of interruptions"),
-        ("interruptions_per_hour=9e9&checkpoint_minutes=500", "checkpoint_minutes", "save more"),
+        ("interruptions_per_hour=0.1", "checkpoint_seconds", "needs the time to save a checkpoint"),
+        ("checkpoint_seconds=5", "interruptions_per_hour", "needs a rate of interruptions"),
+        ("interruptions_per_hour=9e9&checkpoint_seconds=500", "checkpoint_seconds", "save more"),
     ]:
         with case(address=address, field=field, words=words):
             page = site.get(f"{COSTS}?{address}")
