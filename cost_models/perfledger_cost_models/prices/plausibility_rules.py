@@ -81,9 +81,9 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
                 break
 
 
-def _is_scaled(dearer: Price, linux: Price) -> bool:
+def _is_scaled(windows: Price, linux: Price) -> bool:
     """Return whether two sizes of Azure have equally many processors per accelerator."""
-    sizes = [(_AZURE_SIZE.fullmatch(price.sku), price.count) for price in (dearer, linux)]
+    sizes = [(_AZURE_SIZE.fullmatch(price.sku), price.count) for price in (windows, linux)]
     (left, left_count), (right, right_count) = (
         (int(size["processors"]) if size else 0, count) for size, count in sizes
     )

@@ -28,7 +28,7 @@ from perfledger_service.values.service_views.admin_views import RateLimit
 MAX_REASON = 300
 # GitHub may still carry out a POST whose answer was lost: longer than the read timeout.
 LOST_POST_WAIT_S = 30.0
-FOUND = 302  # the redirect to another server
+REDIRECT = 302  # the redirect to another server
 # GitHub's own transient ones: 401 for an old token, 404 for an App that was just removed, and
 # server errors.
 PASSING_STATUSES = frozenset({401, 404}) | SERVER_ERRORS
@@ -156,8 +156,8 @@ class GitHubApi:
             self.counts.note_request(method, RequestOutcome.NO_ANSWER)
             raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
         gate.note_answer(response.headers)
-        is_found = is_download and response.status_code == FOUND
-        if response.status_code >= 300 and not is_found:  # noqa: PLR2004 - what is not a success
+        is_redirect = is_download and response.status_code == REDIRECT
+        if response.status_code >= 300 and not is_redirect:  # noqa: PLR2004 - what is not a success
             self.counts.note_request(method, outcome_of(response.status_code))
             raise self._refusal(gate, method, path, response)
         self.counts.note_request(method, RequestOutcome.DONE)

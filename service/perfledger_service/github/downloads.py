@@ -5,7 +5,7 @@ from requests.auth import AuthBase
 from requests.exceptions import RequestException
 
 from perfledger_service.errors import GitHubError
-from perfledger_service.github.api import FOUND, GitHubApi
+from perfledger_service.github.api import REDIRECT, GitHubApi
 from perfledger_service.github.session import CONNECT_TIMEOUT_S, READ_TIMEOUT_S
 
 _CHUNK_BYTES = 2**16
@@ -19,7 +19,7 @@ def download(api: GitHubApi, path: str, *, auth: AuthBase, max_bytes: int) -> by
     """
     answer = api.request("GET", path, auth=auth, is_download=True)
     target = answer.headers.get("Location", "")
-    if answer.status_code != FOUND or not api.may_lead_to(target):
+    if answer.status_code != REDIRECT or not api.may_lead_to(target):
         msg = f"GitHub answered GET /{path} without an address of the form https://host/path"
         raise GitHubError(msg, is_transient=True)
     try:

@@ -98,14 +98,14 @@ def _summary(rows: tuple[_Row, ...], priced: list[_Row]) -> str:
     """Return how many changes have a price, and the most expensive one."""
     if not priced:
         return f"None of {len(rows)} changes has a price; the reasons are below."
-    dearest = max(priced, key=lambda row: row.price.usd or Decimal(0))
+    costliest = max(priced, key=lambda row: row.price.usd or Decimal(0))
     count = f"{len(priced)} of {len(rows)} changes" if len(rows) > 1 else "The one change"
     text = f"{count} {'have' if len(rows) > 1 else 'has'} a price"
-    if (dearest.price.usd or Decimal(0)) <= 0:
+    if (costliest.price.usd or Decimal(0)) <= 0:
         return f"{text}, and none costs anything."
-    amount, interval = _amount(dearest)
+    amount, interval = _amount(costliest)
     return (
-        f"{text}; the most expensive is {clean(dearest.price.workload)} in {dearest.where}, "
+        f"{text}; the most expensive is {clean(costliest.price.workload)} in {costliest.where}, "
         f"{amount} a year ({interval})."
     )
 

@@ -45,7 +45,7 @@ SIGNALS = {
     Signal.ENGINE_ACTIVE: "engine-active",
 }
 _ALL = tuple(map(str, Signal))
-_SHOWN = ("owner", "device_hours", "p50", "p95", "idle_share", "signals")
+_SHOWN_FIELDS = ("owner", "device_hours", "p50", "p95", "idle_share", "signals")
 
 
 def utilization_document(view: UtilizationReport) -> Document:
@@ -136,7 +136,7 @@ def _columns(view: UtilizationReport) -> tuple[Column[OwnerUtilization], ...]:
         name("owner", view.level, lambda use: use.owner),
         figure("device_hours", "hours", lambda use: use.device_hours, amount),
         display("in use", _mean, style=TextStyle.STRONG),
-        *record_facts(OwnerUtilization, lambda use: use, without=_SHOWN),
+        *record_facts(OwnerUtilization, lambda use: use, without=_SHOWN_FIELDS),
         figure("p50", "P50", lambda use: use.p50, number_format.whole_share),
         figure("p95", "P95", lambda use: use.p95, number_format.whole_share),
         figure("idle_share", "idle", lambda use: use.idle_share, number_format.whole_share),

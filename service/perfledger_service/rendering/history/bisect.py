@@ -130,7 +130,9 @@ def _blocks(result: CommitBisection) -> Iterator[Block]:
     yield title(headline(result), names=[result.workload])
     yield from sentences([_ends_sentence(result), _effort_sentence(result)])
     measured_commits = [row for row in result.commits if row.state is not CommitState.UNTOUCHED]
-    yield table(_SHOWN_COLUMNS, measured_commits, style=lambda row: _STYLES.get(row.state, _PLAIN))
+    yield table(
+        _SHOWN_COLUMNS, measured_commits, style=lambda row: _STYLES.get(row.state, TextStyle.PLAIN)
+    )
     yield table(_FACT_COLUMNS, result.commits, key="commits")
     if picture := bisection_text(result):
         yield Preformatted(picture)
@@ -239,6 +241,3 @@ def _revision_name(revision: Revision) -> str:
 
 def _sha(commit: BisectedCommit) -> str:
     return provenance_facts.short_sha(commit.revision.sha)
-
-
-_PLAIN = TextStyle.PLAIN

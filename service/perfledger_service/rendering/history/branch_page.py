@@ -34,7 +34,7 @@ class EventOrder(StrEnum):
     """The order of events on the page of a project."""
 
     NEWEST = "newest"
-    DEAREST = "dearest"
+    MOST_EXPENSIVE = "most-expensive"
 
 
 def branch_page(
@@ -136,6 +136,6 @@ def _listed_events(
         for one in events
         if one.part is part or (one.view is not None and one.view.event.id == decided)
     ]
-    if order is EventOrder.DEAREST:
+    if order is EventOrder.MOST_EXPENSIVE:
         chosen.sort(key=yearly_usd, reverse=True)
     return tuple(chosen)

@@ -12,7 +12,7 @@ from perfledger_service.values.report import Report
 # Shown instead of a change, because uncounted work may account for the whole difference.
 INCOMPLETE = "incomplete"
 # Smaller changes of a count would show as 0.00 %; the page and the JSON have them.
-_SEEN = 5e-5
+_VISIBLE_CHANGE = 5e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def changed_counts(report: Report) -> tuple[CountRow, ...]:
         _count_row(comparison.workload, count)
         for comparison in report.work_counts
         for count in comparison.changes
-        if count.change is None or abs(count.change) >= _SEEN
+        if count.change is None or abs(count.change) >= _VISIBLE_CHANGE
     )
 
 

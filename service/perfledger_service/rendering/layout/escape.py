@@ -42,7 +42,7 @@ _PART = r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*"
 _WORKLOAD = re.compile(rf"{_PART}(?:[.:]{_PART})*(?:\[{_PART}(?:[=,.]{_PART})*\])?")
 _BREAK = re.compile(r"(?<=[.:,])|(?=\[)")
 _LIST_MARKER = re.compile(r"\d+[.)]")  # would begin a list at the start of a line
-_PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
+_PLAIN_WORD = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
 
 
 def clean(text: str, *, limit: int = MAX_NAME) -> str:
@@ -140,7 +140,7 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     A name stays unchanged: `Benchmarks.gpt:step` would name no workload.
     """
     statement = _with_full_stop(clean(text, limit=limit))
-    is_word = _PLAIN.fullmatch(statement.partition(" ")[0]) is not None
+    is_word = _PLAIN_WORD.fullmatch(statement.partition(" ")[0]) is not None
     return statement[:1].upper() + statement[1:] if is_word else statement
 
 
@@ -205,7 +205,7 @@ def _longest_backticks(text: str) -> int:
 
 
 def _is_plain(word: str) -> bool:
-    return _PLAIN.fullmatch(word) is not None
+    return _PLAIN_WORD.fullmatch(word) is not None
 
 
 def _with_spaces(text: str, *, is_start: bool, in_table: bool) -> str:

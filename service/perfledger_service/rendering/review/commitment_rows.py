@@ -28,7 +28,7 @@ class SweepRow:
     npv: str
     npv_mean: str
     beyond_best: str  # difference of the means
-    tone: str  # "taken" for the plan's size, "best" for the cheapest, else ""
+    tone: str  # "chosen" for the plan's size, "best" for the cheapest, else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def sweep_text(review: Review) -> SweepText | None:
             npv=whole_usd(one.npv),
             npv_mean=whole_usd(one.npv_mean),
             beyond_best=whole_usd(one.npv_mean - best.npv_mean),
-            tone="best" if one is best else "taken" if one.devices == sweep.option.devices else "",
+            tone="best" if one is best else "chosen" if one.devices == sweep.option.devices else "",
         )
         for one in sorted(shown_sizes, key=lambda one: one.devices)
     )

@@ -28,7 +28,7 @@ class OptionRow:
     name: str
     where: str
     origin: str  # region and day of the price
-    tone: str  # "taken", "kept" or "other"
+    tone: str  # "chosen", "today" or "other"
     price: int
     npv: str
     npv_interval: str
@@ -192,7 +192,7 @@ def _option(
     band = outcome.hour_band
     energy, emitted = _energy(facts)
     paid = paid_whole_usd(outcome)
-    tone = {review.decision.recommendation: "taken", review.model.keep.key: "kept"}.get(
+    tone = {review.decision.recommendation: "chosen", review.model.keep.key: "today"}.get(
         option.key, "other"
     )
     return OptionRow(

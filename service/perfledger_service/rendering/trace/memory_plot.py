@@ -18,7 +18,9 @@ MAX_DEVICES = 4
 
 _LEFT = 100.0  # as in the timeline above
 _HEIGHT = 84.0
-_HELD = (LegendKey(label="reserved by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
+_RESERVED_KEY = (
+    LegendKey(label="reserved by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),
+)
 _ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
 
 # No device has more memory, and no step takes longer.
@@ -121,7 +123,7 @@ def _chart(points: Sequence[MemoryPoint], x: Axis, *, most: float) -> Chart:
         ),
         marks=tuple(marks),
         caption=f"{peak.device}: {title}{_ONLY_CHANGES if is_partial else ''}",
-        legend=_HELD if reserved else (),
+        legend=_RESERVED_KEY if reserved else (),
         height=_HEIGHT,
         left=_LEFT,
     )

@@ -24,7 +24,7 @@ _SMALL_CHANGE = 0.1
 # Thirty years, and less than a clock cycle: values beyond them are not drawn.
 _LONGEST_SECONDS = 1e9
 _SHORTEST_SECONDS = 1e-12
-_ROOM = 0.5  # of the change, left of the shortest bar on such an axis
+_MARGIN_SHARE = 0.5  # of the change, left of the shortest bar on such an axis
 
 _RIGHT = 90.0  # for the figure of the longest bar
 _PALE = 0.45
@@ -233,7 +233,7 @@ def _range(rows: Sequence[WaterfallRow]) -> tuple[float, float]:
     ends = [row.last_seconds for row in rows]
     low, high = min(ends), max(ends)
     if high - low < _SMALL_CHANGE * high:
-        low = max(low - _ROOM * (high - low), 0.0)
+        low = max(low - _MARGIN_SHARE * (high - low), 0.0)
     else:
         low = min(low, 0.0)
     return (low, high) if high - low > _SHORTEST_SECONDS else (0.0, max(high, _SHORTEST_SECONDS))

@@ -27,7 +27,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 TIME_TO_TRAIN = "time_to_train"
 COMMAND_LINE_SOURCE = "as given on the command line"
 HOW_TO_ASK = "write ACCELERATOR=VALUE or 8xACCELERATOR=VALUE, such as 8xH100-80GB=3100"
-_ASKED = re.compile(r"(?:(?P<count>\d{1,5})x)?(?P<accelerator>[^=]{1,60})=(?P<value>.+)")
+_SPEED_ARGUMENT = re.compile(r"(?:(?P<count>\d{1,5})x)?(?P<accelerator>[^=]{1,60})=(?P<value>.+)")
 _RANGE_PARTS = (1, 3)  # one number, or low:middle:high
 
 
@@ -78,7 +78,7 @@ def priced_works(speeds: WorkSpeeds) -> tuple[PricedWork, ...]:
 
 def parse_accelerator_value(text: str) -> AcceleratorValue:
     """Read "8xH100-80GB=3100"; raises UsageError."""
-    match = _ASKED.fullmatch(text)
+    match = _SPEED_ARGUMENT.fullmatch(text)
     count = int(match["count"] or 1) if match else 0
     if match is None or not 1 <= count <= MAX_ACCELERATORS:
         msg = f"{text[:80]!r}: {HOW_TO_ASK}"

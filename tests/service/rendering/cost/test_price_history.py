@@ -48,7 +48,7 @@ def history_of(*prices, **values):
     return PriceHistory(repository="octo/models", checks=(check,), has_older=False)
 
 
-def test_the_dearest_change_is_named_with_its_interval():
+def test_the_most_expensive_change_is_named_with_its_interval():
     values = values_of(history_of(PRICED, UNPRICED))
 
     assert values["summary"].replace("\N{NO-BREAK SPACE}", " ") == (

@@ -9,7 +9,7 @@ from perfledger_service.rendering.layout.verdict_rows import verdict_rows
 from tests.service.rendering.example_prices import summed_price
 
 
-def test_the_dearest_change_comes_first_and_what_has_no_price_last(reports):
+def test_the_most_expensive_change_comes_first_and_what_has_no_price_last(reports):
     report = reports["regressed"]
     unpriced = replace(report.change_prices[0], usd=None, low=None, high=None, note="no fleet")
 

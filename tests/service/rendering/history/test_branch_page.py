@@ -228,7 +228,7 @@ def test_each_event_is_in_the_part_that_says_what_there_is_to_do():
     assert "Settled 3</a>" in page
 
 
-def test_the_dearest_event_comes_first_where_that_is_asked_for():
+def test_the_most_expensive_event_comes_first_where_that_is_asked_for():
     cheap = replace(
         tracked(1), priced_check=checked(PRICE), prices=(replace(PRICE, usd=Decimal(900)),)
     )
@@ -240,9 +240,9 @@ def test_the_dearest_event_comes_first_where_that_is_asked_for():
         order: [page.index(f'id="event-{number}"') for number in (2, 1, 3)]
         for order, page in by_order.items()
     }
-    assert places[EventOrder.DEAREST] == sorted(places[EventOrder.DEAREST])
+    assert places[EventOrder.MOST_EXPENSIVE] == sorted(places[EventOrder.MOST_EXPENSIVE])
     assert places[EventOrder.NEWEST] != sorted(places[EventOrder.NEWEST])
-    assert "9,000" in by_order[EventOrder.DEAREST]
+    assert "9,000" in by_order[EventOrder.MOST_EXPENSIVE]
     assert "Dearest first" not in branch_page(replace(QUIET, events=(tracked(3),)), url="u")
 
 

@@ -123,8 +123,8 @@ def test_options_are_in_the_order_of_their_mean_cost_and_numbered(small):
     means = {one.outcome.option.name: one.outcome.npv_mean for one in small.options}
     assert [row.number for row in rows] == [1, 2, 3, 4]
     assert [row.name for row in rows] == sorted(means, key=lambda name: means[name])
-    assert {row.tone for row in rows} == {"taken", "kept", "other"}
-    assert row_of(small, "today").tone == "kept"
+    assert {row.tone for row in rows} == {"chosen", "today", "other"}
+    assert row_of(small, "today").tone == "today"
     assert row_of(small, "today").cheaper == NOTHING
 
 

@@ -40,7 +40,7 @@ def test_all_devices_of_the_machine_are_paid_for_at_the_fleets_price(cost_of):
     assert cost.source is CheckCostSource.FLEET
 
 
-def test_of_several_options_for_the_accelerator_the_cheapest_and_the_dearest_count(cost_of):
+def test_of_several_options_for_the_accelerator_the_cheapest_and_the_most_expensive_count(cost_of):
     prices = {usd_per_device_hour(one, "H100-80GB", today=TODAY) for one in (P5, ONPREM)}
     cost = cost_of(P5, ONPREM, A100)
 

@@ -19,21 +19,21 @@ def test_what_is_to_decide_links_to_its_event(browser_of):
 def test_the_page_of_a_project_shows_the_part_that_is_asked_for(browser_of):
     vera = browser_of("vera")
 
-    assert "Nothing is settled." in vera.get("/octo/models?part=settled&order=dearest").text
+    assert "Nothing is settled." in vera.get("/octo/models?part=settled&order=most-expensive").text
     assert vera.get("/octo/models?part=other").status_code == 422
 
 
 def test_a_decision_on_the_page_of_a_project_leads_back_to_its_event_in_the_list(browser_of):
     alice = browser_of("alice")
-    place = {"part": "to-decide", "order": "dearest", "page": "1"}
+    place = {"part": "to-decide", "order": "most-expensive", "page": "1"}
 
-    page = alice.get("/octo/models?order=dearest").text
+    page = alice.get("/octo/models?order=most-expensive").text
     for name, value in place.items():
         assert f'name="{name}" value="{value}"' in page
     answer = alice.post(f"{PATH}/state", state="acknowledged", reason="on it", **place)
 
     to, _, anchor = answer.headers["location"].partition("#")
-    assert to == "/octo/models?part=to-decide&order=dearest&page=1&decided=1"
+    assert to == "/octo/models?part=to-decide&order=most-expensive&page=1&decided=1"
     assert f'id="{anchor}"' in (back := alice.get(to).text)
     assert "On it." in back
     assert "To decide 0" in back

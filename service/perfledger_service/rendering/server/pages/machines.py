@@ -50,7 +50,7 @@ def machines_page(view: MachinesView, *, form_token: str = "") -> str:
         notes=(WHAT_NOISE_IS, WHAT_STATES_ARE),
         no_id=NO_ID,
         device=stored_verdict_rows.device,
-        held=number_format.duration,
+        duration=number_format.duration,
         noise=number_format.share,
         moment=number_format.moment,
     )

@@ -27,13 +27,13 @@ PALE_SHARE = 0.25
 _ROW_HEIGHT = 18.0
 _EDGE = 12.0  # left and right of the plot
 _GAP = 0.06  # of a row, between two rows
-_FULL, _PALE, _PLAIN = 1.0, 0.4, 0.2
+_FULL, _PALE, _FAINT = 1.0, 0.4, 0.2
 _SIGNS = {Tone.ORANGE: "+ ", Tone.BLUE: "- ", Tone.MUTED: ""}
 _WORDS = {Tone.ORANGE: ", slower", Tone.BLUE: ", faster", Tone.MUTED: ""}
 _LEGEND = (
     LegendKey(label="+ slower on head", tone=Tone.ORANGE),
     LegendKey(label="- faster on head", tone=Tone.BLUE),
-    LegendKey(label="as long as on base", tone=Tone.MUTED, opacity=_PLAIN),
+    LegendKey(label="as long as on base", tone=Tone.MUTED, opacity=_FAINT),
 )
 
 
@@ -95,7 +95,7 @@ def _mark(placed: _PlacedFrame, tree: Frame, largest_s: float) -> BarMark:
         x=(start_s, min(end_s, tree.head_seconds)),
         y=(placed.depth + _GAP, placed.depth + 1 - _GAP),
         tone=tone,
-        opacity=_PLAIN if tone is Tone.MUTED else _FULL if is_large else _PALE,
+        opacity=_FAINT if tone is Tone.MUTED else _FULL if is_large else _PALE,
         title=_title(frame, tone),
         label=f"{_SIGNS[tone]}{short_name(frame.name)}",
     )
