@@ -86,4 +86,5 @@ def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:
 
 
 if __name__ == "__main__":
+    child_processes.end_with_parent()
     leave(main(sys.argv[1:], os.environ))

@@ -13,7 +13,8 @@ TASKS = "task/*/children"
 # torch starts these when its cache lacks a program: hundreds of megabytes that no step needs.
 COMPILER = b"/torch/_inductor/compile_worker/"
 MEMORY_KINDS = ("Anon", "File", "Shmem")  # the kernel's parts of resident memory
-ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, include/uapi/linux/prctl.h
+# PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG, include/uapi/linux/prctl.h
+ADOPT_ORPHANS, END_WITH_PARENT = 36, 1
 
 
 def adopt_orphans() -> None:
@@ -21,8 +22,22 @@ def adopt_orphans() -> None:
 
     Has no effect outside Linux.
     """
+    _set(ADOPT_ORPHANS, 1)
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it is gone.
+
+    Otherwise a step that hangs would outlive an agent that was killed, and keep a core or a device
+    busy during all later checks. A fork does not inherit it. Has no effect outside Linux.
+    """
+    _set(END_WITH_PARENT, signal.SIGKILL)
+
+
+def _set(option: int, value: int) -> None:
+    """Set an attribute of this process, if the system has it."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
+        ctypes.CDLL(None).prctl(option, value)
 
 
 def has_children() -> bool:

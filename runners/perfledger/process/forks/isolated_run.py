@@ -68,7 +68,8 @@ def _run_and_leave(
     try:
         channel.answer_from_fork()
         _forget_exit_functions()
-        child_processes.adopt_orphans()  # a fork does not inherit it
+        child_processes.adopt_orphans()  # a fork inherits neither
+        child_processes.end_with_parent()
         process_memory.map_pages(pages)
         process_memory.give_back()  # a collection writes to, and so copies, pages with objects
         task()

@@ -37,6 +37,20 @@ print(child_processes.memory_bytes())
 fork(write=True)
 print(child_processes.memory_bytes())
 """
+# Starts a process that ends with this one, and waits.
+PARENT = """
+import os, signal
+from perfledger.meters import child_processes
+
+ready, tell = os.pipe()
+if os.fork() == 0:
+    child_processes.end_with_parent()
+    os.write(tell, b"1")
+    signal.pause()
+os.read(ready, 1)
+print("ready", flush=True)
+signal.pause()
+"""
 # Prints whether a daemon that left its session and its parent is a descendant, and what ended it.
 DAEMON = """
 import os, sys
@@ -125,3 +139,15 @@ def test_a_process_that_adopts_orphans_counts_and_ends_daemons(arguments, words)
     daemon.communicate()
 
     assert output == words
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_process_ends_with_its_parent_however_that_ends():
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        parent.kill()
+
+        rest = parent.stdout.read()  # its end comes when no process has the pipe
+
+    assert rest == b""
