@@ -28,9 +28,15 @@ from perfledger_runners.private_folder import private_folder
 MARK_VARIABLE = "PERFLEDGER_CHILD"
 
 # Threads that spin while waiting for work would take cores from the other side's turns, and their
-# waiting would count as CPU time. These make OpenMP's runtimes (GNU, LLVM and Intel) sleep. XLA's
-# CPU thread pool has no such switch; it spins for microseconds.
-PASSIVE_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+# waiting would count as CPU time. These make OpenMP's runtimes (GNU, LLVM and Intel) sleep, and the
+# threads of OpenBLAS, which otherwise spin for 2^26 cycles: its least timeout is 2^4. XLA's CPU
+# thread pool has no such switch; it spins for microseconds.
+PASSIVE_WAITING = {
+    "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "0",
+    "KMP_BLOCKTIME": "0",
+    "OPENBLAS_THREAD_TIMEOUT": "4",
+}
 XLA_NOTE = (
     "XLA's threads spin for some microseconds before they sleep, on both sides: no variable "
     "changes that, and it is part of the CPU time"
@@ -272,8 +278,8 @@ def waiting_notes(
         return spinning
     variables = ", ".join(f"{name}={value}" for name, value in chosen.items())
     note = (
-        f"OpenMP's threads sleep while they wait, on both sides ({variables}): set one of these "
-        "variables to choose otherwise"
+        f"threads of OpenMP and OpenBLAS sleep while they wait, on both sides ({variables}): set "
+        "one of these variables to choose otherwise"
     )
     return (note, *spinning)
 

@@ -119,6 +119,7 @@ def test_threads_of_interleaved_sides_sleep_while_they_wait(interpreter):
         "OMP_WAIT_POLICY": "passive",
         "GOMP_SPINCOUNT": "0",
         "KMP_BLOCKTIME": "0",
+        "OPENBLAS_THREAD_TIMEOUT": "4",
     }
     assert waiting(interpreter, {}, is_interleaved=False) == {}
 
@@ -131,7 +132,8 @@ def test_whoever_says_how_threads_wait_decides_it(interpreter, name):
 def test_a_check_on_the_cpu_says_how_threads_wait():
     (note,) = waiting_notes({"PATH": "/bin"}, Device.CPU, [])
 
-    assert "OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT=0, KMP_BLOCKTIME=0" in note
+    assert "OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT=0, KMP_BLOCKTIME=0, " in note
+    assert "OPENBLAS_THREAD_TIMEOUT=4" in note
     assert waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU, []) == ()
     assert waiting_notes({}, Device.CUDA, []) == ()
 
@@ -141,7 +143,7 @@ def test_a_check_of_jax_says_that_xlas_threads_spin_whatever_openmps_do():
     usual = waiting_notes({}, Device.CPU, specs)
     chosen = waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU, specs)
 
-    assert [note.partition(" ")[0] for note in usual] == ["OpenMP's", "XLA's"]
+    assert [note.partition(" ")[0] for note in usual] == ["threads", "XLA's"]
     assert chosen == usual[1:]
     assert waiting_notes({}, Device.CUDA, specs) == ()
 

@@ -321,3 +321,52 @@ def test_a_reader_that_takes_too_long_says_what_helps(tmp_path):
 
     with pytest.raises(ReaderError, match="within 0 s: profile fewer or smaller steps, or stop"):
         read_windows("auto", [trace], workload="m:f", side=Side.HEAD, environment={}, wall_s=0)
+
+
+# Tensors of 4 MiB are in memory together at the peak of a step.
+HOLDS = """
+import torch
+@perfledger.workload(framework="torch")
+def holds():
+    def step():
+        kept = [torch.ones(1024, 1024) for _ in range({count})]
+        return kept[0] + kept[-1]
+    return step
+"""
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+def test_a_profile_of_memory_alone_has_few_steps_and_what_holds_memory(
+    roomy, write_benchmarks, request_for, tmp_path
+):
+    requests = {
+        side: request_for(write_benchmarks(tmp_path / side, w=HOLDS.format(count=count)))
+        for side, count in ((Side.BASE, 1), (Side.HEAD, 3))
+    }
+    asked = [spec("holds", Framework.TORCH)]
+    explained = profile_both(roomy, requests, asked, memory_s=600.0)
+
+    assert explained.notes == ()
+    assert explained.repeats == ()
+    base, head = explained.profiles
+    assert max(base.steps, head.steps) <= 2
+    held = [sum(one.bytes for one in profile.peak_tensors) for profile in (base, head)]
+    assert held[1] - held[0] == 2 * 4 * 2**20
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_profile_of_memory_alone_is_made_of_jax_too(roomy, sides):
+    explained = profile_both(roomy, sides(JAX), [spec("dot", Framework.JAX)], memory_s=600.0)
+
+    assert explained.notes == ()
+    assert len(explained.profiles) == 2
+    assert max(profile.steps for profile in explained.profiles) <= 2
+
+
+def test_a_profile_of_memory_alone_ends_with_its_time(roomy, sides):
+    explained = profile_both(roomy, sides(HOST), [spec("plain")], memory_s=0.0)
+
+    assert explained.profiles == ()
+    assert len(explained.notes) == 2
+    assert all("budget" in note for note in explained.notes)
