@@ -146,11 +146,11 @@ def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: 
         raise UsageFileError(msg) from error
 
 
-def number_of(text: str, where: str) -> float:
-    """Return a downloaded table's number; raise UsageFileError for anything else."""
+def number_of(text: str, where: str, *, otherwise: str = "is not a number") -> float:
+    """Return the number in a cell; raise UsageFileError for anything else."""
     with suppress(ValueError):
         return float(text)
-    msg = f"{where}: {text[:40]!r} {number_problem(text)}: download it again"
+    msg = f"{where}: {text[:40]!r} {number_problem(text, otherwise=otherwise)}: export it again"
     raise UsageFileError(msg)
 
 

@@ -16,11 +16,12 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
+    number_of,
     parse_time,
     span_of,
     usage_of,
 )
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import read_table
 
 KIND = "Kubernetes"
 HOURS = ("gpuhours", "devicehours")
@@ -148,17 +149,10 @@ def _window(row: Mapping[str, str], where: str) -> tuple[float, float]:
 
 def _hours(row: Mapping[str, str], where: str, *, seconds: float) -> float:
     hours_text = _first(row, HOURS)
-    try:
-        return (
-            float(hours_text)
-            if hours_text
-            else float(_first(row, DEVICES)) * seconds / SECONDS_PER_HOUR
-        )
-    except ValueError as error:
-        cell = hours_text or _first(row, DEVICES)
-        problem = number_problem(cell, otherwise="is not a number of GPU hours")
-        msg = f"{where}: {cell[:40]!r} {problem}: export it again"
-        raise UsageFileError(msg) from error
+    amount = number_of(
+        hours_text or _first(row, DEVICES), where, otherwise="is not a number of GPU hours"
+    )
+    return amount if hours_text else amount * seconds / SECONDS_PER_HOUR
 
 
 def _first(row: Mapping[str, str], names: Sequence[str]) -> str:

@@ -23,11 +23,12 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceUsage,
     UsageFileError,
     decoded_json,
+    number_of,
     parse_time,
     span_of,
     usage_of,
 )
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import read_table
 
 KIND = "Prometheus"
 DCGM = "DCGM_FI_"
@@ -135,12 +136,7 @@ def _cells(
 
 
 def _number(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        problem = number_problem(text, otherwise="is neither a number of devices nor a share")
-        msg = f"{where}: {text[:40]!r} {problem}: export it again"
-        raise UsageFileError(msg) from error
+    return number_of(text, where, otherwise="is neither a number of devices nor a share")
 
 
 def _usage(name: str, series: Sequence[LabelledSamples]) -> DeviceUsage:
