@@ -83,6 +83,10 @@ class WorkloadSource(Protocol):
         """Return a file's content, None if there is none."""
         ...
 
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of all files."""
+        ...
+
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
         """Return the files at `paths`. Raises RepositoryError if they cannot be overlaid."""
         ...
@@ -132,6 +136,9 @@ class _RevisionSource:
     def read_file(self, path: str, *, max_bytes: int) -> bytes | None:
         return self.repository.read_file(self.sha, path, max_bytes=max_bytes)
 
+    def paths(self) -> tuple[str, ...]:
+        return tuple(_entries(self.repository, self.sha, ()))
+
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
         tops = _checked_tops(paths)
         entries = _entries(self.repository, self.sha, tops)
@@ -162,6 +169,9 @@ class _FolderSource:
             msg = f"{path} in {self.name} is larger than {max_bytes} bytes"
             raise RepositoryError(msg)
         return content
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self._below("."))
 
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
         tops = _checked_tops(paths)

@@ -1,14 +1,17 @@
 """Resolves the two revisions of a check, and reads the base's settings."""
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import cast
 
 from perfledger.process.asv_configuration import (
-    CONFIGURATION,
     MAX_CONFIGURATION_BYTES,
+    USUAL_FOLDER,
+    asv_configurations,
     named_folder,
 )
 from perfledger.protocol import BenchmarkSuite
@@ -253,8 +256,12 @@ def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str
         return settings.paths
     if settings.suite == BenchmarkSuite.PYTEST.value:
         raise UsageError(NO_PATHS_OF_TESTS)
-    content = source.read_file(CONFIGURATION, max_bytes=MAX_CONFIGURATION_BYTES) or b""
-    return (named_folder(content.decode(errors="replace")),)
+    folders: list[str] = []
+    for path in asv_configurations(source.paths()):
+        content = source.read_file(path, max_bytes=MAX_CONFIGURATION_BYTES) or b""
+        folder = PurePosixPath(path).parent / named_folder(content.decode(errors="replace"))
+        folders.append(posixpath.normpath(folder))
+    return tuple(dict.fromkeys(folders)) or (USUAL_FOLDER,)
 
 
 def _same_commit_notes(sides: RevisionPair) -> tuple[str, ...]:

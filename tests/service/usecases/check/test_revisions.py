@@ -379,6 +379,21 @@ def test_asvs_benchmarks_from_elsewhere_are_those_of_its_own_configuration(check
     assert list(configuration.overlay.files) == ["speed.toml"]
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_asvs_own_configuration_may_lie_in_any_folder(checkout, is_folder):
+    (checkout.root / "ci" / "speed").mkdir(parents=True)
+    (checkout.root / "ci" / "speed" / "work.py").write_text("")
+    (checkout.root / "ci" / "asv.conf.json").write_text('{"benchmark_dir": "./speed"}')
+    sha = checkout.commit(perfledger='paths = ["workloads"]')
+    source = str(checkout.root) if is_folder else "main"
+
+    configuration = checkout.configuration_from(
+        source, checkout.resolve(base=sha, head="main"), suite="asv"
+    )
+
+    assert configuration.settings.own_paths == ("ci/speed",)
+
+
 def test_tests_from_elsewhere_need_their_folders(checkout):
     sha = checkout.commit(perfledger='paths = ["workloads.toml"]', workloads="1")
     sides = checkout.resolve(base=sha, head="main")
