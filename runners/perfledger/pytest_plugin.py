@@ -27,6 +27,11 @@ import pytest
 from perfledger.failure_reason import UnmeasurableError, detail_of
 from perfledger.meters.framework_detection import reached_frameworks
 from perfledger.process.benchmark_fixture import BenchmarkFixture, Task
+from perfledger.process.benchmark_sources import (
+    may_have_benchmarks,
+    uncollected_files,
+    unrelated_notes,
+)
 from perfledger.process.command_context import (
     BoundWorkload,
     CollectedWorkloads,
@@ -38,13 +43,21 @@ from perfledger.process.command_context import (
 )
 from perfledger.process.discovery import ImportFailure
 from perfledger.process.local_results import LocalResult, measure_here, table_lines
+from perfledger.process.state import hidden_history
 from perfledger.process.suite_names import file_of_test, module_name, tags_of, workload_id
+from perfledger.protocol import Command
 from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
 from perfledger.workload import AnyStep, Step, Workload
 
 FIXTURES = frozenset({"benchmark", "benchmark_weave"})
+MARK = "benchmark"
+WITHOUT_FIXTURE = (
+    "pytest: it has the mark `benchmark` but does not use the fixture, and only pytest-codspeed "
+    "measures such a test as a whole: call benchmark(...) in it"
+)
 REPLACED_PLUGIN = "benchmark"  # the name of pytest-benchmark
 MAX_REASON = 300  # characters of what pytest says
+PLACES = ("inifile:", "rootdir:")  # lines after a reason, which say where pytest looked
 # Options that keep other plugins, if installed, from measuring at the same time.
 QUIET_PLUGINS = {
     "xdist": ("-n", "0"),
@@ -62,6 +75,7 @@ class SessionPlugin:
         self._context, self._answer = context, answer
         self._task: Task | None = None
         self._failures: list[ImportFailure] = []
+        self._unrelated: list[str] = []  # files that fail, and cannot hold a benchmark
         self._reports: list[pytest.TestReport] = []
         self.has_answered = False
         self.startup_output = io.StringIO()
@@ -81,13 +95,14 @@ class SessionPlugin:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record a file that cannot be collected."""
-        if report.failed:
+        path = report.nodeid.partition("::")[0]
+        if report.failed and not may_have_benchmarks(self._context.root / path):
+            self._unrelated.append(path)
+        elif report.failed:
             lines = str(report.longreprtext).strip().splitlines() or [""]
+            detail = lines[-1].removeprefix("E ").strip()[:MAX_REASON]
             module = module_name(report.nodeid)
-            path = report.nodeid.partition("::")[0]
-            self._failures.append(
-                ImportFailure(path=path, detail=lines[-1][:MAX_REASON], module=module)
-            )
+            self._failures.append(ImportFailure(path=path, detail=detail, module=module))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record how a phase of a test ended."""
@@ -99,7 +114,8 @@ class SessionPlugin:
         self.has_answered = True
         self.startup.close()
         items = [item for item in session.items if isinstance(item, pytest.Function)]
-        self._answer(lambda _: self._collected_workloads(items))
+        files = frozenset(item.path for item in session.items)
+        self._answer(lambda _: self._collected_workloads(items, files))
         return True
 
     def broken(self, detail: str) -> CollectedWorkloads:
@@ -107,11 +123,15 @@ class SessionPlugin:
         session = ImportFailure(path=", ".join(self._context.request.paths) or ".", detail=detail)
         return CollectedWorkloads(broken=(*self._failures, session))
 
-    def _collected_workloads(self, items: Sequence[pytest.Function]) -> CollectedWorkloads:
+    def _collected_workloads(
+        self, items: Sequence[pytest.Function], files: frozenset[Path]
+    ) -> CollectedWorkloads:
         workloads: dict[str, BoundWorkload] = {}
-        left_out: list[LeftOutBenchmark] = []
+        left_out = list(self._uncollected(files))
         for item in items:
             if not _has_fixture(item):
+                if item.get_closest_marker(MARK) is not None:
+                    left_out.append(LeftOutBenchmark(workload_id(item.nodeid), WITHOUT_FIXTURE))
                 continue
             name, reason = workload_id(item.nodeid), self._reason_left_out(item)
             if name in workloads:
@@ -124,8 +144,18 @@ class SessionPlugin:
             workloads=tuple(workloads.values()),
             broken=tuple(self._failures),
             left_out=tuple(left_out),
-            notes=ignored_note("pytest-benchmark", Counter(chain(*map(_ignored_options, items)))),
+            notes=(
+                *ignored_note("pytest-benchmark", Counter(chain(*map(_ignored_options, items)))),
+                *unrelated_notes(self._unrelated),
+            ),
         )
+
+    def _uncollected(self, files: frozenset[Path]) -> Iterator[LeftOutBenchmark]:
+        """Yield the files with benchmarks that pytest does not collect, if it looks for all."""
+        request, root = self._context.request, self._context.root
+        if request.command is Command.LIST and not request.paths:
+            broken = {root / failure.path for failure in self._failures}
+            yield from uncollected_files(root, known=files | broken)
 
     def _reason_left_out(self, item: pytest.Function) -> str:
         if "benchmark_weave" in item.fixturenames:
@@ -257,8 +287,8 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
     ]
     problem = ""
     try:
-        with cache, plugin.startup:
-            pytest.main(options, plugins=[_LatePlugin(plugin)])
+        with cache, plugin.startup, hidden_history() as history:
+            pytest.main(options, plugins=[_LatePlugin(plugin, history)])
     except BaseException as error:  # a boundary: a plugin of the user's may raise anything
         if plugin.has_answered:
             raise
@@ -267,7 +297,8 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
         text = plugin.startup_output.getvalue()
         sys.stderr.write(text)
         lines = [line.removeprefix("E ").strip() for line in (*text.splitlines(), problem)]
-        last = next((line for line in reversed(lines) if line), "it gives no reason")
+        reasons = [line for line in lines if line and not line.startswith(PLACES)]
+        last = reasons[-1] if reasons else "it gives no reason"
         answer(lambda _: plugin.broken(f"pytest ended before its tests: {last[:MAX_REASON]}"))
 
 
@@ -281,8 +312,13 @@ def _paths(context: CommandContext) -> Sequence[str]:
 class _LatePlugin:
     """A plugin that registers another one last, so that its fixture replaces earlier ones."""
 
-    def __init__(self, plugin: object) -> None:
-        self._plugin = plugin
+    def __init__(self, plugin: object, history: ExitStack | None = None) -> None:
+        self._plugin, self._history = plugin, history or ExitStack()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """Show git's history to the repository's own code."""
+        self._history.close()
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:

@@ -149,7 +149,7 @@ class PackageRecorder:
     def _digest(self, path: str) -> str:
         """Return the SHA-256 of a file's content, "" if it cannot be read."""
         try:
-            with open(path, "rb", opener=_open_unnoticed) as file:
+            with open(path, "rb", opener=open_unnoticed) as file:
                 facts = os.fstat(file.fileno())
                 key = (path, facts.st_mtime_ns, facts.st_size)
                 if key not in self._digests:
@@ -159,7 +159,7 @@ class PackageRecorder:
             return ""
 
 
-def _open_unnoticed(path: str, flags: int) -> int:
+def open_unnoticed(path: str, flags: int) -> int:
     """Open a file without changing its access time, which shows the agent what code reads.
 
     Only the file's owner can do this.

@@ -16,6 +16,8 @@ SWITCHES = (
     ("torch", "get_num_threads", "set_num_threads"),
 )
 
+GIT_FOLDER = "GIT_DIR"
+
 Read = Callable[[], object]
 Write = Callable[..., object]
 
@@ -34,6 +36,26 @@ def preserved_state(modules: Mapping[str, object] = sys.modules) -> Generator[No
         stack.callback(_restore_environment, environment)
         stack.callback(os.chdir, folder)
         yield
+
+
+@contextmanager
+def hidden_history() -> Generator[ExitStack]:
+    """Let git find no repository, until the given stack is closed.
+
+    pytest-benchmark asks git for the commit whenever it is loaded. Several processes of git then
+    run before the tests, and the tests seem to depend on their commit.
+    """
+    before = os.environ.get(GIT_FOLDER)
+
+    def show() -> None:
+        os.environ.pop(GIT_FOLDER, None)
+        if before is not None:
+            os.environ[GIT_FOLDER] = before
+
+    with ExitStack() as stack:
+        os.environ[GIT_FOLDER] = os.devnull
+        stack.callback(show)
+        yield stack
 
 
 def _restore_environment(before: Mapping[str, str]) -> None:

@@ -71,7 +71,12 @@ class TestOthers:
 
 def test_usual():
     raise AssertionError("a test without the fixture is not run")
+
+@pytest.mark.benchmark
+def test_as_a_whole():
+    raise AssertionError("a test without the fixture is not run")
 """,
+    "tests/bench/sums.py": "def test_uncollected(kind, benchmark):\n    benchmark(sum, kind())\n",
 }
 OTHERS = "tests.bench.test_sums:TestOthers."
 # They do no more than call the fixture.
@@ -124,7 +129,7 @@ def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(liste
 
 
 def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(listed):
-    (left_out,) = listed.of("left_out")
+    (left_out,) = (one for one in listed.of("left_out") if "woven" in one["name"])
 
     assert left_out["name"] == f"{OTHERS}test_woven"
     assert "benchmark_weave is not supported" in left_out["reason"]
@@ -185,14 +190,30 @@ def test_a_configuration_that_pytest_refuses_is_said(run_child, write):
 
 @pytest.mark.slow(ci_only=True)
 def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, write):
-    root = write({"test_bad.py": "1 / 0", "test_good.py": "def test_it(benchmark): benchmark(int)"})
+    files = {
+        "test_bad.py": "1 / 0  # before its benchmark",
+        "test_other.py": "import no_such_package",
+        "test_good.py": "def test_it(benchmark): benchmark(int)",
+    }
+    root = write(files)
 
     answer = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=())
 
     assert [each["id"] for each in answer.of("workload")] == ["test_good:test_it"]
     (broken,) = answer.of("broken")
     assert broken["path"] == "test_bad.py"
-    assert "ZeroDivisionError" in broken["detail"]
+    assert broken["detail"].startswith("ZeroDivisionError")
+    (note,) = answer.of("note")
+    assert note["text"].startswith("pytest cannot collect test_other.py: nothing is missing here")
+
+
+@pytest.mark.slow(ci_only=True)
+def test_an_option_of_a_plugin_that_is_not_installed_is_said(run_child, write):
+    root = write({"pytest.ini": "[pytest]\naddopts = --no-such-option", "test_it.py": ""})
+
+    (broken,) = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=()).of("broken")
+
+    assert broken["detail"].endswith("unrecognized arguments: --no-such-option")
 
 
 @pytest.mark.slow(ci_only=True)
@@ -276,3 +297,20 @@ def test_three():
         "ignored options of pytest-benchmark, by the benchmarks that have them: extra_info (1), "
         "group (2), min_rounds (1)"
     )
+
+
+def test_files_that_pytest_does_not_collect_are_named_unless_paths_say_what_to_collect(ask):
+    left_out = {each["name"]: each["reason"] for each in ask(Command.LIST, paths=()).of("left_out")}
+
+    assert "does not collect this file" in left_out["tests/bench/sums.py"]
+    assert "PERFLEDGER_PATHS='[\"tests/bench/sums.py\"]'" in left_out["tests/bench/sums.py"]
+    named = ask(Command.LIST, paths=("tests/bench/sums.py",))
+    assert [each["id"] for each in named.of("workload")] == [
+        f"tests.bench.sums:test_uncollected[{kind}]" for kind in ("list", "tuple")
+    ]
+
+
+def test_a_marked_test_without_the_fixture_is_named(listed):
+    left_out = {each["name"]: each["reason"] for each in listed.of("left_out")}
+
+    assert "only pytest-codspeed" in left_out["tests.bench.test_sums:test_as_a_whole"]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from perfledger.process.state import preserved_state
+from perfledger.process.state import hidden_history, preserved_state
 
 
 def test_the_current_folder_comes_back(tmp_path):
@@ -155,3 +155,21 @@ def test_torch_and_numpy_come_back_as_they_were(torch):
     assert (np.random(), float(torch.rand(1))) == expected
     assert torch.is_grad_enabled()
     assert torch.get_default_dtype() is torch.float32
+
+
+@pytest.mark.parametrize("before", ["/theirs/.git", None])
+def test_git_finds_no_repository_while_history_is_hidden(monkeypatch, before):
+    if before is None:
+        monkeypatch.delenv("GIT_DIR", raising=False)
+    else:
+        monkeypatch.setenv("GIT_DIR", before)
+
+    with hidden_history() as history:
+        hidden = os.environ["GIT_DIR"]
+        history.close()
+        shown = os.environ.get("GIT_DIR")
+        os.environ["NEW"] = "1"
+
+    assert (hidden, shown) == (os.devnull, before)
+    assert os.environ.get("GIT_DIR") == before
+    assert os.environ.pop("NEW") == "1"
