@@ -1,8 +1,10 @@
 """Finds the folders from which a repository's packages are imported, without running its code."""
 
 import ast
+import configparser
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import cast
 
@@ -47,6 +49,24 @@ def import_folders(paths: Collection[str], projects: Iterable[str], read: ReadFi
     return folders
 
 
+def renamed_packages(
+    paths: Collection[str], projects: Iterable[str], read: ReadFile
+) -> dict[str, tuple[str, str]]:
+    """Return the folders of packages that are installed under another name.
+
+    The value is that name and the folder of the project.
+    """
+    return {
+        join(project, folder): (name, project)
+        for project in projects
+        for file in PROJECT_FILES
+        if (path := join(project, file)) in paths
+        for name, folder in _renamed_folders(file, read(path) or b"")
+        if name and all(part.isidentifier() for part in name.split("."))
+        if name != ".".join(PurePosixPath(folder).parts[-len(name.split(".")) :])
+    }
+
+
 def join(folder: str, name: str) -> str:
     """Return a path below `folder` in its shortest form, "." for the top folder."""
     return str(PurePosixPath(folder, name))
@@ -88,10 +108,7 @@ def _named_folders(file: str, content: bytes) -> Iterator[str]:
 
 def _of_pyproject(content: bytes) -> Iterator[str]:
     """Yield the folders that setuptools, maturin, uv, Poetry, PDM, Hatch or scikit-build names."""
-    try:
-        tool = table(tomllib.loads(content.decode(errors="replace")), "tool")
-    except (ValueError, RecursionError):
-        return
+    tool = table(_document(content), "tool")
     setuptools = table(tool, "setuptools")
     yield from strings(table(setuptools, "package-dir").values())
     yield from strings(table(setuptools, "packages", "find").get("where"))
@@ -107,6 +124,36 @@ def _of_pyproject(content: bytes) -> Iterator[str]:
         yield str(PurePosixPath(path).parent)
 
 
+def _renamed_folders(file: str, content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield packages' names and folders, as setuptools or Hatch maps them."""
+    match file:
+        case "pyproject.toml":
+            tool = table(_document(content), "tool")
+            yield from _pairs(table(tool, "setuptools", "package-dir"))
+            wheel = table(tool, "hatch", "build", "targets", "wheel")
+            for name in ("sources", "force-include"):
+                yield from ((name, folder) for folder, name in _pairs(table(wheel, name)))
+        case "setup.py":
+            for call in calls(content):
+                for keyword in call.keywords:
+                    if keyword.arg == "package_dir" and isinstance(keyword.value, ast.Dict):
+                        items = zip(keyword.value.keys, keyword.value.values, strict=True)
+                        for key, value in items:
+                            names = texts(key) if key is not None else ()
+                            yield from zip(names, texts(value), strict=False)
+        case _:
+            parser = configparser.ConfigParser(interpolation=None, strict=False)
+            with suppress(configparser.Error):
+                parser.read_string(content.decode(errors="replace"))
+                lines = parser.get("options", "package_dir", fallback="").splitlines()
+                words = (line.partition("=") for line in lines)
+                yield from ((name.strip(), folder.strip()) for name, _, folder in words)
+
+
+def _pairs(names: Table) -> Iterator[tuple[str, str]]:
+    yield from ((name, folder) for name, folder in names.items() if isinstance(folder, str))
+
+
 def _of_setup_cfg(text: str) -> Iterator[str]:
     """Yield the folders of `package_dir` and of `where` in [options.packages.find]."""
     is_listing = False
@@ -119,6 +166,14 @@ def _of_setup_cfg(text: str) -> Iterator[str]:
             yield value if mark else key
         else:
             is_listing = False
+
+
+def _document(content: bytes) -> Table:
+    """Return the content of a TOML file, empty if it cannot be read."""
+    try:
+        return tomllib.loads(content.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def table(value: object, *keys: str) -> Table:

@@ -70,6 +70,14 @@ class Repository:
 
     root: Path
 
+    def has_object(self, digest: str) -> bool:
+        """Return whether any commit that this clone has, or had, contains a file of this hash."""
+        try:
+            git(self.root, "cat-file", "-e", digest)
+        except GitFailedError:
+            return False
+        return True
+
     @classmethod
     def open(cls, path: Path) -> Self:
         """Return the repository that contains `path`; raise NotARepositoryError."""

@@ -25,14 +25,26 @@ from perfledger_runners.checkouts.package_layout import (
     is_within,
     join,
     project_folders,
+    renamed_packages,
 )
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.submodules import submodule_files
 
+# In lower case.
 COMPILED_SUFFIXES = frozenset(
-    (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".pyx", ".pxd", ".rs")
+    (
+        *(".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp"),
+        *(".cu", ".cuh", ".ptx", ".hip", ".cl", ".metal", ".mm", ".s", ".asm"),
+        *(".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".pyf"),
+        *(".pyx", ".pxd", ".pxi", ".rs", ".go", ".zig", ".cmake"),
+    )
 )
-COMPILED_FILES = frozenset({"CMakeLists.txt", "Cargo.toml", "Cargo.lock", "meson.build"})
+# A generator makes the source from it: `kernel.c.in`, `loops.c.src`.
+TEMPLATE_SUFFIXES = frozenset({".in", ".src", ".tp"})
+COMPILED_FILES = frozenset(
+    {"CMakeLists.txt", "Cargo.toml", "Cargo.lock", "meson.build", "meson.options"}
+    | {"meson_options.txt"}
+)
 EXTENSION_MACROS = (
     r"(PYBIND11_MODULE|NB_MODULE|BOOST_PYTHON_MODULE)[[:space:]]*\([[:space:]]*\w+|PyInit_\w+"
 )
@@ -49,7 +61,8 @@ class PackageFolder:
     """A package of a revision: its full name, its folder, and that of its project.
 
     `root` is the folder from which it is imported; "" if none is declared, so that the name is a
-    guess. A single module's folder is its file.
+    guess. A single module's folder is its file. A package that is installed under another name than
+    its folder's has that name, and the folder of its project as `root`: only a copy has its code.
     """
 
     name: str
@@ -130,10 +143,18 @@ def read_source_tree(
             for name in extension_names(read(path) or b"")
         } | _macro_names(repository, sha)
         extensions |= _cython_names(hashes)
+    renamed = (
+        PackageFolder(name=name, root=project, folder=folder, project=project)
+        for folder, (name, project) in renamed_packages(hashes.keys(), projects, read).items()
+    )
     submodules = submodule_files(repository.root, sha)
     return SourceTree(
         hashes=hashes | submodules.hashes,
-        packages=(*_packages(hashes, folders, projects), *_submodule_packages(submodules.hashes)),
+        packages=(
+            *_packages(hashes, folders, projects),
+            *renamed,
+            *_submodule_packages(submodules.hashes),
+        ),
         extensions=frozenset(name for name in extensions if name.isidentifier()),
         dependencies=_dependencies(hashes, read),
         projects=builds,
@@ -161,7 +182,8 @@ def changed_paths(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
 def is_compiled_source(path: str) -> bool:
     """Return whether the file is compiled, or says how, and belongs to what is measured."""
     pure = PurePosixPath(path)
-    is_source = pure.suffix in COMPILED_SUFFIXES or pure.name in COMPILED_FILES
+    source = PurePosixPath(pure.stem) if pure.suffix in TEMPLATE_SUFFIXES else pure
+    is_source = source.suffix.lower() in COMPILED_SUFFIXES or pure.name in COMPILED_FILES
     return is_source and not is_within(path, ASIDE)
 
 

@@ -33,6 +33,9 @@ from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, tail_of_text
 
 # Interval between checks of the child's memory and log; its messages and its exit wake the agent.
 POLL_S = 0.25
+# Python would trust bytecode with an unchecked hash, which a repository may contain: it can be
+# that of another source.
+PYTHON_OPTIONS = ("-P", "--check-hash-based-pycs", "always")
 # Endless output would fill the disk: a longer log is cut, keeping its end.
 MAX_LOG_BYTES = 32 * 2**20
 
@@ -61,7 +64,7 @@ class Child:
         log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - running the user's code is the point
-                [*command, "-P", "-m", "perfledger", str(folder / "request.json")],
+                [*command, *PYTHON_OPTIONS, "-m", "perfledger", str(folder / "request.json")],
                 cwd=request.root,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

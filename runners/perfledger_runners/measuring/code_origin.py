@@ -1,9 +1,10 @@
 """Checks that the code that ran is the code of its side."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from perfledger.package_code import LoadedPackage
 from perfledger.process.module_origin import INSTALL_FOLDERS
@@ -25,6 +26,13 @@ DEPENDENCY_ADVICE = "set `build` in [tool.perfledger] to a command that installs
 # git's hash of an empty file, which every package has.
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ABSENT = "none"
+# Installed files that are looked for in older commits: one is enough, and each is a call of git.
+MAX_OLDER_FILES = 20
+MAX_ARCHIVED_BYTES = 2**24
+
+
+def _has_none(digest: str) -> bool:  # noqa: ARG001 - without a clone, no commit is known
+    return False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,13 +40,14 @@ class CodeOriginCheck:
     """A check of the code that runs loaded, against what differs between the two revisions.
 
     `is_built` means that each side has its own environment; `installed` are the files whose
-    dependencies it has.
+    dependencies it has. `has_object` says whether any commit contains a file with this hash.
     """
 
     base: SourceTree
     head: SourceTree
     is_built: bool = False
     installed: Collection[str] = ()
+    has_object: Callable[[str], bool] = field(default=_has_none)
     _changed: tuple[str, ...] = field(init=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None])
     _compiled_by: set[Side] = field(default_factory=set[Side])
@@ -110,14 +119,18 @@ class CodeOriginCheck:
         return tuple(dict.fromkeys(sure))
 
     def _is_copy(self, installed: Path, package: PackageFolder) -> bool:
-        """Return whether an installed file is the same as in base or head."""
-        return any(
-            blob != EMPTY_BLOB
-            and is_below(path, package.folder)
-            and _blob(installed / path.removeprefix(f"{package.folder}/")) == blob
-            for tree in (self.base, self.head)
-            for path, blob in tree.hashes.items()
-        )
+        """Return whether an installed file is the same as in base, head or an older commit."""
+        trees = (self.base, self.head)
+        paths = {path for tree in trees for path in tree.hashes if is_below(path, package.folder)}
+        older: list[str] = []
+        for path in sorted(paths):
+            blob = _blob(installed / path.removeprefix(f"{package.folder}/"))
+            if blob in {"", EMPTY_BLOB}:
+                continue
+            if any(tree.hashes.get(path) == blob for tree in trees):
+                return True
+            older.append(blob)
+        return any(map(self.has_object, older[:MAX_OLDER_FILES]))
 
     def _installed_detail(self, package: LoadedPackage, files: Iterable[str]) -> str:
         copy = f"the installed copy of {package.name} at {package.folder} ran, not this commit"
@@ -178,6 +191,7 @@ class CodeOriginCheck:
     def _stale_binary(self, run: Run) -> Failure | None:
         """Return a failure if sources changed but a project's compiled modules did not."""
         binaries = self._compiled.setdefault((run.workload, run.side), {})
+        beside = _sources_beside(run.packages)
         for package in run.packages:
             for folder in self._folders(package):
                 digests = binaries.setdefault(folder.project, set())
@@ -187,7 +201,7 @@ class CodeOriginCheck:
             sources = [
                 path
                 for path in self._changed
-                if is_compiled_source(path) and is_below(path, project)
+                if (is_compiled_source(path) or path in beside) and is_below(path, project)
             ]
             if sources and digests and digests == binaries.get(project):
                 detail = (
@@ -229,6 +243,22 @@ def _is_part(path: str, package: LoadedPackage, folder: PackageFolder) -> bool:
     return bool(package.compiled) and is_compiled_source(path) and is_below(path, folder.project)
 
 
+def _sources_beside(packages: Iterable[LoadedPackage]) -> frozenset[str]:
+    """Return the Python files that compiled modules of the checkout replace, if there are any.
+
+    Python imports `fast.cpython-314.so` rather than `fast.py` beside it, as mypyc makes them.
+    """
+    modules = (
+        PurePosixPath(each.path)
+        for package in packages
+        for each in package.compiled
+        if package.is_own
+    )
+    return frozenset(
+        str(module.with_name(f"{module.name.partition('.')[0]}.py")) for module in modules
+    )
+
+
 def _is_library(package: LoadedPackage) -> bool:
     """Return whether this is a shared library from outside the side's folders and not installed."""
     is_installed = any(part in INSTALL_FOLDERS for part in Path(package.folder).parts)
@@ -247,10 +277,21 @@ def _failure(run: Run, detail: str) -> Failure:
 
 
 def _blob(path: Path) -> str:
-    """Return git's hash of a file, "" if it cannot be read."""
+    """Return git's hash of a file, also of one in an archive; "" if it cannot be read."""
     try:
-        content = path.read_bytes()
-    except (OSError, ValueError):
+        content = path.read_bytes() if path.is_file() else _archived(path)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return ""
     head = f"blob {len(content)}\0".encode()
     return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+
+
+def _archived(path: Path) -> bytes:
+    """Return a file of a ZIP archive that Python imports from.
+
+    Raises OSError, KeyError or BadZipFile if there is none.
+    """
+    archive = next((parent for parent in path.parents if parent.is_file()), path)
+    name = path.relative_to(archive).as_posix()
+    with zipfile.ZipFile(archive) as opened, opened.open(name) as file:
+        return file.read(MAX_ARCHIVED_BYTES)

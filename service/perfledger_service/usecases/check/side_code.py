@@ -8,6 +8,7 @@ from shutil import which
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason, Side
+from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
@@ -179,6 +180,7 @@ def pair_code(
             head=head.tree,
             is_built=is_built,
             installed=installed if is_built else (),
+            has_object=Repository(Path(head.request.repository)).has_object,
         ),
         failures={} if is_needless else errors,
         build_notes=(

@@ -7,6 +7,7 @@ from perfledger_runners.checkouts.package_layout import (
     is_within,
     join,
     project_folders,
+    renamed_packages,
     table,
 )
 
@@ -77,6 +78,41 @@ def test_a_setup_file_is_read_and_not_run(text):
 )
 def test_a_setup_cfg_is_read(text):
     assert folders_of(setup__cfg=text) == {"code"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.setuptools.package-dir]\nmypkg = "impl"'),
+        ("pyproject.toml", '[tool.hatch.build.targets.wheel.sources]\nimpl = "mypkg"'),
+        ("pyproject.toml", '[tool.hatch.build.targets.wheel.force-include]\nimpl = "mypkg"'),
+        ("setup.py", "setup(package_dir={'': 'src', 'mypkg': 'impl', **more})"),
+        ("setup.cfg", "[options]\npackage_dir =\n    = src\n    mypkg = impl\n"),
+    ],
+)
+def test_a_package_may_be_installed_under_another_name(name, text):
+    path = f"lib/{name}"
+
+    found = renamed_packages((path,), (".", "lib"), lambda _: text.encode())
+
+    assert found == {"lib/impl": ("mypkg", "lib")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.setuptools.package-dir]\nmypkg = "src/mypkg"'),
+        ("pyproject.toml", "[tool.setuptools.package-dir]\nmypkg = 3"),
+        ("pyproject.toml", '[tool.hatch.build.targets.wheel.force-include]\n"a.json" = "p/a.json"'),
+        ("pyproject.toml", "not = = toml"),
+        ("setup.py", "setup(package_dir=compute(), where=3)"),
+        ("setup.py", "def ("),
+        ("setup.cfg", "= ="),
+        ("setup.cfg", "[options]\npackage_dir = =src"),
+    ],
+)
+def test_a_package_with_its_folders_name_is_not_renamed(name, text):
+    assert renamed_packages((name,), (".",), lambda _: text.encode()) == {}
 
 
 @pytest.mark.parametrize(

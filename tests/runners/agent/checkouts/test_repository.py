@@ -52,6 +52,17 @@ def test_a_repository_without_a_commit_says_so(theirs):
         theirs.open().resolve("HEAD")
 
 
+def test_a_repository_has_the_files_of_all_of_its_commits(theirs):
+    theirs.write("a.py", "A = 1\n")
+    theirs.commit("one")
+    theirs.write("a.py", "A = 2\n")
+    theirs.commit("two")
+    older = theirs.git("rev-parse", "HEAD~1:a.py")
+
+    assert theirs.open().has_object(older)
+    assert not theirs.open().has_object(older[::-1])
+
+
 def test_a_revision_has_its_hash_the_users_word_for_it_and_its_subject(theirs):
     sha = theirs.commit("say \x1b[31mhello")
 

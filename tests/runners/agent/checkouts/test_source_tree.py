@@ -54,6 +54,15 @@ def test_a_package_in_a_namespace_has_its_full_name(tree_of):
     assert packages(tree)["org.mine"] == ("src", "src/org/mine")
 
 
+def test_a_package_that_is_installed_under_another_name_has_that_name(tree_of):
+    setup = "setup(package_dir={'mypkg': 'impl'})"
+
+    tree = tree_of({"impl/__init__.py": "", "setup.py": setup})
+
+    assert packages(tree)["mypkg"] == (".", "impl")
+    assert SourcePackage("mypkg", ".") in tree.tracked()
+
+
 def test_a_package_that_nothing_declares_is_a_guess_that_comes_last(tree_of):
     tree = tree_of({"code/mypkg/__init__.py": "", "third_party/torch/__init__.py": ""})
 
@@ -114,6 +123,11 @@ def test_changed_added_and_removed_files_are_changed_paths(tree_of, theirs):
         ("mypkg/fast.pyx", True),
         ("CMakeLists.txt", True),
         ("rust/Cargo.lock", True),
+        ("mypkg/solver.F90", True),
+        ("mypkg/loops.c.src", True),
+        ("csrc/tile.inl", True),
+        ("meson.options", True),
+        ("mypkg/settings.in", False),
         ("mypkg/a.py", False),
         ("tests/cpp/a.cpp", False),
         ("docs/example.c", False),

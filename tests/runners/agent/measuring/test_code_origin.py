@@ -1,5 +1,6 @@
 """What ran is compared with what differs between two revisions."""
 
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -139,6 +140,41 @@ def test_a_guessed_name_needs_an_installed_file_that_is_the_revisions(tmp_path):
 
     assert CodeOriginCheck(base=base, head=head).failure(run(copy)) is not None
     assert CodeOriginCheck(base=stranger, head=head).failure(run(copy)) is None
+
+
+def test_a_guessed_name_may_be_that_of_an_older_commits_copy(tmp_path):
+    (tmp_path / "a.py").write_text("A = 1\n")
+    copy = replace(INSTALLED, folder=str(tmp_path))
+    base, head = (tree(GUESS, python__mypkg__a_dot_py=digest) for digest in "23")
+    known = "76f516f79f036a434d6f258ab067f5cb5cb9c95a"  # git's hash of A = 1
+
+    check = CodeOriginCheck(base=base, head=head, has_object=known.__eq__)
+
+    assert "python/mypkg/a.py changed" in check.failure(run(copy)).detail
+    assert CodeOriginCheck(base=base, head=head).failure(run(copy)) is None
+
+
+def test_an_installed_copy_may_be_in_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "mypkg.egg", "w") as archive:
+        archive.writestr("mypkg/a.py", "A = 1\n")
+    copy = replace(INSTALLED, folder=str(tmp_path / "mypkg.egg" / "mypkg"))
+    stranger = replace(INSTALLED, folder=str(tmp_path / "mypkg.egg" / "other"))
+    base = tree(GUESS, python__mypkg__a_dot_py="76f516f79f036a434d6f258ab067f5cb5cb9c95a")
+    head = tree(GUESS, python__mypkg__a_dot_py="2")
+
+    assert CodeOriginCheck(base=base, head=head).failure(run(copy)) is not None
+    assert CodeOriginCheck(base=base, head=head).failure(run(stranger)) is None
+
+
+def test_a_python_file_beside_its_unchanged_compiled_module_is_not_measured():
+    module = CompiledModule(path="python/mypkg/a.cpython-314.so", size_bytes=5, digest="b" * 64)
+    compiled = replace(OWN, compiled=(module,))
+    check = CodeOriginCheck(base=BASE, head=PYTHON_CHANGED)
+
+    assert check.failure(run(compiled, side=Side.BASE)) is None
+    assert check.failure(run(compiled)).detail.startswith(
+        "the same compiled modules ran on both sides although python/mypkg/a.py changed"
+    )
 
 
 def test_compiled_sources_that_nobody_built_are_noted():
