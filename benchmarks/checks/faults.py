@@ -28,13 +28,17 @@ from pathlib import Path
 from fault_case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase
 from fault_cases_carry_over import CARRY_OVER
 from fault_cases_code import DISTURBANCE, ENVIRONMENT, INSTALLED
+from fault_cases_copies import COPIES
+from fault_cases_dependencies import DEPENDENCIES
 from fault_cases_process import CONTROLS, DYING, HANGING, MISSING
+from fault_cases_suites import SUITES
 from fault_cases_work import NO_WORK, SLOW, WRONG_WORK
 from scratch_repository import busy_loops, commit, git
 
 CASES = (
     *(*INSTALLED, *NO_WORK, *WRONG_WORK, *ENVIRONMENT, *DISTURBANCE),
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
+    *(*COPIES, *DEPENDENCIES, *SUITES),
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}
