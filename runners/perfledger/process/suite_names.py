@@ -11,7 +11,9 @@ from perfledger.registration.argument_faults import (
 )
 
 # Marks that say how a test is run, not what it is.
-_OTHER_MARKS = frozenset({"parametrize", "usefixtures", "benchmark"})
+_OTHER_MARKS = frozenset(
+    ("parametrize", "usefixtures", "filterwarnings", "skip", "skipif", "xfail", "benchmark")
+)
 DIGEST_LETTERS = 12  # of the digest that ends a shortened id
 _IN_CODE = "`\"'"  # they would break a code span
 

@@ -30,7 +30,10 @@ def test_a_test_with_long_parameters_has_an_id_of_its_own_that_fits():
 
 
 def test_marks_that_say_what_a_test_is_are_its_tags():
-    assert tags_of(["slow", "parametrize", "slow", "benchmark", "x" * 41, "gpu"]) == ("slow", "gpu")
+    assert tags_of(["slow", "parametrize", "skipif", "slow", "benchmark", "x" * 41, "gpu"]) == (
+        "slow",
+        "gpu",
+    )
     assert len(tags_of(map(str, range(MAX_TAGS + 5)))) == MAX_TAGS
 
 
