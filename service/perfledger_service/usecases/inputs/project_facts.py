@@ -12,6 +12,8 @@ from perfledger.records import Framework
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.package_layout import ASIDE
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.package_layout import ASIDE, is_within
+from perfledger_runners.checkouts.repository import ENVIRONMENT_MARKS, Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.untracked_files import ENVIRONMENT_MARKS
 from perfledger_runners.children.interpreter import environment_python
@@ -80,7 +82,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
     return ProjectFacts(
-        framework=_imported_framework(texts.values()) or _required_framework(root),
+        framework=_imported_framework(_measured(texts)) or _required_framework(root),
         packages=packages,
         manager=manager,
         has_manager=manager is EnvironmentManager.PIP or which(manager) is not None,
@@ -150,6 +152,12 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
     for path in [path for path in paths if path.endswith(".py")][:MAX_FILES]:
         texts[path] = _beginning(root / path)  # "" if it was deleted or is a broken link
     return texts
+
+
+def _measured(texts: Mapping[str, str]) -> Collection[str]:
+    """Return the files that are not tests or examples, which may use any framework; else all."""
+    own = [text for path, text in texts.items() if not is_within(path, ASIDE)]
+    return own or texts.values()
 
 
 def _imported_framework(texts: Collection[str]) -> Framework | None:

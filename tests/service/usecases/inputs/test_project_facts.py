@@ -60,6 +60,22 @@ def test_the_framework_is_what_most_files_import(facts_of, sources, framework):
     ("files", "framework"),
     [
         (
+            {"mypkg/__init__.py": "import numpy", "mypkg/tests/test_arrays.py": "import jax"},
+            Framework.HOST,
+        ),
+        ({"examples/train.py": "import jax"}, Framework.JAX),
+    ],
+)
+def test_a_framework_that_only_tests_or_examples_import_counts_where_there_is_no_other_code(
+    facts_of, files, framework
+):
+    assert facts_of(files).framework is framework
+
+
+@pytest.mark.parametrize(
+    ("files", "framework"),
+    [
+        (
             {"requirements.txt": "numpy>=2\n  Torch==2.13.0 ; python_version > '3'\n"},
             Framework.TORCH,
         ),
