@@ -75,7 +75,7 @@ class SessionPlugin:
         self._context, self._answer = context, answer
         self._task: Task | None = None
         self._failures: list[ImportFailure] = []
-        self._unrelated: list[str] = []  # files that fail, and cannot hold a benchmark
+        self._unrelated: dict[str, None] = {}  # files that fail, and cannot hold a benchmark
         self._reports: list[pytest.TestReport] = []
         self.has_answered = False
         self.startup_output = io.StringIO()
@@ -97,7 +97,7 @@ class SessionPlugin:
         """Record a file that cannot be collected."""
         path = report.nodeid.partition("::")[0]
         if report.failed and not may_have_benchmarks(self._context.root / path):
-            self._unrelated.append(path)
+            self._unrelated[path] = None  # a file may also fail as a module with doctests
         elif report.failed:
             lines = str(report.longreprtext).strip().splitlines() or [""]
             detail = lines[-1].removeprefix("E ").strip()[:MAX_REASON]
@@ -146,7 +146,7 @@ class SessionPlugin:
             left_out=tuple(left_out),
             notes=(
                 *ignored_note("pytest-benchmark", Counter(chain(*map(_ignored_options, items)))),
-                *unrelated_notes(self._unrelated),
+                *unrelated_notes(tuple(self._unrelated)),
             ),
         )
 

@@ -47,11 +47,19 @@ def framework_of(workload: Workload, *, root: Path) -> Framework:
 def reached_frameworks(
     functions: tuple[object, ...], module: str, *, root: Path
 ) -> frozenset[Framework]:
-    """Return the frameworks that the functions' own code reaches, else their module's."""
-    if not any(name in sys.modules or find_spec(name) is not None for name in PACKAGES):
+    """Return the frameworks that the functions' own code reaches, else their module's.
+
+    One that is not installed is none of them: code that supports several may import it if asked to.
+    """
+    installed = frozenset(kind for name, kind in PACKAGES.items() if _is_installed(name))
+    if not installed:
         return frozenset()
     frameworks = frozenset[Framework]().union(*(_reachable(each, root) for each in functions))
-    return frameworks or frozenset(_reachable(sys.modules.get(module), root))
+    return installed & (frameworks or _reachable(sys.modules.get(module), root))
+
+
+def _is_installed(name: str) -> bool:
+    return name in sys.modules or find_spec(name) is not None
 
 
 def _reachable(start: object, root: Path) -> set[Framework]:

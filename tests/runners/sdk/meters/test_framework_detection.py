@@ -143,6 +143,13 @@ def test_both_frameworks_are_an_error_that_says_what_to_do(find):
         find("import torch, jax\ndef work(): return torch, jax")
 
 
+def test_a_framework_that_is_not_installed_is_not_reached(find, monkeypatch):
+    packages = {"no_such_framework": Framework.TORCH, "jax": Framework.JAX}
+    monkeypatch.setattr("perfledger.meters.framework_detection.PACKAGES", packages)
+
+    assert find("def work():\n  import jax, no_such_framework\n  return jax") == "jax"
+
+
 def test_a_declared_framework_is_not_searched_for(tmp_path):
     workload = Workload(function=plain, source_line="x:1", framework=Framework.JAX)
 
