@@ -10,10 +10,8 @@ import msgspec
 
 from perfledger.records import Framework
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
-from perfledger_runners.checkouts.package_layout import ASIDE
-from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
-from perfledger_runners.checkouts.repository import ENVIRONMENT_MARKS, Repository
+from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.untracked_files import ENVIRONMENT_MARKS
 from perfledger_runners.children.interpreter import environment_python
