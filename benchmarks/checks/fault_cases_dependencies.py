@@ -1,8 +1,10 @@
 """Faults of changed dependencies: what a lock file or requirements install on one side."""
 
+from functools import partial
+
 from fault_case import NOT_MEASURED, REGRESSED, FaultCase, replaced
 from fault_cases_code import PACKAGE, SLOW_PACKAGE
-from fault_cases_copies import archive_of
+from fault_cases_copies import archive_of, copied
 
 CALLER = """
 import perfledger
@@ -52,6 +54,7 @@ DEPENDENCIES = (
             **WHEELS,
         },
         head={"wheels/dep-1.0-py3-none-any.whl": wheel("1.0", SLOW_PACKAGE)},
+        prepare=partial(copied, files={"dep/__init__.py": PACKAGE}),
         expected=NOT_MEASURED,
         words="dep-1.0-py3-none-any.whl",
     ),

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import hashlib
 import os
 import re
 import tomllib
@@ -24,6 +25,7 @@ LOCK_FILE = re.compile(
     r"(uv|poetry|pdm|pixi|Pipfile)\.lock|pylock(\.[\w-]+)?\.toml|conda-lock\.yml"
     r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
 )
+WHEEL = ".whl"  # installed from the repository, perhaps by its folder's name
 REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
 # Packages that a repository may hold, and a dependency file name: pip installs the file itself.
 ARCHIVES = (".whl", ".tar.gz", ".zip")
@@ -90,13 +92,18 @@ class ProjectBuild:
 def is_dependency_file(path: str) -> bool:
     """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
+    if name.endswith(WHEEL):
+        return not is_within(path, ASIDE)
     is_known = name in PROJECT_FILES or LOCK_FILE.fullmatch(name) or _is_requirements(path)
     return bool(is_known) and not is_within(path, ASIDE | VENDORED)
 
 
 def is_lock(path: str) -> bool:
-    """Return whether the file pins packages for a tool, so that only that tool can install them."""
-    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None
+    """Return whether the file pins packages for a tool, so that only that tool can install them.
+
+    A wheel is one, too: which command installs it is unknown.
+    """
+    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None or path.endswith(WHEEL)
 
 
 def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
@@ -109,6 +116,8 @@ def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
             return _of_setup_py(content)
         case "setup.cfg":
             return _of_setup_cfg(text)
+        case name if name.endswith(WHEEL):
+            return DeclaredDependencies(rest=hashlib.sha256(content).hexdigest())
         case _ if is_lock(path):
             return DeclaredDependencies(rest=text)
         case _:

@@ -232,3 +232,14 @@ def test_a_lock_of_pdm_names_versions_and_sources():
 )
 def test_how_a_project_is_installed(pyproject, setup, build):
     assert project_build(pyproject, setup) == build
+
+
+def test_a_wheel_in_the_repository_is_a_dependency_that_no_usual_command_installs():
+    one, other = (
+        declared_dependencies("wheels/a-1-py3-none-any.whl", text) for text in (b"1", b"2")
+    )
+
+    assert one != other
+    assert is_lock("wheels/a-1-py3-none-any.whl")
+    assert is_dependency_file("vendor/a-1-py3-none-any.whl")
+    assert not is_dependency_file("tests/data/a-1-py3-none-any.whl")
