@@ -263,6 +263,13 @@ def test_a_gain_is_doubted_if_head_may_compute_between_its_steps(checked, base, 
     assert doubt in "".join(failure.detail for failure in judgement_of(bundle).failures)
 
 
+@pytest.mark.parametrize(("ratio", "expected"), [(0.6, "improved"), (0.4, "not measured")])
+def test_a_head_over_twice_as_fast_may_compute_less_between_its_steps(checked, ratio, expected):
+    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.03))
+
+    assert outcome(checked(ratio=ratio, base=evidence[0], head=evidence[1])) == expected
+
+
 @pytest.mark.parametrize(("ratio", "words"), [(0.8, "it is 20 % faster, and it keeps"), (1.0, "")])
 def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked, ratio, words):
     evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
