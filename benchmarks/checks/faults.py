@@ -31,12 +31,13 @@ from fault_cases_code import DISTURBANCE, ENVIRONMENT, INSTALLED
 from fault_cases_copies import COPIES
 from fault_cases_dependencies import DEPENDENCIES
 from fault_cases_process import CONTROLS, DYING, HANGING, MISSING
+from fault_cases_results import RESULTS
 from fault_cases_suites import SUITES
 from fault_cases_work import NO_WORK, SLOW, WRONG_WORK
 from scratch_repository import busy_loops, commit, git
 
 CASES = (
-    *(*INSTALLED, *NO_WORK, *WRONG_WORK, *ENVIRONMENT, *DISTURBANCE),
+    *(*INSTALLED, *NO_WORK, *WRONG_WORK, *RESULTS, *ENVIRONMENT, *DISTURBANCE),
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
     *(*COPIES, *DEPENDENCIES, *SUITES),
 )
