@@ -172,15 +172,16 @@ def chosen_metrics(
     """Return the metrics that judge a workload: those it names, plus those asked for.
 
     A workload that names none, or none of these metrics, is judged by all of them. If it names the
-    CPU time and no pair has it, the step time is judged in its place: else its memory alone would
-    say that it is as fast as before.
+    CPU time beside others and no pair has it, the step time is judged too: else its memory alone
+    would say that it is as fast as before.
     """
     if not any(metric.name in names for metric in metrics):
         return tuple(metrics)
-    chosen = {*names}
-    if CPU_TIME.name in names and pairs and not any(map(_has_cpu_time, pairs)):
-        chosen.add(STEP_TIME.name)
-    return tuple(metric for metric in metrics if metric.name in chosen or metric.is_optional)
+    chosen = tuple(metric for metric in metrics if metric.name in names or metric.is_optional)
+    is_unread = bool(pairs) and not any(map(_has_cpu_time, pairs))
+    if CPU_TIME.name in names and is_unread and chosen != (CPU_TIME,):
+        chosen = tuple(each for each in metrics if each in chosen or each.name == STEP_TIME.name)
+    return chosen
 
 
 def _has_cpu_time(pair: Pair) -> bool:
