@@ -25,6 +25,7 @@ from perfledger.records import Side
 from perfledger_service.rendering.bench.load import load_name, rate
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.rendering.layout.rounding import integer
 
 _BAR_WIDTH = 20  # columns
 
@@ -229,4 +230,4 @@ def _measuring(console: Console) -> Progress:
 
 
 def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"  # noqa: PLR2004
+    return f"{integer(seconds)} s" if seconds < 90 else f"{integer(seconds / 60)} min"  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""Numbers are rounded for people in one module of the renderings."""
+"""Numbers are rounded for people in one module of the renderings, also in other messages."""
 
 import ast
 import re
@@ -92,6 +92,20 @@ def test_renderings_round_numbers_in_one_module():
     ]
 
     assert not found, "use layout/rounding.py or layout/number_format.py"
+
+
+def test_messages_of_use_cases_and_commands_round_numbers_there_too():
+    modules = [
+        path for part in ("usecases", "cli") for path in (RENDERING.parent / part).rglob("*.py")
+    ]
+
+    found = [
+        f"{path.name}:{line}: {spec}"
+        for path in modules
+        for line, spec in rounding_specs(path.read_text(encoding="utf-8"))
+    ]
+
+    assert found == [], "use layout/rounding.py or layout/number_format.py"
 
 
 def test_every_exception_formats_numbers():

@@ -18,6 +18,7 @@ from perfledger_service.cli.output import Format, Formats, Output, check_writabl
 from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.cli.workload_flags import AsvSuite, Expression, PytestSuite, suite_of
 from perfledger_service.errors import PerfledgerError, UsageError
+from perfledger_service.rendering.layout.rounding import integer
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import Bundle
@@ -211,12 +212,12 @@ def check(
 def _times(watcher: "TerminalProgress", bundle: "Bundle") -> str:
     """Return how long each stage took, and how much of that was measured steps."""
     times = watcher.stage_times()
-    stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times)
+    stages = ", ".join(f"{name} {integer(seconds)} s" for name, seconds in times)
     steps_s = sum(
         run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ())) for run in bundle.runs
     )
     total_s = sum(seconds for _, seconds in times)
-    return f"took {total_s:.0f} s: {stages}; {steps_s:.0f} s of that are measured steps"
+    return f"took {integer(total_s)} s: {stages}; {integer(steps_s)} s of that are measured steps"
 
 
 def _upload(bundle: Path, target: "UploadTarget") -> None:

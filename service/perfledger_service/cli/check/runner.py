@@ -16,6 +16,7 @@ from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.server_modules import server_modules
 from perfledger_service.cli.service_target import UploadUrl, service_at
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import integer
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_runners.jobs.work_loop import Drain
@@ -141,7 +142,10 @@ def _lease_seconds(text: str) -> float:
 
     lease_s = _seconds(text, "--lease")
     if not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
-        msg = f"--lease is {text}: give {MIN_LEASE_S:.0f} s to {MAX_LEASE_S / 60:.0f} minutes"
+        msg = (
+            f"--lease is {text}: give {integer(MIN_LEASE_S)} s to {integer(MAX_LEASE_S / 60)} "
+            "minutes"
+        )
         raise UsageError(msg)
     return lease_s
 

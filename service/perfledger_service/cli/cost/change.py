@@ -12,6 +12,7 @@ from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import typed
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import FleetUse, PricingConfig
@@ -81,8 +82,9 @@ class FleetFlags:
         low, high = hours_range or (hours, hours)
         if not 0 <= low <= hours <= high <= MAX_DEVICE_HOURS:
             msg = (
-                f"{hours:g} hours a year, {low:g} to {high:g}: give 0 <= low <= hours <= high, at "
-                f"most {MAX_DEVICE_HOURS:g}"
+                f"{typed(hours)} hours a year, {typed(low)} to {typed(high)}: give 0 <= low <= "
+                "hours <= high, at "
+                f"most {typed(MAX_DEVICE_HOURS)}"
             )
             raise UsageError(msg)
         return FleetUse(

@@ -9,6 +9,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import for_programs
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_profiles.hardware.step_metrics import StepFacts, TransformerShape
@@ -141,7 +142,7 @@ def mfu(
 
     flops = model_flops(flops=step.model_flops, shape=transformer.shape, tokens=step.units_per_step)
     if clock_mhz is not None and not 0 < clock_mhz < inf:
-        msg = f"--clock-mhz {clock_mhz:g} is not a clock rate: give a value above 0"
+        msg = f"--clock-mhz {for_programs(clock_mhz)} is not a clock rate: give a value above 0"
         raise UsageError(msg)
     metrics = compute_step_metrics(
         lambda seconds: step.facts(seconds, model_flops=flops),

@@ -9,6 +9,7 @@ from perfledger_service.cli.device_flags import Device, Rank, choice_of
 from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import typed
 
 # No part of a step changes by a larger factor unless it is removed or is the whole step.
 MAX_SPEEDUP = 1e6
@@ -57,8 +58,9 @@ def _named_speedup(text: str) -> tuple[str, float]:
         factor = nan
     if not name or not (factor == inf or 1 / MAX_SPEEDUP <= factor <= MAX_SPEEDUP):
         msg = (
-            f"--speedup {clean(text)}: give NAME=FACTOR with a factor from {1 / MAX_SPEEDUP:g} to "
-            f"{MAX_SPEEDUP:g}, such as input=2, or input=inf to remove it"
+            f"--speedup {clean(text)}: give NAME=FACTOR with a factor from "
+            f"{typed(1 / MAX_SPEEDUP)} to "
+            f"{typed(MAX_SPEEDUP)}, such as input=2, or input=inf to remove it"
         )
         raise UsageError(msg)
     return name, factor

@@ -10,6 +10,7 @@ from perfledger_profiles.hardware.device_peaks import (
     peak_flops,
 )
 from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_factor
+from perfledger_service.rendering.layout.rounding import decimals
 from perfledger_service.values.doctor_views import CanaryState, ExpectedRate
 
 ALL_REDUCE = "all_reduce"
@@ -73,5 +74,5 @@ def _of_hardware(spec: WorkloadSpec, hardware: HardwareSpec) -> ExpectedRate:
     if peak is None:
         return ExpectedRate(per_second=None, basis=f"{hardware.key}: no known {what}")
     return ExpectedRate(
-        per_second=peak * fraction, basis=f"{fraction:.2f} of the {what} of {hardware.key}"
+        per_second=peak * fraction, basis=f"{decimals(fraction, 2)} of the {what} of {hardware.key}"
     )

@@ -35,6 +35,7 @@ from perfledger_runners.measuring.load_runs import (
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import for_programs, typed
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.bench.repository_harness import repository_harness
@@ -120,7 +121,7 @@ def read_arrivals(path: Path) -> tuple[float, ...]:
     if len(times) > MAX_REQUESTS or not times or not 0 < times[-1] - times[0] <= MAX_SECONDS:
         msg = (
             f"{path} has {len(times)} arrivals: give 2 to {MAX_REQUESTS} that span more than 0 and "
-            f"at most {MAX_SECONDS:g} s"
+            f"at most {typed(MAX_SECONDS)} s"
         )
         raise UsageError(msg)
     return tuple(time - times[0] for time in times)
@@ -129,7 +130,10 @@ def read_arrivals(path: Path) -> tuple[float, ...]:
 def _check(load: Load, batches: Sequence[int]) -> None:
     """Raise UsageError for an invalid load."""
     if not MIN_SECONDS <= load.seconds <= MAX_SECONDS:
-        msg = f"{load.seconds:g} seconds a point: give {MIN_SECONDS:g} to {MAX_SECONDS:g}"
+        msg = (
+            f"{typed(load.seconds)} seconds a point: give {typed(MIN_SECONDS)} to "
+            f"{typed(MAX_SECONDS)}"
+        )
         raise UsageError(msg)
     if not 1 <= load.servers <= MAX_SERVERS:
         msg = f"{load.servers} servers: give 1 to {MAX_SERVERS}"
@@ -142,8 +146,9 @@ def _check(load: Load, batches: Sequence[int]) -> None:
     for rate in load.rates:
         if not 1 / load.seconds <= rate <= MAX_RATE:
             msg = (
-                f"--request-rate {rate:g} for {load.seconds:g} s: give at least one request in "
-                f"that time, and at most {MAX_RATE:g} a second"
+                f"--request-rate {for_programs(rate)} for {typed(load.seconds)} s: give at least "
+                "one request in "
+                f"that time, and at most {typed(MAX_RATE)} a second"
             )
             raise UsageError(msg)
 
@@ -232,7 +237,7 @@ def _unusable_reason(point: LoadRunPoint) -> str:
     if not result.answered:
         return (
             f"At {offered} requests a second (batch {point.batch}) none was answered within "
-            f"{result.seconds:g} s: increase --seconds-per-point."
+            f"{typed(result.seconds)} s: increase --seconds-per-point."
         )
     return ""
 

@@ -28,6 +28,7 @@ from perfledger_baselines.significance.spread_prior import (
     prior_from_runs,
 )
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.check.step_count import beginnings, best_steps
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import shown_path
@@ -57,7 +58,7 @@ class PowerRequest:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:  # noqa: PLR2004 - a coin toss has an error rate of 0.5
-            msg = f"--alpha {self.alpha:g} is not an error rate: give one such as 0.05"
+            msg = f"--alpha {for_programs(self.alpha)} is not an error rate: give one such as 0.05"
             raise UsageError(msg)
         if not 1 <= self.tests <= MAX_TESTS:
             msg = f"--tests {self.tests}: give the number of tests that share alpha, from 1"
@@ -66,7 +67,10 @@ class PowerRequest:
             msg = f"--pairs {self.counts[0]}: a test needs {FEWEST_PAIRS} to {MAX_PAIRS:,} pairs"
             raise UsageError(msg)
         if not all(0 < change <= 10 for change in self.changes):  # noqa: PLR2004 - eleven times
-            msg = f"--change-percent {100 * self.changes[0]:g}: give percent above 0, such as 2"
+            msg = (
+                f"--change-percent {for_programs(100 * self.changes[0])}: give percent above 0, "
+                "such as 2"
+            )
             raise UsageError(msg)
 
 
@@ -74,7 +78,8 @@ def power_of_spread(sd: float, request: PowerRequest) -> PowerView:
     """Return what pairs with this relative standard deviation can detect."""
     if not 0 < sd <= MAX_SD:
         msg = (
-            f"--spread-percent {100 * sd:g}: give the standard deviation of a pair's difference "
+            f"--spread-percent {for_programs(100 * sd)}: give the standard deviation of a pair's "
+            "difference "
             "in percent"
         )
         raise UsageError(msg)

@@ -26,6 +26,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
+from perfledger_service.rendering.layout.rounding import decimals, exact, integer
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
@@ -51,7 +52,7 @@ class _DevicePrice:
     def __str__(self) -> str:
         """Return the price rounded to the cent, or with all its digits if below a cent."""
         usd = self.usd_per_hour
-        return f"{usd:.2f}" if usd >= CENT else f"{usd:f}"
+        return decimals(usd, 2) if usd >= CENT else exact(usd)
 
 
 def measuring_allowance(
@@ -75,7 +76,8 @@ def measuring_allowance(
         msg = f"device_price {settings.device_price!r}: {error}"
         raise UsageError(msg) from error
     note = (
-        f"the cost of measuring was limited to {settings.budget_usd:f} USD: {budget.seconds:.0f} s "
+        f"the cost of measuring was limited to {exact(settings.budget_usd)} USD: "
+        f"{integer(budget.seconds)} s "
         f"of {machine.count} x {_name(machine)} at {price} USD an hour each "
         f"({price.source})"
     )
@@ -156,7 +158,7 @@ def _futility_notes(
             advice = "no practical number of pairs would: raise `margin`, or use a quieter machine"
         notes.append(
             f"measuring {workload} ended as futile after {quantity(facts.pairs, 'pair')}: the "
-            f"remaining {facts.seconds_left:.0f} s of the budget were unlikely to "
+            f"remaining {integer(facts.seconds_left)} s of the budget were unlikely to "
             f"settle it; {advice}"
         )
     return tuple(notes)
@@ -207,7 +209,8 @@ def _no_price(settings: CheckSettings, machine: Machine, *, today: date) -> str:
     options = [repr(rate.option) for rate in rates if rate.accelerator == accelerator]
     choices = " or to ".join(["its price in USD per hour", *options])
     return (
-        f"budget_usd is {settings.budget_usd:f}, but the price of an hour of {_name(machine)} is "
+        f"budget_usd is {exact(settings.budget_usd)}, but the price of an hour of "
+        f"{_name(machine)} is "
         f"unknown: set device_price to {choices}"
     )
 

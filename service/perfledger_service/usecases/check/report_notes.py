@@ -25,6 +25,7 @@ from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,
     unknown_sentences,
 )
+from perfledger_service.rendering.layout.rounding import decimals, integer
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
 # The rules that leave a result undecided because of noise.
@@ -112,7 +113,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     waited = _queued_share(bundle, names)
     cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
-        cause = f", steps waited {100 * waited:.0f} % of their time for a core"
+        cause = f", steps waited {integer(100 * waited)} % of their time for a core"
         advice.append("stop other programs, or reserve cores for the check with taskset")
     has_openmp = any(
         spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads
@@ -161,7 +162,7 @@ def _rank_notes(bundle: Bundle) -> tuple[str, ...]:
 
 
 def _spread_words(spread: RankSpread) -> str:
-    share, lag = f"{100 * spread.share:.0f} %", f"{100 * spread.lag:.1f} %"
+    share, lag = f"{integer(100 * spread.share)} %", f"{decimals(100 * spread.lag, 1)} %"
     behind = (
         f"the slowest in {share} of the steps, in which the slowest is {lag} of the step time "
         "behind"
@@ -198,7 +199,8 @@ def _scaling_words(bundle: Bundle, spec: WorkloadSpec) -> str:
     if efficiency is None:
         return f"scaling against {single.id} unknown: that needs its runs, and `unit`"
     return (
-        f"scaling efficiency {100 * efficiency:.0f} %: the {spec.unit} per second and device, of "
+        f"scaling efficiency {integer(100 * efficiency)} %: the {spec.unit} per second and "
+        "device, of "
         "one device's alone"
     )
 
@@ -225,8 +227,9 @@ def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[st
         cpu_time = outcomes.get((spec.id, CPU_TIME.name))
         words = f"step time {step_time}" + (f", CPU time {cpu_time}" if cpu_time else "")
         notes.append(
-            f"{spec.id}: {words}; it kept {100 * base:.0f} % of its cores busy on base "
-            f"and {100 * head:.0f} % on head, which is not judged because other load changes it, "
+            f"{spec.id}: {words}; it kept {integer(100 * base)} % of its cores busy on base "
+            f"and {integer(100 * head)} % on head, which is not judged because other load changes "
+            "it, "
             "too"
         )
     return tuple(notes)

@@ -6,6 +6,7 @@ from statistics import fmean, median
 
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Run
+from perfledger_service.rendering.layout.rounding import integer
 
 # Relative to the others: identical GPUs differ by one clock step of 15 MHz.
 SAME_CLOCK = 0.01
@@ -25,8 +26,8 @@ def slowest_device_words(runs: Iterable[Run]) -> tuple[str, ...]:
         return ()
     place = max(devices, key=lambda at: (_throttled_share(devices[at]), -_clock_mhz(devices[at])))
     mine, other_clocks = devices.pop(place), [_clock_mhz(each) for each in devices.values()]
-    clock = f"{_clock_mhz(mine):,.0f} MHz"
-    beside = f"{clock} beside {median(other_clocks):,.0f} MHz" if other_clocks else clock
+    clock = f"{integer(_clock_mhz(mine))} MHz"
+    beside = f"{clock} beside {integer(median(other_clocks))} MHz" if other_clocks else clock
     name = f"device {place} ({mine[0].name})" if mine[0].name else f"device {place}"
     is_slower = bool(other_clocks) and _clock_mhz(mine) < (1 - SAME_CLOCK) * median(other_clocks)
     if not _throttled_share(mine):
@@ -43,7 +44,7 @@ def slowest_device_words(runs: Iterable[Run]) -> tuple[str, ...]:
 def _held_down(telemetry: Sequence[DeviceTelemetry]) -> str:
     causes = dict.fromkeys(words for each in telemetry for words in each.slowed)
     shares = {words: fmean(each.slowed.get(words, 0.0) for each in telemetry) for words in causes}
-    slowed = " and ".join(f"{words} ({100 * share:.0f} %)" for words, share in shares.items())
+    slowed = " and ".join(f"{words} ({integer(100 * share)} %)" for words, share in shares.items())
     return f", held down by {slowed} of the readings" if slowed else ""
 
 

@@ -7,6 +7,7 @@ from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.energy.carbon_footprint import GRID, PUE_CLOUD, GridCarbon
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions, energy_kwh
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 
@@ -38,10 +39,10 @@ def energy_use(
     pue, location_kg = draw.pue, grid.location_kg_per_kwh
     if pue is None:
         pue = float(sheet.find(PUE_CLOUD).mode)
-        assumptions.append(f"PUE {pue:g} ({PUE_CLOUD.replace('_', ' ')})")
+        assumptions.append(f"PUE {typed(pue)} ({PUE_CLOUD.replace('_', ' ')})")
     if location_kg is None:
         location_kg = float(sheet.find(GRID).mode)
-        assumptions.append(f"{location_kg:g} kg of CO2 a kWh ({GRID.replace('_', ' ')})")
+        assumptions.append(f"{typed(location_kg)} kg of CO2 a kWh ({GRID.replace('_', ' ')})")
     with translate_errors():
         kwh = energy_kwh(power_w=draw.watts, seconds=hours * SECONDS_PER_HOUR, pue=pue)
         emissions = carbon_emissions(

@@ -13,6 +13,7 @@ from perfledger_cost_models.projection.workload_descriptor import (
     read_descriptors,
 )
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.cost.projection import (
     ProjectionSource,
     hardware_named,
@@ -38,7 +39,10 @@ def declared_subject(
         msg = f"name the device of {workload} with --source-accelerator: {known_devices()}"
         raise UsageError(msg)
     if units_per_second is not None and not 0 < units_per_second <= MAX_AMOUNT:
-        msg = f"{units_per_second} units a second: give a number above 0 and up to {MAX_AMOUNT:g}"
+        msg = (
+            f"{units_per_second} units a second: give a number above 0 and up to "
+            f"{typed(MAX_AMOUNT)}"
+        )
         raise UsageError(msg)
     speed = units_per_second
     return ProjectionSource(

@@ -26,6 +26,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_cost_models.tco.unit_cost import Throughput
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, known_hardware
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.cost.device_efficiency import known_roofs, roofs_of
 from perfledger_service.usecases.cost.work_rates import PEAK_DTYPE, throughput
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -154,20 +155,21 @@ def _with_power_limit(hardware: HardwareSpec, watts: float | None) -> HardwareSp
     if watts is None:
         return hardware
     if hardware.tdp_w is None or not 0 < watts <= hardware.tdp_w:
-        power = "unknown" if hardware.tdp_w is None else f"{hardware.tdp_w:g} W"
-        msg = f"a limit of {watts:g} W: the power of {hardware.key} is {power}, give less"
+        power = "unknown" if hardware.tdp_w is None else f"{typed(hardware.tdp_w)} W"
+        msg = f"a limit of {typed(watts)} W: the power of {hardware.key} is {power}, give less"
         raise UsageError(msg)
     if watts < LEAST_POWER_SHARE * hardware.tdp_w:
         msg = (
-            f"a limit of {watts:g} W: no published board shows what {hardware.key} does at less "
-            f"than half of its {hardware.tdp_w:g} W"
+            f"a limit of {typed(watts)} W: no published board shows what {hardware.key} does at "
+            "less "
+            f"than half of its {typed(hardware.tdp_w)} W"
         )
         raise UsageError(msg)
     return replace(hardware, key=f"{hardware.key}{_power_label(watts)}", tdp_w=watts)
 
 
 def _power_label(watts: float | None) -> str:
-    return "" if watts is None else f" at {watts:g} W"
+    return "" if watts is None else f" at {typed(watts)} W"
 
 
 def _row(

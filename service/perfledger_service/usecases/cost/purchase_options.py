@@ -46,6 +46,7 @@ from perfledger_cost_models.tco.purchase_modes import (
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.layout.rounding import exact, integer, typed
 from perfledger_service.usecases.cost.option_names import is_price_named, is_server_named
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve
@@ -82,15 +83,18 @@ class CostRequest:
         """Raise UsageError for an invalid share or job length."""
         if not LEAST_USE <= self.use <= 1:
             msg = (
-                f"an allocated share of {self.use * 100:g} %: give a percentage above 0, "
-                f"{LEAST_USE * 100:g} % at least, and up to 100"
+                f"an allocated share of {typed(self.use * 100)} %: give a percentage above 0, "
+                f"{typed(LEAST_USE * 100)} % at least, and up to 100"
             )
             raise UsageError(msg)
         if not 0 <= self.fallback_share <= 1:
-            msg = f"a fallback of {self.fallback_share * 100:g} %: give a percentage, 0 to 100"
+            msg = f"a fallback of {typed(self.fallback_share * 100)} %: give a percentage, 0 to 100"
             raise UsageError(msg)
         if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
-            msg = f"a job of {self.job_h:g} hours: give a number above 0, up to {MOST_JOB_H:,.0f}"
+            msg = (
+                f"a job of {typed(self.job_h)} hours: give a number above 0, up to "
+                f"{integer(MOST_JOB_H)}"
+            )
             raise UsageError(msg)
 
 
@@ -278,7 +282,7 @@ def _rented_option(books: PriceBooks, price: Price, request: CostRequest) -> Acc
     is_spot = price.pricing_model is PricingModel.SPOT
     if is_spot and request.interruptions is not None:
         option = _interrupted_option(books, option, price, request, request.interruptions)
-    words = () if price.is_trusted else (f"price of {_name(price)} ({price.usd_per_hour:f})",)
+    words = () if price.is_trusted else (f"price of {_name(price)} ({exact(price.usd_per_hour)})",)
     named = replace(option, name=_name(price), assumed=words)
     return AcceleratorOption(
         name=_name(price),

@@ -24,6 +24,7 @@ from perfledger_baselines.judging.device_drift import (
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.rendering.layout.number_format import quantity
+from perfledger_service.rendering.layout.rounding import decimals
 from perfledger_service.store.devices.canary_runs import (
     RateKey,
     add_run,
@@ -206,9 +207,11 @@ def _slower_clause(drift: CanaryDrift) -> str:
     count = len(comparison.reference_rates)
     match comparison.reference:
         case DriftReference.OWN_HISTORY:
-            return f"{comparison.canary} is {loss:.1f} % slower than in {count} earlier runs"
+            return (
+                f"{comparison.canary} is {decimals(loss, 1)} % slower than in {count} earlier runs"
+            )
         case DriftReference.SIBLINGS:
-            return f"{comparison.canary} is {loss:.1f} % slower than on {count} siblings"
+            return f"{comparison.canary} is {decimals(loss, 1)} % slower than on {count} siblings"
 
 
 def _unknown_words(drift: DeviceDrift) -> str:

@@ -20,6 +20,7 @@ from perfledger_profiles.parsing.text_file import decoded_text
 from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.inputs import bundle_files
 from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 from perfledger_service.usecases.inputs.run_values import (
@@ -365,4 +366,4 @@ def _label_column(sheet: ColumnTable, values: TableColumn) -> TableColumn | None
 def _label(cell: Cell) -> str:
     if cell is None:
         return ""
-    return cell.strip() if isinstance(cell, str) else f"{cell:.15g}"
+    return cell.strip() if isinstance(cell, str) else for_programs(cell, 15)

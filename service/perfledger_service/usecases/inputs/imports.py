@@ -19,6 +19,7 @@ from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_service.errors import ConflictError, NotFoundError, TooLargeError, UsageError
+from perfledger_service.rendering.layout.rounding import digits, integer
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.fleet.imports import (
     NewImport,
@@ -198,7 +199,7 @@ def _usage(file: NamedBytes) -> _ImportSummary:
     usage = read_usage(file.data, file.name)
     hours = sum(span.device_hours for span in usage.spans)
     return _ImportSummary(
-        f"{usage.kind}: {hours:,.0f} device-hours", *_times(usage.start, usage.end)
+        f"{usage.kind}: {integer(hours)} device-hours", *_times(usage.start, usage.end)
     )
 
 
@@ -206,7 +207,7 @@ def _activity(file: NamedBytes) -> _ImportSummary:
     export = read_activity(file.data, file.name)
     table = table_of([export])
     signals = ", ".join(signal for signal in Signal if signal in table.signals)
-    devices = f"{table.device_count:,.6g} devices"
+    devices = f"{digits(table.device_count, 6)} devices"
     return _ImportSummary(f"{export.kind}: {signals} of {devices}", *_times(table.start, table.end))
 
 

@@ -19,6 +19,7 @@ from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVAL
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import UsageError
+from perfledger_service.rendering.layout.rounding import decimals, typed
 from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 
 # The default latency metric, if a tool measured several: a reading's name without its statistic.
@@ -204,7 +205,9 @@ def _points(
         failed = _failed_share(profile, subject)
         if failed > MAX_FAILED_SHARE:
             where = f" at {subject}" if subject else ""
-            much = f"{100 * failed:.1f} % of its requests failed, but a P99 allows only 1 %"
+            much = (
+                f"{decimals(100 * failed, 1)} % of its requests failed, but a P99 allows only 1 %"
+            )
             left_out.append(f"{name}{where}: left out, {much}")
             continue
         load = _load(profile, subject, file_spec, name)
@@ -248,7 +251,9 @@ def _point(profile: Profile, subject: str, load: _Load, latency: str) -> LoadPoi
 
     throughput, p99_s = figure("throughput_requests"), figure(f"{latency}_p99")
     if throughput is None:
-        throughput = _of_inferences(figure, load, f"{profile.tool} at {load.kind} {load.amount:g}")
+        throughput = _of_inferences(
+            figure, load, f"{profile.tool} at {load.kind} {typed(load.amount)}"
+        )
     if throughput is None or p99_s is None:
         msg = f"a load of {profile.tool} has no throughput or a P99 of 0: measure it for longer"
         raise LoadCurveError(msg)
@@ -296,7 +301,8 @@ def _of_inferences(figure: Callable[[str], float | None], load: _Load, what: str
     most = load.amount if load.kind == "rate" else taken_s and load.amount / taken_s
     if most and inferences > _MOST_TIMES_ASKED * most:
         msg = (
-            f"{what}: {inferences:g} inferences a second are more than its {most:g} requests; "
+            f"{what}: {typed(inferences)} inferences a second are more than its {typed(most)} "
+            "requests; "
             f"give the batch: {HOW_TO_ASK}"
         )
         raise LoadCurveError(msg)

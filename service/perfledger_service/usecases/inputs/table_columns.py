@@ -17,6 +17,7 @@ from perfledger_profiles.parsing.text_table import number_problem, read_table
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import typed
 
 # Three times a million points of twenty characters.
 MAX_BYTES = 64 * 2**20
@@ -127,7 +128,7 @@ def time_of(cell: Cell) -> float:
         zone = moment.tzinfo or UTC
         return moment.replace(tzinfo=zone).timestamp()
     if abs(seconds) > LARGEST_TIME:
-        msg = f"{seconds:g} is not a time in seconds since 1970: divide milliseconds by 1000"
+        msg = f"{typed(seconds)} is not a time in seconds since 1970: divide milliseconds by 1000"
         raise ValueError(msg)
     return seconds
 

@@ -7,6 +7,7 @@ from sqlmodel import Session
 
 from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.store.jobs.policies import JobBudget, budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
 
@@ -45,7 +46,8 @@ def budget_problem(
     if not limit:
         return ""
     usage = (
-        f"{spent_s / SECONDS_PER_MINUTE:.0f} device-minutes were used, {len(running)} jobs are "
+        f"{integer(spent_s / SECONDS_PER_MINUTE)} device-minutes were used, {len(running)} jobs "
+        "are "
         "running"
     )
     again = f"{began + WEEK:%Y-%m-%d}"
@@ -55,10 +57,10 @@ def budget_problem(
 def _passed_limit(budget: JobBudget, device_s: float) -> str:
     """Return the limit that this many device-seconds exceed, "" for none."""
     if budget.device_minutes is not None and device_s > budget.device_minutes * SECONDS_PER_MINUTE:
-        return f"{budget.device_minutes:g} device-minutes"
+        return f"{typed(budget.device_minutes)} device-minutes"
     price = budget.usd_per_device_hour
     if budget.usd is not None and (
         price is None or device_s / SECONDS_PER_HOUR * price > budget.usd
     ):
-        return f"{budget.usd:g} USD"
+        return f"{typed(budget.usd)} USD"
     return ""

@@ -19,6 +19,7 @@ from perfledger_profiles.hardware.step_metrics import (
 )
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.trace.summary import summarize
 from perfledger_service.values.trace_views import StepMetricsView
@@ -47,7 +48,10 @@ def compute_step_metrics(
         timed = _timed_profile(file, device, clock_hz)
     elif file is None and seconds is not None:
         if not 0 < seconds < inf:
-            msg = f"--step-seconds {seconds:g}: give the time of a step in seconds, above 0"
+            msg = (
+                f"--step-seconds {for_programs(seconds)}: give the time of a step in seconds, "
+                "above 0"
+            )
             raise UsageError(msg)
         match = _match_named_device(device, clock_hz) if device else HardwareMatch(hardware=None)
         timed = _TimedStep(

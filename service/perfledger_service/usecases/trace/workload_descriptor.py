@@ -17,6 +17,7 @@ from perfledger_cost_models.tco.unit_cost import Throughput
 from perfledger_profiles.hardware.device_lookup import match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.layout.rounding import decimals
 
 # Host time, which no accelerator shortens; copies and messages are not part of it.
 HOST_BUCKETS = (Bucket.INPUT, Bucket.SYNC, Bucket.RUNTIME, Bucket.CPU, Bucket.OTHER)
@@ -97,6 +98,9 @@ def _host_time(
             share = sum(spent[bucket] for bucket in HOST_BUCKETS) / profile.step_seconds
             return FixedTime(
                 seconds=min(share, 1.0) * seconds,
-                source=f"{profile.tool}: {share * 100:.1f} % of the step without a busy device",
+                source=(
+                    f"{profile.tool}: {decimals(share * 100, 1)} % of the step without a busy "
+                    "device"
+                ),
             )
     return None

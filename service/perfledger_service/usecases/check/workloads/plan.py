@@ -11,6 +11,7 @@ from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
+from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 NOT_TIMED = "not timed: a limit of fail_on is exceeded"
@@ -234,7 +235,7 @@ def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath], *, fi
 def work_words(spec: WorkloadSpec) -> str:
     """Return what a step does, in readable words."""
     devices = f" on {spec.devices} devices" if spec.devices > 1 else ""
-    return f"{spec.units_per_step:g} {spec.unit}{devices}"
+    return f"{typed(spec.units_per_step)} {spec.unit}{devices}"
 
 
 def _changed_failure(before: WorkloadSpec, after: WorkloadSpec) -> Failure:
