@@ -16,9 +16,9 @@ from hypothesis import settings
 
 from tests.kubernetes_api import kubernetes_api, rules_of_guide
 from tests.service.servers.postgres_server import running_postgres
-from tests.shared_imports import import_a_share
 from tests.slurm_cluster import slurm_cluster
-from tests.tries import IS_CI, is_ci_only, tries
+from tests.suite.shared_imports import import_a_share
+from tests.suite.tries import IS_CI, is_ci_only, tries
 
 # The same examples of a law on every machine, however busy: no test may flicker.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=tries(100))
@@ -106,7 +106,7 @@ def pytest_collection_finish():
     leave_out_of_garbage()
     if "numba" in sys.modules:
         from perfledger_baselines.history.segmentation import compiled_loops  # noqa: PLC0415
-        from tests.compiler_lock import compile_in_turns  # noqa: PLC0415 - numba is slow to import
+        from tests.suite.compiler_lock import compile_in_turns  # noqa: PLC0415 - numba is slow to import
 
         compile_in_turns(Path(compiled_loops.__file__))
 

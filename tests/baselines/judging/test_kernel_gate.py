@@ -26,7 +26,7 @@ from tests.baselines.judging.example_kernels import (
     with_kernels,
     workload,
 )
-from tests.tries import tries
+from tests.suite.tries import tries
 
 
 def test_unchanged_kernels_are_unchanged_and_say_what_would_be_found():

@@ -11,7 +11,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Side, WorkloadSpec
 from perfledger_baselines.judging.variant_ranking import variant_rankings, workload_of
 from perfledger_baselines.significance.power import LARGEST_CHANGE
-from tests.tries import tries
+from tests.suite.tries import tries
 
 NAMES = ("eager", "compile", "cudagraphs")
 FAST, SLOW, SLOWEST = 1.0, 1.2, 1.5

@@ -12,7 +12,7 @@ from perfledger_baselines.significance.kernel_tests import (
     trimmed_t_tests,
 )
 from perfledger_baselines.significance.power import LARGEST_CHANGE
-from tests.tries import tries
+from tests.suite.tries import tries
 
 SECONDS = st.floats(1e-9, 1e3)
 

@@ -21,7 +21,7 @@ from perfledger_baselines.significance.interim_looks import (
 )
 from perfledger_baselines.significance.paired_t_tests import t_tests
 from perfledger_baselines.significance.spread_prior import PriorError, prior_from_checks
-from tests.tries import tries
+from tests.suite.tries import tries
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@ import pytest
 
 from perfledger_cost_models.forecasting.forecast import backtest, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
-from tests.tries import tries
+from tests.suite.tries import tries
 
 
 def noisy(count, *, seed=1, spread=0.1):

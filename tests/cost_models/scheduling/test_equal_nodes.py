@@ -15,7 +15,7 @@ from perfledger_cost_models.scheduling.policy import (
     PlacementPolicy,
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
-from tests.tries import tries
+from tests.suite.tries import tries
 
 BY_NAME = {policy.name: policy for policy in POLICIES}
 PLAIN = tuple(BY_NAME[name] for name in ("fifo", "fifo-pass", "easy", "sjf"))

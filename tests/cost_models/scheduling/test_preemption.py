@@ -26,7 +26,7 @@ from perfledger_cost_models.scheduling.policy import (
 from perfledger_cost_models.scheduling.preemption import PreemptibleDevices
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
-from tests.tries import tries
+from tests.suite.tries import tries
 
 ONE_NODE = equal_nodes(1, devices=4)
 

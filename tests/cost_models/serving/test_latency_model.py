@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.serving.latency_model import fit_latency, left_out_errors, wait_shape
 from perfledger_cost_models.serving.load_curve import LoadMode, LoadPoint
-from tests.tries import tries
+from tests.suite.tries import tries
 
 RATES = (20.0, 40.0, 55.0, 70.0, 80.0, 88.0)
 CAPACITY = 100.0

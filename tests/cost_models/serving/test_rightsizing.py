@@ -17,7 +17,7 @@ from perfledger_cost_models.serving.rightsizing import (
     right_size,
     with_errors,
 )
-from tests.tries import tries
+from tests.suite.tries import tries
 
 SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.88)
 GIGABYTE = 10**9

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perfledger_profiles.formats import READERS
-from tests.tries import IS_CI
+from tests.suite.tries import IS_CI
 
 INPUTS = 400 if IS_CI else 40
 SEED = 4

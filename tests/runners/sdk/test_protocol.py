@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.load import Load
 from perfledger.protocol import ChildRequest, Command, MeasuringEffort, RequestError, read_request
-from tests.tries import tries
+from tests.suite.tries import tries
 
 names = st.text(min_size=1, max_size=8)
 params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8))

@@ -23,7 +23,7 @@ from perfledger_baselines.history.commits.search import (
 )
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
-from tests.tries import tries
+from tests.suite.tries import tries
 
 RULE = DecisionRule(looks=planned_looks(20), alpha=0.05, margin=0.01, floor=0.003)
 

@@ -13,7 +13,7 @@ from perfledger.records import CoreTimes, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import is_trade, judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
-from tests.tries import tries
+from tests.suite.tries import tries
 
 PAIRS, TURNS = 11, 25
 MARGIN = 0.05

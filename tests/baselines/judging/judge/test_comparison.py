@@ -18,7 +18,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
-from tests.tries import tries
+from tests.suite.tries import tries
 
 RULE = DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
 BYTES = Metric(

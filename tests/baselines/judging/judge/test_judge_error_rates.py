@@ -9,7 +9,7 @@ from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
 from perfledger_baselines.significance.paired_t_tests import t_tests
-from tests.tries import tries
+from tests.suite.tries import tries
 
 pytestmark = pytest.mark.slow
 

@@ -32,7 +32,7 @@ from perfledger.records import (
 from perfledger_runners.bundles import files as bundle_files
 from perfledger_runners.bundles.files import read_bundle, write_bundle
 from perfledger_runners.bundles.value_checks import BundleError
-from tests.tries import tries
+from tests.suite.tries import tries
 
 SPEC = WorkloadSpec(
     id="gpt:train[batch=8]",

@@ -19,7 +19,7 @@ from perfledger_runners.children.child import MAX_LOG_BYTES, Child
 from perfledger_runners.children.child_process import ChildExit, run_child, run_request
 from perfledger_runners.children.process_tree import members
 from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage
-from tests.tries import IS_CI
+from tests.suite.tries import IS_CI
 
 pytestmark = pytest.mark.slow
 

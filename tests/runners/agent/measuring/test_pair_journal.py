@@ -28,7 +28,7 @@ from perfledger_runners.measuring.pair_journal import (
 )
 from perfledger_runners.measuring.paired_runs import pair_order
 from tests.runners.agent.measuring.example_journal import HEADER
-from tests.tries import IS_CI
+from tests.suite.tries import IS_CI
 
 
 def run(workload, side, pair, process):

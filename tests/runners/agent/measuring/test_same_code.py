@@ -30,7 +30,7 @@ from tests.runners.agent.measuring.mutated_changes import (
     mutated_bases,
     write,
 )
-from tests.tries import tries
+from tests.suite.tries import tries
 
 
 def specs_of(discovery):

@@ -17,7 +17,7 @@ from perfledger_profiles.benchmark_histories.results import (
 )
 from tests.runners.profiles import history_samples as samples
 from tests.runners.profiles.benchmark_histories.conftest import RECORDINGS, parsed
-from tests.tries import tries
+from tests.suite.tries import tries
 
 CONTENTS = {
     HistoryFormat.PYTEST_BENCHMARK: RECORDINGS / "pytest_benchmark_with_rounds.json",

@@ -19,7 +19,7 @@ from perfledger_profiles.export.speedscope import (
 )
 from perfledger_profiles.formats import read_calls
 from perfledger_profiles.parsing.errors import ProfileError
-from tests.tries import tries
+from tests.suite.tries import tries
 
 NAMES = ("a", "b", "<c>\x00")
 lanes = st.lists(

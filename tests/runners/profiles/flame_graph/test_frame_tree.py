@@ -20,7 +20,7 @@ from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from tests.cases import case
 from tests.runners.profiles.example_trace import training_trace
 from tests.runners.profiles.test_golden_profiles import PAIRS
-from tests.tries import tries
+from tests.suite.tries import tries
 
 RECORDED = Path(__file__).parents[1] / "bottleneck" / "advice_cases"
 # Their figures have four digits, and a step is rounded by itself.

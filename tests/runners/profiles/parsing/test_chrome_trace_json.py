@@ -11,7 +11,7 @@ from perfledger_profiles.parsing.chrome_trace_events import UNUSED, TraceEventBa
 from perfledger_profiles.parsing.chrome_trace_json import max_unpacked_bytes, read_batches
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.torch_profiler.kineto import read_kineto
-from tests.tries import tries
+from tests.suite.tries import tries
 
 EVENT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d, "dur": 5}'
 

@@ -19,7 +19,7 @@ from perfledger_profiles.timeline.step_windows import (
 )
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.torch_profiler.kineto import read_kineto
-from tests.tries import tries
+from tests.suite.tries import tries
 
 AUTOGRAD = (1, 2)
 DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from perfledger.measuring.step_samples import measure
 from perfledger.measuring.timed_step import MAX_FALSE_CUTS, MOST_FIRST_STEPS, count_warmup_steps
 from perfledger.protocol import MeasuringEffort
-from tests.tries import tries
+from tests.suite.tries import tries
 
 # Ten steps that differ by a hundredth, as those of a quiet device do.
 QUIET = (1.0, 1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0, 1.005, 0.995)

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.layout.escape import clean
-from tests.tries import tries
+from tests.suite.tries import tries
 
 URL = "https://perf.example.com/acme/models/pull/41"
 NASTY = (

@@ -9,7 +9,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.writers import plain_lines
-from tests.tries import tries
+from tests.suite.tries import tries
 
 NASTY = (
     "[bold red]x[/]",

@@ -21,7 +21,7 @@ from perfledger_service.rendering.layout.escape import (
     sentence,
     wrapping_code,
 )
-from tests.tries import tries
+from tests.suite.tries import tries
 
 FRAGMENTS = (
     "|", "||", "\\", "\\|", "`", "``", "```", "\n", "\r\n", "\n\n", "\t", " ", "\x00", "\x1b[31m",

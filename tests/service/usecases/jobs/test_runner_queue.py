@@ -30,7 +30,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     return_job,
     take_job,
 )
-from tests.tries import tries
+from tests.suite.tries import tries
 
 CPU = "cpu:Test CPU:1"
 LEASE = timedelta(seconds=120)

@@ -24,7 +24,7 @@ from perfledger_service.usecases.review.quarter_records import records_of_store
 from perfledger_service.usecases.server.prune import run_retention
 from perfledger_service.values.storage.retention import RetentionClass, RetentionPolicy
 from tests.service.retention_history import OPERATOR, add_newer_checks, add_newer_commits, commits
-from tests.tries import tries
+from tests.suite.tries import tries
 
 QUARTERS = [Quarter(year, number) for year in (2025, 2026) for number in (1, 2, 3, 4)]
 MACHINES = [Machine(device=Device.CPU, model=f"Test CPU {name}") for name in "AB"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.tries import IS_CI
+from tests.suite.tries import IS_CI
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 NO_BODY = 304

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.tries import tries
+from tests.suite.tries import tries
 
 pytestmark = pytest.mark.slow
 

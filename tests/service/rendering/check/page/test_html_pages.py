@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from perfledger_service.rendering.check.page import CONTENT_SECURITY_POLICY, static_folder
-from tests.tries import tries
+from tests.suite.tries import tries
 
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '" onmouseover="x', "' x='",

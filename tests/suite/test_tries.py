@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tries import is_ci_only
+from tests.suite.tries import is_ci_only
 
 
 def test_a_slow_test_is_left_to_ci_only_where_its_mark_says_so(request):

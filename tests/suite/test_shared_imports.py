@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.shared_imports import import_a_share
+from tests.suite.shared_imports import import_a_share
 
 
 @pytest.fixture

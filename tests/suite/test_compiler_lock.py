@@ -5,7 +5,7 @@ import fcntl
 import pytest
 from numba.core.event import Event
 
-from tests.compiler_lock import CompilerLock
+from tests.suite.compiler_lock import CompilerLock
 
 EVENT = Event("numba:compiler_lock", "START", data=None)
 
