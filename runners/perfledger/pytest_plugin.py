@@ -155,7 +155,7 @@ class SessionPlugin:
         request, root = self._context.request, self._context.root
         if request.command is Command.LIST and not request.paths:
             broken = {root / failure.path for failure in self._failures}
-            yield from uncollected_files(root, known=files | broken)
+            yield from uncollected_files(root, collected=files | broken)
 
     def _reason_left_out(self, item: pytest.Function) -> str:
         if "benchmark_weave" in item.fixturenames:

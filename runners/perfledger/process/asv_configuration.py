@@ -51,14 +51,14 @@ def asv_configurations(paths: Iterable[str]) -> tuple[str, ...]:
     Hidden folders, and folders further down than MAX_DEPTH, have none.
     """
     files = (PurePosixPath(path) for path in paths)
-    found = (
+    configurations = (
         (len(file.parts), str(file))
         for file in files
         if file.name in CONFIGURATIONS
         and len(file.parts) <= MAX_DEPTH + 1
         and not any(part.startswith(".") for part in file.parts[:-1])
     )
-    return tuple(path for _, path in sorted(found))
+    return tuple(path for _, path in sorted(configurations))
 
 
 def _configured_folders(root: Path) -> Iterator[Path]:
@@ -79,5 +79,5 @@ def _paths(root: Path) -> Iterator[str]:
 
 def named_folder(configuration: str) -> str:
     """Return the benchmark folder that a configuration names, else asv's default."""
-    match = _FOLDER.search(_COMMENT.sub(lambda found: found[1] or "", configuration))
+    match = _FOLDER.search(_COMMENT.sub(lambda match: match[1] or "", configuration))
     return match[1] if match else USUAL_FOLDER

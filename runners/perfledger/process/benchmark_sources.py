@@ -22,10 +22,10 @@ NOT_COLLECTED = (
 )
 
 
-def uncollected_files(root: Path, *, known: Collection[Path]) -> Iterator[LeftOutBenchmark]:
+def uncollected_files(root: Path, *, collected: Collection[Path]) -> Iterator[LeftOutBenchmark]:
     """Yield the files below `root` with benchmarks that are not among those pytest knows."""
     for file in source_files(root):
-        if file not in known and BENCHMARK_TEST.search(_beginning(file)) is not None:
+        if file not in collected and BENCHMARK_TEST.search(_beginning(file)) is not None:
             path = file.relative_to(root).as_posix()
             yield LeftOutBenchmark(path, NOT_COLLECTED.format(path))
 

@@ -154,8 +154,8 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 def _measured(texts: Mapping[str, str]) -> Collection[str]:
     """Return the files that are not tests or examples, which may use any framework; else all."""
-    own = [text for path, text in texts.items() if not is_within(path, ASIDE)]
-    return own or texts.values()
+    measured = [text for path, text in texts.items() if not is_within(path, ASIDE)]
+    return measured or texts.values()
 
 
 def _imported_framework(texts: Collection[str]) -> Framework | None:

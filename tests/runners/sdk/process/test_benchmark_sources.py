@@ -18,7 +18,7 @@ def test_a_file_with_benchmarks_that_pytest_does_not_know_is_named_with_what_to_
     (tmp_path / "plain.py").write_text("def test_plain(numbers): ...\ndef benchmark(): ...\n")
     (tmp_path / "nowhere.py").symlink_to(tmp_path / "gone")
 
-    (file,) = uncollected_files(tmp_path, known={tmp_path / "tests" / "test_known.py"})
+    (file,) = uncollected_files(tmp_path, collected={tmp_path / "tests" / "test_known.py"})
 
     assert file.name == "tests/bench.py"
     assert "does not collect this file" in file.reason
