@@ -12,7 +12,7 @@ from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import typed
+from perfledger_service.rendering.layout.rounding import for_programs, typed
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import FleetUse, PricingConfig
@@ -82,7 +82,8 @@ class FleetFlags:
         low, high = hours_range or (hours, hours)
         if not 0 <= low <= hours <= high <= MAX_DEVICE_HOURS:
             msg = (
-                f"{typed(hours)} hours a year, {typed(low)} to {typed(high)}: give 0 <= low <= "
+                f"{for_programs(hours)} hours a year, {for_programs(low)} to {for_programs(high)}: "
+                "give 0 <= low <= hours <= high, at "
                 "hours <= high, at "
                 f"most {typed(MAX_DEVICE_HOURS)}"
             )

@@ -131,7 +131,7 @@ def _check(load: Load, batches: Sequence[int]) -> None:
     """Raise UsageError for an invalid load."""
     if not MIN_SECONDS <= load.seconds <= MAX_SECONDS:
         msg = (
-            f"{typed(load.seconds)} seconds a point: give {typed(MIN_SECONDS)} to "
+            f"{for_programs(load.seconds)} seconds a point: give {typed(MIN_SECONDS)} to "
             f"{typed(MAX_SECONDS)}"
         )
         raise UsageError(msg)

@@ -46,7 +46,7 @@ from perfledger_cost_models.tco.purchase_modes import (
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import exact, integer, typed
+from perfledger_service.rendering.layout.rounding import exact, for_programs, integer, typed
 from perfledger_service.usecases.cost.option_names import is_price_named, is_server_named
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve
@@ -92,7 +92,7 @@ class CostRequest:
             raise UsageError(msg)
         if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
             msg = (
-                f"a job of {typed(self.job_h)} hours: give a number above 0, up to "
+                f"a job of {for_programs(self.job_h)} hours: give a number above 0, up to "
                 f"{integer(MOST_JOB_H)}"
             )
             raise UsageError(msg)

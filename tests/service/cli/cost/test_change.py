@@ -177,7 +177,7 @@ def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
     [
         (
             ("--device-hours", "nan", "--purchase-option", "p5.48xlarge/on_demand"),
-            "nan hours a year",
+            "NaN hours a year",
         ),
         (("--device-hours", "-5", "--purchase-option", "p5.48xlarge/on_demand"), "-5 hours a year"),
         ((*HOURS, "--device-hours-range", "30000", "40000"), "low <= hours <= high"),

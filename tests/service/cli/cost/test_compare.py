@@ -258,7 +258,7 @@ def test_every_format_names_the_assumptions(run, command, form):
     ("words", "said"),
     [
         (("--allocated-percent", "0.01"), "0.1 % at least"),
-        (("--job-hours", "nan"), "a job of nan hours"),
+        (("--job-hours", "nan"), "a job of NaN hours"),
         (("--job-hours", "-1"), "a job of -1 hours"),
         (
             (

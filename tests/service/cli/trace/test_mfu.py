@@ -166,7 +166,7 @@ def test_markdown_has_a_row_a_figure(mfu):
     [
         ((), "give the step's time"),
         (("--step-seconds", "0"), "--step-seconds 0: give the time of a step in seconds, above 0"),
-        (("--step-seconds", "nan"), "--step-seconds nan: give the time"),
+        (("--step-seconds", "nan"), "--step-seconds NaN: give the time"),
         (("--step-seconds", "1", "--units-per-step", "inf"), "items_per_step"),
         (("--step-seconds", "1", "--one-device-seconds", "0"), "step_seconds"),
         (("--step-seconds", "1", "--layers", "3"), "need --parameters"),
