@@ -1,6 +1,6 @@
 """Holds and reads the values of options: choices, amounts in USD and moments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -69,6 +69,17 @@ def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:
             raise UsageError(msg)
         days[RetentionClass(kind)] = int(count)
     return days
+
+
+def refuse_unused(options: Mapping[str, bool], reason: str) -> None:
+    """Raise UsageError if an option is given that has no effect, for this reason.
+
+    `options` holds whether each is given, by its flag.
+    """
+    given = [flag for flag, is_given in options.items() if is_given]
+    if given:
+        msg = f"{', '.join(given)}: {reason}"
+        raise UsageError(msg)
 
 
 def parse_moment(text: str, option: str) -> datetime:

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.option_groups import how
-from perfledger_service.cli.option_values import today
-from perfledger_service.errors import NotFoundError
+from perfledger_service.cli.option_values import refuse_unused, today
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.quote import HourlyRate
     from perfledger_service.settings.service import PriceSettings
     from perfledger_service.usecases.inputs.price_books import PriceBooks
+
+
+WITHOUT_OPTION = "without --purchase-option nothing is priced: give it, or leave the files out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +39,27 @@ class PriceFlags:
     ] = None
 
     @property
-    def settings(self) -> "PriceSettings":
-        """Return the price settings of these options, else of the environment."""
-        from perfledger_service.settings.service import price_settings
-
+    def _paths(self) -> dict[str, str]:
+        """Return the given files by their setting."""
         flags = {
             "prices": self.prices,
             "overrides": self.overrides,
             "contract": self.contract,
             "exchange_rates": self.exchange_rates,
         }
-        paths = {name: str(path) for name, path in flags.items() if path is not None}
-        return price_settings().model_copy(update=paths)
+        return {name: str(path) for name, path in flags.items() if path is not None}
+
+    @property
+    def given(self) -> dict[str, bool]:
+        """Return the flags of the given files, for `refuse_unused`."""
+        return {f"--{name.replace('_', '-')}": True for name in self._paths}
+
+    @property
+    def settings(self) -> "PriceSettings":
+        """Return the price settings of these options, else of the environment."""
+        from perfledger_service.settings.service import price_settings
+
+        return price_settings().model_copy(update=self._paths)
 
     @property
     def books(self) -> "PriceBooks":
@@ -64,13 +75,15 @@ class PriceFlags:
         return books
 
     def rate_of(self, option: str | None) -> "HourlyRate | None":
-        """Return the rate of a purchase option, None without one; raises NotFoundError."""
-        from perfledger_cost_models.prices.price_sheet import PriceMissingError
+        """Return the rate of a purchase option, None without one.
+
+        Raises NotFoundError for one without a price, UsageError for files that price nothing.
+        """
         from perfledger_cost_models.tco.hourly_rates import rate_of
+        from perfledger_service.usecases.inputs.error_translation import translate_errors
 
         if option is None:
+            refuse_unused(self.given, WITHOUT_OPTION)
             return None
-        try:
+        with translate_errors():
             return rate_of(self.books.sheet, option, today=today())
-        except PriceMissingError as error:
-            raise NotFoundError(str(error)) from error

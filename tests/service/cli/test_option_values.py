@@ -3,7 +3,13 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_service.cli.option_values import parse_moment, repository_name, today, usd
+from perfledger_service.cli.option_values import (
+    parse_moment,
+    refuse_unused,
+    repository_name,
+    today,
+    usd,
+)
 from perfledger_service.errors import UsageError
 
 
@@ -62,3 +68,11 @@ def test_today_is_a_day_in_utc():
     before = datetime.now(UTC).date()
 
     assert before <= today() <= datetime.now(UTC).date()
+
+
+def test_given_options_without_effect_are_named_and_others_are_not():
+    with pytest.raises(UsageError) as refused:
+        refuse_unused({"--start": True, "--end": False, "--signal": True}, "leave these out")
+    refuse_unused({"--end": False}, "leave this out")
+
+    assert str(refused.value) == "--start, --signal: leave these out"

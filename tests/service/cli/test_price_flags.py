@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from perfledger_service.cli.price_flags import PriceFlags
-from perfledger_service.errors import NotFoundError
+from perfledger_service.errors import NotFoundError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,17 @@ def test_a_purchase_option_has_the_rate_of_the_files(own_prices):
     assert rate.usd_per_device_hour == Decimal("21.5") / 8
 
 
-def test_without_a_purchase_option_no_file_is_read_and_there_is_no_rate(tmp_path):
-    assert PriceFlags(prices=tmp_path / "absent.csv").rate_of(None) is None
+def test_without_a_purchase_option_there_is_no_rate(monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_PRICES", "absent.csv")
+
+    assert PriceFlags().rate_of(None) is None
+
+
+def test_price_files_without_a_purchase_option_are_an_error_that_names_them():
+    flags = PriceFlags(prices=Path("a.csv"), exchange_rates=Path("b.csv"))
+
+    with pytest.raises(UsageError, match="--prices, --exchange-rates: without --purchase-option"):
+        flags.rate_of(None)
 
 
 def test_a_purchase_option_without_a_price_is_not_found():

@@ -10,7 +10,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
-from perfledger_service.cli.option_values import REPOSITORY, repository_name
+from perfledger_service.cli.option_values import REPOSITORY, refuse_unused, repository_name
 from perfledger_service.cli.output import DocumentOutput
 
 
@@ -68,6 +68,10 @@ def builtin(
     from perfledger_service.values.doctor_views import CanaryState
     from perfledger_service.values.report import ExitCode
 
+    if save_bundle is None:
+        refuse_unused(
+            {"--repository": bool(repository)}, "only a bundle names it: add --save-bundle"
+        )
     request = CanaryRequest(
         pattern=pattern, processes=canary_flags.processes, device=canary_flags.device
     )

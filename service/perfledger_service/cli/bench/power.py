@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import refuse_unused
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
@@ -67,5 +68,8 @@ def power(
     if file is not None:
         curve = power_of_file(file, power_flags.request, column=column)
     else:
+        refuse_unused(
+            {"--column": column is not None}, "only a FILE has columns: give it, or leave this out"
+        )
         curve = power_of_spread((spread_percent or 0.0) / 100, power_flags.request)
     output.write_document(curve, power_document)

@@ -1,6 +1,5 @@
 """Reports the utilization of devices."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import refuse_unused
 from perfledger_service.cli.output import ChartOutput, Format, Output
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store
@@ -62,7 +62,19 @@ def utilization(
     from perfledger_service.values.fleet_views import ImportKind
 
     if checks:
-        _show_measured(files or (), source, output)
+        options = {
+            "FILE": bool(files),
+            "--source": source is not None,
+            "--start": period.start is not None,
+            "--end": period.end is not None,
+            "--group-by": group_by is not OwnerLevel.TEAM,
+            "--signal": signal is not None,
+            "--target-percent": target_percent != DEFAULT_TARGET_PERCENT,
+            "--purchase-option": purchase_option is not None,
+            **price_flags.given,
+        }
+        refuse_unused(options, "--checks shows what the service measured: leave these out")
+        _show_measured(output)
         return
     report = utilization_at(
         files_of(files or (), source, ImportKind.ACTIVITY),
@@ -75,21 +87,16 @@ def utilization(
     output.write_document(report, utilization_document, svg=utilization_svg)
 
 
-def _show_measured(files: Sequence[Path], source: str | None, output: Output) -> None:
+def _show_measured(output: Output) -> None:
     from perfledger_service.rendering.fleet.measured_utilization import (
         measured_utilization_document,
     )
 
-    if files or source is not None:
-        msg = "--checks shows what the service measured: leave out files and --source"
-        raise UsageError(msg)
     if output.chosen is Format.SVG:
         msg = "--checks has no chart: the service's page /capacity has them"
         raise UsageError(msg)
     with open_store() as engine:
-        from perfledger_service.store.database import read_session
-        from perfledger_service.usecases.fleet.capacity import measured_utilization
+        from perfledger_service.usecases.fleet.capacity import read_measured_utilization
 
-        with read_session(engine) as session:
-            uses = measured_utilization(session)
+        uses = read_measured_utilization(engine)
     output.write_document(uses, measured_utilization_document)

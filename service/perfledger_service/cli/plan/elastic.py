@@ -6,10 +6,10 @@ from typing import Annotated
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
-from perfledger_service.cli.option_values import today
+from perfledger_service.cli.option_values import refuse_unused, today
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
-from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.cli.price_flags import WITHOUT_OPTION, PriceFlags
 
 
 @command(
@@ -58,6 +58,8 @@ def elastic(
     from perfledger_service.rendering.plan.elastic import elastic_document
     from perfledger_service.usecases.plan.elastic import ElasticCluster, compare_elastic
 
+    if not purchase_option:
+        refuse_unused(price_flags.given, WITHOUT_OPTION)
     output.write_document(
         compare_elastic(
             log_of(log, source),

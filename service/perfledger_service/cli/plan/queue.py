@@ -7,6 +7,7 @@ from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
+from perfledger_service.cli.option_values import refuse_unused
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
 from perfledger_service.errors import UsageError
@@ -98,6 +99,12 @@ def queue(
     from perfledger_service.usecases.plan.queue import plan_log_queue, plan_queue
 
     if log is None and source is None:
+        options = {
+            "--log-format": log_format is not None,
+            "--devices-per-node": replay.devices_per_node is not None,
+            "--policy": replay.policy is not None,
+        }
+        refuse_unused(options, "only a job log is replayed: give one, or leave these out")
         plan = plan_queue(
             per_hour=arrivals_per_hour,
             service_s=None if service_minutes is None else service_minutes * SECONDS_PER_MINUTE,

@@ -12,7 +12,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
-from perfledger_service.cli.option_values import REPOSITORY, repository_name, today
+from perfledger_service.cli.option_values import REPOSITORY, refuse_unused, repository_name, today
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.cli.server_modules import open_store, server_modules
 from perfledger_service.usecases.review.document_format import ReviewFormat
@@ -86,6 +86,8 @@ def review(
     from perfledger_service.cli.progress import TerminalProgress
     from perfledger_service.usecases.review.documents import write_review
 
+    if json:
+        refuse_unused({"--format": bool(format_)}, "--json writes only JSON: give one of the two")
     day = today() if as_of is None else as_of.date()
     request = _request(inputs, price_flags, day, is_stale_allowed=allow_stale_prices)
     forms = (ReviewFormat.JSON,) if json else tuple(format_ or ReviewFormat)

@@ -11,6 +11,7 @@ from perfledger_service.cli.option_values import (
     REPOSITORY,
     Repository,
     TrustedWord,
+    refuse_unused,
     repository_name,
 )
 from perfledger_service.cli.output import DocumentOutput
@@ -93,13 +94,19 @@ def actions(
     if not off and (repository_id is None or owner_id is None):
         msg = "give --repository-id and --owner-id, or --off"
         raise UsageError(msg)
+    if off:
+        options = {
+            "--repository-id": repository_id is not None,
+            "--owner-id": owner_id is not None,
+        }
+        refuse_unused(options, "--off needs only the repository: leave these out")
     from perfledger_service.rendering.server.project import ActionsPermissionRow, actions_document
 
     with open_store() as engine:
         from perfledger_service.usecases.server.project import let_actions_upload, refuse_actions
 
         actor = Actor(name=getuser())
-        if repository_id is None or owner_id is None or off:
+        if repository_id is None or owner_id is None:
             refuse_actions(engine, repository, actor=actor, now=datetime.now(UTC))
             output.write_document(None, partial(actions_document, repository))
             return

@@ -2,10 +2,9 @@
 
 from datetime import date
 
-from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.payment_schedule import payment_schedule
 from perfledger_cost_models.tco.purchase_modes import terms_of
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.usecases.cost.purchase_options import price_warnings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
@@ -19,10 +18,8 @@ def scheduled_payments(
 
     Raises NotFoundError for an option without a price, UsageError for one that is not a commitment.
     """
-    try:
+    with translate_errors():
         price = books.sheet.find(option)
-    except PriceMissingError as error:
-        raise NotFoundError(str(error)) from error
     if devices % price.count:
         msg = f"{devices} devices, but one {price.sku} has {price.count}: give a multiple"
         raise UsageError(msg)

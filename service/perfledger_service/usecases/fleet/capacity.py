@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.profile import ProfileReading
@@ -15,6 +16,7 @@ from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.store.branch_commits import branch_lengths
+from perfledger_service.store.database import read_session
 from perfledger_service.store.fleet.device_utilization import StoredUtilization, stored_utilization
 from perfledger_service.store.fleet.imports import imports
 from perfledger_service.store.page_queries import upload_counts
@@ -48,6 +50,12 @@ def capacity_view(session: Session) -> CapacityView:
 def fleet_version(session: Session) -> tuple[object, ...]:
     """Return a key that changes with the view, without reading bundles."""
     return (upload_counts(session), branch_lengths(session), imports(session))
+
+
+def read_measured_utilization(engine: Engine) -> tuple[MeasuredUtilization, ...]:
+    """Return the same as `measured_utilization`, in a session of its own."""
+    with read_session(engine) as session:
+        return measured_utilization(session)
 
 
 def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:

@@ -48,7 +48,7 @@ from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.machine.core_reservation import CoreError
 from perfledger_runners.measuring.pair_journal import JournalError
 from perfledger_runners.user_folders import UserFolderError
-from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
+from perfledger_service.errors import NotFoundError, NotMeasuredError, PerfledgerError, UsageError
 
 # Errors of invalid input.
 _INPUT_ERRORS = (
@@ -72,7 +72,6 @@ _INPUT_ERRORS = (
     BulkFileError,
     OverrideError,
     PriceSheetError,
-    PriceMissingError,
     ExchangeRateError,
     BillError,
     EnergyError,
@@ -104,6 +103,8 @@ def translate_errors() -> Generator[None]:
     except (InterpreterError, SandboxError) as error:
         msg = f"not measured: {error}"
         raise NotMeasuredError(msg) from error
+    except PriceMissingError as error:
+        raise NotFoundError(str(error)) from error
     except _INPUT_ERRORS as error:
         raise UsageError(str(error)) from error
     except (UploadError, ServiceRequestError) as error:

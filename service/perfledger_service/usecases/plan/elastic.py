@@ -18,10 +18,9 @@ from perfledger_cost_models.job_logs.csv_log import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import JobLog, unfinished_counts
 from perfledger_cost_models.job_logs.table import MAX_DEVICES
-from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
 from perfledger_service.usecases.inputs.price_books import PriceBooks
@@ -96,10 +95,7 @@ def _class_of(text: str) -> tuple[str, int]:
 
 
 def _rate(books: PriceBooks, option: str, devices: dict[str, int], today: date) -> HourlyRate:
-    try:
-        rate = rate_of(books.sheet, option, today=today)
-    except PriceMissingError as error:
-        raise NotFoundError(str(error)) from error
+    rate = rate_of(books.sheet, option, today=today)
     if rate.accelerator not in devices:
         msg = f"{option} is a price of {rate.accelerator}: there are {', '.join(devices)}"
         raise UsageError(msg)

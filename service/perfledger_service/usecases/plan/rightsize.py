@@ -14,7 +14,6 @@ from perfledger_cost_models.serving.rightsizing import (
 )
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.tco.onprem import owned_rate
-from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 
@@ -38,15 +37,12 @@ def rightsize(
 
     Raises NotFoundError for an option without a price, UsageError for invalid curves.
     """
-    try:
-        tariffs = (
-            _tariffs_of_options(books, options, today)
-            if options
-            else {name: _on_demand(books.sheet, name, today) for name in _accelerators(curves)}
-        )
-        return with_errors(right_size(curves, tariffs, demand))
-    except PriceMissingError as error:
-        raise NotFoundError(str(error)) from error
+    tariffs = (
+        _tariffs_of_options(books, options, today)
+        if options
+        else {name: _on_demand(books.sheet, name, today) for name in _accelerators(curves)}
+    )
+    return with_errors(right_size(curves, tariffs, demand))
 
 
 def _accelerators(curves: Sequence[LoadCurve]) -> tuple[str, ...]:

@@ -113,6 +113,11 @@ def test_a_folder_that_is_no_clone_is_refused_before_anything_is_measured(
             XDG_STATE_HOME=str(tmp_path / "state"))  # fmt: skip
 
 
+def test_a_repository_without_a_bundle_to_name_it_in_is_refused(run):
+    with pytest.raises(UsageError, match="--repository: only a bundle names it"):
+        run("bench", "builtin", "--repository", "octo/models")
+
+
 @pytest.mark.slow(ci_only=True)
 def test_a_name_without_a_canary_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

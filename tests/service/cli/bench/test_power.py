@@ -282,3 +282,8 @@ def test_a_history_too_short_or_not_positive_has_no_spread(tmp_path):
         path.write_text(content)
         with pytest.raises(UsageError, match="a spread needs 5"):
             power(path)
+
+
+def test_a_column_without_a_file_is_an_error():
+    with pytest.raises(UsageError, match="--column: only a FILE has columns"):
+        power("--spread-percent", 1, "--column", "seconds")

@@ -83,3 +83,8 @@ def test_a_job_that_was_left_out_counts_once(run, tmp_path):
     shown = " ".join(run("--capacity", "A100-80GB=4").split())
 
     assert "Left out: 1 job without a run time, whole devices or a speed." in shown
+
+
+def test_price_files_without_an_option_to_price_are_refused(run):
+    with pytest.raises(UsageError, match="--contract: without --purchase-option"):
+        run("--capacity", "A100-80GB=4", "--contract", "contract.toml")

@@ -271,3 +271,11 @@ def test_inferred_nodes_without_waits_to_fit_say_how_many_devices_are_in_use(run
     shown = " ".join(run("simulate", sacct_log(), "--devices-per-node", 8).split())
 
     assert "8 devices: 4 in use at most at one moment of the log, rounded up to a node" in shown
+
+
+@pytest.mark.parametrize(
+    "words", [("--policy", "easy"), ("--log-format", "swf"), ("--devices-per-node", 8)]
+)
+def test_without_a_log_options_of_a_replay_are_an_error(run, words):
+    with pytest.raises(UsageError, match=f"{words[0]}: only a job log is replayed"):
+        run("queue", "--arrivals-per-hour", 4, "--service-minutes", 30, *words)

@@ -327,3 +327,8 @@ def test_assumptions_are_figures_that_people_read(run, plan, tmp_path):
     run("--plan", plan, *TEXTS)
 
     assert "Growth of the hours: 0.1 per year." in (tmp_path / "out" / "review.html").read_text()
+
+
+def test_json_beside_another_format_is_refused(run, plan):
+    with pytest.raises(UsageError, match="--format: --json writes only JSON"):
+        run("--plan", plan, "--json", "--format", "html")

@@ -57,6 +57,11 @@ def test_runs_of_github_actions_are_let_in_listed_and_refused_again(server):
     assert json.loads(server("project", "list", "--json"))["actions"] == []
 
 
+def test_numbers_beside_off_are_refused(server):
+    with pytest.raises(UsageError, match="--owner-id: --off needs only the repository"):
+        server("project", "actions", "octo/models", "--off", "--owner-id", "583231")
+
+
 def test_runs_of_github_actions_need_both_numbers(server):
     with pytest.raises(UsageError, match="or --off"):
         server("project", "actions", "octo/models", "--owner-id", "583231")

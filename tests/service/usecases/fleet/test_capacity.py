@@ -179,7 +179,24 @@ def test_without_a_check_that_is_said(run):
     )
 
 
-@pytest.mark.parametrize("words", [("x.json",), ("--source", "main"), ("--format", "svg")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x.json",),
+        ("--source", "main"),
+        ("--start", "2026-01-01"),
+        ("--end", "2026-02-01"),
+        ("--group-by", "job"),
+        ("--signal", "gpu_util"),
+        ("--target-percent", "80"),
+        ("--purchase-option", "p5.48xlarge/on_demand"),
+        ("--prices", "prices.csv"),
+        ("--overrides", "own.toml"),
+        ("--contract", "contract.toml"),
+        ("--exchange-rates", "rates.csv"),
+        ("--format", "svg"),
+    ],
+)
 def test_checks_are_asked_for_alone(run, words):
     with pytest.raises(UsageError, match="--checks"):
         run("fleet", "utilization", "--checks", *words)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.repository import NotARepositoryError
@@ -19,9 +20,9 @@ FOREIGN_ERRORS = [
 ]
 SERVICE_ERRORS = [ServiceRequestError, UploadError]
 START_ERRORS = [InterpreterError, SandboxError]
-INPUT_ERRORS = [
-    error for error in FOREIGN_ERRORS if error not in {*START_ERRORS, *SERVICE_ERRORS}
-] + [NotARepositoryError]
+OTHER_ERRORS = {*START_ERRORS, *SERVICE_ERRORS, PriceMissingError}
+INPUT_ERRORS = [error for error in FOREIGN_ERRORS if error not in OTHER_ERRORS]
+INPUT_ERRORS.append(NotARepositoryError)
 
 
 def translated(error):
@@ -67,3 +68,10 @@ def test_a_block_without_an_error_is_left_alone():
         value = 1
 
     assert value == 1
+
+
+def test_a_missing_price_is_not_found():
+    found = translated(PriceMissingError("p9/on_demand", "ours", "add it"))
+
+    assert type(found) is NotFoundError
+    assert str(found) == "no price for 'p9/on_demand' on sheet 'ours': add it"
