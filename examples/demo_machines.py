@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 from perfledger.bundle import Bundle, Plan
 from perfledger.records import CanaryReading, Framework, Machine, Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
-from perfledger_service.store.jobs.policies import JobSchedule
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.jobs.job import schedule_runs
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import take_job
 from perfledger_service.usecases.uploads.uploads import receive_bundle
+from perfledger_service.values.jobs.policies import JobSchedule
 
 DAYS = 14
 # On the last days the A100 is slower by this share, as with a failing fan.

@@ -30,8 +30,8 @@ def server_modules() -> Generator[None]:
 def open_store() -> "Generator[Engine]":
     """Open the service's database at its newest version."""
     with server_modules():
-        from perfledger_service.store.upgrade import open_current
+        from perfledger_service.usecases.server.db import open_database
     from perfledger_service.settings.service import service_settings
 
-    with open_current(service_settings().database_url) as engine:
+    with open_database(service_settings().database_url) as engine:
         yield engine

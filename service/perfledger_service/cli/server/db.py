@@ -21,5 +21,5 @@ def upgrade(*, output: DocumentOutput) -> None:
     from perfledger_service.settings.service import service_settings
 
     with server_modules():
-        from perfledger_service.store.upgrade import upgrade as upgrade_database
+        from perfledger_service.usecases.server.db import upgrade_database
     output.write_document(upgrade_database(service_settings().database_url), upgrade_document)

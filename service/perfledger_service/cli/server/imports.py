@@ -111,11 +111,9 @@ def list_imports(*, output: DocumentOutput) -> None:
     from perfledger_service.rendering.server.imports import imports_document
 
     with open_store() as engine:
-        from perfledger_service.store.database import read_session
-        from perfledger_service.store.fleet.imports import imports
+        from perfledger_service.usecases.server.imports import list_imports as stored_imports
 
-        with read_session(engine) as session:
-            stored = imports(session)
+        stored = stored_imports(engine)
     output.write_document(stored, imports_document)
 
 
@@ -137,12 +135,9 @@ def remove(
     from perfledger_service.rendering.server.imports import removed_import_document
 
     with open_store() as engine:
-        from perfledger_service.store.database import write_session
-        from perfledger_service.store.fleet.imports import remove_import
+        from perfledger_service.usecases.server.imports import remove_stored_import
 
-        with write_session(engine) as session:
-            remove_import(session, number)
-            session.commit()
+        remove_stored_import(engine, number)
     output.write_document(number, removed_import_document)
 
 

@@ -68,8 +68,8 @@ def schedule(
 
     with open_store() as engine:
         from perfledger_runners.jobs.runner_job import RunnerJobKind
-        from perfledger_service.store.jobs.policies import JobSchedule
         from perfledger_service.usecases.jobs.job import end_schedule, schedule_runs
+        from perfledger_service.values.jobs.policies import JobSchedule
 
         job_kind = RunnerJobKind(kind)
         if off:
@@ -115,8 +115,8 @@ def budget(
     from perfledger_service.rendering.server.job import budget_document
 
     with open_store() as engine:
-        from perfledger_service.store.jobs.policies import JobBudget
         from perfledger_service.usecases.jobs.job import limit_jobs
+        from perfledger_service.values.jobs.policies import JobBudget
 
         limits = JobBudget(device_minutes=device_minutes, usd=usd, usd_per_device_hour=device_price)
         limit_jobs(engine, repository, limits)

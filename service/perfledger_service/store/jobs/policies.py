@@ -1,6 +1,6 @@
 """Stores when a project's default branch is measured, and its jobs' weekly budget."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import msgspec
 from sqlalchemy import delete
@@ -8,25 +8,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.jobs.tables import JobBudgetRow, JobScheduleRow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSchedule:
-    """A run of a machine class at an hour (UTC), daily or weekly on Mondays."""
-
-    kind: RunnerJobKind
-    machine_class: str
-    hour: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobBudget:
-    """What jobs may hold and cost in a week; None is no limit."""
-
-    device_minutes: float | None = None
-    usd: float | None = None
-    usd_per_device_hour: float | None = None
-
+from perfledger_service.values.jobs.policies import JobBudget, JobSchedule
 
 _JOB_SCHEDULE_DECODER = msgspec.json.Decoder(JobSchedule)
 _JOB_BUDGET_DECODER = msgspec.json.Decoder(JobBudget)

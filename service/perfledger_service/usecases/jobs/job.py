@@ -7,16 +7,11 @@ from sqlalchemy import Engine
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import UsageError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.jobs.policies import (
-    JobBudget,
-    JobSchedule,
-    remove_schedule,
-    set_budget,
-    set_schedule,
-)
+from perfledger_service.store.jobs.policies import remove_schedule, set_budget, set_schedule
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.jobs.runner_queue import cancel_job, jobs_of_project
+from perfledger_service.values.jobs.policies import JobBudget, JobSchedule
 
 LAST_HOUR = 23
 

@@ -18,7 +18,7 @@ from perfledger.workload_pattern import is_match
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.jobs.policies import JobSchedule, schedules_of
+from perfledger_service.store.jobs.policies import schedules_of
 from perfledger_service.store.jobs.runner_jobs import (
     NewRunnerJob,
     StoredRunnerJob,
@@ -37,6 +37,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
 )
 from perfledger_service.values.branch_views import AbRequestView
 from perfledger_service.values.fleet_views import RunnerView
+from perfledger_service.values.jobs.policies import JobSchedule
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -3,8 +3,6 @@ from dataclasses import replace
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.database import write_session
 from perfledger_service.store.jobs.policies import (
-    JobBudget,
-    JobSchedule,
     budget_of,
     remove_schedule,
     schedules_of,
@@ -12,6 +10,7 @@ from perfledger_service.store.jobs.policies import (
     set_schedule,
 )
 from perfledger_service.store.projects import project_for
+from perfledger_service.values.jobs.policies import JobBudget, JobSchedule
 
 NIGHTLY = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)
 WEEKLY = replace(NIGHTLY, kind=RunnerJobKind.WEEKLY)

@@ -8,7 +8,6 @@ from perfledger.records import Revision
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.errors import GitHubError
 from perfledger_service.store.database import read_session
-from perfledger_service.store.jobs.policies import JobBudget
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.comments import job_commands
 from perfledger_service.usecases.jobs.job import limit_jobs
@@ -18,6 +17,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
 )
 from perfledger_service.usecases.uploads.merges import receive_closing
 from perfledger_service.usecases.uploads.pushes import receive_push
+from perfledger_service.values.jobs.policies import JobBudget
 from perfledger_service.values.upload_views import UploadSender
 
 CPU = "cpu:Test CPU:1"

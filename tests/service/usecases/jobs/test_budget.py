@@ -4,7 +4,7 @@ import pytest
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.database import write_session
-from perfledger_service.store.jobs.policies import JobBudget, set_budget
+from perfledger_service.store.jobs.policies import set_budget
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs.budget import week_of
@@ -15,6 +15,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
     queue_job,
     take_job,
 )
+from perfledger_service.values.jobs.policies import JobBudget
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ import pytest
 
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.store.jobs.policies import JobBudget, JobSchedule
 from perfledger_service.usecases.jobs.job import (
     cancel_by_operator,
     end_schedule,
@@ -11,6 +10,7 @@ from perfledger_service.usecases.jobs.job import (
     schedule_runs,
 )
 from perfledger_service.usecases.server.project import add_project
+from perfledger_service.values.jobs.policies import JobBudget, JobSchedule
 from tests.service.job_policies import job_policy
 
 NIGHTLY = JobSchedule(kind=RunnerJobKind.NIGHTLY, machine_class="*", hour=2)

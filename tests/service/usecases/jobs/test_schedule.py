@@ -16,7 +16,6 @@ from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import add_quarantine, device_for
-from perfledger_service.store.jobs.policies import JobSchedule
 from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
 from perfledger_service.usecases.jobs import runner_queue
@@ -32,6 +31,7 @@ from perfledger_service.usecases.jobs.runner_queue import (
 from perfledger_service.usecases.jobs.schedule import job_key, queue_due_jobs
 from perfledger_service.usecases.server.project import add_project, list_projects
 from perfledger_service.usecases.uploads.uploads import receive_bundle
+from perfledger_service.values.jobs.policies import JobSchedule
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.device_views import DeviceKey
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect
