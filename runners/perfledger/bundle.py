@@ -21,13 +21,14 @@ from perfledger.records import (
     WorkloadSpec,
 )
 from perfledger.step_work import CountedWork, StepWork
+from perfledger.time_units import SECONDS_PER_HOUR
 
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT = "perfledger-bundle"
 SAME_CODE = "same code"  # why a workload was skipped, in words
 # Six hours: time to wait for scarce devices, and for the check.
-CLASS_DEADLINE_S = 6 * 3600.0
+CLASS_DEADLINE_S = 6.0 * SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

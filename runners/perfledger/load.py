@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
+from perfledger.time_units import SECONDS_PER_HOUR
+
 BATCH_PARAMETER = "batch"  # of a workload's function: items per request
 MAX_REQUESTS = 20_000  # per point: their times fit one line of the protocol
 MAX_CONCURRENCY = 1_024
 MAX_SERVERS = 64
 MAX_POINTS = 100
-MAX_SECONDS = 3600.0  # per point
+MAX_SECONDS = float(SECONDS_PER_HOUR)  # per point
 # A server that answers less than this share of the offered load falls behind: its queue grows, and
 # its latencies with the length of the measurement. The throughput of one machine varies by as much
 # from run to run, so a smaller shortfall does not show overload.

@@ -59,12 +59,11 @@ def smallest_detectable_changes(
     alpha: FloatArray,
     floor: FloatArray,
     degrees: FloatArray,
-    power: float = POWER,
 ) -> FloatArray:
     """Return the same for many tests at once, all arrays of shape (tests,); spreads are known."""
     errors = sd / np.sqrt(pairs)
-    significant = _noncentralities(degrees, alpha=alpha, power=power) * errors
-    big = np.log1p(floor) + ndtri(power) * errors
+    significant = _noncentralities(degrees, alpha=alpha, power=POWER) * errors
+    big = np.log1p(floor) + ndtri(POWER) * errors
     changes: FloatArray = np.expm1(np.minimum(np.maximum(significant, big), _LARGEST_LOG))
     return changes
 

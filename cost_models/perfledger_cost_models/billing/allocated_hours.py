@@ -18,6 +18,7 @@ from perfledger_cost_models.billing.cost_allocation import CostOwner, PoolUsage
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
+from perfledger_cost_models.usage.prometheus import EXPORTED
 
 # The team's label is the first of these that any job has, from most to least specific.
 TEAM_LABELS = (
@@ -26,7 +27,7 @@ TEAM_LABELS = (
     "tag_team",
     "account",
     "namespace",
-    "exported_namespace",
+    f"{EXPORTED}namespace",
     "user",
 )
 DEVICE_LABELS = ("accelerator", "gpu", "modelName", "gpu_type", "gpu_model")

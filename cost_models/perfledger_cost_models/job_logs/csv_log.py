@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
     MAX_SECONDS,
@@ -28,7 +29,7 @@ from perfledger_profiles.parsing.text_table import (
 
 # A clock that is set back, or two hosts' clocks, may make a start precede its submission by up to
 # this.
-MAX_CLOCK_CHANGE_S = 3600.0
+MAX_CLOCK_CHANGE_S = float(SECONDS_PER_HOUR)
 
 # For each field the columns that may hold it and their units; the first non-empty one counts.
 _SUBMIT = (

@@ -13,6 +13,7 @@ from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.prometheus import (
+    EXPORTED,
     TIMES,
     LabelledSamples,
     series_of_query,
@@ -31,8 +32,6 @@ _MOMENTS = {
 _REQUESTS = "kube_pod_container_resource_requests"
 _LABELS = "kube_pod_labels"
 _POD = ("namespace", "pod", "uid")
-# The prefix of the pod's own labels in a scrape without honor_labels; others are the exporter's.
-_EXPORTED = "exported_"
 
 
 def metrics_jobs(text: str) -> Iterator[Job | SkipReason]:
@@ -104,4 +103,4 @@ def _sum_requests(requests: Mapping[tuple[str, str], float]) -> dict[str, float]
 
 
 def _label(labels: Mapping[str, str], name: str) -> str:
-    return labels.get(_EXPORTED + name) or labels.get(name, "")
+    return labels.get(EXPORTED + name) or labels.get(name, "")

@@ -154,18 +154,15 @@ def owned_rate(
     server: ServerSpec,
     *,
     parameters: HardwareInputSheet | None = None,
-    utilization: float | None = None,
     today: date | None = None,
 ) -> HourlyRate:
     """Return the rate of an owned server: the draws' median, low their P5, high their P95.
 
-    `utilization` is the share of all hours in which the accelerators do useful work. By default it
-    is the sheet's most likely baseline, which is listed as assumed if it is. Raises
-    PriceMissingError for a missing input.
+    The share of all hours in which the accelerators do useful work is the sheet's most likely
+    baseline, which is listed as assumed if it is. Raises PriceMissingError for a missing input.
     """
     sheet = packaged_hardware_inputs() if parameters is None else parameters
-    inputs = server.inputs if utilization is not None else (*server.inputs, UTILIZATION)
-    share = float(sheet.find(UTILIZATION).mode) if utilization is None else utilization
+    share = float(sheet.find(UTILIZATION).mode)
     cost = hourly_cost(server, sheet, utilization=share)
     price = sheet.find(server.price)
     return HourlyRate(
@@ -179,7 +176,9 @@ def owned_rate(
         is_read_date=price.is_read_date,
         source=f"cost of ownership, inputs of {sheet.name}; server price: {price.source}",
         assumed=tuple(
-            parameter.label for parameter in map(sheet.find, inputs) if parameter.is_assumed
+            parameter.label
+            for parameter in map(sheet.find, (*server.inputs, UTILIZATION))
+            if parameter.is_assumed
         ),
         warnings=staleness_warnings(
             price.as_of, today=today, max_age=MaxAge.HARDWARE, is_read_date=price.is_read_date
@@ -190,20 +189,17 @@ def owned_rate(
 
 @lru_cache
 def hourly_cost(
-    server: ServerSpec,
-    parameters: HardwareInputSheet,
-    *,
-    utilization: float,
-    terms: Ownership = DEFAULT_OWNERSHIP,
+    server: ServerSpec, parameters: HardwareInputSheet, *, utilization: float
 ) -> HourlyCost:
     """Return TCO / (8760 · accelerators · availability · utilization), USD per useful hour."""
     if not 0 < utilization <= 1:
         msg = f"utilization {utilization} is not a share above 0 and up to 1"
         raise ValueError(msg)
-    useful_hours = HOURS_PER_YEAR * server.accelerators * terms.availability * utilization
+    availability = DEFAULT_OWNERSHIP.availability
+    useful_hours = HOURS_PER_YEAR * server.accelerators * availability * utilization
     at_modes, draws = (
-        yearly_cost(server, figures_of(parameters, figures), utilization=utilization, terms=terms)
-        for figures in ({}, draw_inputs(server, parameters, terms=terms))
+        yearly_cost(server, figures_of(parameters, figures), utilization=utilization)
+        for figures in ({}, draw_inputs(server, parameters))
     )
     p5, p50, p95 = np.quantile(draws.total_usd / useful_hours, QUANTILES).tolist()
     return HourlyCost(

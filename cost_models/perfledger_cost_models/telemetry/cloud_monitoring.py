@@ -21,6 +21,7 @@ from perfledger_cost_models.usage.device_spans import (
     first_label,
     parse_time,
 )
+from perfledger_cost_models.usage.prometheus import EXPORTED
 
 KIND = "Google Cloud Monitoring"
 BUSY_SECONDS = "compute.googleapis.com/instance/gpu/accumulated_context_utilization_seconds"
@@ -30,8 +31,8 @@ NEXT_PAGE = "the answer has a next page, which is missing here"
 # Labels that identify a series' device, location, job and so on; the first one present counts.
 DEVICES = ("accelerator_id", "uuid", "gpu_number", "gpu_id", "UUID", "gpu", "device")
 PLACES = ("node_name", "instance_id", "node_id", "worker_id", "pod_name", "instance")
-NAMED_JOBS = (*JOBS, "exported_pod", "pod_name", "pod", "node_name", "instance_id", "node_id")
-NAMESPACES = ("exported_namespace", "namespace_name", "project_id")
+NAMED_JOBS = (*JOBS, f"{EXPORTED}pod", "pod_name", "pod", "node_name", "instance_id", "node_id")
+NAMESPACES = (f"{EXPORTED}namespace", "namespace_name", "project_id")
 MODELS = ("model", "modelName", "accelerator_type")
 _RATIOS = frozenset({"1", "10^2.%"})
 

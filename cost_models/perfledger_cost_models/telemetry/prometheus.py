@@ -18,7 +18,7 @@ from perfledger_cost_models.telemetry.activity_samples import ActivityExport, De
 from perfledger_cost_models.telemetry.metric_names import find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.usage.device_spans import UsageFileError, first_label
-from perfledger_cost_models.usage.prometheus import LabelledSamples
+from perfledger_cost_models.usage.prometheus import EXPORTED, LabelledSamples
 
 KIND = "Prometheus"
 TEAMS = (
@@ -44,7 +44,6 @@ HOSTS = ("Hostname", "hostname", "node", "instance")
 INDEXES = ("gpu", "device", "index", "minor_number")
 MODELS = ("modelName", "model_name", "name")
 
-_EXPORTED = "exported_"
 _EXPORTER = "dcgm-exporter"
 _PART_MARK = " #"
 
@@ -54,7 +53,7 @@ def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExp
 
     Raises UsageFileError where no metric is known, or where a series is a sum over devices.
     """
-    is_exported = any(key.startswith(_EXPORTED) for labels, _ in series for key in labels)
+    is_exported = any(key.startswith(EXPORTED) for labels, _ in series for key in labels)
     readings = list(_readings(series, name, is_exported=is_exported))
     if not readings:
         names = sorted({labels.get("__name__", "") for labels, _ in series})[:5]
@@ -123,7 +122,7 @@ def _without_split_devices(readings: Sequence[MetricValues]) -> Iterator[MetricV
 
 
 def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
-    prefix = _EXPORTED if is_exported else ""
+    prefix = EXPORTED if is_exported else ""
     pod = labels.get(f"{prefix}pod", "")
     if _EXPORTER in pod:
         return DeviceOwner()

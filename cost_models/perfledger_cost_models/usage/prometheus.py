@@ -40,9 +40,11 @@ ACTIVITY = frozenset(
         "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
     }
 )
+# The prefix of the pod's own labels in a scrape without honor_labels; others are the exporter's.
+EXPORTED = "exported_"
 OWNER_LABELS = (
     "pod",
-    "exported_pod",
+    f"{EXPORTED}pod",
     "hpc_job",
 )  # dcgm-exporter's labels; empty while the GPU is free
 TIMES = ("timestamp", "time")

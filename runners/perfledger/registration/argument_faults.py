@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
 from perfledger.records import Param
+from perfledger.time_units import SECONDS_PER_DAY
 
 MAX_ID_LENGTH = 300  # a cell of a table
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
 MAX_SET_UPS = 20  # per process, which has some thirty turns
 MAX_TEXT_LENGTH = 100  # of a parameter's value, which becomes part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
-MAX_TIMEOUT_S = 86_400.0  # a day: a check has less time
+MAX_TIMEOUT_S = float(SECONDS_PER_DAY)  # a day: a check has less time
 MAX_TAGS = 20  # of one workload
 MAX_TAG_LENGTH = 40
 MAX_WORKLOAD_DEVICES = 64  # of one workload: more than a host has

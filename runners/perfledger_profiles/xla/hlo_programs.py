@@ -19,15 +19,18 @@ from perfledger_profiles.xla.protocol_buffer import (
     read_varints,
     text,
 )
+from perfledger_profiles.xla.xplane_wire import (
+    ENTRY_VALUE,
+    PLANE_EVENT_NAMES,
+    PLANE_NAME,
+    SPACE_PLANES,
+)
 
 PROGRAMS = "/host:metadata"
 # For all programs of a file: Python reads about ten thousand a second.
 MAX_INSTRUCTIONS = 200_000
 MAX_FRAMES = 100  # of a stack
 
-_SPACE_PLANES = 1
-_PLANE_NAME, _PLANE_EVENT_NAMES = 2, 4
-_ENTRY_VALUE = 2
 _EVENT_STATS = 5
 _STAT_PROGRAM = 6
 _PROGRAM_MODULE, _PROGRAM_BUFFERS = 1, 3
@@ -101,11 +104,11 @@ def read_programs(path: Path, *, root: Path) -> tuple[Program, ...]:
 def _recorded_programs(data: memoryview) -> Iterator[memoryview]:
     """Yield the HloProtos of an xplane."""
     for number, value in fields(data):
-        plane = message(value) if number == _SPACE_PLANES else memoryview(b"")
-        if last_text(plane, _PLANE_NAME) != PROGRAMS:
+        plane = message(value) if number == SPACE_PLANES else memoryview(b"")
+        if last_text(plane, PLANE_NAME) != PROGRAMS:
             continue
-        for entry in parts(plane, _PLANE_EVENT_NAMES):
-            for event in parts(entry, _ENTRY_VALUE):
+        for entry in parts(plane, PLANE_EVENT_NAMES):
+            for event in parts(entry, ENTRY_VALUE):
                 for stat in parts(event, _EVENT_STATS):
                     yield from parts(stat, _STAT_PROGRAM)
 

@@ -21,9 +21,9 @@ from perfledger_profiles.xla.protocol_buffer import (
 # about fifty thousand names per second.
 MAX_NAMES = 100_000
 
-_SPACE_PLANES = 1
-_PLANE_NAME, _PLANE_EVENT_NAMES, _PLANE_STAT_NAMES = 2, 4, 5
-_ENTRY_VALUE = 2
+SPACE_PLANES = 1
+PLANE_NAME, PLANE_EVENT_NAMES, _PLANE_STAT_NAMES = 2, 4, 5
+ENTRY_VALUE = 2
 _ID, _NAME, _STATS = 1, 2, 5  # of event metadata; stat metadata has the first two
 _STAT_ID, _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _REFERENCE = 1, 2, 3, 4, 5, 7
 
@@ -40,7 +40,7 @@ def event_stats(
     facts: list[Mapping[str, Stats]] = []
     try:
         for number, plane in fields(memoryview(data)):
-            if number == _SPACE_PLANES:
+            if number == SPACE_PLANES:
                 facts.append(_plane_facts(message(plane), planes, stat_names))
     except (ValueError, IndexError, struct.error):
         pass  # what came before is intact
@@ -54,9 +54,9 @@ def _plane_facts(
     events: list[memoryview] = []
     stats: list[memoryview] = []
     for number, value in fields(plane):
-        if number == _PLANE_NAME:
+        if number == PLANE_NAME:
             name = text(value)
-        elif number == _PLANE_EVENT_NAMES:
+        elif number == PLANE_EVENT_NAMES:
             events.append(message(value))
         elif number == _PLANE_STAT_NAMES:
             stats.append(message(value))
@@ -80,7 +80,7 @@ def _common_stats(first: Stats, second: Stats) -> Stats:
 def _stat_name(entry: memoryview) -> tuple[int, str]:
     key, name = 0, ""
     for number, value in fields(entry):
-        if number != _ENTRY_VALUE:
+        if number != ENTRY_VALUE:
             continue
         for part, content in fields(message(value)):
             if part == _ID:
@@ -96,7 +96,7 @@ def _event_name(
     event = ""
     stats: dict[str, Stat] = {}
     for number, value in fields(entry):
-        if number != _ENTRY_VALUE:
+        if number != ENTRY_VALUE:
             continue
         for part, content in fields(message(value)):
             if part == _NAME:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from perfledger.records import Revision
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.submodules import GITLINK
 from perfledger_runners.checkouts.untracked_files import untracked_files
@@ -40,7 +41,7 @@ SNAPSHOT_IDENTITY = {
 }
 # In the syntax of `git grep -E`: @workload or @name.workload, where a line begins.
 WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)"
-ABANDONED_AFTER_S = 24 * 3600.0  # no check runs this long
+ABANDONED_AFTER_S = float(SECONDS_PER_DAY)  # no check runs this long
 SKIPPED_TAG = b"S"  # of `git ls-files -v`: skip-worktree; assume-unchanged is a lower-case tag
 
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger.workload_pattern import is_match
 
 # If the service hears nothing from a job's runner for this long, it gives the job to another one.
 DEFAULT_LEASE_S = 120.0
-MIN_LEASE_S, MAX_LEASE_S = 1.0, 3600.0
+MIN_LEASE_S, MAX_LEASE_S = 1.0, float(SECONDS_PER_HOUR)
 # Characters of the reason why a job ended: a runner sends no more, and the service refuses more.
 MAX_REASON = 1000
 # Names of quarantined devices sent with a job; a project does not have more at a time.

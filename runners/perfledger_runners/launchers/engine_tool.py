@@ -37,7 +37,6 @@ def ask_tool(
     *,
     text: bytes = b"",
     environment: Mapping[str, str] | None = None,
-    max_bytes: int = MAX_TOOL_ANSWER_BYTES,
     max_error: int = MAX_TOOL_ERROR,
 ) -> ToolAnswer:
     """Run a program with `text` as its input, and return its answer whatever its exit status.
@@ -62,9 +61,9 @@ def ask_tool(
             msg = f"{words[0]} does not start: {error}"
             raise LauncherError(msg) from error
         output.seek(0)
-        answer = output.read(max_bytes + 1)
-        if len(answer) > max_bytes:
-            msg = f"{words[0]} answered with more than {max_bytes} bytes"
+        answer = output.read(MAX_TOOL_ANSWER_BYTES + 1)
+        if len(answer) > MAX_TOOL_ANSWER_BYTES:
+            msg = f"{words[0]} answered with more than {MAX_TOOL_ANSWER_BYTES} bytes"
             raise LauncherError(msg)
         errors.seek(0)
         complaint = errors.read(MAX_TOOL_ANSWER_BYTES).decode(errors="replace")

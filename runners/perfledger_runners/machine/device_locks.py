@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.machine.proc_files import read_text
 from perfledger_runners.safe_text import clean_text
@@ -27,7 +28,7 @@ from perfledger_runners.safe_text import clean_text
 HOST = "host"  # the name of the lock on the cores
 POLL_S = 0.5
 # Several checks of ten minutes may wait; a lock held for longer is not a check's.
-MAX_WAIT_S = 3600.0
+MAX_WAIT_S = float(SECONDS_PER_HOUR)
 MAX_BYTES = 1000  # of what a holder writes
 MAX_NAME = 100  # characters of a device's name; a UUID has 40
 OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

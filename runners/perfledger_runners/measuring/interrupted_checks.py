@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from perfledger.records import Machine
+from perfledger.time_units import SECONDS_PER_WEEK
 from perfledger_runners.measuring.pair_journal import (
     SUFFIX,
     CheckIdentity,
@@ -23,7 +24,7 @@ from perfledger_runners.measuring.pair_journal import (
 from perfledger_runners.user_folders import state_folder
 
 # After a week the code under review has changed.
-MAX_AGE_S = 7 * 86_400.0
+MAX_AGE_S = float(SECONDS_PER_WEEK)
 NAME_DIGITS = 16
 MAX_SHOWN = 60  # characters of a value that differs
 # Fields of a machine that vary from reading to reading.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
 from perfledger_service.values.service_views.admin_views import RateLimit
 
@@ -20,9 +21,9 @@ from perfledger_service.values.service_views.admin_views import RateLimit
 WRITE_INTERVAL_S = 1.0
 # GitHub's documented wait after a secondary limit that gives no time; it doubles each time.
 SECONDARY_WAIT_S = 60.0
-MAX_SECONDARY_WAIT_S = 3600.0
+MAX_SECONDARY_WAIT_S = float(SECONDS_PER_HOUR)
 # A rate limit is renewed within an hour: a later time is an error.
-MAX_WAIT_S = 2 * 3600.0
+MAX_WAIT_S = 2.0 * SECONDS_PER_HOUR
 # GitHub's statuses for a limit; 403 also means "not allowed".
 LIMITED = frozenset({403, 429})
 _MAX_DIGITS = 10  # of a number in a header: more seconds are not a valid time

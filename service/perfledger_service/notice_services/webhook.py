@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import NoticeServiceError, SettingsError
 from perfledger_service.values.notices.notice import NoticeMessage
 
@@ -29,7 +30,7 @@ CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
 MAX_SECONDS = 20.0
 MAX_ANSWER_BYTES = 4096
 MAX_REASON = 200
-MAX_WAIT_S = 3600.0
+MAX_WAIT_S = float(SECONDS_PER_HOUR)
 # If the answer was lost, the message may have been accepted: it is not sent again at once.
 LOST_ANSWER_WAIT_S = 60.0
 # Slack truncates longer texts.

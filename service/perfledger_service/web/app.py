@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.rendering.check.page import static_folder
@@ -70,7 +71,7 @@ from perfledger_service.web.sign_in import account, routes
 from perfledger_service.web.sign_in.access import access_by_route
 
 # A release may change a file without renaming it: browsers keep the old one for up to an hour.
-STATIC_SECONDS = 3600
+STATIC_SECONDS = SECONDS_PER_HOUR
 # Between searches for work that is due, and for replicas that died.
 SWEEP_S = 30.0
 TAKE_OVER_S = 1.0

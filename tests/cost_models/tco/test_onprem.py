@@ -11,6 +11,7 @@ from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import (
     LICENCES,
     SERVERS,
+    UTILIZATION,
     Ownership,
     OwnershipError,
     figures_of,
@@ -95,7 +96,7 @@ def test_the_spread_is_that_of_the_study_the_inputs_come_from():
 
 def test_the_rate_is_the_median_with_the_fifth_and_ninety_fifth_percentile():
     cost = hourly_cost(H100, PARAMETERS, utilization=0.7)
-    found = owned_rate(H100, utilization=0.7)
+    found = owned_rate(H100, parameters=with_mode(UTILIZATION, Decimal("0.7")))
 
     assert found.label == "On-premises 8xH100 at 70 % use"
     assert found.accelerator == "H100-80GB"
@@ -108,14 +109,12 @@ def test_the_rate_is_the_median_with_the_fifth_and_ninety_fifth_percentile():
     assert found.warnings == ()
 
 
-def test_low_confidence_inputs_are_listed_and_a_given_utilization_is_not_one():
-    by_default = owned_rate(A100)
-    given = owned_rate(A100, utilization=0.4)
+def test_low_confidence_inputs_are_listed_and_so_is_the_assumed_utilization():
+    assumed = owned_rate(A100).assumed
 
-    assert by_default.usd_per_device_hour == given.usd_per_device_hour
-    assert by_default.assumed == (*given.assumed, "useful share of allocated hours: 0.4 fraction")
-    assert given.assumed[0] == "price of a server with 8 A100: 120000 USD"
-    assert "support contract: 0.08 of capex per year" in given.assumed
+    assert assumed[0] == "price of a server with 8 A100: 120000 USD"
+    assert assumed[-1] == "useful share of allocated hours: 0.4 fraction"
+    assert "support contract: 0.08 of capex per year" in assumed
     assert not any("price of a server" in words for words in owned_rate(H100).assumed)
 
 
@@ -126,16 +125,16 @@ def test_a_hardware_price_warns_after_half_a_year():
     )
 
 
-@pytest.mark.parametrize("name", [*H100.inputs, "software_licence_nvidia_ai_enterprise"])
+@pytest.mark.parametrize("name", [*H100.inputs, LICENCES, UTILIZATION])
 def test_a_missing_input_is_an_error_and_never_a_zero_in_the_sum(name):
     with pytest.raises(PriceMissingError, match=name):
-        owned_rate(H100, parameters=without(name), utilization=0.7)
+        owned_rate(H100, parameters=without(name))
 
 
 @pytest.mark.parametrize("utilization", [0, -0.1, 1.01, float("nan")])
 def test_a_utilization_that_is_no_share_is_refused(utilization):
     with pytest.raises(ValueError, match="is not a share above 0 and up to 1"):
-        owned_rate(H100, utilization=utilization)
+        hourly_cost(H100, PARAMETERS, utilization=utilization)
 
 
 @given(st.floats(0.05, 0.5))
@@ -174,13 +173,12 @@ def test_without_support_accelerators_that_fail_are_bought():
     assert (cost.support_usd[0], cost.failures_usd[0]) == pytest.approx((0, 0.06 * 22_500 * 8))
 
 
-def test_a_server_that_is_up_less_has_dearer_useful_hours():
-    up, down = (
-        hourly_cost(H100, PARAMETERS, utilization=0.7, terms=Ownership(availability=share))
-        for share in (1.0, 0.9)
-    )
+def test_a_server_that_is_up_less_uses_less_energy_and_costs_otherwise_the_same():
+    up, down = year(availability=1.0), year(availability=0.9)
 
-    assert up.mode_usd < down.mode_usd <= up.mode_usd / 0.9
+    assert down.energy_usd[0] < up.energy_usd[0]
+    others = [cost.total_usd[0] - cost.energy_usd[0] for cost in (up, down)]
+    assert others[0] == pytest.approx(others[1], rel=1e-12)
 
 
 def test_a_measured_draw_is_what_is_paid_for():

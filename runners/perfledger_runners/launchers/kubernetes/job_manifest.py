@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_runners.launchers.launcher import LauncherError, Submission, SubmissionLimits
 from perfledger_runners.machine.host_identity import HOST_VARIABLE
 
@@ -14,7 +15,7 @@ from perfledger_runners.machine.host_identity import HOST_VARIABLE
 MAX_MANIFEST_BYTES = 1_000_000
 MAX_ENTRIES = 50  # of each table or list of the launcher file
 # Whoever reads a log the next day still finds the Job; later nobody needs it.
-KEEP_FINISHED_S = 86_400
+KEEP_FINISHED_S = SECONDS_PER_DAY
 # A check asked to end first stops its children and removes its checkouts.
 GRACE_S = 60
 CONTAINER = "check"

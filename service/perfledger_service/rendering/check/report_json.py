@@ -89,7 +89,7 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
     return {
         **attributes(verdict, "workload", "metric", "outcome", "is_warning", "adjusted_p"),
         **attributes(verdict, "estimate", "reason"),
-        "shown": estimate
+        "displayed_change": estimate
         and {
             **attributes(estimate, "change", "low", "high"),
             **attributes(verdict, "excludes_waits"),

@@ -232,8 +232,6 @@ def figure(
     heading: str | None,
     value: Callable[[Row], Value | None],
     form: Callable[[Value], str] | None = None,
-    *,
-    style: TextStyle = TextStyle.PLAIN,
 ) -> Column[Row]:
     """Return a column of figures; `form` formats one for people, "-" stands for None."""
 
@@ -241,7 +239,7 @@ def figure(
         cell = value(row)
         return NO_FIGURE if cell is None else (form or plain_figure)(cell)
 
-    return Column(key=key, heading=heading, style=style, value=value, show=show)
+    return Column(key=key, heading=heading, style=TextStyle.PLAIN, value=value, show=show)
 
 
 def display(

@@ -18,9 +18,7 @@ _ENDS = ("\N{BOX DRAWINGS LIGHT VERTICAL AND RIGHT}", "\N{BOX DRAWINGS LIGHT VER
 _ZERO = "\N{BOX DRAWINGS LIGHT QUADRUPLE DASH VERTICAL}"
 
 
-def interval_text(
-    estimate: EffectEstimate, *, margin: float, changes: Sequence[float] = (), width: int = WIDTH
-) -> str:
+def interval_text(estimate: EffectEstimate, *, margin: float, changes: Sequence[float] = ()) -> str:
     """Return a line with the interval over the margin, and one with the change of each pair.
 
     All values are relative; without `changes` there is no second line. "" if a bound is not finite.
@@ -29,7 +27,7 @@ def interval_text(
     low, high = min(marks), max(marks)
     if not all(map(math.isfinite, marks)) or low == high:
         return ""
-    columns = width - 2 * (_LABEL + 1)
+    columns = WIDTH - 2 * (_LABEL + 1)
 
     def at(value: float) -> int:
         return round((value - low) / (high - low) * (columns - 1))

@@ -12,6 +12,7 @@ from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
 from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.trace.timeline.lanes import LONGEST_STEP_SECONDS
 
 # With more devices, those that use the most memory are drawn.
 MAX_DEVICES = 4
@@ -23,9 +24,8 @@ _RESERVED_KEY = (
 )
 _ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
 
-# No device has more memory, and no step takes longer.
+# No device has more memory.
 _MAX_BYTES = 2.0**60
-_LONGEST_SECONDS = 86_400.0
 # A shorter recording is a single moment; its axis is a second long.
 _SHORTEST_SECONDS = 1e-9
 
@@ -84,7 +84,7 @@ def _lines(points: Mapping[str, list[MemoryPoint]]) -> list[tuple[str, list[Memo
 
 def _is_usable(point: MemoryPoint) -> bool:
     reserved = point.reserved_bytes
-    is_time = isfinite(point.seconds) and 0 <= point.seconds < _LONGEST_SECONDS
+    is_time = isfinite(point.seconds) and 0 <= point.seconds < LONGEST_STEP_SECONDS
     return is_time and all(
         0 <= each < _MAX_BYTES for each in (point.allocated_bytes, reserved or 0.0)
     )

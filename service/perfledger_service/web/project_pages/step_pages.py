@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.check.page import RUN_OPENER_POLICY
 from perfledger_service.rendering.layout.escape import path
@@ -30,7 +31,7 @@ from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MAX_WORKLOAD = 2000
-MAX_US = 86_400_000_000  # a day
+MAX_US = SECONDS_PER_DAY * US_PER_S  # a day
 Workload = Annotated[str, Query(min_length=1, max_length=MAX_WORKLOAD)]
 Microseconds = Annotated[int, Query(ge=0, le=MAX_US)]
 Output = Annotated[StepsFormat, Query(alias="format")]
