@@ -66,7 +66,7 @@ def prices(file):
 
 
 def periods(file):
-    assert is_history_table(file.text.partition("\n")[0])
+    assert is_history_table(file.text)
     return read_history(file.text, "x.csv")
 
 

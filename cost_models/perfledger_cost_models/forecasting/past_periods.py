@@ -92,9 +92,9 @@ def costs_of_bill(text: str) -> tuple[CostSpan, ...]:
     )
 
 
-def is_history_table(first_line: str) -> bool:
-    """Return whether a first line is the header of a table of months or weeks."""
-    names = set(map(lower_name, first_row(first_line)))
+def is_history_table(text: str) -> bool:
+    """Return whether a text is a table of months or weeks, by its header."""
+    names = set(map(lower_name, first_row(text)))
     return bool(names & set(PeriodLength)) and bool(names & {_HOURS, _USD})
 
 

@@ -6,6 +6,7 @@ without. Times are local to the host and have no zone: they count as UTC. `utili
 memory traffic and is not read.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
@@ -36,6 +37,8 @@ NVIDIA_SMI_METRICS: Mapping[str, ActivityMetric] = {
     "memory.total": ActivityMetric(MetricMeaning.MEMORY_TOTAL, MEBI),
 }
 
+_UNIT = re.compile(r"(?<=\d)\s*[A-Za-z%]+$")  # of a cell: "61 %", "40000 MiB"
+
 
 def is_nvidia_smi(header: Sequence[str]) -> bool:
     """Return whether these columns are those of a query with activity."""
@@ -57,7 +60,7 @@ def read_query(text: str, name: str) -> ActivityExport:
         device, model = first_label(row, DEVICE), first_label(row, NAME)
         for column in NVIDIA_SMI_METRICS.keys() & row.keys():
             if row[column] and not row[column].startswith("["):  # [N/A], [Not Supported]
-                value = number_of(row[column].split()[0], f"{where}, {column}")
+                value = number_of(_UNIT.sub("", row[column]), f"{where}, {column}")
                 series.setdefault((device, model, column), []).append((time, value))
     return export_of_values(
         name,

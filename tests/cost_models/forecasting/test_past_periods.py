@@ -159,11 +159,17 @@ def test_a_table_of_weeks_is_read():
 
 
 @pytest.mark.parametrize(
-    ("first_line", "is_one"),
-    [("month,hours", True), ("\ufeffWeek , usd", True), ("month,cost", False), ("hours", False)],
+    ("text", "is_one"),
+    [
+        ("month,hours", True),
+        ("\ufeffWeek , usd", True),
+        ("month,cost", False),
+        ("hours\nmonth", False),
+        ("\nsep=;\nmonth;hours\n2026-01;5", True),
+    ],
 )
-def test_a_table_is_known_by_its_first_line(first_line, is_one):
-    assert is_history_table(first_line) is is_one
+def test_a_table_is_known_by_its_header(text, is_one):
+    assert is_history_table(text) is is_one
 
 
 @pytest.mark.parametrize(

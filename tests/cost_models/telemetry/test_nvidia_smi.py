@@ -65,3 +65,12 @@ def test_an_error_names_what_is_missing_or_wrong(rows, header, message):
 def test_a_decimal_comma_that_moves_the_cells_is_no_reading():
     with pytest.raises(UsageFileError, match="line 2: 7 cells for 6 columns: quote cells"):
         read(ROWS.replace("40 %", "40,5 %"))
+
+
+@pytest.mark.parametrize("cell", ["1 234 MiB", "1\u00a0234 MiB", "1,5 MiB", "1.234,5", "MiB"])
+def test_a_number_in_another_notation_is_refused(cell):
+    header = HEADER.replace(", ", ";")
+    row = ";".join(["2026/11/20 10:00:00", "GPU-aa", "H100", "40 %", cell, "81559 MiB"])
+
+    with pytest.raises(UsageFileError, match="line 2, memory"):
+        read(row, header)

@@ -79,7 +79,7 @@ def forecast_files(
 
 def _history(files: Sequence[NamedBytes], step: PeriodLength | None) -> UsageHistory:
     for file in files:
-        if is_history_table(file.text.partition("\n")[0]):
+        if is_history_table(file.text):
             if len(files) > 1 or step is not None:
                 msg = (
                     f"{file.path or file.name} is a table of periods: give it alone, and without "

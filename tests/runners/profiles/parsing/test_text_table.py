@@ -93,14 +93,72 @@ def test_rows_have_the_number_of_the_line_where_they_begin(end):
         ("1,5,2\n", ["1", "5", "2"]),
         ("\n \n;a\n", ["", "a"]),
         ("a b\n", ["a b"]),
+        ("Power, W;Time, s\n1.5;2.5\n", ["Power, W", "Time, s"]),
+        ("Power, W;Time, s\n1,5;2;\n", ["Power, W", "Time, s"]),  # two cells by commas
+        ("Power, W\tTime, s\n\n1.5\t2.5\n", ["Power, W", "Time, s"]),
+        ("tags (a;b);x,time\na;b,1.5\n", ["tags (a;b);x", "time"]),
+        ('"W, h";J, s;K, s\n1;"2;\n3";4', ["W, h", "J, s", "K, s"]),
+        ("a,b;c\n1\n", ["a", "b;c"]),  # by none
+        ("sep=;\na;b,c,d\n", ["a", "b,c,d"]),
+        ('"SEP=\t"\r\na,b\tc\r\n', ["a,b", "c"]),
+        ("sep=|\na|b\n", ["sep=|"]),
         ("", ()),
         (" \n", ()),
         ('"a\n', ()),
         ("x" * 200_000, ()),
     ],
 )
-def test_the_delimiter_is_the_most_common_in_the_first_row_outside_quotes_and_numbers(text, first):
+def test_the_delimiter_is_that_of_the_first_row_outside_quotes_and_numbers(text, first):
     assert first_row(text) == first
+
+
+@given(st.data())
+def test_a_decimal_comma_never_makes_another_number(data):
+    """Rows of a spreadsheet with decimal commas, under names with commas, quoted where needed."""
+    delimiter = data.draw(st.sampled_from(DELIMITERS))
+    width = data.draw(st.integers(2, 4))
+    names = data.draw(
+        st.lists(
+            st.sampled_from(["W", "J, s", "x", "h, y, z", "a, b"]), min_size=width, max_size=width
+        )
+    )
+    header = [f"{name} {place}" for place, name in enumerate(names)]
+    number = st.tuples(st.integers(0, 99), st.integers(0, 99))
+    rows = data.draw(
+        st.lists(st.lists(number, min_size=width, max_size=width), min_size=1, max_size=3)
+    )
+    cells = [[f"{whole},{decimals}" for whole, decimals in row] for row in rows]
+    text = written([header, *cells], delimiter=delimiter)
+    if data.draw(st.booleans()):
+        text = f"sep={delimiter}\n{text}"
+
+    try:
+        names_read, rows_read = read(text)
+    except NoTableError:
+        return
+
+    assert list(names_read) == header
+    assert [row for _, row in rows_read] == cells
+
+
+def test_a_first_line_that_names_the_delimiter_is_a_line():
+    assert read("\ufeffsep=;\r\n\r\na;b\r\n1;2\r\n") == (("a", "b"), [(4, ["1", "2"])])
+
+
+@pytest.mark.parametrize("row", ["x,1,5", "x,1,5,", "x,-1,50 MiB,", "x,1,5e3,,", " 1,5 ,x,"])
+def test_a_number_that_commas_divided_shifts_no_column(row):
+    with pytest.raises(
+        NoTableError, match=r"line 2: \d cells for 2 columns: .*decimals with a poi"
+    ):
+        read(f"team,hours\n{row}\n")
+
+
+@pytest.mark.parametrize("row", ["x,1,,", "1.5,2,", "2026-01-01,5,", "x;1;"])
+def test_a_row_may_end_in_delimiters_of_its_own(row):
+    delimiter = ";" if ";" in row else ","
+    cells = row.split(delimiter)
+
+    assert read(f"team{delimiter}hours\n{row}\n")[1] == [(2, cells[:2])]
 
 
 def test_the_first_row_of_a_long_text_is_read_without_the_rest():
@@ -142,6 +200,8 @@ def test_a_header_alone_is_a_table_without_rows():
         ("a\n1,5\n", "x.csv, line 2: 2 cells for 1 columns: .* write decimals with a point"),
         ('a,b\n1,"2\n3,4\n', "x.csv, line 2, is not CSV: unexpected end of data. Correct the quo"),
         ('a,b\n\n"1"2,3\n', "x.csv, line 3, is not CSV: ',' expected after '\"'"),
+        ("Power, W;Time, s\n1,5;2,5\n", "x.csv: ',' and ';' divide the first two rows into equ"),
+        ("a,b;c\n1,2;3\n", "x.csv: ',' and ';' divide the first two rows into equally many cells"),
         ('"' + "\n" * 100_000, "x.csv, line 1, is not CSV: unexpected end of data"),
         ("a,b\n" + "x" * 140_000, "x.csv, line 2, is not CSV: field larger than field limit"),
         ("a\n" + "x" * (MAX_LINE_CHARACTERS + 1), "x.csv, line 2, has more than 1,048,576 char"),
