@@ -16,7 +16,7 @@ from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT, DeviceMeter
-from perfledger.process.asv_benchmarks import collect_asv
+from perfledger.process.asv.benchmarks import collect_asv
 from perfledger.process.command_context import (
     BoundWorkload,
     CollectedWorkloads,

@@ -90,8 +90,10 @@ def _list_file(
         path = os.path.relpath(files[module], context.root)
         context.channel.send(MessageType.NO_FORK, {"workloads": [path], "reason": reason})
         return
-    own = _of_files(collected, {"", module}, files=files)  # "": registered by a thread of the file
-    in_use = _send(context, own, files=files, otherwise=module, without=_marked(marks, READ))
+    of_file = _of_files(
+        collected, {"", module}, files=files
+    )  # "": registered by a thread of the file
+    in_use = _send(context, of_file, files=files, otherwise=module, without=_marked(marks, READ))
     for number, each in enumerate(FRAMEWORKS):
         if each in sys.modules:
             marks[number] |= LOADED

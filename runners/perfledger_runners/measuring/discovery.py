@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from perfledger.package_code import SourcePackage
-from perfledger.process.asv_configuration import benchmark_folders
+from perfledger.process.asv.configuration import benchmark_folders
 from perfledger.process.discovery import source_files
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import FailureReason, WorkloadSpec
@@ -108,8 +108,11 @@ class _Listing:
         if self.facts is None:
             self.facts = facts
             return
-        known, new = msgspec.structs.asdict(self.facts.device), msgspec.structs.asdict(facts.device)
-        device = DeviceFacts(**{name: new[name] or known[name] for name in known})
+        before, now = (
+            msgspec.structs.asdict(self.facts.device),
+            msgspec.structs.asdict(facts.device),
+        )
+        device = DeviceFacts(**{name: now[name] or before[name] for name in before})
         self.facts = msgspec.structs.replace(
             facts,
             frameworks={**self.facts.frameworks, **facts.frameworks},

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import cast
 
-from perfledger.process.asv_configuration import (
+from perfledger.process.asv.configuration import (
     MAX_CONFIGURATION_BYTES,
     USUAL_FOLDER,
     asv_configurations,

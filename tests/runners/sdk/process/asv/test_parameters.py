@@ -3,7 +3,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.process.asv_parameters import parameter_points
+from perfledger.process.asv.parameters import parameter_points
 from perfledger.registration.argument_faults import FORBIDDEN_IN_TEXT
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from perfledger.failure_reason import UnmeasurableError, detail_of
 from perfledger.meters.framework_detection import reached_frameworks
-from perfledger.process.asv_configuration import benchmark_folders
-from perfledger.process.asv_parameters import ParameterPoint, parameter_points
+from perfledger.process.asv.configuration import benchmark_folders
+from perfledger.process.asv.parameters import ParameterPoint, parameter_points
 from perfledger.process.command_context import (
     BoundWorkload,
     CollectedWorkloads,

@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger.measuring.core_use import PREPARED
-from perfledger.process import asv_benchmarks
+from perfledger.process.asv import benchmarks as asv_benchmarks
 from perfledger.protocol import BenchmarkSuite, Command
 from perfledger.registration.argument_faults import MAX_ID_LENGTH
 

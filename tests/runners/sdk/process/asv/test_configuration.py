@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger.process.asv_configuration import asv_configurations, benchmark_folders
+from perfledger.process.asv.configuration import asv_configurations, benchmark_folders
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Collects the benchmarks of asv."""
