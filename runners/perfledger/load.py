@@ -14,9 +14,10 @@ MAX_CONCURRENCY = 1_024
 MAX_SERVERS = 64
 MAX_POINTS = 100
 MAX_SECONDS = float(SECONDS_PER_HOUR)  # per point
-# A server that answers less than this share of the offered load falls behind: its queue grows, and
-# its latencies with the length of the measurement. The throughput of one machine varies by as much
-# from run to run, so a smaller shortfall does not show overload.
+# Least share of the offered load that a server must answer. A server that answers less than this
+# share of the offered load falls behind: its queue grows, and its latencies with the length of the
+# measurement. The throughput of one machine varies by as much from run to run, so a smaller
+# shortfall does not show overload.
 MIN_SERVED_SHARE = 0.98
 # If twice the clients gain less than this, the servers are saturated.
 MIN_GAIN = 0.05

@@ -15,8 +15,9 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.power import relative
 
-# The states must be this far apart, in standard deviations of the runs within a state: without
-# states, normal or t(3) noise has such a gap in fewer than .002 of tests.
+# Least distance of two states, in standard deviations of the runs within a state. The states must
+# be this far apart, in standard deviations of the runs within a state: without states, normal or
+# t(3) noise has such a gap in fewer than .002 of tests.
 FEWEST_SDS = 6.0
 # Of a side's runs in each state: a single distant run is an outlier, not a state.
 FEWEST_RUNS = 2

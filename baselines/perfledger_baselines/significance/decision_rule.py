@@ -9,8 +9,9 @@ from typing import Self
 from perfledger.bundle import Plan
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 
-# Relative to the usual standard deviation of a series' runs: a smaller change lies within their
-# spread, however many pairs prove it.
+# Smallest change that counts, relative to the standard deviation of a series' runs. Relative to the
+# usual standard deviation of a series' runs: a smaller change lies within their spread, however
+# many pairs prove it.
 FLOOR_SHARE = 0.5
 
 

@@ -25,8 +25,9 @@ from perfledger_baselines.significance.multiple_testing import holm
 from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD, TTestResult
 from perfledger_baselines.significance.power import LARGEST_CHANGE
 
-# As many as the first look of a check without a history, for the same reason: with fewer, processes
-# in one of two states may agree by chance.
+# Fewest pairs with profiled windows of kernels that are tested. As many as the first look of a
+# check without a history, for the same reason: with fewer, processes in one of two states may agree
+# by chance.
 FEWEST_KERNEL_PAIRS = 5
 # Share of the pairs left out at each end: one of twelve, none of fewer than ten. The smallest
 # change found on a quiet machine grows by a sixth; with two of twelve it grew by nearly half.

@@ -12,8 +12,9 @@ from perfledger.bundle import Plan
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import medians
 
-# Weight of a spread from history in pairs, combined with the present ones (moderated variance:
-# Smyth 2004): small enough for a dozen present pairs to outweigh it.
+# Most weight of a spread from history, in pairs. Weight of a spread from history in pairs, combined
+# with the present ones (moderated variance: Smyth 2004): small enough for a dozen present pairs to
+# outweigh it.
 MOST_WEIGHT = 12
 # Degrees of freedom of a spread from history. However long the history, it comes from other days:
 # the test never gets closer to the normal than this.
@@ -28,16 +29,17 @@ OUTER = 0.1  # share of the values beyond the tenth at either end
 OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
 # With fewer values a spread is too uncertain.
 FEWEST_VALUES = 5
-# The newest pairs of earlier checks: 200 give the spread to 5 %, and older ones come from an older
-# state of the machine.
+# Most pairs of earlier checks that give the spread. The newest pairs of earlier checks: 200 give
+# the spread to 5 %, and older ones come from an older state of the machine.
 MOST_VALUES = 200
 # Differences of logs that agree to this are equal up to rounding.
 ROUNDING = 1e-12
 # With one pair nothing shows whether it is a spike. What this share of pairs does without cause
 # must therefore not look like a change: see `_variance_of_tails`.
 RARE = 0.02
-# If most pairs agree to the last bit, as with coarse readings, t cannot model how often they do
-# not: there must be enough pairs to show that share.
+# Fewest pairs of which most may agree to the last bit. If most pairs agree to the last bit, as with
+# coarse readings, t cannot model how often they do not: there must be enough pairs to show that
+# share.
 FEWEST_COARSE = 50
 
 

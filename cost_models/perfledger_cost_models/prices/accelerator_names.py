@@ -32,8 +32,9 @@ ACCELERATORS = {
     "tpu v6 lite": ("TPU-v6e", 32),
     "tpu v6e": ("TPU-v6e", 32),
 }
-# Devices report less than the nominal size (ECC, reserves) or more (GiB sold as GB), and JAX may
-# report its allocator's limit of three quarters. The largest part of a GPU (MIG) has a half.
+# Least and most reported memory, relative to the nominal size. Devices report less than the nominal
+# size (ECC, reserves) or more (GiB sold as GB), and JAX may report its allocator's limit of three
+# quarters. The largest part of a GPU (MIG) has a half.
 MEMORY_RATIO = (0.7, 1.3)
 BYTES_PER_GB = 1_000_000_000
 

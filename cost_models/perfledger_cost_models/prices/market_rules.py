@@ -22,9 +22,9 @@ from perfledger_cost_models.quote import PriceLayer
 
 # On-demand prices of one SKU differ by region: twofold at most among 523 prices of Azure in 2026.
 MAX_REGION_SPREAD = 2
-# A region is more expensive for all its SKUs equally: a price that deviated by this much or more
-# was wrong in each case among the same prices and those of 2025 (7.692 for 8 A100); the right ones
-# are within 1.18.
+# Most that a price may deviate from the level of its region, as a factor. A region is more
+# expensive for all its SKUs equally: a price that deviated by this much or more was wrong in each
+# case among the same prices and those of 2025 (7.692 for 8 A100); the right ones are within 1.18.
 MAX_FROM_REGION_LEVEL = Decimal("1.3")
 MIN_COMPARED = 3  # other regions, other SKUs of a region, other prices of an accelerator
 # Between providers the same card costs 1.4 to 16 USD: a price beyond this is for something else.

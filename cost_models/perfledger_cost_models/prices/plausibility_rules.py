@@ -30,8 +30,9 @@ SENTINELS = (Decimal(0), Decimal(700))
 # Azure's Windows meter adds this for each vCPU and hour: 48 of them are 2.208 on NC48ads_A100_v4.
 WINDOWS_USD_PER_VCPU = Decimal("0.046")
 WINDOWS_TOLERANCE = Decimal("0.01")
-# A price off by this share of the count is the price of one accelerator, or of all of them: regions
-# differ twofold at most, and three quarters of four are three.
+# Share of the count from which a price factor means that one was taken for all. A price off by this
+# share of the count is the price of one accelerator, or of all of them: regions differ twofold at
+# most, and three quarters of four are three.
 MIN_FOLD = Decimal("0.75")
 # Fifty regions of two sizes at one price are 2,500 pairs: beyond this many, no pair is decided.
 MAX_PAIRS = 10_000

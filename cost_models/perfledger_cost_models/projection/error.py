@@ -19,9 +19,9 @@ from perfledger_cost_models.projection.roofline import (
 from perfledger_cost_models.projection.workload_descriptor import WorkloadDescriptor
 
 COVERAGE = 0.9  # of the interval on a projected ratio
-# Ratios of one model and round resemble each other, so they carry less information than as many
-# independent ones: allowing the full chance to miss would cover only 86 % of the ratios of models
-# left out.
+# Share of the chance to miss that the interval of a ratio uses. Ratios of one model and round
+# resemble each other, so they carry less information than as many independent ones: allowing the
+# full chance to miss would cover only 86 % of the ratios of models left out.
 MISS_SHARE = 0.6
 # Results of eight models are published on both of these, A100 and H100; a projection to another
 # chip design is an extrapolation.

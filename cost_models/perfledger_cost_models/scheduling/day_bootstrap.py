@@ -18,10 +18,12 @@ SEED = 2026
 COVERAGE = 0.95
 # With jobs on fewer days, the variation between days is unknown.
 MIN_DAYS = 7
-# A longer log is resampled in this many blocks of equal length: a table of all days is too large.
+# Most blocks of equal length in which a log is resampled. A longer log is resampled in this many
+# blocks of equal length: a table of all days is too large.
 MAX_STRETCHES = 1000
-# A resampled quantile is rounded to one of this many of the log's own on each side of the middle,
-# each 2 % farther from it than the one before: the ends are at most 2 % off for any number of jobs.
+# Quantiles on each side of the middle that a resampled one is rounded to. A resampled quantile is
+# rounded to one of this many of the log's own on each side of the middle, each 2 % farther from it
+# than the one before: the ends are at most 2 % off for any number of jobs.
 GRID = 600
 NEAREST = 1e-6  # in shares of jobs
 

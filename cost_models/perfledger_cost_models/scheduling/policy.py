@@ -75,8 +75,8 @@ class DeviceSharing(StrEnum):
     MIG = "mig"  # the next larger of the hardware's slices
 
 
-# The time slice in seconds: the round of Narayanan et al., "Heterogeneity-Aware Cluster Scheduling
-# Policies for Deep Learning Workloads", OSDI 2020.
+# Seconds of a time slice. The time slice in seconds: the round of Narayanan et al.,
+# "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020.
 QUANTUM_S = 360
 # Seconds of saving and loading, by the maximum number of devices: measured by Hu et al.,
 # "Characterization and Prediction of Deep Learning Workloads", SC 2021.

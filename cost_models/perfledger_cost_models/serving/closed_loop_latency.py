@@ -23,9 +23,10 @@ from perfledger_cost_models.serving.latency_model import (
 )
 from perfledger_cost_models.serving.load_curve import LoadPoint
 
-# Difference of these formulas' P99s from simulated M/G/k: one standard deviation of the log, times
-# cv2 / k if that is above one. With services of variation 2, one server is a third slower, 4 a
-# tenth, 16 equal (benchmarks/cost_models/rightsizing.py).
+# Standard deviation of these formulas' P99s from simulated ones, as a log. Difference of these
+# formulas' P99s from simulated M/G/k: one standard deviation of the log, times cv2 / k if that is
+# above one. With services of variation 2, one server is a third slower, 4 a tenth, 16 equal
+# (benchmarks/cost_models/rightsizing.py).
 SCREENING_SPREAD = 0.1
 LEAST_SIGMA = 1e-3  # of the logarithm of service times, for constant ones
 _MOST_SDS = 8.0  # beyond this a normal distribution has no mass

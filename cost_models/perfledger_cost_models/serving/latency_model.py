@@ -41,8 +41,9 @@ NEGLIGIBLE = 1e-3
 SHAPES = 256
 # Relative standard deviation of a measured throughput around the capacity.
 CAPACITY_SPREAD = 0.02
-# If doubling the concurrency raises the throughput by less than this, the throughput is the
-# capacity, to within this share. A sweep of `perfledger bench load` ends there.
+# Gain of throughput by doubled concurrency below which it is the capacity. If doubling the
+# concurrency raises the throughput by less than this, the throughput is the capacity, to within
+# this share. A sweep of `perfledger bench load` ends there.
 SATURATION_GAIN = 1 + MIN_GAIN
 # Prior mean and standard deviation of D and A, relative to the lowest latency.
 PRIOR_MEAN = np.array([0.5, 0.5])

@@ -18,25 +18,29 @@ from perfledger_cost_models.serving.load_curve import LoadCurve, LoadPoint
 from perfledger_cost_models.serving.replica_settings import ReplicaSettings, settings_of
 from perfledger_cost_models.units import MILLION
 
-# An option is accepted if its P99 is within the limit with this probability, and rejected if the
-# probability is below the complement: two decisions at 99 % are wrong in at most one case of fifty.
+# Probability from which an option is accepted, or rejected. An option is accepted if its P99 is
+# within the limit with this probability, and rejected if the probability is below the complement:
+# two decisions at 99 % are wrong in at most one case of fifty.
 SURE_CHANCE = 0.99
 LIKELY_CHANCE = 0.5  # the lowest at which it is a likely answer
 MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
 MOST_SPARE = 64
-# Undecided numbers of replicas of one setting, from the fewest that may suffice to the most that
-# may not: far more than a measured curve leaves open.
+# Most undecided numbers of replicas of one setting. Undecided numbers of replicas of one setting,
+# from the fewest that may suffice to the most that may not: far more than a measured curve leaves
+# open.
 MOST_RIVALS = 1000
 # Step of the first search by number of replicas; the range between two steps is then bisected.
 LADDER = 1.25
 SPARE_STEPS = math.ceil(math.log(MOST_SPARE, LADDER))
-# A rival is measured until its P99 is this many standard deviations from the limit, so that it
-# stays decided if the next measurement moves it slightly.
+# Standard deviations from the limit until which a rival is measured. A rival is measured until its
+# P99 is this many standard deviations from the limit, so that it stays decided if the next
+# measurement moves it slightly.
 RESOLVED_SDS = 4.0
-# Relative distance to the limit below which no measurement can decide: a P99 varies by half of it
-# from run to run (latency_model.LEAST_SPREAD).
+# Least distance to the limit that a measurement can decide, relative to it. Relative distance to
+# the limit below which no measurement can decide: a P99 varies by half of it from run to run
+# (latency_model.LEAST_SPREAD).
 MIN_RATE_DISTANCE = 0.002
 UNKNOWN_RATE_DISTANCE = 0.2  # if a queue may be unbounded
 SAME_RATE = 0.01  # an undecided measurement at this relative distance is repeated twice as long

@@ -24,8 +24,9 @@ from perfledger_cost_models.telemetry.signals import Signal
 
 # A common target: jobs above it draw no attention.
 HIGH_GPU_UTIL = 0.7
-# NVIDIA's DCGM user guide, "Profiling metrics", SM activity: below 0.5 a GPU is likely used
-# ineffectively, 0.8 and more is necessary for effective use.
+# SM activity below which a GPU is used ineffectively. NVIDIA's DCGM user guide, "Profiling
+# metrics", SM activity: below 0.5 a GPU is likely used ineffectively, 0.8 and more is necessary for
+# effective use.
 LOW_SM_ACTIVE = 0.5
 
 

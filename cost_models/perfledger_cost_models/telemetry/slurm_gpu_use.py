@@ -40,8 +40,8 @@ NO_ACTIVITY_NOTE = (
     "every GPU-util is 0: if the GPUs were used, Slurm does not account for them here "
     "(AccountingStorageTRES=gres/gpuutil, AutoDetect=nvml)"
 )
-# Each run of a requeued job is matched with all steps of that job: a hundred runs of a thousand
-# steps are a hundred thousand pairs.
+# Most pairs of runs and steps of a job that are matched. Each run of a requeued job is matched with
+# all steps of that job: a hundred runs of a thousand steps are a hundred thousand pairs.
 MAX_PAIRS = 2_000_000
 # No job has more ranks on a GPU; Slurm's code for "unknown" is larger.
 MAX_RANKS_A_GPU = 1000

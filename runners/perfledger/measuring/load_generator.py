@@ -19,8 +19,9 @@ from typing import Protocol, Self
 
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, MIN_GAIN, Load, LoadResult, LoopKind
 
-# Shares of the largest closed-loop throughput: with random service times the wait is a third of a
-# service time at the first and nine at the last (M/M/1), and the knee lies between.
+# Offered loads, as shares of the largest closed-loop throughput. Shares of the largest closed-loop
+# throughput: with random service times the wait is a third of a service time at the first and nine
+# at the last (M/M/1), and the knee lies between.
 SHARES = (0.25, 0.5, 0.7, 0.8, 0.9)
 # Length of an open point's ramp, as a share of its seconds: an empty queue is not a steady state.
 RAMP = 0.1

@@ -14,8 +14,9 @@ from perfledger.meters.compile_watch import CompileReader
 from perfledger.step_work import StepWork
 from perfledger.workload import Step
 
-# The least duration and the limits of the number of steps of a profiled window, not counting its
-# first step, which includes the profiler's start.
+# Least seconds, and fewest and most steps, of a profiled window. The least duration and the limits
+# of the number of steps of a profiled window, not counting its first step, which includes the
+# profiler's start.
 WINDOW_SECONDS = 0.05
 FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS = 4, 24
 

@@ -18,8 +18,8 @@ from perfledger.failure_reason import error_line
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
-# A step with more distinct programs runs its operations one by one: compiling each alone takes
-# about ten milliseconds.
+# Most distinct programs of a step that are compiled alone. A step with more distinct programs runs
+# its operations one by one: compiling each alone takes about ten milliseconds.
 MAX_PROGRAMS = 300
 MAX_TARGET = 300  # characters of a custom call's name
 

@@ -18,8 +18,9 @@ OOM_SCORE = Path("/proc/self/oom_score_adj")
 RESET_PEAK = "5"  # proc(5): sets the high-water mark to the current resident size
 MAPS = Path("/proc/self/maps")
 PAGEMAP = Path("/proc/self/pagemap")
-# The last byte of an entry of 8, Documentation/admin-guide/mm/pagemap.rst: bit 7 of it says that
-# the page is in memory, bit 5 that it is a file's, not a private copy.
+# Bytes of an entry of a process's page map, and the byte with its flags. The last byte of an entry
+# of 8, Documentation/admin-guide/mm/pagemap.rst: bit 7 of it says that the page is in memory, bit 5
+# that it is a file's, not a private copy.
 ENTRY_BYTES, LAST_BYTE = 8, 7
 IN_FILE = re.compile(rb"[\xa0-\xbf\xe0-\xff]+")
 POPULATE_READ = 22  # MADV_POPULATE_READ, Linux 5.14

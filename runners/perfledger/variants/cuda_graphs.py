@@ -12,8 +12,9 @@ from perfledger.variants.transformed_step import (
     unavailable,
 )
 
-# Calls before the capture, on a separate stream, as torch's notes on CUDA graphs require: lazily
-# initialised libraries cannot be captured.
+# Calls before the capture of a CUDA graph, on a separate stream. Calls before the capture, on a
+# separate stream, as torch's notes on CUDA graphs require: lazily initialised libraries cannot be
+# captured.
 CALLS_BEFORE_CAPTURE = 3
 EMPTY = "The CUDA Graph is empty"
 

@@ -23,8 +23,9 @@ from perfledger_profiles.timeline.summarised_profile import summary_profile
 TOOL = "nccl-tests"
 # From this size on, the printed columns have three digits; below, they are mostly 0.00.
 CHECKED_BYTES = 2**20
-# Times are printed with four digits and bandwidths with two decimals: a larger difference means
-# that another formula was used (an unknown collective, several communicators).
+# Largest relative difference between the printed and the computed bandwidth. Times are printed with
+# four digits and bandwidths with two decimals: a larger difference means that another formula was
+# used (an unknown collective, several communicators).
 MAX_DIFFERENCE = 0.005
 # Up to this size a collective takes as long as an empty one (measured on eight A100).
 LATENCY_BYTES = 64 * 2**10

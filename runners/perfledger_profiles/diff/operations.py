@@ -9,8 +9,8 @@ from perfledger_profiles.timeline.breakdown import (
     longest_operations,
 )
 
-# The readers keep 200, but an untrusted bundle may have thousands, and some stages compare each
-# operation with all others.
+# Most operations that are compared with each other. The readers keep 200, but an untrusted bundle
+# may have thousands, and some stages compare each operation with all others.
 MAX_COMPARED = 500
 
 

@@ -12,8 +12,8 @@ CLOCK = "(all operations)"
 CLOCK_TOLERANCE = 0.02
 # Share of the same work's time; a few short operations always deviate.
 CLOCK_SHARE = 0.9
-# If the median operation changes by more than this for the same work, the machine changed rather
-# than a few operations.
+# Most change of the median operation that a few operations may explain. If the median operation
+# changes by more than this for the same work, the machine changed rather than a few operations.
 MAX_COMMON_RATIO = 1.25
 # With fewer operations, all may belong to a change of the code.
 MIN_COMMON_OPERATIONS = 8

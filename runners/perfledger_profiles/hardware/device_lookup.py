@@ -23,8 +23,8 @@ MIG_MULTIPROCESSORS: Mapping[str, Mapping[int, int]] = {
     "10.0": {},
 }
 MIG_COMPUTE_SLICES = 7
-# Memory is split into eight slices, each with its share of the bandwidth (NVIDIA MIG User Guide,
-# "Supported MIG Profiles").
+# Slices that the memory of a device is split into. Memory is split into eight slices, each with its
+# share of the bandwidth (NVIDIA MIG User Guide, "Supported MIG Profiles").
 MIG_MEMORY_SLICES = 8
 # A profile's name rounds its memory: 71 GB is half of 141 GB.
 MIG_MEMORY_TOLERANCE = 0.06

@@ -12,10 +12,11 @@ from perfledger_profiles.parsing.units import GIGA, MEGA, TERA
 MIN_MEMORY_RATIO = 0.85
 MAX_MEMORY_RATIO = 1.10
 
-# The share of the dense matrix peak that the best known program reaches, if the table has no
-# measurement of the device: the best bfloat16 (A100) and float8 product of ml-engineering's
-# "Maximum Achievable Matmul FLOPS" (0.73 to 0.87, 0.71 to 0.78). The best one is used because the
-# label "at the roof" must mean that nothing is left to gain.
+# Share of the matrix peak that a program can reach, for devices without a measurement. The share of
+# the dense matrix peak that the best known program reaches, if the table has no measurement of the
+# device: the best bfloat16 (A100) and float8 product of ml-engineering's "Maximum Achievable Matmul
+# FLOPS" (0.73 to 0.87, 0.71 to 0.78). The best one is used because the label "at the roof" must
+# mean that nothing is left to gain.
 ACHIEVABLE_MATRIX_FRACTION = 0.87
 ACHIEVABLE_FLOAT8_FRACTION = 0.78
 # STREAM add on a GB200, as a share of the stated bandwidth (superbenchmark's log).

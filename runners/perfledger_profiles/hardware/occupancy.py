@@ -23,8 +23,9 @@ REGISTERS_PER_MULTIPROCESSOR = 65_536
 # (cuda_occupancy.h).
 REGISTER_UNIT = 256
 SCHEDULERS = 4
-# Above the default limit of a block's shared memory, torch.profiler calls the calculator with that
-# limit, and it answers that no block fits.
+# Shared memory of a block above which torch.profiler's occupancy is wrong. Above the default limit
+# of a block's shared memory, torch.profiler calls the calculator with that limit, and it answers
+# that no block fits.
 MISREAD_SHARED_MEMORY_BYTES = 48 * KIB
 MISREAD_NOTE = (
     "torch.profiler states an occupancy of 0 % for kernels with more than 48 KiB of shared memory "

@@ -24,12 +24,12 @@ from perfledger_runners.machine.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuAc
 READ_EVERY_S = 0.12
 # The key in a run's left_out for readings at which the GPU was throttled.
 THROTTLED_KEY = "throttled"
-# One reading in five may be throttled: so few samples hardly move the judged estimate
-# (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the clock would be measured rather than
-# the code.
+# Most throttled readings, as a share of all. One reading in five may be throttled: so few samples
+# hardly move the judged estimate (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the
+# clock would be measured rather than the code.
 MAX_THROTTLED_SHARE = 0.2
-# Extra seconds of steps after each set-up: the first and the last reading may extend beyond their
-# start or end, and a reading takes time too.
+# Extra seconds of steps after each set-up. Extra seconds of steps after each set-up: the first and
+# the last reading may extend beyond their start or end, and a reading takes time too.
 EDGE_SECONDS = 3 * READ_EVERY_S
 
 UNKNOWN_ACTIVITY = GpuActivity()

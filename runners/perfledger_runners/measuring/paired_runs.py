@@ -25,18 +25,19 @@ from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# At the end of the budget a workload is said to hang, rather than to be cut off, if its pair has
-# lasted this many times as long as the one before, and this much longer: a busy machine makes pairs
-# uneven.
+# How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
+# the budget a workload is said to hang, rather than to be cut off, if its pair has lasted this many
+# times as long as the one before, and this much longer: a busy machine makes pairs uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
 # ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
-# A profile of both sides takes about as long as this many pairs: PROFILE_PAIRS of time are kept for
-# each regression and each faster step.
+# Pairs of time that are kept for each profile of both sides. A profile of both sides takes about as
+# long as this many pairs: PROFILE_PAIRS of time are kept for each regression and each faster step.
 PROFILE_PAIRS = 2
-# A workload that lost this many of its profiled windows gets no more: hanging ones would take the
-# whole budget, and after a crash the other workloads need a new process.
+# Lost profiled windows after which a workload gets no more. A workload that lost this many of its
+# profiled windows gets no more: hanging ones would take the whole budget, and after a crash the
+# other workloads need a new process.
 MOST_LOST_WINDOWS = 2
 
 

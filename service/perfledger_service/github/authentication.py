@@ -22,8 +22,9 @@ from perfledger_service.github.documents import (
 )
 from perfledger_service.github.session import app_auth, installation_auth, token_auth
 
-# Installation tokens live for an hour and github3 does not renew them: they are replaced this long
-# before they expire, which also covers clock differences.
+# How long before its end an installation token is replaced. Installation tokens live for an hour
+# and github3 does not renew them: they are replaced this long before they expire, which also covers
+# clock differences.
 RENEWAL_MARGIN = timedelta(minutes=5)
 # The permissions that a token gets at most; the App may have more.
 PERMISSIONS = {

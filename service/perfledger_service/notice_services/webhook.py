@@ -25,8 +25,9 @@ from perfledger_service.values.notices.notice import NoticeMessage
 WEBHOOKS_SETTING = "PERFLEDGER_NOTICE_WEBHOOKS"
 WEBHOOK_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
-# Limit for a whole request except the name lookup: a server that answers byte by byte, or many
-# addresses that do not answer, cannot hold a worker longer.
+# Longest that a whole request may take, without the name lookup. Limit for a whole request except
+# the name lookup: a server that answers byte by byte, or many addresses that do not answer, cannot
+# hold a worker longer.
 MAX_SECONDS = 20.0
 MAX_ANSWER_BYTES = 4096
 MAX_REASON = 200

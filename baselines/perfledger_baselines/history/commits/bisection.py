@@ -23,8 +23,9 @@ from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdic
 
 # It picks the wrong half once in a hundred; sixteen commits take four halvings.
 SURE = math.log(99)
-# An A/B that is undecided at first is usually decided by as many pairs again; one that is still
-# undecided after three times as many was confirmed by chance, or the change came in parts.
+# Most A/Bs of one commit, if they are undecided. An A/B that is undecided at first is usually
+# decided by as many pairs again; one that is still undecided after three times as many was
+# confirmed by chance, or the change came in parts.
 MOST_TRIES = 3
 # A change to zero has no log.
 NEARLY_ALL = 1 - 1e-12

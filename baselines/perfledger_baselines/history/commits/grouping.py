@@ -27,8 +27,9 @@ from perfledger_baselines.history.commits.attribution import (
 )
 from perfledger_baselines.significance.multiple_testing import benjamini_hochberg
 
-# If two unrelated workloads changed within this few commits, probably one commit changed both;
-# among more, each may have its own, and one alert for both would hide the second.
+# Most commits between two changes that are taken for one. If two unrelated workloads changed within
+# this few commits, probably one commit changed both; among more, each may have its own, and one
+# alert for both would hide the second.
 FEW_COMMITS = 5
 # The share of significant changes that may be false.
 FALSE_DISCOVERY_RATE = 0.05

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from perfledger_baselines.history.commits.attribution import AttributedChange
 from perfledger_baselines.history.commits.grouping import cluster_changes
 
-# Share of what the slower families gained: a net change above the first is not moved work, however
-# uncertain; one below the second is moved work, however certain.
+# Net change, as a share of the gain, below and above which work moved or did not. Share of what the
+# slower families gained: a net change above the first is not moved work, however uncertain; one
+# below the second is moved work, however certain.
 MOST_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
 # Half a 95 % interval in standard deviations.
 _HALF_WIDTHS = 1.96

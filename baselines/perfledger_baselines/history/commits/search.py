@@ -33,9 +33,9 @@ from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
 
 # The probability required of the interval that is halved next, and of the answer.
 SURE = 0.99
-# A commit has a level of its own if it differs from both ends by this share of the whole change,
-# and by this many standard errors. A code layout that shifts a step by less is not a separate
-# change.
+# Least difference of a commit's own level from both ends, as a share and in standard errors. A
+# commit has a level of its own if it differs from both ends by this share of the whole change, and
+# by this many standard errors. A code layout that shifts a step by less is not a separate change.
 OWN_SHARE, OWN_ERRORS = 0.2, 3.0
 # At least this many pairs with each end before a commit can have a level of its own.
 FEWEST_FOR_LEVEL = 3

@@ -31,13 +31,15 @@ ALPHA = 0.01
 # A stretch of fewer observations is a spike or part of a transient, not a level.
 FEWEST = 3
 
-# A stretch at either end that is shorter than this needs this much more: it may not last, and every
-# new commit tests it again.
+# Length below which a stretch at an end needs more evidence, and how much more. A stretch at either
+# end that is shorter than this needs this much more: it may not last, and every new commit tests it
+# again.
 SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
-# In squared standard errors: by how much a step must explain its surroundings better than a line,
-# and the same for each step of a staircase in one direction, which fits drift nearly as well as a
-# line does.
+# Least gain of a step over a line, and of each step of a staircase, in squared standard errors. In
+# squared standard errors: by how much a step must explain its surroundings better than a line, and
+# the same for each step of a staircase in one direction, which fits drift nearly as well as a line
+# does.
 OVER_LINE, STAIR_OVER_LINE = 4.0, 8.0
 
 # Changes are moved to their best place and tested again, at most this many times.

@@ -14,7 +14,8 @@ from perfledger_runners.machine.host_identity import HOST_VARIABLE
 # An object in etcd may have 1.5 MB.
 MAX_MANIFEST_BYTES = 1_000_000
 MAX_ENTRIES = 50  # of each table or list of the launcher file
-# Whoever reads a log the next day still finds the Job; later nobody needs it.
+# Seconds that a finished Job is kept. Whoever reads a log the next day still finds the Job; later
+# nobody needs it.
 KEEP_FINISHED_S = SECONDS_PER_DAY
 # A check asked to end first stops its children and removes its checkouts.
 GRACE_S = 60

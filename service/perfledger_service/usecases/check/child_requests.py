@@ -15,8 +15,9 @@ from perfledger_service.settings.check import CheckSettings
 # Seconds of interleaved steps per side and pair. On a busy CPU processes differ by more than
 # another second of turns would resolve: the time is better spent on another pair.
 INTERLEAVED_SECONDS = 0.75
-# Seconds of steps on an accelerator: short compared with a process's imports, compilation and
-# context, which took 6 to 15 s on an H100; its counters are read every tenth of a second.
+# Seconds of steps of one reading on an accelerator. Seconds of steps on an accelerator: short
+# compared with a process's imports, compilation and context, which took 6 to 15 s on an H100; its
+# counters are read every tenth of a second.
 ACCELERATOR_SECONDS = 1.0
 
 

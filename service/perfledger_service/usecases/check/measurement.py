@@ -77,8 +77,8 @@ EXPECTED_METRICS = {
 # Pairs with profiled windows of kernels. With so many, 5 % of one of twenty families of kernels is
 # found four times in five where the ratio of an unchanged pair spreads by 2.4 %.
 KERNEL_PAIRS = 12
-# The kernels' share of alpha if they are tested: at the usual alpha of 5 %, 1 % of checks have any
-# false finding in kernels, and the other tests hardly lose power.
+# Share of alpha for kernels. At the usual alpha of 5 %, 1 % of checks have any false finding in
+# kernels, and the other tests hardly lose power.
 KERNEL_SHARE = 0.2
 
 

@@ -31,8 +31,8 @@ from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
-# Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
-# far, and a round begins only if it fits.
+# Factor on the estimated seconds of the missing pairs. Factor on the estimated seconds of the
+# missing pairs: later pairs may take longer than those so far, and a round begins only if it fits.
 SPARE = 1.3
 
 

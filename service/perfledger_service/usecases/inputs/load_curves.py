@@ -37,8 +37,9 @@ _LOAD_FILE = re.compile(
 )
 # If more requests fail, a P99 over the successful ones does not hold for 99 % of all requests.
 MAX_FAILED_SHARE = 0.01
-# Closed-loop clients cannot get more answers than this (Little 1961), nor open-loop ones more than
-# the offered rate; beyond this factor the figure counts inferences, several per request.
+# Most answers of a load test, relative to those asked for. Closed-loop clients cannot get more
+# answers than this (Little 1961), nor open-loop ones more than the offered rate; beyond this factor
+# the figure counts inferences, several per request.
 _MOST_TIMES_ASKED = 1.5
 # Latencies that vLLM and SGLang save by default: to the first token, and between tokens.
 _OTHER_P99S = frozenset({"request_latency_p99", "ttft_p99", "tpot_p99", "itl_p99"})

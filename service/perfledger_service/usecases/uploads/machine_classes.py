@@ -44,8 +44,8 @@ from perfledger_service.values.pull_request_report import (
 from perfledger_service.values.report import Conclusion, ExitCode
 from perfledger_service.values.upload_views import UploadStatus
 
-# Heads whose deadlines are in the future or passed within the hour, so that one that ends at once
-# counts too; more than any project has pull requests.
+# Most announced heads that are kept. Heads whose deadlines are in the future or passed within the
+# hour, so that one that ends at once counts too; more than any project has pull requests.
 MAX_ANNOUNCED_HEADS = 1000
 ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 # Older deadlines were posted before the service stopped.
