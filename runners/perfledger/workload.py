@@ -23,7 +23,7 @@ from perfledger.registration.argument_faults import (
     tolerance_fault,
     unit_fault,
 )
-from perfledger.registration.registrars import running_modules, second_registration
+from perfledger.registration.registrars import repeated_line, running_modules
 from perfledger.registration.variant_name import VARIANT_PARAMETER, VariantKind, variants_fault
 from perfledger.step_evidence import MAX_STEPS_PER_READING
 
@@ -326,8 +326,8 @@ def _clash(existing: Workload, new: Workload) -> str:
     """Return why a name cannot be registered again, "" if its module is imported again."""
     if existing.source_line != new.source_line:
         return f"it is registered at {existing.source_line} already: rename one of them"
-    first, second = ((*each.registrars, "")[0] for each in (existing, new))
-    return "" if first == second else second_registration(first, second)
+    functions = existing.function, new.function
+    return repeated_line(existing.registrars, new.registrars, functions=functions)
 
 
 def _source_line(function: Callable[..., object]) -> str:

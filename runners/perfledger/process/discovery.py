@@ -231,7 +231,8 @@ def import_file(name: str, file: Path, *, root: Path) -> str:
             module = importlib.import_module(name)
     except BaseException as error:  # a boundary: a module may raise anything, even SystemExit
         for key, registered in tuple(REGISTERED_WORKLOADS.items()):
-            if registered.function.__module__ not in sys.modules:  # registered before the failure
+            is_gone = registered.function.__module__ not in sys.modules
+            if is_gone or registered.registrars[:1] == (name,):  # registered before the failure
                 del REGISTERED_WORKLOADS[key]
         return detail_of(error, root=root) + _shadow(name, file)
     origin = getattr(module, "__file__", None)  # a module may replace itself with any object

@@ -90,9 +90,7 @@ def _list_file(
         path = os.path.relpath(files[module], context.root)
         context.channel.send(MessageType.NO_FORK, {"workloads": [path], "reason": reason})
         return
-    of_file = _of_files(
-        collected, {"", module}, files=files
-    )  # "": registered by a thread of the file
+    of_file = _of_files(collected, {module}, files=files)
     in_use = _send(context, of_file, files=files, otherwise=module, without=_marked(marks, READ))
     for number, each in enumerate(FRAMEWORKS):
         if each in sys.modules:
@@ -112,15 +110,22 @@ def _marked(marks: mmap.mmap, mark: int) -> frozenset[Framework]:
 def _of_files(
     collected: CollectedWorkloads, modules: Collection[str], *, files: Container[str]
 ) -> CollectedWorkloads:
-    """Return what these of the files register themselves, and why they cannot be imported."""
+    """Return what these of the files register themselves, and why they cannot be imported.
+
+    What none of the files registers, such as a thread, is of one of these: no other was imported.
+    """
     return replace(
         collected,
         workloads=tuple(
             each
             for each in collected.workloads
-            if registering_file(each.workload, files) in modules
+            if registering_file(each.workload, files) in {"", *modules}
         ),
-        broken=tuple(each for each in collected.broken if each.module and each.module in modules),
+        broken=tuple(
+            each
+            for each in collected.broken
+            if each.module in modules or (each.module and each.module not in files)
+        ),
     )
 
 

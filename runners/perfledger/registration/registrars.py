@@ -1,6 +1,7 @@
 """Finds which modules register a workload, and words for one that several register."""
 
 import inspect
+from collections.abc import Callable, Sequence
 
 MODULE_BODY = "<module>"  # Python's name for the code of a module
 
@@ -14,6 +15,29 @@ def running_modules() -> tuple[str, ...]:
             names[str(frame.f_globals.get("__name__", ""))] = None
         frame = frame.f_back
     return tuple(names)
+
+
+def repeated_line(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    functions: tuple[Callable[..., object], Callable[..., object]],
+) -> str:
+    """Return why a line cannot register a name a second time, "" if its module is imported again.
+
+    `first` and `second` are the modules being imported at each time. An import makes new code, but
+    a loop makes several functions of the same code, and so does a decorator.
+    """
+    modules = [(*each, "")[0] for each in (first, second)]
+    if modules[0] != modules[1]:
+        return second_registration(*modules)
+    codes = [getattr(inspect.unwrap(each), "__code__", None) for each in functions]
+    if functions[0] is functions[1] or codes[0] is not codes[1]:
+        return ""
+    return (
+        "this line registers several functions of this name: use params, or give each function its "
+        "own __name__ (in a decorator, with functools.wraps)"
+    )
 
 
 def second_registration(first: str, second: str) -> str:

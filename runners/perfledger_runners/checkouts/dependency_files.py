@@ -2,11 +2,9 @@
 
 import ast
 import configparser
-import hashlib
-import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -25,10 +23,14 @@ LOCK_FILE = re.compile(
     r"(uv|poetry|pdm|pixi|Pipfile)\.lock|pylock(\.[\w-]+)?\.toml|conda-lock\.yml"
     r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
 )
-WHEEL = ".whl"  # installed from the repository, perhaps by its folder's name
 REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
 # Packages that a repository may hold, and a dependency file name: pip installs the file itself.
-ARCHIVES = (".whl", ".tar.gz", ".zip")
+WHEEL = ".whl"
+ARCHIVES = (WHEEL, ".tar.gz", ".zip")
+# Before the path of a requirement; in a project file, which may name data files as well, after it.
+BEFORE_PATH = r"""(^|[\s"'=@:,\[(])"""
+BEFORE_REQUIREMENT = r"""(@|file:|(path|url)["']?\s*[=:])\s*["']?"""
+FOLDER, AFTER_NAME = r"""(?P<folder>[^\s"',=@:]*/)?""", r"(?![\w.-])"
 # Of a lock file of uv, Poetry or PDM: what follows is one package.
 LOCKED_PACKAGE = "[[package]]"
 LOCKED_FACT = re.compile(
@@ -92,18 +94,13 @@ class ProjectBuild:
 def is_dependency_file(path: str) -> bool:
     """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
-    if name.endswith(WHEEL):
-        return not is_within(path, ASIDE)
     is_known = name in PROJECT_FILES or LOCK_FILE.fullmatch(name) or _is_requirements(path)
     return bool(is_known) and not is_within(path, ASIDE | VENDORED)
 
 
 def is_lock(path: str) -> bool:
-    """Return whether the file pins packages for a tool, so that only that tool can install them.
-
-    A wheel is one, too: which command installs it is unknown.
-    """
-    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None or path.endswith(WHEEL)
+    """Return whether the file pins packages for a tool, so that only that tool can install them."""
+    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None
 
 
 def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
@@ -116,19 +113,61 @@ def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
             return _of_setup_py(content)
         case "setup.cfg":
             return _of_setup_cfg(text)
-        case name if name.endswith(WHEEL):
-            return DeclaredDependencies(rest=hashlib.sha256(content).hexdigest())
         case _ if is_lock(path):
             return DeclaredDependencies(rest=text)
         case _:
             return _of_requirements(text)
 
 
-def named_archives(paths: Iterable[str], texts: Iterable[bytes]) -> tuple[str, ...]:
-    """Return the archives among a repository's files that the texts of dependency files name."""
-    archives = [path for path in paths if path.endswith(ARCHIVES) and not is_within(path, ASIDE)]
-    text = b"\n".join(texts) if archives else b""
-    return tuple(path for path in archives if os.fsencode(PurePosixPath(path).name) in text)
+def declared_archives(
+    hashes: Mapping[str, str], texts: Mapping[str, bytes]
+) -> dict[str, DeclaredDependencies]:
+    """Return the archives of a repository that may be installed, each with its content's hash.
+
+    `texts` has the dependency files by path. Those that one names are requirements. No usual
+    command installs other wheels, which a command may find by their folder.
+    """
+    archives = [path for path in hashes if path.endswith(ARCHIVES) and not is_within(path, ASIDE)]
+    lines = {
+        path: "\n".join(
+            COMMENT.sub("", line) for line in text.decode(errors="replace").splitlines()
+        )
+        for path, text in (texts.items() if archives else ())
+    }
+    declared: dict[str, DeclaredDependencies] = {}
+    for archive in archives:
+        naming = [path for path, text in lines.items() if _requires_archive(path, text, archive)]
+        if naming:
+            marker = _marker_of(archive, [(path, texts[path]) for path in naming])
+            requirement = f"./{archive}{marker}"
+            declared[archive] = DeclaredDependencies(
+                requirements=(requirement,), rest=hashes[archive]
+            )
+        elif archive.endswith(WHEEL):
+            declared[archive] = DeclaredDependencies(rest=hashes[archive])
+    return declared
+
+
+def _marker_of(archive: str, files: Iterable[tuple[str, bytes]]) -> str:
+    """Return where requirements install an archive, such as on one platform only."""
+    name = PurePosixPath(archive).name
+    lines = (line for file in files for line in declared_dependencies(*file).requirements)
+    parts = (line.partition(" --")[0].partition(";") for line in lines)
+    markers = {marker.strip() for source, _, marker in parts if name in source}
+    if not all(markers):
+        return ""
+    return "; " * bool(markers) + " or ".join(f"({marker})" for marker in sorted(markers))
+
+
+def _requires_archive(path: str, text: str, archive: str) -> bool:
+    name = PurePosixPath(archive).name
+    if name not in text:
+        return False
+    may_be_data = PurePosixPath(path).name in PROJECT_FILES and not archive.endswith(WHEEL)
+    before = BEFORE_REQUIREMENT if may_be_data else BEFORE_PATH
+    named = re.finditer(before + FOLDER + re.escape(name) + AFTER_NAME, text, re.MULTILINE)
+    folders = {PurePosixPath(each["folder"] or "").name for each in named}
+    return not folders.isdisjoint({"", ".", "..", PurePosixPath(archive).parent.name})
 
 
 def locked_packages(text: str) -> dict[str, LockedPackage]:

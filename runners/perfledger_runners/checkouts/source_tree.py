@@ -10,9 +10,9 @@ from perfledger_runners.checkouts.dependency_files import (
     NOTHING_DECLARED,
     DeclaredDependencies,
     ProjectBuild,
+    declared_archives,
     declared_dependencies,
     is_dependency_file,
-    named_archives,
     project_build,
 )
 from perfledger_runners.checkouts.git import GitFailedError, git
@@ -163,14 +163,15 @@ def read_source_tree(
 
 
 def _dependencies(hashes: Mapping[str, str], read: ReadFile) -> dict[str, DeclaredDependencies]:
-    """Return what files declare to be installed, and the archives that they name by their hash."""
+    """Return what files declare to be installed, and the archives that may be."""
     texts = {path: read(path) for path in hashes if is_dependency_file(path)}
     declared = {
         path: declared_dependencies(path, text or hashes[path].encode())
         for path, text in texts.items()
     }
-    archives = named_archives(hashes, filter(None, texts.values()))
-    return declared | {path: DeclaredDependencies(rest=hashes[path]) for path in archives}
+    return declared | declared_archives(
+        hashes, {path: text for path, text in texts.items() if text}
+    )
 
 
 def changed_paths(base: SourceTree, head: SourceTree) -> tuple[str, ...]:

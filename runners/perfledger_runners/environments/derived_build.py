@@ -120,7 +120,9 @@ def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) 
         ]
         command = " && ".join(_locked_commands(tool, tree.projects["."]))
     else:
-        uninstallable = [path for path in _present(tree, inputs) if is_lock(path)]
+        uninstallable = [
+            path for path in _present(tree, inputs) if is_lock(path) or _is_unnamed(tree, path)
+        ]
         command = " && ".join(_pip_commands(tree, inputs))
     if uninstallable:
         advice = CONDA_ADVICE if any(each in CONDA_LOCKS for each in uninstallable) else ADVICE
@@ -167,10 +169,10 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
 
     pip keeps what satisfies a requirement, but an inherited package may be the other side's.
     """
-    if path.endswith(ARCHIVES):
-        yield _forced_install(f"./{path}")
-        return
     declared = tree.dependencies[path]
+    if path.endswith(ARCHIVES):
+        yield _forced_install(*declared.requirements)
+        return
     changed = [
         each.partition(" --")[0].strip()
         for each in declared.requirements
@@ -226,6 +228,11 @@ def _option_words(line: str, path: str) -> list[str]:
     folder = str(PurePosixPath(path).parent)
     is_folder = words[0] in {"-f", "--find-links"} and "://" not in words[-1]
     return [*words[:-1], join(folder, words[-1])] if is_folder else words
+
+
+def _is_unnamed(tree: SourceTree, path: str) -> bool:
+    """Return whether this is an archive that no dependency file names."""
+    return path.endswith(ARCHIVES) and not tree.dependencies[path].requirements
 
 
 def _is_project_file(path: str) -> bool:

@@ -247,6 +247,20 @@ def test_only_a_function_that_asks_for_the_device_is_told():
     assert registered(plain).arguments(spec, "cuda") == {}
 
 
+def test_functions_of_one_name_that_a_loop_makes_are_an_error_and_no_last_one_wins():
+    def made():
+        def step_of_loop():
+            return None
+
+        return step_of_loop
+
+    first = perfledger.workload(made())
+    perfledger.workload(first)
+
+    with pytest.raises(WorkloadError, match=r"several functions of this name: use params"):
+        perfledger.workload(made())
+
+
 def test_two_workloads_of_one_name_are_an_error_that_names_both_places():
     def make(line):
         source = "\n" * line + "def twin():\n    return None\n"

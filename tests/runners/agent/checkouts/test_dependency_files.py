@@ -5,6 +5,7 @@ from perfledger_runners.checkouts.dependency_files import (
     DeclaredDependencies,
     LockedPackage,
     ProjectBuild,
+    declared_archives,
     declared_dependencies,
     is_dependency_file,
     is_lock,
@@ -234,12 +235,67 @@ def test_how_a_project_is_installed(pyproject, setup, build):
     assert project_build(pyproject, setup) == build
 
 
-def test_a_wheel_in_the_repository_is_a_dependency_that_no_usual_command_installs():
-    one, other = (
-        declared_dependencies("wheels/a-1-py3-none-any.whl", text) for text in (b"1", b"2")
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("requirements.txt", "numpy\n./{}"),
+        ("requirements.txt", "{}[gpu] ; python_version < '4'"),
+        ("requirements/gpu.txt", "a @ file:vendor/{}#sha256=0"),
+        ("pyproject.toml", "[tool.uv.sources]\na = {{ path = '../vendor/{}' }}"),
+        ("pyproject.toml", "dependencies = ['a @ file:///${{ROOT}}/vendor/{}']"),
+        ("environment.yml", "  - pip:\n    - vendor/{}"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a-1.whl", "a-1.tar.gz", "a-1.zip"])
+def test_an_archive_that_a_requirement_names_is_named(file, text, name):
+    archives = [f"vendor/{name}", f"other/{name}", f"vendor/b{name}", f"tests/{name}"]
+
+    declared = declared_archives(
+        dict.fromkeys([*archives, "a.py"], "hash"), {file: text.format(name).encode()}
     )
 
-    assert one != other
-    assert is_lock("wheels/a-1-py3-none-any.whl")
-    assert is_dependency_file("vendor/a-1-py3-none-any.whl")
-    assert not is_dependency_file("tests/data/a-1-py3-none-any.whl")
+    named = [path for path, each in declared.items() if each.requirements]
+    is_with_folder = f"vendor/{name}" in text.format(name)
+    assert named == [f"vendor/{name}", f"other/{name}"][: 1 if is_with_folder else 2]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("requirements.txt", "./vendor/metadata.zip"),
+        ("requirements.txt", "./vendor/data.zip.asc\n./vendor/data.zip-2.whl"),
+        ("requirements.txt", "numpy  # in place of data.zip"),
+        ("pyproject.toml", "[tool.setuptools.package-data]\nmine = ['data.zip']"),
+        ("setup.py", "setup(package_data={'mine': ['data.zip']})"),
+        ("setup.cfg", "[options.package_data]\nmine = data.zip"),
+    ],
+)
+def test_data_and_longer_names_are_no_archives_to_install(file, text):
+    assert declared_archives({"src/mine/data.zip": "hash"}, {file: text.encode()}) == {}
+
+
+def test_a_wheel_that_no_file_names_is_a_dependency_without_a_requirement():
+    paths = ("wheels/a-1-py3-none-any.whl", "wheels/a-1.zip", "tests/data/b.whl")
+
+    declared = declared_archives(
+        dict.fromkeys(paths, "hash"), {"requirements.txt": b"-f wheels\na"}
+    )
+
+    assert declared == {"wheels/a-1-py3-none-any.whl": DeclaredDependencies(rest="hash")}
+
+
+@pytest.mark.parametrize(
+    ("lines", "marker"),
+    [
+        ("./libs/a.whl", ""),
+        ("./libs/a.whl ; os_name == 'nt' --hash=sha256:0", "; (os_name == 'nt')"),
+        ("./libs/a.whl; os_name == 'nt'\n./libs/a.whl", ""),
+        ("./libs/a.whl; p == '1'\n./libs/a.whl; p == '2'", "; (p == '1') or (p == '2')"),
+    ],
+)
+def test_an_archive_is_required_where_the_files_that_name_it_say(lines, marker):
+    (archive,) = declared_archives(
+        {"libs/a.whl": ""}, {"requirements.txt": lines.encode()}
+    ).values()
+
+    assert archive.requirements == (f"./libs/a.whl{marker}",)

@@ -156,12 +156,13 @@ def test_changed_dependencies_are_locks_requirements_and_what_a_project_requires
     )
 
 
-def test_an_archive_that_a_dependency_file_names_is_declared_by_its_content(tree_of):
+def test_archives_that_may_be_installed_are_declared_by_their_content(tree_of):
     files = {"requirements.txt": "./libs/a.whl\n", "libs/b.whl": "1", "tests/a.whl": "1"}
     base = tree_of({**files, "libs/a.whl": "1"})
     head = tree_of({"libs/a.whl": "2", "libs/b.whl": "2", "tests/a.whl": "2"})
 
-    assert changed_dependencies(base, head) == ("libs/a.whl",)
+    assert changed_dependencies(base, head) == ("libs/a.whl", "libs/b.whl")
+    assert head.dependencies["libs/a.whl"].requirements == ("./libs/a.whl",)
 
 
 def test_a_broken_project_file_requires_nothing(tree_of):

@@ -1,3 +1,4 @@
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,23 +134,29 @@ def test_an_exact_pin_is_installed_and_what_pip_would_keep_is_replaced():
     ]
 
 
+def with_wheel(requirement, digest):
+    """The tree of a repository with a wheel of this content."""
+    wheel = DeclaredDependencies(requirements=requirement, rest=digest)
+    one = tree({"requirements.txt": "numpy"})
+    return replace(one, dependencies={**one.dependencies, "libs/a.whl": wheel})
+
+
 def test_a_changed_archive_is_installed_although_its_version_is_the_same():
-    trees = [
-        replace(
-            tree({"requirements.txt": "./libs/a.whl"}),
-            dependencies={
-                "requirements.txt": declared_dependencies("requirements.txt", b"./libs/a.whl"),
-                "libs/a.whl": DeclaredDependencies(rest=digest),
-            },
-        )
-        for digest in ("1", "2")
-    ]
+    trees = [with_wheel(("./libs/a.whl; (os_name == 'nt')",), digest) for digest in "12"]
     inputs = build_inputs(*trees, paths=["benchmarks"])
 
     assert inputs.files == ("libs/a.whl",)
     assert command_of(trees[1], inputs) == (
-        "pip install -r requirements.txt && pip install --force-reinstall --no-deps ./libs/a.whl"
+        "pip install -r requirements.txt && pip install --force-reinstall --no-deps "
+        + shlex.quote("./libs/a.whl; (os_name == 'nt')")
     )
+
+
+def test_a_changed_archive_that_no_file_names_needs_a_build_of_the_users():
+    trees = [with_wheel((), digest) for digest in "12"]
+
+    with pytest.raises(BuildError, match=r"libs/a\.whl changed, and perfledger cannot install"):
+        command_of(trees[1], build_inputs(*trees, paths=["benchmarks"]))
 
 
 def test_a_higher_lower_bound_replaces_nothing():

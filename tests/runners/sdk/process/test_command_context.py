@@ -1,8 +1,11 @@
 """Steps are set up and torn down in this process, on a repository on disk."""
 
+from dataclasses import replace
+
 import pytest
 
-from perfledger.protocol import Command
+from perfledger.process.command_context import CommandContext
+from perfledger.protocol import ChildRequest, Command
 
 HELD = """
 from pathlib import Path
@@ -57,3 +60,21 @@ def test_a_teardown_that_fails_fails_the_workload(write, send_command):
 
     assert (failed["event"], failed["reason"]) == ("failed", "raised")
     assert "still busy" in failed["detail"]
+
+
+def test_a_workload_has_the_same_number_in_the_fork_of_its_file_as_in_the_request(tmp_path):
+    request = ChildRequest(
+        command=Command.PROFILE, root="", repository="", workloads=("a:one", "b:one", "b:two")
+    )
+    context = CommandContext(
+        request=request,
+        channel=None,
+        root=tmp_path,
+        roots=(),
+        recorder=None,
+        workloads=("b:one", "b:two"),
+    )
+
+    assert [context.number_of(name) for name in context.workloads] == [1, 2]
+    all_of_them = replace(context, request=replace(request, workloads=()))
+    assert [all_of_them.number_of(name) for name in context.workloads] == [0, 1]

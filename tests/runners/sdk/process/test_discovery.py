@@ -100,6 +100,13 @@ def test_what_a_broken_file_had_registered_does_not_count(write):
     assert keys(look(root)) == []
 
 
+def test_what_a_broken_file_had_registered_of_another_module_does_not_count(write):
+    half = "import perfledger\nfrom library import work\nperfledger.workload(work)\n1 / 0\n"
+    root = write({"benchmarks/half.py": half, "library.py": "def work():\n    return None\n"})
+
+    assert keys(look(root)) == []
+
+
 def test_what_a_broken_file_had_imported_still_counts(write):
     broken = "from benchmarks import whole\nraise ValueError\n"
     root = write({"benchmarks/broken.py": broken, "benchmarks/whole.py": WORKLOAD})

@@ -15,7 +15,7 @@ STEPS = """
 def train():
     return lambda: None
 
-def make(number):
+def make(number=1):
     def made():
         return lambda: number
     return made
@@ -137,14 +137,20 @@ def test_where_a_fork_would_not_be_independent_one_process_lists_all_files(write
 def test_a_workload_that_a_thread_of_a_file_registers_is_the_files(write, run_child):
     lines = (
         "import threading, perfledger\n"
-        "from library.steps import train\n"
-        "thread = threading.Thread(target=perfledger.workload, args=(train,))\n"
+        "from library import steps\n"
+        "def register():\n"
+        "    perfledger.workload(steps.train)\n"
+        "    perfledger.workload(units_per_step=lambda: 1 / 0)(steps.make)\n"
+        "thread = threading.Thread(target=register)\n"
         "thread.start()\nthread.join()\n"
     )
     root = write({"library/steps.py": STEPS, "benchmarks/a.py": WORKLOAD, "benchmarks/b.py": lines})
     answer = run_child(root, Command.LIST)
 
     assert files(answer)["library.steps:train"] == ("benchmarks.b", "benchmarks/b.py")
+    (broken,) = answer.of("broken")
+    assert broken["path"] == "library/steps.py"
+    assert "ZeroDivisionError" in broken["detail"]
 
 
 @pytest.mark.torch

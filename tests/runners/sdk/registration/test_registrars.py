@@ -1,9 +1,10 @@
 """The modules whose import registers something."""
 
 import sys
+from functools import wraps
 from types import ModuleType
 
-from perfledger.registration.registrars import running_modules, second_registration
+from perfledger.registration.registrars import repeated_line, running_modules, second_registration
 
 
 def names_seen(code: str, name: str) -> tuple[str, ...]:
@@ -33,3 +34,37 @@ def test_a_second_registration_names_both():
         "benchmarks/a.py registers it already, and so does benchmarks/b.py: register it in one of "
         "them"
     )
+
+
+def made(code):
+    names = {}
+    exec(code, names)
+    return names["step"]
+
+
+def test_a_line_may_register_again_what_is_imported_again():
+    source = "def step():\n    return None\n"
+    code = compile(source, "file.py", "exec")
+    one, other = made(code), made(compile(source, "file.py", "exec"))
+
+    assert repeated_line(["file"], ["file"], functions=(one, other)) == ""
+    assert repeated_line(["file"], ["file"], functions=(one, one)) == ""
+    assert "params" in repeated_line(["file"], ["file"], functions=(one, made(code)))
+    assert repeated_line(["a"], ["b", "a"], functions=(one, one)) == second_registration("a", "b")
+    assert repeated_line([], [], functions=(one, one)) == ""
+
+
+def test_wrappers_that_a_decorator_makes_are_several_functions_unless_they_wrap():
+    def decorated(function):
+        @wraps(function)
+        def wrapper():
+            return function
+
+        return wrapper
+
+    one, other = decorated(len), decorated(sum)
+    for each in (one, other):
+        del each.__wrapped__
+
+    assert "functools.wraps" in repeated_line([], [], functions=(one, other))
+    assert repeated_line([], [], functions=(decorated(one), decorated(lambda: 1))) == ""
