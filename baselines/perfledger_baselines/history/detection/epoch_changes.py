@@ -8,6 +8,10 @@ from perfledger_baselines.history.detection.changes import ChangePoint, SeriesFi
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.series_analysis import FEWEST_OBSERVATIONS
 
+# A search of one epoch finds no step nearer to its end: 0 of 100 steps of 20 % in noise of 1 % with
+# one or two observations on that side, 53 with three, 99 with four.
+SHORTEST_LEVEL = 5
+
 
 def detect_across_epochs(
     series: Sequence[Sequence[float]],
@@ -20,7 +24,8 @@ def detect_across_epochs(
 
     Levels and noise are those of one epoch, except for a step from one epoch to the next, which is
     found in the whole series: the machine may have made it, or a commit. Steps in an epoch that is
-    too short to be searched by itself are found there, too. Raises SeriesError, as `detect` does.
+    too short to be searched by itself, and those near an end of their epoch, are found there, too.
+    Raises SeriesError, as `detect` does.
     """
     findings = detect_many(series, errors=errors, times=times, epochs=epochs)
     divided = [number for number, starts in enumerate(epochs) if starts]
@@ -47,7 +52,7 @@ def _steps_between(
     epochs: Sequence[int],
     count: int,
 ) -> Iterator[ChangePoint]:
-    """Yield the changes that may lie between two epochs, and those in short epochs.
+    """Yield the changes between two epochs, near the end of one, and in short epochs.
 
     One whose place may be that of a change within an epoch is the same change.
     """
@@ -57,8 +62,11 @@ def _steps_between(
         if stop - first < FEWEST_OBSERVATIONS
     ]
     for change in changes:
-        is_known = any(change.earliest <= other.index <= change.latest for other in within)
+        is_known = any(
+            other.earliest <= change.latest and change.earliest <= other.latest for other in within
+        )
         is_between = any(change.earliest <= start <= change.latest for start in epochs)
         is_in_short = any(first < change.index < stop for first, stop in short)
-        if (is_between or is_in_short) and not is_known:
+        is_near_end = any(abs(change.index - start) < SHORTEST_LEVEL for start in epochs)
+        if (is_between or is_near_end or is_in_short) and not is_known:
             yield change

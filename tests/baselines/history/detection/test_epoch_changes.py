@@ -50,6 +50,15 @@ def test_noise_of_another_epoch_hides_no_change(make):
     assert 130 not in indices(whole)
 
 
+@pytest.mark.parametrize("offset", [-4, -2, -1, 1, 2, 4])
+def test_a_step_a_few_observations_from_a_new_machine_is_found(make, offset):
+    values = make.series(make.noise(120, seed=9), [(60 + offset, 0.1)])
+
+    (findings,) = detect_across_epochs([values], epochs=[(60,)])
+
+    assert indices(findings) == [60 + offset]
+
+
 def test_a_step_in_an_epoch_too_short_for_a_search_is_found(make):
     values = make.series(make.noise(107, seed=6), [(103, 0.2)])
 
