@@ -5,7 +5,7 @@ from itertools import compress
 
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
-from perfledger.metrics import KERNELS, STEP_TIME, family_metric
+from perfledger.metrics import KERNELS, STEP_TIME, Metric, family_metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.clock_states import clock_difference, has_usual_clocks
 from perfledger_baselines.estimation.kernel_families import MAX_FAMILY_NAME
@@ -96,21 +96,27 @@ def family_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...
     """Return a verdict for each tested kernel family, by the metric of its history.
 
     A change is what was surely added or saved; cost that moved, and a loss beside a larger gain,
-    are undecided. A family whose operator differs between base and head has no such history.
+    are undecided. A family whose operator differs between base and head has no such history, and
+    families whose names begin alike share one: none of them answers for it.
     """
-    return tuple(
-        _family_verdict(judgement, figures)
-        for judgement in judgements
-        for figures in judgement.tested
-        if OPERATOR_ARROW not in figures.family
-    )
+    verdicts: list[Verdict] = []
+    for judgement in judgements:
+        metrics = [_family_metric(figures) for figures in judgement.tested]
+        for metric, figures in zip(metrics, judgement.tested, strict=True):
+            if OPERATOR_ARROW not in figures.family and metrics.count(metric) == 1:
+                verdicts.append(_family_verdict(judgement, figures))
+    return tuple(verdicts)
+
+
+def _family_metric(figures: KernelFigures) -> Metric:
+    return family_metric(figures.family[:MAX_FAMILY_NAME])
 
 
 def _family_verdict(judgement: KernelJudgement, figures: KernelFigures) -> Verdict:
     finding = next((one for one in judgement.findings if one.family == figures.family), None)
     return Verdict(
         workload=judgement.workload,
-        metric=family_metric(figures.family[:MAX_FAMILY_NAME]),
+        metric=_family_metric(figures),
         outcome=_family_outcome(finding),
         estimate=figures.estimate,
         adjusted_p=1.0 if finding is None else finding.adjusted_p,

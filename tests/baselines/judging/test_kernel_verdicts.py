@@ -7,6 +7,7 @@ import pytest
 from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
 from perfledger.metrics import KERNELS, METRICS, family_metric
 from perfledger.records import FailureReason, Side
+from perfledger_baselines.estimation.kernel_families import MAX_FAMILY_NAME
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_judgement import (
@@ -201,3 +202,18 @@ def test_only_what_a_family_surely_lost_or_gained_itself_is_a_change_of_it(chang
     )
 
     assert [one.outcome for one in family_verdicts([judgement])] == [outcome]
+
+
+def test_of_families_that_share_a_history_none_answers_for_it():
+    template = "gemm<" + "x" * MAX_FAMILY_NAME
+    figures = [
+        KernelFigures(
+            family=name, base_seconds=1.0, head_seconds=1.1, base_share=0.1, estimate=None
+        )
+        for name in (f"{template}1>", "aten::add", f"{template}2>")
+    ]
+    judgement = KernelJudgement(
+        workload="m:f", outcome=Outcome.UNCHANGED, reason="", tested=tuple(figures)
+    )
+
+    assert [one.metric for one in family_verdicts([judgement])] == [family_metric("aten::add")]

@@ -83,9 +83,7 @@ class FleetFlags:
         if not 0 <= low <= hours <= high <= MAX_DEVICE_HOURS:
             msg = (
                 f"{for_programs(hours)} hours a year, {for_programs(low)} to {for_programs(high)}: "
-                "give 0 <= low <= hours <= high, at "
-                "hours <= high, at "
-                f"most {typed(MAX_DEVICE_HOURS)}"
+                f"give 0 <= low <= hours <= high, at most {typed(MAX_DEVICE_HOURS)}"
             )
             raise UsageError(msg)
         return FleetUse(

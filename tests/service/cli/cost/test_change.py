@@ -180,7 +180,10 @@ def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
             "NaN hours a year",
         ),
         (("--device-hours", "-5", "--purchase-option", "p5.48xlarge/on_demand"), "-5 hours a year"),
-        ((*HOURS, "--device-hours-range", "30000", "40000"), "low <= hours <= high"),
+        (
+            (*HOURS, "--device-hours-range", "30000", "40000"),
+            "give 0 <= low <= hours <= high, at most",
+        ),
         (("--device-hours", "5"), "give --device-hours and"),
         (("--purchase-option", "p5.48xlarge/on_demand"), "give --device-hours and"),
         (("--device-hours-range", "1", "2"), "give --device-hours and"),
