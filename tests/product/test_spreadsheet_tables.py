@@ -83,8 +83,7 @@ def activity(file):
 def history(file):
     text = parse_history(file.data, file.name)
     found = history_format(text)
-    assert found is not None
-    return read_results([text], found)
+    return columns(file) if found is None else read_results([text], found)
 
 
 def columns(file):
@@ -175,3 +174,28 @@ def test_a_decimal_comma_is_refused_and_never_another_number(name):
     for delimiter in DELIMITERS:
         with pytest.raises((ValueError, UsageError), match="has a comma: write decimals with a po"):
             read(saved(local, delimiter))
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "numbers without names"])
+def test_names_have_spaces_and_a_first_line_names_the_delimiter(name):
+    read, text, _ = TABLES[name]
+    usual = repr(read(NamedBytes("duty_cycle.csv", text.encode())))
+    first, *rows = csv.reader(StringIO(text, newline=""), skipinitialspace=True)
+    out = StringIO(newline="")
+    csv.writer(out, delimiter=";").writerows([[f" {cell} " for cell in first], *rows])
+
+    for beginning in ("", "sep=;\r\n"):
+        file = NamedBytes("duty_cycle.csv", f"{beginning}{out.getvalue()}".encode())
+        assert repr(read(file)) == usual
+
+
+@pytest.mark.parametrize("end", ["", ","])
+@pytest.mark.parametrize("name", [name for name, (_, _, number) in TABLES.items() if number])
+def test_a_decimal_comma_between_commas_shifts_no_column(name, end):
+    """As programs print numbers where the locale has decimal commas."""
+    read, text, number = TABLES[name]
+    first, *rows = text.removesuffix("\n").split("\n")
+    local = [f"{row.replace(number, number.replace('.', ','))}{end}" for row in rows]
+
+    with pytest.raises((ValueError, UsageError), match="cells for"):
+        read(NamedBytes("duty_cycle.csv", "\n".join([first, *local]).encode()))

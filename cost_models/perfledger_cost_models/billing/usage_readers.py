@@ -47,7 +47,8 @@ def read_usage(data: bytes, name: str) -> DeviceUsage:
 def _read_table(text: str, name: str) -> DeviceUsage:
     if is_sacct(text.partition("\n")[0].strip()):
         return read_sacct(text, name)
-    _, header = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
+    _, first_row = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
+    header = list(map(str.strip, first_row))
     if _FOCUS_COLUMN in header:
         return _read_bill(text, name)
     if header and is_kubernetes_csv(header):

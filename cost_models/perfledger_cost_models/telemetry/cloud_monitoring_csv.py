@@ -24,7 +24,7 @@ from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     number_of,
 )
-from perfledger_profiles.parsing.text_table import table_rows
+from perfledger_profiles.parsing.text_table import untitled_rows
 
 FIRST = "TimeSeries ID"
 # Metrics by their name in Metrics Explorer and by their last words.
@@ -52,7 +52,7 @@ def read_metrics_explorer(text: str, name: str) -> ActivityExport:
     metric = _metric(name)
     labels: dict[int, dict[str, str]] = {}
     series: dict[int, list[tuple[float, float]]] = {}
-    for number, cells in table_rows(text, name, error=UsageFileError):
+    for number, cells in untitled_rows(text, name, error=UsageFileError):
         where = f"{name}, line {number}"
         time = _time(cells[0])
         for place, cell in enumerate(cells[1:]):

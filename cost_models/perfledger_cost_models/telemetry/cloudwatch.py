@@ -21,7 +21,7 @@ from perfledger_cost_models.usage.device_spans import (
     number_of,
     parse_time,
 )
-from perfledger_profiles.parsing.text_table import table_rows
+from perfledger_profiles.parsing.text_table import untitled_rows
 
 KIND = "CloudWatch"
 # The rows above the console's columns that name the series; others have the period and statistic.
@@ -84,7 +84,7 @@ def read_console_csv(text: str, name: str) -> ActivityExport:
     """
     header_cells: dict[int, list[str]] = {}
     series: dict[str, list[tuple[float, float]]] = {}
-    for number, cells in table_rows(text, name, error=UsageFileError):
+    for number, cells in untitled_rows(text, name, error=UsageFileError):
         where = f"{name}, line {number}"
         if not _TIME.match(cells[0]):
             if series or number > MAX_HEADER_ROWS:

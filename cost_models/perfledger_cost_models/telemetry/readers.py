@@ -76,7 +76,8 @@ def _read_table(text: str, name: str) -> ActivityExport:
         return read_sacct_activity(text, name)
     if is_dcgmi(first):
         return read_dmon(text, name)
-    _, header = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
+    _, first_row = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
+    header = list(map(str.strip, first_row))
     for is_kind, read in _READERS if header else ():
         if is_kind(header):
             return read(text, name)

@@ -103,6 +103,24 @@ def table_rows(
     return rows
 
 
+def untitled_rows(
+    text: str, name: str, *, error: Callable[[str], Exception]
+) -> Iterator[NumberedCells]:
+    """Yield the rows of a table whose columns have no names of one row.
+
+    Raises `error` with `name` and the line for a row with further text than the first, and as
+    `table_rows` does.
+    """
+    delimiter, rows = _divided_rows(text, name, error=error)
+    shape = None
+    for line, cells in rows:
+        shape = shape or _TableShape(len(cells), len(cells), delimiter)
+        problem = _problem_of_longer(cells, shape)
+        if problem:
+            raise error(_misshapen(cells, shape, f"{name}, line {line}", problem))
+        yield line, cells
+
+
 def first_row(text: str) -> Sequence[str]:
     """Return the cells of the first row that is not empty; none if there is no such row."""
     with suppress(ValueError):
@@ -274,17 +292,23 @@ def _rows_of_shape(
     number with a decimal comma that the commas between cells divided: nobody can tell.
     """
     for line, cells in rows:
-        problem = ""
-        if len(cells) < shape.width:
-            problem = "complete or remove the row"
-        elif any(map(str.strip, cells[shape.width :])):
-            problem = "quote cells that contain the delimiter, and write decimals with a point"
-        elif len(cells) > shape.written and shape.delimiter == "," and _has_divided_number(cells):
-            problem = "write decimals with a point, and end no row with a further comma"
+        is_short = len(cells) < shape.width
+        problem = "complete or remove the row" if is_short else _problem_of_longer(cells, shape)
         if problem:
-            msg = f"{name}, line {line}: {len(cells)} cells for {shape.width} columns: {problem}"
-            raise error(msg)
+            raise error(_misshapen(cells, shape, f"{name}, line {line}", problem))
         yield line, cells[: shape.width]
+
+
+def _problem_of_longer(cells: Sequence[str], shape: _TableShape) -> str:
+    if any(map(str.strip, cells[shape.width :])):
+        return "quote cells that contain the delimiter, and write decimals with a point"
+    if len(cells) > shape.written and shape.delimiter == "," and _has_divided_number(cells):
+        return "write decimals with a point, and end no row with a further comma"
+    return ""
+
+
+def _misshapen(cells: Sequence[str], shape: _TableShape, where: str, problem: str) -> str:
+    return f"{where}: {len(cells)} cells for {shape.width} columns: {problem}"
 
 
 def _has_divided_number(cells: Sequence[str]) -> bool:

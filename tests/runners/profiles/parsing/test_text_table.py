@@ -17,6 +17,7 @@ from perfledger_profiles.parsing.text_table import (
     number_problem,
     read_table,
     table_rows,
+    untitled_rows,
 )
 from tests.product.modules import MODULES
 
@@ -238,6 +239,20 @@ def test_checked_lines_are_the_lines_without_a_mark():
     lines = ["\ufeffa\n", "\ufeffb"]
 
     assert list(checked_lines(lines, "x", error=NoTableError)) == ["a\n", "\ufeffb"]
+
+
+def test_untitled_rows_may_be_shorter_than_the_first_and_no_longer():
+    def read_rows(text):
+        return list(untitled_rows(text, "x.csv", error=NoTableError))
+
+    assert read_rows("a;b;\n1;2,5;;\n\n3\n") == [
+        (1, ["a", "b", ""]),
+        (2, ["1", "2,5", "", ""]),
+        (4, ["3"]),
+    ]
+    for row in ("1,2,5", "1,5,"):
+        with pytest.raises(NoTableError, match=r"x.csv, line 2: 3 cells for 2 columns: .*a point"):
+            read_rows(f"a,b\n{row}\n")
 
 
 def test_a_given_delimiter_has_no_quotes():
