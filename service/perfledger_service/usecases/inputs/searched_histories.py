@@ -15,17 +15,34 @@ def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries
         [series.values for series in histories],
         errors=[series.errors for series in histories],
         times=[series.times for series in histories],
-        epochs=[epoch_starts(series.environments) for series in histories],
+        epochs=[_epochs_of(series) for series in histories],
     )
     return tuple(map(SearchedSeries, histories, changes))
+
+
+def _epochs_of(series: MeasuredSeries) -> tuple[int, ...]:
+    """Return the places at which the epochs of a series' own machine begin, except the first.
+
+    At a place without a value the environment is that of another machine.
+    """
+    if not series.environments:
+        return ()
+    places = _measured_places(series)
+    return tuple(
+        places[start] for start in epoch_starts([series.environments[at] for at in places])
+    )
+
+
+def _measured_places(series: MeasuredSeries) -> list[int]:
+    return [place for place, value in enumerate(series.values) if not math.isnan(value)]
 
 
 def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
     """Return a series with its changes and without gaps; None if the series is unknown."""
     history = searched.series
-    places = [place for place, value in enumerate(history.values) if not math.isnan(value)]
     if history.series is None:
         return None
+    places = _measured_places(history)
     return ObservedSeries(
         series=history.series,
         commits=tuple(places),

@@ -27,6 +27,28 @@ def test_a_step_between_two_levels_is_found():
     assert change.earliest <= MOVED_AT <= change.latest
 
 
+def test_machines_that_take_turns_hide_no_epoch_of_each_other():
+    """A change of the noisy machine's driver would else make its noise that of both epochs."""
+    noise = Random(2)
+    environments, values = [], []
+    for place in range(160):
+        is_old = place < 100
+        level = 1.008 if place >= 130 else 1.0
+        environments += ["old" if is_old else "new", "other"]
+        values += [level + (0.03 if is_old else 0.002) * noise.gauss(), math.nan]
+
+    alone = MeasuredSeries(
+        name="step", unit="s", values=tuple(values[::2]), environments=tuple(environments[::2])
+    )
+    beside = MeasuredSeries(
+        name="step", unit="s", values=tuple(values), environments=tuple(environments)
+    )
+    of_alone, of_beside = searched_series([alone, beside])
+
+    assert [change.index for change in of_alone.history.changes] == [130]
+    assert [change.index for change in of_beside.history.changes] == [260]
+
+
 def test_commits_without_a_value_are_no_observations():
     series = Series("gpt:step", STEP_TIME, "cpu:test:1")
     (searched,) = searched_series([a_history(series=series, environments=("",) * 40)])
