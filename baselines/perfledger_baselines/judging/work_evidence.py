@@ -33,9 +33,8 @@ EMPTY_STEPS = 2.0
 # A step that has finished uses none. In 107 recorded workloads head used at most 0.005 more than
 # base.
 MAX_PAUSED_CORES = 0.05
-# The same for a head that is over twice as fast. The same for a head that is over twice as fast:
-# what it leaves to other processes gets little time on a core that they share with other programs
-# (0.06 to 0.08 cores beside eight tasks a core).
+# The same for a head that is over twice as fast. What it leaves to other processes gets little time
+# on a core that they share with other programs (0.06 to 0.08 cores beside eight tasks a core).
 MAX_PAUSED_CORES_OF_A_GAIN = 0.02
 MAX_PATHS = 3  # of an answer's differences, in a message
 
