@@ -21,7 +21,6 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         context.root, paths=context.request.paths, roots=context.roots, modules=modules
     )
     context.channel.leave_if_forked()
-    files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
     registered: list[BoundWorkload] = []
     broken = list(imported.broken)
     for workload in imported.workloads:
@@ -33,6 +32,7 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         except BaseException as error:  # a boundary: units_per_step may be the user's code
             path = os.path.relpath(workload.source_line.rpartition(":")[0], context.root)
             detail = detail_of(error, root=context.root)
+            files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
             module = registering_file(workload, files) or workload.function.__module__
             broken.append(ImportFailure(path=path, detail=detail, module=module))
         else:

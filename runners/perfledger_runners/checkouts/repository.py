@@ -284,8 +284,12 @@ class Repository:
         """
         listing = git(self.root, "ls-files", "-v", "-z", environment=environment)
         entries = (entry.split(b" ", 1) for entry in listing.split(b"\0") if entry)
-        marked = [name for tag, name in entries if tag.islower() or tag == SKIPPED_TAG]
-        names = [name for name in marked if os.path.lexists(self.root / os.fsdecode(name))]
+        names = [
+            name
+            for tag, name in entries
+            if (tag.islower() or tag == SKIPPED_TAG)
+            and (tag.upper() != SKIPPED_TAG or os.path.lexists(self.root / os.fsdecode(name)))
+        ]
         for option in ("--no-assume-unchanged", "--no-skip-worktree") if names else ():
             update = ("update-index", "-z", option, "--stdin")
             paths = b"\0".join((*names, b""))
