@@ -25,15 +25,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fault_case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase
-from fault_cases_carry_over import CARRY_OVER
-from fault_cases_code import DISTURBANCE, ENVIRONMENT, INSTALLED
-from fault_cases_copies import COPIES
-from fault_cases_dependencies import DEPENDENCIES
-from fault_cases_process import CONTROLS, DYING, HANGING, MISSING
-from fault_cases_results import RESULTS
-from fault_cases_suites import SUITES
-from fault_cases_work import NO_WORK, SLOW, WRONG_WORK
+from fault_cases.carry_over import CARRY_OVER
+from fault_cases.case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase
+from fault_cases.code import DISTURBANCE, ENVIRONMENT, INSTALLED
+from fault_cases.copies import COPIES
+from fault_cases.dependencies import DEPENDENCIES
+from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
+from fault_cases.results import RESULTS
+from fault_cases.suites import SUITES
+from fault_cases.work import NO_WORK, SLOW, WRONG_WORK
 from scratch_repository import busy_loops, commit, git
 
 CASES = (

@@ -55,7 +55,7 @@ say("done")
 
 
 # As much of torch as the harness asks of it, with one CUDA device; the planted faults use it too.
-GPU = run_path(str(Path(__file__).parents[3] / "benchmarks" / "checks" / "fault_gpu.py"))
+GPU = run_path(str(Path(__file__).parents[3] / "benchmarks" / "checks" / "fault_cases" / "gpu.py"))
 FAKE_TORCH = {
     name.removeprefix("torch/").removesuffix(".py"): text for name, text in GPU["INSTALLED"].items()
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger_cost_models.csv_table import SourceConfidence
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
@@ -14,20 +15,20 @@ from perfledger_service.values.cost_views import CostRow, RentalOption
 COST = OptionComparison(
     name="aws:p5.48xlarge/on_demand",
     accelerator="H100-80GB",
-    mode_usd=7.0,
-    p5_usd=6.0,
-    p50_usd=7.0,
-    p95_usd=8.0,
+    mode_usd=Usd(7.0),
+    p5_usd=Usd(6.0),
+    p50_usd=Usd(7.0),
+    p95_usd=Usd(8.0),
     chance_cheapest=0.5,
 )
 INVESTMENT = Investment(
     years=4,
-    flows_usd=(-100.0, 50.0),
-    resale_usd=0.0,
-    npv_p5_usd=-10.0,
-    npv_usd=0.0,
-    npv_p50_usd=0.0,
-    npv_p95_usd=10.0,
+    flows_usd=(Usd(-100.0), Usd(50.0)),
+    resale_usd=Usd(0.0),
+    npv_p5_usd=Usd(-10.0),
+    npv_usd=Usd(0.0),
+    npv_p50_usd=Usd(0.0),
+    npv_p95_usd=Usd(10.0),
     chance_worth_it=0.5,
     payback_years=None,
     payback_hours=None,

@@ -133,7 +133,8 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
 def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
     """Return the effects of inputs on the cost of an hour, as bars around the most likely cost."""
     wide = [swing for swing in swings if swing.width_usd > 0]
-    ends = [end for swing in wide for end in (swing.low_usd, swing.high_usd)] or [mode_usd * 0.9]
+    ends = [end for swing in wide for end in (float(swing.low_usd), float(swing.high_usd))]
+    ends = ends or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
     low, high = widened(min(*ends, mode_usd), max(*ends, mode_usd * 1.001), share=_FIGURES)
     label = f"{number_format.cents(mode_usd)} USD per useful hour"

@@ -65,7 +65,7 @@ def measuring_allowance(
     """
     if settings.budget_usd is None:
         return MeasuringAllowance(settings.budget)
-    price = _device_price(settings, machine, today=today)
+    price = _device_price(settings, settings.budget_usd, machine, today=today)
     try:
         budget = MeasuringBudget(
             max_seconds=settings.budget,
@@ -171,11 +171,13 @@ def _budget_text(seconds: float) -> str:
     return f"{math.ceil(seconds / 60)}m"
 
 
-def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> _DevicePrice:
+def _device_price(
+    settings: CheckSettings, limit_usd: Decimal, machine: Machine, *, today: date
+) -> _DevicePrice:
     """Return the price of one device-hour: as declared, or from the price sheet."""
     declared_price = settings.device_price
     if not declared_price:
-        raise UsageError(_no_price(settings, machine, today=today))
+        raise UsageError(_no_price(limit_usd, machine, today=today))
     with suppress(InvalidOperation):
         return _declared_price(Decimal(declared_price))
     try:
@@ -202,15 +204,14 @@ def _declared_price(usd_per_hour: Decimal) -> _DevicePrice:
     return _DevicePrice(usd_per_hour, "declared as device_price")
 
 
-def _no_price(settings: CheckSettings, machine: Machine, *, today: date) -> str:
+def _no_price(limit_usd: Decimal, machine: Machine, *, today: date) -> str:
     """Return what to set, with the purchase options of the machine's accelerator."""
     accelerator = _accelerator(machine)
     rates = standard_rates(current_sheet(today=today))
     options = [repr(rate.option) for rate in rates if rate.accelerator == accelerator]
     choices = " or to ".join(["its price in USD per hour", *options])
     return (
-        f"budget_usd is {exact(settings.budget_usd)}, but the price of an hour of "
-        f"{_name(machine)} is "
+        f"budget_usd is {exact(limit_usd)}, but the price of an hour of {_name(machine)} is "
         f"unknown: set device_price to {choices}"
     )
 

@@ -1,10 +1,13 @@
 """Steps are set up and torn down in this process, on a repository on disk."""
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from perfledger.process.command_context import CommandContext
+from perfledger.process.loaded_packages import PackageRecorder
+from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import ChildRequest, Command
 
 HELD = """
@@ -68,10 +71,10 @@ def test_a_workload_has_the_same_number_in_the_fork_of_its_file_as_in_the_reques
     )
     context = CommandContext(
         request=request,
-        channel=None,
+        channel=MessageChannel(os.open(os.devnull, os.O_WRONLY), at_fork=lambda _: None),
         root=tmp_path,
         roots=(),
-        recorder=None,
+        recorder=PackageRecorder((), own_folders=(), repository=tmp_path),
         workloads=("b:one", "b:two"),
     )
 

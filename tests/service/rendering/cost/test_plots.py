@@ -1,5 +1,6 @@
 """The break-even chart and the tornado."""
 
+from perfledger_cost_models.money import Usd
 from perfledger_cost_models.tco.buy_vs_rent import CostSwing
 from perfledger_service.rendering.chart.marks import (
     BandMark,
@@ -67,7 +68,7 @@ def test_a_commitment_is_dashed_and_owning_has_a_band(marks_of):
 
 def test_an_input_that_lowers_the_cost_has_its_low_on_the_right(marks_of):
     years = CostSwing(
-        parameter="depreciation_years", low_usd=8.0, high_usd=6.0, rank_correlation=-0.5
+        parameter="depreciation_years", low_usd=Usd(8.0), high_usd=Usd(6.0), rank_correlation=-0.5
     )
 
     chart = tornado_chart([years], mode_usd=7.0)
@@ -79,14 +80,14 @@ def test_an_input_that_lowers_the_cost_has_its_low_on_the_right(marks_of):
 
 
 def test_inputs_that_move_nothing_have_no_bar(marks_of):
-    still = CostSwing(parameter="wacc", low_usd=7.0, high_usd=7.0, rank_correlation=0.0)
+    still = CostSwing(parameter="wacc", low_usd=Usd(7.0), high_usd=Usd(7.0), rank_correlation=0.0)
 
     assert marks_of(tornado_chart([still], mode_usd=7.0), BarMark) == []
 
 
 def test_the_charts_are_drawn_as_agreed(matches_golden):
     years, still = (
-        CostSwing(parameter=name, low_usd=low, high_usd=6.0, rank_correlation=-0.5)
+        CostSwing(parameter=name, low_usd=Usd(low), high_usd=Usd(6.0), rank_correlation=-0.5)
         for name, low in (("depreciation_years", 8.0), ("wacc", 6.5))
     )
     curves = break_even_chart([owned(2.0), flat("dear", 8.0), flat("cheap", 1.0)])

@@ -11,6 +11,7 @@ from perfledger_cost_models.forecasting.forecast import (
     ForecastQuantity,
     SpendingBudget,
 )
+from perfledger_cost_models.money import Usd
 from perfledger_service.rendering.chart.marks import BandMark, LineMark, RuleMark
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.fleet.forecast_fan import fan_chart
@@ -55,7 +56,7 @@ def test_periods_have_their_names(forecast):
 def test_the_day_on_which_the_budget_is_spent_is_a_rule_within_its_month(forecast, marks_of):
     day = BudgetDay(
         budget=SpendingBudget(usd=Decimal(20)),
-        spent_usd=0.0,
+        spent_usd=Usd(0.0),
         days=(None, date(2026, 5, 16), None),
         chance=0.5,
     )

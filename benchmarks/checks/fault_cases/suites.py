@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from fault_case import NOT_MEASURED, REGRESSED, SILENT, WORK, FaultCase, replaced
-from fault_cases_code import PACKAGE, SLOW_PACKAGE, install
+from fault_cases.case import NOT_MEASURED, REGRESSED, SILENT, WORK, FaultCase, replaced
+from fault_cases.code import PACKAGE, SLOW_PACKAGE, install
 
 UNPROVEN = "cannot tell whether head still does the work"
 PYTEST = ("--pytest",)

@@ -1,6 +1,6 @@
 """Faults of what a step returns, of what is judged, and of changes that a check might not see."""
 
-from fault_case import (
+from fault_cases.case import (
     BENCHMARK,
     NOT_GREEN,
     NOT_MEASURED,
@@ -10,7 +10,7 @@ from fault_case import (
     replaced,
     step,
 )
-from fault_cases_code import CALLER, PACKAGE, SLOW_PACKAGE
+from fault_cases.code import CALLER, PACKAGE, SLOW_PACKAGE
 
 NAN = "returns a NaN or an infinity"
 EARLY = "returns before its work is done"

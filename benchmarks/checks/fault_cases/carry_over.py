@@ -4,7 +4,7 @@ In each, `first` leaves something on one side alone, and `second` is unchanged o
 some it is not `first` that leaves it but the top of its file, and `second` is in another file.
 """
 
-from fault_case import REGRESSED, SILENT, WORK, FaultCase, replaced
+from fault_cases.case import REGRESSED, SILENT, WORK, FaultCase, replaced
 
 TWO = """
 import os, perfledger

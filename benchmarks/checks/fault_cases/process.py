@@ -1,8 +1,8 @@
 """Faults of the process and of the repository: hanging, dying, missing parts; and the controls."""
 
-from fault_case import BENCHMARK, NOT_MEASURED, SILENT, FaultCase, replaced, step
-from fault_cases_code import CALLER, PACKAGE
-from fault_cases_work import CHECKED, TORCH
+from fault_cases.case import BENCHMARK, NOT_MEASURED, SILENT, FaultCase, replaced, step
+from fault_cases.code import CALLER, PACKAGE
+from fault_cases.work import CHECKED, TORCH
 
 IMPORTS = "import ctypes, itertools, os, signal, sys\ncount = itertools.count()\n"
 # The descriptor on which the harness answers, as a workload can find it.

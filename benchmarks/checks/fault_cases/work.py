@@ -1,6 +1,14 @@
 """Faults of the step itself: no work, wrong work, results that are not finite, changed inputs."""
 
-from fault_case import BENCHMARK, NOT_MEASURED, REGRESSED, FaultCase, benchmark, replaced, step
+from fault_cases.case import (
+    BENCHMARK,
+    NOT_MEASURED,
+    REGRESSED,
+    FaultCase,
+    benchmark,
+    replaced,
+    step,
+)
 
 SLOWER = {"benchmarks/b.py": replaced(BENCHMARK, "return work\n", "return lambda: work(90_000)\n")}
 UNPROVEN = "cannot tell whether head still does the work"

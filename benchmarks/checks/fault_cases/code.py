@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import fault_gpu
-from fault_case import (
+from scratch_repository import git
+
+from fault_cases import gpu
+from fault_cases.case import (
     BENCHMARK,
     NOT_GREEN,
     NOT_MEASURED,
@@ -17,7 +19,6 @@ from fault_case import (
     replaced,
     step,
 )
-from scratch_repository import git
 
 PACKAGE = replaced(WORK, "30_000", "ROUNDS").replace("\ndef", "\nROUNDS = 30_000\ndef", 1)
 SLOW_PACKAGE = replaced(PACKAGE, "= 30_000", "= 90_000")
@@ -330,10 +331,10 @@ DISTURBANCE = (
         FaultCase(
             name=f"a GPU that {cause} slows down",
             group="throttling",
-            base=fault_gpu.FILES,
-            head={"benchmarks/b.py": replaced(fault_gpu.BENCHMARK, "0.002", "0.0021")},
+            base=gpu.FILES,
+            head={"benchmarks/b.py": replaced(gpu.BENCHMARK, "0.002", "0.0021")},
             settings='device = "cuda"\n',
-            prepare=partial(fault_gpu.prepare, reasons=reasons),
+            prepare=partial(gpu.prepare, reasons=reasons),
             expected=NOT_MEASURED,
             words="slowed|throttled",
         )

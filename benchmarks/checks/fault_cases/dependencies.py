@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from fault_case import NOT_MEASURED, REGRESSED, FaultCase, replaced
-from fault_cases_code import PACKAGE, SLOW_PACKAGE
-from fault_cases_copies import archive_of, copied
+from fault_cases.case import NOT_MEASURED, REGRESSED, FaultCase, replaced
+from fault_cases.code import PACKAGE, SLOW_PACKAGE
+from fault_cases.copies import archive_of, copied
 
 CALLER = """
 import perfledger

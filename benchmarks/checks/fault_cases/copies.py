@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from fault_case import NOT_GREEN, NOT_MEASURED, REGRESSED, FaultCase, replaced
-from fault_cases_code import CALLER, EXTENSION, PACKAGE, SLOW_PACKAGE, extension
+from fault_cases.case import NOT_GREEN, NOT_MEASURED, REGRESSED, FaultCase, replaced
+from fault_cases.code import CALLER, EXTENSION, PACKAGE, SLOW_PACKAGE, extension
 
 COPY_RAN = "the installed copy of mypkg.* ran, not this commit"
 OWN_CHECKOUT = "which is your own checkout and not the measured revision"
