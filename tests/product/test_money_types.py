@@ -7,13 +7,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("cost_models/perfledger_cost_models", "service/perfledger_service/values")
-# Inside of models: operands of formulas, which no document holds.
+# Operands of formulas and limits, which no document holds.
 OPERANDS = {
     "tco/buy_vs_rent.py": {"OptionCost"},
     "tco/onprem.py": {"HourlyCost", "YearlyCost"},
     "energy/hourly_csv.py": {"HourlySeries"},
     "forecasting/past_periods.py": {"UsageHistory", "CostSpan"},
     "procurement/commitment_sweep.py": {"_LadderCosts"},
+    "jobs/policies.py": {"JobBudget"},  # limits as they are stored; the rendering types them
 }
 
 

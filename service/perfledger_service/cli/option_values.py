@@ -76,9 +76,9 @@ def refuse_unused(options: Mapping[str, bool], reason: str) -> None:
 
     `options` holds whether each is given, by its flag.
     """
-    given = [flag for flag, is_given in options.items() if is_given]
-    if given:
-        msg = f"{', '.join(given)}: {reason}"
+    unused = [flag for flag, is_given in options.items() if is_given]
+    if unused:
+        msg = f"{', '.join(unused)}: {reason}"
         raise UsageError(msg)
 
 

@@ -50,7 +50,7 @@ class PriceFlags:
         return {name: str(path) for name, path in flags.items() if path is not None}
 
     @property
-    def given(self) -> dict[str, bool]:
+    def flags(self) -> dict[str, bool]:
         """Return the flags of the given files, for `refuse_unused`."""
         return {f"--{name.replace('_', '-')}": True for name in self._paths}
 
@@ -83,7 +83,7 @@ class PriceFlags:
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
         if option is None:
-            refuse_unused(self.given, WITHOUT_OPTION)
+            refuse_unused(self.flags, WITHOUT_OPTION)
             return None
         with translate_errors():
             return rate_of(self.books.sheet, option, today=today())

@@ -71,7 +71,7 @@ def utilization(
             "--signal": signal is not None,
             "--target-percent": target_percent != DEFAULT_TARGET_PERCENT,
             "--purchase-option": purchase_option is not None,
-            **price_flags.given,
+            **price_flags.flags,
         }
         refuse_unused(options, "--checks shows what the service measured: leave these out")
         _show_measured(output)

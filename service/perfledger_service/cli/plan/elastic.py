@@ -59,7 +59,7 @@ def elastic(
     from perfledger_service.usecases.plan.elastic import ElasticCluster, compare_elastic
 
     if not purchase_option:
-        refuse_unused(price_flags.given, WITHOUT_OPTION)
+        refuse_unused(price_flags.flags, WITHOUT_OPTION)
     output.write_document(
         compare_elastic(
             log_of(log, source),

@@ -16,6 +16,7 @@ from tests.baselines.judging.work_evidence.example_work import (
     failures_of,
     outcome,
     whys,
+    work,
 )
 
 
