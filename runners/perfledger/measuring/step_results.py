@@ -163,7 +163,8 @@ def _bounds(leaf: Foreign) -> tuple[float, ...]:
     if torch is not None and isinstance(leaf, torch.Tensor):
         return _tensor_bounds(torch, leaf.detach())
     if numpy is not None and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
-        array = numpy.asarray(leaf)
+        # A masked array's elements without those that its mask leaves out.
+        array = leaf.compressed() if hasattr(leaf, "compressed") else numpy.asarray(leaf)
         parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
         return tuple(float(bound) for part in parts for bound in (part.min(), part.max()))
     return ()
