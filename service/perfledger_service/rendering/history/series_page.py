@@ -1,5 +1,6 @@
 """Renders the page of a series: its chart, with or without a script, its changes and commits."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -144,14 +145,14 @@ def change_rows(history: SeriesHistory) -> tuple[SeriesChangeRow, ...]:
 def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:
     is_higher = not change.change < 0  # a change from zero has no relative size
     is_worse = is_higher is (worse is WorseDirection.HIGHER)
-    size, interval = number_format.change(change.change, change.low, change.high)
+    size, bounds = number_format.change_and_bounds(change.change, change.low, change.high)
     first, last = (
         provenance_facts.short_sha(sha)[:10] for sha in (change.after_sha, change.last_sha)
     )
     return SeriesChangeRow(
         commits=f"{first}..{last}",
         size=size,
-        interval=interval,
+        interval="" if math.isnan(change.change) else bounds,
         tone="regressed" if is_worse else "improved",
         word="worse" if is_worse else "better",
         has_new_environment=change.has_new_environment,

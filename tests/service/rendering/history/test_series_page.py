@@ -49,7 +49,15 @@ def test_a_change_from_nothing_is_a_rise_without_a_size(history, worse, word):
 
     (row,) = change_rows(replace(history, series=series, changes=changes))
 
-    assert (row.word, row.size) == (word, number_format.NOT_KNOWN)
+    assert (row.word, row.size, row.interval) == (word, number_format.NOT_KNOWN, "")
+
+
+def test_a_change_to_nothing_has_no_interval(history):
+    changes = tuple(replace(one, change=-1.0, low=-1.0, high=-1.0) for one in history.changes)
+
+    (row,) = change_rows(replace(history, changes=changes))
+
+    assert (row.size, row.interval) == ("-100\N{NO-BREAK SPACE}%", "")
 
 
 @pytest.mark.parametrize(
