@@ -5,7 +5,7 @@ import configparser
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from perfledger_runners.checkouts.package_layout import (
@@ -60,11 +60,16 @@ COMPILER_TABLES = ("setuptools", "scikit-build", "maturin", "meson-python", "py-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredDependencies:
-    """What one file declares: requirements, pip's options for them, and the rest as text."""
+    """What one file declares: requirements, pip's options for them, and the rest as text.
+
+    Of an archive it is the content, which is the same wherever it is named; `archive` is the
+    requirement that installs it, "" if no file names it.
+    """
 
     requirements: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     rest: str = ""
+    archive: str = field(default="", compare=False)
 
 
 NOTHING_DECLARED = DeclaredDependencies()
@@ -124,8 +129,8 @@ def declared_archives(
 ) -> dict[str, DeclaredDependencies]:
     """Return the archives of a repository that may be installed, each with its content's hash.
 
-    `texts` has the dependency files by path. Those that one names are requirements. No usual
-    command installs other wheels, which a command may find by their folder.
+    `texts` has the dependency files by path. No usual command installs a wheel that none of them
+    names, which a command may find by its folder.
     """
     archives = [path for path in hashes if path.endswith(ARCHIVES) and not is_within(path, ASIDE)]
     lines = {
@@ -137,14 +142,10 @@ def declared_archives(
     declared: dict[str, DeclaredDependencies] = {}
     for archive in archives:
         naming = [path for path, text in lines.items() if _requires_archive(path, text, archive)]
-        if naming:
+        if naming or archive.endswith(WHEEL):
             marker = _marker_of(archive, [(path, texts[path]) for path in naming])
-            requirement = f"./{archive}{marker}"
-            declared[archive] = DeclaredDependencies(
-                requirements=(requirement,), rest=hashes[archive]
-            )
-        elif archive.endswith(WHEEL):
-            declared[archive] = DeclaredDependencies(rest=hashes[archive])
+            requirement = f"./{archive}{marker}" if naming else ""
+            declared[archive] = DeclaredDependencies(rest=hashes[archive], archive=requirement)
     return declared
 
 

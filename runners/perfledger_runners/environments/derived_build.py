@@ -171,7 +171,7 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
     """
     declared = tree.dependencies[path]
     if path.endswith(ARCHIVES):
-        yield _forced_install(*declared.requirements)
+        yield _forced_install(declared.archive)
         return
     changed = [
         each.partition(" --")[0].strip()
@@ -232,7 +232,7 @@ def _option_words(line: str, path: str) -> list[str]:
 
 def _is_unnamed(tree: SourceTree, path: str) -> bool:
     """Return whether this is an archive that no dependency file names."""
-    return path.endswith(ARCHIVES) and not tree.dependencies[path].requirements
+    return path.endswith(ARCHIVES) and not tree.dependencies[path].archive
 
 
 def _is_project_file(path: str) -> bool:

@@ -254,7 +254,7 @@ def test_an_archive_that_a_requirement_names_is_named(file, text, name):
         dict.fromkeys([*archives, "a.py"], "hash"), {file: text.format(name).encode()}
     )
 
-    named = [path for path, each in declared.items() if each.requirements]
+    named = [path for path, each in declared.items() if each.archive]
     is_with_folder = f"vendor/{name}" in text.format(name)
     assert named == [f"vendor/{name}", f"other/{name}"][: 1 if is_with_folder else 2]
 
@@ -298,4 +298,12 @@ def test_an_archive_is_required_where_the_files_that_name_it_say(lines, marker):
         {"libs/a.whl": ""}, {"requirements.txt": lines.encode()}
     ).values()
 
-    assert archive.requirements == (f"./libs/a.whl{marker}",)
+    assert archive.archive == f"./libs/a.whl{marker}"
+
+
+def test_an_archive_is_the_same_whether_a_file_names_it_or_not():
+    hashes = {"libs/a.whl": "hash"}
+
+    assert declared_archives(hashes, {}) == declared_archives(
+        hashes, {"requirements.txt": b"./libs/a.whl"}
+    )

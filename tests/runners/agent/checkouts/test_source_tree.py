@@ -162,7 +162,7 @@ def test_archives_that_may_be_installed_are_declared_by_their_content(tree_of):
     head = tree_of({"libs/a.whl": "2", "libs/b.whl": "2", "tests/a.whl": "2"})
 
     assert changed_dependencies(base, head) == ("libs/a.whl", "libs/b.whl")
-    assert head.dependencies["libs/a.whl"].requirements == ("./libs/a.whl",)
+    assert head.dependencies["libs/a.whl"].archive == "./libs/a.whl"
 
 
 def test_a_broken_project_file_requires_nothing(tree_of):

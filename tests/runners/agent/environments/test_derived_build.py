@@ -136,13 +136,13 @@ def test_an_exact_pin_is_installed_and_what_pip_would_keep_is_replaced():
 
 def with_wheel(requirement, digest):
     """The tree of a repository with a wheel of this content."""
-    wheel = DeclaredDependencies(requirements=requirement, rest=digest)
+    wheel = DeclaredDependencies(archive=requirement, rest=digest)
     one = tree({"requirements.txt": "numpy"})
     return replace(one, dependencies={**one.dependencies, "libs/a.whl": wheel})
 
 
 def test_a_changed_archive_is_installed_although_its_version_is_the_same():
-    trees = [with_wheel(("./libs/a.whl; (os_name == 'nt')",), digest) for digest in "12"]
+    trees = [with_wheel("./libs/a.whl; (os_name == 'nt')", digest) for digest in "12"]
     inputs = build_inputs(*trees, paths=["benchmarks"])
 
     assert inputs.files == ("libs/a.whl",)
@@ -153,7 +153,7 @@ def test_a_changed_archive_is_installed_although_its_version_is_the_same():
 
 
 def test_a_changed_archive_that_no_file_names_needs_a_build_of_the_users():
-    trees = [with_wheel((), digest) for digest in "12"]
+    trees = [with_wheel("", digest) for digest in "12"]
 
     with pytest.raises(BuildError, match=r"libs/a\.whl changed, and perfledger cannot install"):
         command_of(trees[1], build_inputs(*trees, paths=["benchmarks"]))
