@@ -35,11 +35,15 @@ class MeasuredSeries:
 
 @dataclass(frozen=True, slots=True)
 class SearchedSeries:
-    """A history and the changes in it."""
+    """A history and the changes in it.
+
+    `new_machines` are the indices of the changes at which the machine's environment changed, too.
+    """
 
     series: MeasuredSeries
     history: SeriesFindings
     suspect: Suspect | None = None  # a deviating end with too few points for a change
+    new_machines: frozenset[int] = frozenset()
 
     @property
     def stretches(self) -> tuple[tuple[int, int], ...]:

@@ -18,6 +18,7 @@ MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
 
 _CYCLE_NAMES = {"day": "daily", "week": "weekly"}
 _TO = " \N{RIGHTWARDS ARROW} "
+_NEW_MACHINE = "; the machine changed there too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,7 @@ def _changes(searched: SearchedSeries) -> Iterator[FindingRow]:
     for number, change in enumerate(searched.history.changes):
         size, interval = number_format.change(change.change, change.low, change.high)
         is_relative = size != number_format.NOT_KNOWN
+        levels = _TO.join(_value(searched, value) for value in (change.before, change.after))
         yield FindingRow(
             index=change.index,
             mark=mark_of(number),
@@ -96,7 +98,7 @@ def _changes(searched: SearchedSeries) -> Iterator[FindingRow]:
             place=_within(change),
             size=size if is_relative else _step(searched, change),
             interval=interval if is_relative else "",
-            detail=_TO.join(_value(searched, value) for value in (change.before, change.after)),
+            detail=levels + _NEW_MACHINE * (change.index in searched.new_machines),
             confidence=number_format.confidence(change.confidence),
         )
 

@@ -127,7 +127,11 @@ def _record(searched: SearchedSeries) -> dict[str, object]:
         "gaps": sum(map(math.isnan, series.values)),
         "epochs": series.epochs,
         "changes": [
-            _finding(searched, one.index, one) | {"movement": one.movement}
+            _finding(searched, one.index, one)
+            | {
+                "movement": one.movement,
+                "has_new_environment": one.index in searched.new_machines,
+            }
             for one in history.changes
         ],
         "transients": [_finding(searched, one.first, one) for one in history.transients],

@@ -2,8 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from perfledger_baselines.history.commits.attribution import ObservedSeries, at_observations
+from perfledger_baselines.history.commits.attribution import (
+    ObservedSeries,
+    at_observations,
+    attributed_changes,
+)
 from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
 from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
@@ -17,7 +22,21 @@ def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries
         times=[series.times for series in histories],
         epochs=[_epochs_of(series) for series in histories],
     )
-    return tuple(map(SearchedSeries, histories, changes))
+    return tuple(map(_with_new_machines, map(SearchedSeries, histories, changes)))
+
+
+def _with_new_machines(searched: SearchedSeries) -> SearchedSeries:
+    observed = observed_in(searched)
+    if observed is None:
+        return searched
+    places = frozenset(
+        change.index
+        for change, attributed in zip(
+            searched.history.changes, attributed_changes(observed), strict=True
+        )
+        if attributed.has_new_environment
+    )
+    return replace(searched, new_machines=places)
 
 
 def _epochs_of(series: MeasuredSeries) -> tuple[int, ...]:

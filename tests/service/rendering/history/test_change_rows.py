@@ -81,6 +81,13 @@ def test_a_change_without_a_relative_size_has_its_step(everything):
     assert (down.size, down.interval, down.detail) == ("-11", "", "10 → -1")
 
 
+def test_a_change_says_that_the_machine_changed_there_too(everything):
+    up, down = finding_rows(replace(everything, new_machines=frozenset({50})))[-2:]
+
+    assert up.detail == "10 → 11; the machine changed there too"
+    assert down.detail == "10 → -1"
+
+
 def test_a_place_without_doubt_is_one_point(everything):
     change = everything.history.changes[0]
     sure = replace(change, earliest=change.index, latest=change.index)

@@ -3,6 +3,8 @@
 import math
 from random import Random
 
+import pytest
+
 from perfledger.metrics import STEP_TIME
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
@@ -47,6 +49,17 @@ def test_machines_that_take_turns_hide_no_epoch_of_each_other():
 
     assert [change.index for change in of_alone.history.changes] == [130]
     assert [change.index for change in of_beside.history.changes] == [260]
+
+
+@pytest.mark.parametrize(("driver_from", "places"), [(20, {20}), (24, set()), (40, set())])
+def test_a_change_says_whether_the_machine_changed_there_too(driver_from, places):
+    series = Series("gpt:step", STEP_TIME, "cpu:test:1")
+    environments = tuple("old" if place < driver_from else "new" for place in range(40))
+
+    (searched,) = searched_series([a_history(series=series, environments=environments)])
+
+    assert [change.index for change in searched.history.changes] == [20]
+    assert searched.new_machines == places
 
 
 def test_commits_without_a_value_are_no_observations():
