@@ -1,6 +1,8 @@
 """Collects the workloads that a repository registers with the decorator, and a statement's."""
 
 import os
+import sys
+from collections.abc import Mapping
 
 from perfledger.failure_reason import detail_of
 from perfledger.meters.framework_detection import framework_of
@@ -21,9 +23,13 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         context.root, paths=context.request.paths, roots=context.roots, modules=modules
     )
     context.channel.leave_if_forked()
+    files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
+    names = {os.path.realpath(path): module for module, path in files.items()}
     registered: list[BoundWorkload] = []
     broken = list(imported.broken)
     for workload in imported.workloads:
+        if _is_second_import(workload, names):
+            continue
         try:
             framework = framework_of(workload, root=context.root)
             values = context.request.params.get(workload.key)
@@ -32,12 +38,23 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         except BaseException as error:  # a boundary: units_per_step may be the user's code
             path = os.path.relpath(workload.source_line.rpartition(":")[0], context.root)
             detail = detail_of(error, root=context.root)
-            files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
             module = registering_file(workload, files) or workload.function.__module__
             broken.append(ImportFailure(path=path, detail=detail, module=module))
         else:
             registered += [BoundWorkload(workload, spec) for spec in specs]
     return CollectedWorkloads(workloads=tuple(registered), broken=tuple(broken))
+
+
+def _is_second_import(workload: Workload, names: Mapping[str, str]) -> bool:
+    """Return whether a file of workloads was imported under another name than its own.
+
+    With a folder of workloads on `sys.path`, `from work import …` in `benchmarks/other.py` runs
+    `benchmarks/work.py` a second time. Its workloads are listed under the name of their file.
+    """
+    module = sys.modules.get(workload.function.__module__)
+    path = os.path.realpath(getattr(module, "__file__", None) or "")
+    is_defined_there = path == os.path.realpath(workload.source_line.rpartition(":")[0])
+    return is_defined_there and names.get(path) not in {None, workload.function.__module__}
 
 
 def collect_statement(context: CommandContext) -> CollectedWorkloads:
