@@ -9,6 +9,8 @@ from fastapi.routing import APIRoute
 
 # GitHub adds parameters here, and a client must ignore those that it does not know (RFC 6749).
 FROM_GITHUB = frozenset({"/sign-in/callback"})
+# Mail programs and chats add parameters of this name to links: they filter nothing.
+TRACKING_PREFIX = "utm_"
 
 
 async def refuse_unknown_parameters(request: Request) -> None:
@@ -18,7 +20,11 @@ async def refuse_unknown_parameters(request: Request) -> None:
     if not request.query_params or route.path in FROM_GITHUB:
         return
     names = parameter_names(route)
-    unknown = dict.fromkeys(name for name in request.query_params if name not in names)
+    unknown = dict.fromkeys(
+        name
+        for name in request.query_params
+        if name not in names and not name.startswith(TRACKING_PREFIX)
+    )
     if unknown:
         use = f"use {', '.join(names)}" if names else "leave it out, as this page has none"
         what = f"unknown parameter: {use}"

@@ -47,6 +47,10 @@ def test_known_parameters_are_accepted(site):
     assert site.get("/search?q=gpt").status_code == 200
 
 
+def test_what_mail_programs_add_to_a_link_is_ignored(site):
+    assert site.get("/search?q=gpt&utm_source=mail").status_code == 200
+
+
 def test_what_github_adds_to_its_callback_is_ignored(site):
     answer = site.get("/sign-in/callback?iss=https://github.com/login/oauth")
 
