@@ -91,8 +91,15 @@ class Child:
 
     def has_exited(self) -> bool:
         """Return whether the process has exited; it stays a zombie, so its id is not reused."""
-        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self.process_id, flags) is not None
+        return self._exit() is not None
+
+    def was_killed(self) -> bool:
+        """Return whether a signal has ended the process."""
+        ended = self._exit()
+        return ended is not None and ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
+
+    def _exit(self) -> os.waitid_result | None:
+        return os.waitid(os.P_PID, self.process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def read(self) -> bytes:
         """Wait briefly for output or the exit of the child; return its output."""

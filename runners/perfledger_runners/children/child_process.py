@@ -282,10 +282,15 @@ def _messages_of(
 
 
 def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, str] | None:
-    """Return the first failure of a rank, with the last output of a dead rank's launch."""
+    """Return the first failure of a rank, with the last output of a dead rank's launch.
+
+    The ranks of a launcher that a signal has ended end with it: then its signal is the failure.
+    """
     trouble = child.rank_trouble()
     if trouble is None or not trouble[1].endswith(DIED):
         return trouble
+    if child.was_killed():
+        return _trouble_at_exit(child, state)
     return trouble[0], f"{trouble[1]}; the last output: {_last_output(child, state)}"
 
 

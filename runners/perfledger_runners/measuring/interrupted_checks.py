@@ -80,7 +80,7 @@ class InterruptedChecks:
                 differences = ", ".join(_differences(check, journal.header.check))
                 return (
                     f"no interrupted check like this one is saved; the one of this repository "
-                    f"({journal.count} pairs) differs: {differences}. Check out and pass the same, "
+                    f"({journal.count} pair{'' if journal.count == 1 else 's'}) differs: {differences}. Check out and pass the same, "
                     "or check again from the start without --resume"
                 )
         return (

@@ -1,6 +1,7 @@
 """A check that is ended from outside goes on with `--resume`, and is as valid as any other."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def end_after(process, pairs, number):
     """Send the signal when so many pairs are done; return what the check said last."""
     with process:
         for line in process.stderr:
-            if line.strip().startswith(f"{pairs} pairs:"):
+            if re.match(rf"\s*{pairs} pairs?:", line):
                 process.send_signal(number)
                 break
         return process.stderr.read()

@@ -108,7 +108,7 @@ def forecast_compared(tables, book, document):
     for page, row, one in zip(shown, cells, expected, strict=True):
         for at, column, name in ((1, 2, "p10"), (2, 4, "p50"), (3, 6, "p90")):
             yield page[at], row[column], str(one[name])
-        yield page[4], row[7], str(one["p90"] - one["p50"])
+        yield page[4], row[7], str(Decimal(one["p90"]) - Decimal(one["p50"]))
 
 
 def allocation_compared(tables, book, document):

@@ -122,7 +122,7 @@ def test_tabs_that_sign_in_at_once_all_come_back(browser_of):
 @pytest.mark.parametrize(
     ("path", "next_path"),
     [
-        ("/octo/models/workloads/m:f[a=1,%20b=%23%C3%A9]?x=%26", None),
+        ("/octo/models/workloads/m:f[a=1,%20b=%23%C3%A9]?format=json", None),
         ("/%5Cevil.example/x", None),
         ("/octo/models/workloads?text=" + 4100 * "a", "/"),
     ],
