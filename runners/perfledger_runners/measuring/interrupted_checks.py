@@ -78,9 +78,10 @@ class InterruptedChecks:
                 journal = reopen_journal(path)
                 journal.close()
                 differences = ", ".join(_differences(check, journal.header.check))
+                pairs = "1 pair" if journal.count == 1 else f"{journal.count} pairs"
                 return (
                     f"no interrupted check like this one is saved; the one of this repository "
-                    f"({journal.count} pair{'' if journal.count == 1 else 's'}) differs: {differences}. Check out and pass the same, "
+                    f"({pairs}) differs: {differences}. Check out and pass the same, "
                     "or check again from the start without --resume"
                 )
         return (
