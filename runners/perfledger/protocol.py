@@ -20,7 +20,7 @@ from typing import Any, Final
 from perfledger.load import Load
 from perfledger.package_code import SourcePackage
 from perfledger.records import Framework, Param
-from perfledger.statement import Statement
+from perfledger.registration.statement import Statement
 
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
 PROTOCOL_VERSION: Final = 2

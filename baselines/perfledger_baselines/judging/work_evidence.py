@@ -12,9 +12,9 @@ from statistics import median
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger.registration.workload_pattern import is_match
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, Count, StepWork
-from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from perfledger.bundle import CostPolicy
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import SummedPrice
 

@@ -15,8 +15,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import stdtrit
 
+from perfledger.registration.workload_pattern import is_match
 from perfledger.time_units import DAYS_PER_WEEK, HOURS_PER_YEAR, SECONDS_PER_DAY, SECONDS_PER_HOUR
-from perfledger.workload_pattern import is_match
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError

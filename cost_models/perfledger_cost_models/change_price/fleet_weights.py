@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from perfledger.bundle import FleetUse
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 
 MAX_SHOWN_MATCHES = 6  # names of fleet entries in an error
 

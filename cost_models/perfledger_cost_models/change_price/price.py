@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.change_price.device_transfer import (
     DeviceTransfers,

@@ -5,8 +5,8 @@ from datetime import date
 from decimal import Decimal
 
 from perfledger.bundle import PricingConfig
+from perfledger.registration.workload_pattern import is_match
 from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
-from perfledger.workload_pattern import is_match
 from perfledger_cost_models.billing.cost_allocation import CostOwner
 from perfledger_cost_models.billing.focus import Bill, device_hours
 from perfledger_cost_models.billing.showback import (

@@ -6,8 +6,8 @@ from math import isfinite
 
 from perfledger.bundle import DeclaredThroughput
 from perfledger.records import WorkloadSpec
+from perfledger.registration.workload_pattern import is_match
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger.workload_pattern import is_match
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.quote import HourlyRate, Provenance, UnitCost

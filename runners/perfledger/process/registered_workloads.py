@@ -13,7 +13,7 @@ from perfledger.process.discovery import (
     file_modules,
     registering_file,
 )
-from perfledger.statement import STATEMENT_FILE, statement_function
+from perfledger.registration.statement import STATEMENT_FILE, statement_function
 from perfledger.workload import Workload
 
 

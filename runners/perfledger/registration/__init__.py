@@ -1,1 +1,1 @@
-"""Owns what the registration of a workload may say: its arguments, and the names of variants."""
+"""Owns what a registration may say: arguments, a timed statement, variants, patterns of ids."""

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from math import fsum, inf, isnan
 
 from perfledger.profile import Bucket, OperationFamily, Profile
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_profiles.bottleneck.kernel_time import is_of_kernel
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER

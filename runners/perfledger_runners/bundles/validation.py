@@ -18,11 +18,11 @@ from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Run, Side
 from perfledger.registration.argument_faults import MAX_WORKLOAD_DEVICES
 from perfledger.registration.variant_name import variants_fault
+from perfledger.registration.workload_pattern import is_match
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_WEEK
 from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
-from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.canary_checks import check_canaries
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
 from perfledger_runners.bundles.telemetry_checks import check_telemetry

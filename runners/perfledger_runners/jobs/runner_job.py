@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from perfledger.registration.workload_pattern import is_match
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger.workload_pattern import is_match
 
 # If the service hears nothing from a job's runner for this long, it gives the job to another one.
 DEFAULT_LEASE_S = 120.0

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_service.store.tables import ExpectedClassRow, ProjectRow, add_if_new
 from perfledger_service.store.uploads import CheckedHead
 

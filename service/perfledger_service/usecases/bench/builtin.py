@@ -11,7 +11,7 @@ from typing import Protocol
 from perfledger.metrics import STEP_TIME
 from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Failure, Framework, Machine, Param, Run, WorkloadSpec
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_step_time_s
 from perfledger_runners.children.harness import (

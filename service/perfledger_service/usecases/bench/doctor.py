@@ -18,7 +18,7 @@ from perfledger.records import (
     Side,
     WorkloadSpec,
 )
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import DecisionRule

@@ -14,7 +14,7 @@ import numpy as np
 from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Failure, HostFinding, Machine, Run
-from perfledger.statement import Statement
+from perfledger.registration.statement import Statement
 from perfledger_baselines.estimation.estimators import point_estimates
 from perfledger_baselines.estimation.typical_range import typical_step_time_s
 from perfledger_runners.children.harness import Harness

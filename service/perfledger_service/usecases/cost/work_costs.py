@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger.records import Side
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import MAX_ACCELERATORS
 from perfledger_cost_models.tco.work_cost import (

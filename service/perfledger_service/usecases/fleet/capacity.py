@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from perfledger.profile import ProfileReading
 from perfledger.records import Machine, Side
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_cost_models.change_price.fleet_weights import FleetSplitError, hours_of_workload
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.packaged_prices import packaged_sheet

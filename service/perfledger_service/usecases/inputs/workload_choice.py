@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from perfledger.records import WorkloadSpec
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_service.errors import UsageError
 
 MAX_EXPRESSION_LENGTH = 1000

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, StoredRunnerJob
 from perfledger_service.usecases.jobs.runner_queue import queue_order

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.store.database import read_session, write_session

@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.protocol import BenchmarkSuite
 from perfledger.records import Failure, FailureReason, Run
-from perfledger.statement import Statement
+from perfledger.registration.statement import Statement
 from perfledger_runners.machine.telemetry import NoTelemetry
 from perfledger_runners.measuring.single_runs import measure_processes
 

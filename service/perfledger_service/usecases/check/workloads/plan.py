@@ -8,7 +8,7 @@ from typing import Self
 
 from perfledger.bundle import SAME_CODE
 from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
 from perfledger_service.rendering.layout.rounding import typed

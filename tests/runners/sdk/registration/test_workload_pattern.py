@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.workload_pattern import is_match
+from perfledger.registration.workload_pattern import is_match
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.statement import STATEMENT_FILE, Statement, statement_function
+from perfledger.registration.statement import STATEMENT_FILE, Statement, statement_function
 
 FILE = str(Path("/somewhere") / STATEMENT_FILE)
 
