@@ -47,7 +47,7 @@ from perfledger_service.store.uploads import set_posted, upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.event import list_events, set_event
 from perfledger_service.usecases.events.search import search_events
-from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.history.branch import requested_ab_runs
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
 from perfledger_service.usecases.server.project import add_project, project_of_name

@@ -22,8 +22,13 @@ TESTS = {
 }
 SERVICE = ROOT / "service" / "perfledger_service"
 OTHER_CODE = ("tests", "benchmarks", "examples")
-# Terms of the glossary that begin like their folder, and the main module of its folder.
-TERMS = {"price_list", "price_lists", "price_sheet", "flame_graph"}
+# Modules whose name needs a word of their folder: terms, names of other programs, modules that
+# would be named like a framework, and two that an adjective alone would name.
+FULL_NAMES = {
+    *("price_list", "price_lists", "price_sheet", "flame_graph", "runner_job", "runner_jobs"),
+    *("action_benchmark", "google_benchmark", "pytest_benchmark", "pytorch_benchmark"),
+    *("jax_canaries", "torch_canaries", "changed_workloads", "new_workloads"),
+}
 SPECIAL_FILES = {"__init__.py", "__main__.py", "conftest.py"}  # their names are given
 FOLDERS = sorted(
     {path.parent for source in SOURCES for path in (ROOT / source).rglob("*.py")}
@@ -67,17 +72,22 @@ def test_a_folder_is_small_enough_to_take_in():
     assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}
 
 
-def test_a_module_does_not_repeat_its_folder():
-    modules = [path for folder in FOLDERS for path in modules_in(folder) if "_" in path.stem]
-    prefixes = {
-        path: {word.rstrip("s") for word in path.parent.name.split("_")} for path in modules
+def singular_words(name: str) -> set[str]:
+    return {
+        word[:-3] + "y" if word.endswith("ies") else word.rstrip("s") for word in name.split("_")
     }
+
+
+def test_a_module_does_not_repeat_a_word_of_its_folder():
+    modules = [path for folder in FOLDERS for path in modules_in(folder) if "_" in path.stem]
 
     assert [
         str(path.relative_to(ROOT))
-        for path, words in prefixes.items()
-        if path.stem.split("_")[0].rstrip("s") in words and path.stem not in TERMS
+        for path in modules
+        if singular_words(path.stem) & singular_words(path.parent.name)
+        and path.stem not in FULL_NAMES
     ] == []
+    assert {path.stem for path in modules} >= FULL_NAMES
 
 
 def test_no_file_is_too_long_to_read():

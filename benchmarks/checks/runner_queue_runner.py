@@ -19,7 +19,7 @@ from perfledger_runners.bundles.files import write_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.jobs.commits import fetch_commits
 from perfledger_runners.jobs.runner_job import RunnerJob
-from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.jobs.service_queue import ServiceJobs
 from perfledger_runners.jobs.slot import JobSlot, open_slot
 from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
 

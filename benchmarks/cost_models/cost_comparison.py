@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 from perfledger_cost_models.draws import DRAWS
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.tco.buy_vs_rent import bought_option, compare, owned_option
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import SERVERS

@@ -13,7 +13,7 @@ from perfledger_cost_models.job_logs import readers as job_log_readers
 from perfledger_cost_models.price_feeds import azure, google
 from perfledger_cost_models.price_feeds.rows import FeedOrigin
 from perfledger_cost_models.prices import exchange_rates
-from perfledger_cost_models.review import previous_review, quarter
+from perfledger_cost_models.review import previous_quarter, quarter
 from perfledger_cost_models.scheduling import cluster
 from perfledger_cost_models.serving import load_test_json
 from perfledger_cost_models.telemetry import readers as telemetry_readers
@@ -51,7 +51,7 @@ def load_of(data):
 
 
 def review_of(data):
-    return previous_review.read_previous_review(data, before=QUARTER)
+    return previous_quarter.read_previous_review(data, before=QUARTER)
 
 
 def rates_of(text):
@@ -79,7 +79,7 @@ JOBS = "submit_time,duration,gpus\n0,5,1\n"
         (usage_readers, "MAX_USAGE_BYTES", usage_of, b"x,y\n"),
         (telemetry_readers, "MAX_USAGE_BYTES", activity_of, b"x,y\n"),
         (load_test_json, "MAX_LOAD_BYTES", load_of, b"{}"),
-        (previous_review, "MAX_BYTES", review_of, b"{}"),
+        (previous_quarter, "MAX_BYTES", review_of, b"{}"),
         (exchange_rates, "MAX_CHARACTERS", rates_of, "Date,USD\n"),
         (azure, "MAX_PAGE_BYTES", azure_prices, b'{"Items":[]}'),
         (google, "MAX_PAGE_BYTES", google_prices, b'{"skus":[]}'),

@@ -18,8 +18,8 @@ from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.exchange_rates import read_exchange_rates
 from perfledger_cost_models.scheduling.cluster import read_cluster
 from perfledger_cost_models.telemetry.readers import read_activity
-from perfledger_profiles.benchmark_histories.history_formats import history_format, read_results
-from perfledger_profiles.benchmark_histories.history_text import parse_history
+from perfledger_profiles.benchmark_histories.formats import history_format, read_results
+from perfledger_profiles.benchmark_histories.text import parse_history
 from perfledger_profiles.parsing.text_table import DELIMITERS
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.files import NamedBytes

@@ -17,7 +17,7 @@ from perfledger_cost_models.capacity.wait_summary import (
     recorded_summary,
     replayed_summary,
 )
-from perfledger_cost_models.job_logs.csv_log import DeviceUse, lacks_device_time
+from perfledger_cost_models.job_logs.csv_rows import DeviceUse, lacks_device_time
 from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan

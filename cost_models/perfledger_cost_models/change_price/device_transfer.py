@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import exp, log
 
-from perfledger_cost_models.change_price.fleet_entry_price import COVERAGE, MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import COVERAGE, MeasuredChange
 from perfledger_cost_models.projection.error import Calibration
 from perfledger_cost_models.projection.roofline import (
     DeviceRoofs,

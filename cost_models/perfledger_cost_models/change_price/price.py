@@ -23,7 +23,7 @@ from perfledger_cost_models.change_price.device_transfer import (
     TransferError,
     carried_over,
 )
-from perfledger_cost_models.change_price.fleet_entry_price import (
+from perfledger_cost_models.change_price.fleet_entry import (
     FleetEntryPrice,
     MeasuredChange,
     PriceDraws,
@@ -37,13 +37,13 @@ from perfledger_cost_models.change_price.idle_commitments import (
     queue_effect,
     renewal_devices,
 )
-from perfledger_cost_models.change_price.joint_price import JointPrice
 from perfledger_cost_models.change_price.memory_upgrade import (
     MemoryGrowth,
     may_outgrow,
     memory_of,
     next_rate,
 )
+from perfledger_cost_models.change_price.total import JointPrice
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import BYTES_PER_GB

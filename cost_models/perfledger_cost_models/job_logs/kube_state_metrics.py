@@ -7,7 +7,7 @@ kube_pod_completion_time, kube_pod_container_resource_requests and kube_pod_labe
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
+from perfledger_cost_models.job_logs.csv_rows import SkipReason, job_of
 from perfledger_cost_models.job_logs.kubernetes import columns_of, plain_name
 from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.job_logs.time_columns import TimeColumns

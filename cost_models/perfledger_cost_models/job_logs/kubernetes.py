@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, job_of
+from perfledger_cost_models.job_logs.csv_rows import SkipReason, job_of
 from perfledger_cost_models.job_logs.table import MAX_JOBS, WHOLE_DEVICE, Job, JobLogError
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 from perfledger_cost_models.prices.mig_profiles import mig_milli

@@ -8,7 +8,7 @@ from io import StringIO
 
 import msgspec
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs, is_job_table
+from perfledger_cost_models.job_logs.csv_rows import SkipReason, csv_jobs, is_job_table
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs

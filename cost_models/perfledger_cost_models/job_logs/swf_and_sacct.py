@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason, number_of
+from perfledger_cost_models.job_logs.csv_rows import SkipReason, number_of
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 
 from perfledger_cost_models.csv_table import SourceConfidence
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 
 # More expensive than any instance or slice on sale; a higher price is for something else.

@@ -77,7 +77,7 @@ from perfledger_cost_models.review.plan_against_bill import (
     check_planned_hours,
     supply_utilization,
 )
-from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
+from perfledger_cost_models.review.previous_quarter import PreviousReview, previous_decision
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_budget import quarter_budget
 from perfledger_cost_models.review.quarter_forecast import quarter_forecasts

@@ -18,7 +18,7 @@ from perfledger_cost_models.billing.showback import (
     bill_to_allocate,
 )
 from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
-from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import MeasuredChange
 from perfledger_cost_models.change_price.price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.rows import known_instances

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
-from perfledger_cost_models.job_logs.csv_log import DeviceUse, lacks_device_time
+from perfledger_cost_models.job_logs.csv_rows import DeviceUse, lacks_device_time
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.scheduling.calibration import (

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from perfledger_cost_models.csv_table import SourceConfidence
-from perfledger_cost_models.prices.contract_prices import (
+from perfledger_cost_models.prices.contract import (
     OverrideError,
     OwnHardwareInput,
     PriceOverrides,

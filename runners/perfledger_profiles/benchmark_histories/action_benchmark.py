@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # Copied from `biggerIsBetter` in the action's src/write.ts.
 _BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})

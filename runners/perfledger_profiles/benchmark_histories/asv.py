@@ -7,13 +7,13 @@ from itertools import product
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject, quote_name
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # The version of files and of benchmarks.json that asv 0.4 and newer write.
 _VERSION = 2

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject, quote_name
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # Bencher's built-in measures and their units; BMF itself has none.
 _MEASURES = {

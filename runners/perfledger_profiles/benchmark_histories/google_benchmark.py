@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from statistics import median
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # Times are in the entry's time_unit, rates in base units.
 _TIMES = ("real_time", "cpu_time")

@@ -8,9 +8,9 @@ from statistics import median
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 _VERSION = "2"
 # Metrics of the default test suite (NTS), from its documentation. Others have no direction.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # The hints of summaries that are results; the others are noise, counts and shares.
 _HINTS = {

@@ -6,12 +6,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 
-from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
 from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
+from perfledger_profiles.benchmark_histories.text import MAX_HISTORY_VALUES, HistoryText
 from perfledger_profiles.parsing.text_table import TextTable, number_problem, read_table
 
 # Names for Otava's `time_column` and for commits in its documentation and examples.

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import cast
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText, parse_history
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import BaseUnit, base_unit
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
 )
+from perfledger_profiles.benchmark_histories.text import HistoryText, parse_history
 
 _MARK = "PERFHERDER_DATA:"
 

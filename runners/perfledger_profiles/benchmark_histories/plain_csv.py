@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import MAX_HISTORY_VALUES, HistoryText
 from perfledger_profiles.benchmark_histories.otava_csv import (
     BRANCH_COLUMN,
     COMMIT_COLUMNS,
@@ -17,6 +16,7 @@ from perfledger_profiles.benchmark_histories.otava_csv import (
 )
 from perfledger_profiles.benchmark_histories.result_units import base_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult, HistoryFileError
+from perfledger_profiles.benchmark_histories.text import MAX_HISTORY_VALUES, HistoryText
 from perfledger_profiles.parsing.text_table import first_row, lower_name, read_table
 
 METRIC, VALUE, UNIT, WORSE = "metric", "value", "unit", "worse"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # What the tool writes outside a repository, or if version control fails.
 _NO_COMMIT = ("unversioned", "unknown", "error")

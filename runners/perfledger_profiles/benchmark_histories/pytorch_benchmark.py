@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME, JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 # Longer texts in `extra_info` describe a benchmark and do not identify it.
 _MAX_SETTING = 40

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_text import HistoryText
 from perfledger_profiles.benchmark_histories.json_object import JsonObject
 from perfledger_profiles.benchmark_histories.result_units import base_unit, is_known_unit
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
+from perfledger_profiles.benchmark_histories.text import HistoryText
 
 _VERSION = 1
 # Keys for the unit or the direction; they are not part of a name.

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from perfledger_runners.bundles.service_requests import ServiceRequestError
-from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
+from perfledger_runners.jobs.service_queue import JobLostError, ServiceJobs
 
 # Share of a lease's time, so that a few heartbeats may be lost before it ends.
 HEARTBEATS = 4

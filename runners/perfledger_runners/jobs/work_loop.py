@@ -15,7 +15,7 @@ from perfledger_runners.jobs.commits import JobRefusedError
 from perfledger_runners.jobs.lease_keeper import LeaseKeeper
 from perfledger_runners.jobs.runner_deaths import blame
 from perfledger_runners.jobs.runner_job import RunnerJob
-from perfledger_runners.jobs.service_jobs import JobLostError, ServiceJobs
+from perfledger_runners.jobs.service_queue import JobLostError, ServiceJobs
 from perfledger_runners.jobs.slot import JobSlot, SlotState
 from perfledger_runners.launchers.launcher import (
     Launcher,

@@ -23,7 +23,7 @@ from perfledger_service.github.rate_limits import (
 from perfledger_service.github.request_counts import RequestCounts, RequestOutcome, outcome_of
 from perfledger_service.github.retrying import ONCE, SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
-from perfledger_service.values.service_views.admin_views import RateLimit
+from perfledger_service.values.service_views.admin import RateLimit
 
 MAX_REASON = 300
 # GitHub may still carry out a POST whose answer was lost: longer than the read timeout.

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
-from perfledger_service.values.service_views.admin_views import RateLimit
+from perfledger_service.values.service_views.admin import RateLimit
 
 # GitHub asks clients to write one request at a time, a second apart.
 WRITE_INTERVAL_S = 1.0

@@ -15,7 +15,7 @@ from sqlmodel import Session, col, func, select
 from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
 from perfledger_service.store.jobs.tables import RunnerRow
 from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
-from perfledger_service.values.service_views.search_view import SearchHit, SearchKind
+from perfledger_service.values.service_views.search import SearchHit, SearchKind
 
 MAX_HITS = 10  # of a kind
 MAX_WORDS = 8  # of a text; a name has to hold each

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from perfledger.records import Machine
 from perfledger_runners.jobs.runner_job import RunnerJob
-from perfledger_service.values.service_views.device_views import DeviceView
+from perfledger_service.values.service_views.devices import DeviceView
 
 
 class ImportKind(StrEnum):

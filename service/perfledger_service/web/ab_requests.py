@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from perfledger_service.store.database import read_session
-from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.history.branch import requested_ab_runs
 from perfledger_service.values.branch_views import AbRequestView
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS

@@ -26,7 +26,7 @@ from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.jobs.schedule import queue_due_jobs
 from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import queue_price_notices
-from perfledger_service.usecases.review.scheduled_review import ReviewSchedule, due_review
+from perfledger_service.usecases.review.schedule import ReviewSchedule, due_review
 from perfledger_service.usecases.uploads.followed_heads import POLL_INTERVAL, check_heads
 from perfledger_service.usecases.uploads.machine_classes import unfinished_deadlines
 from perfledger_service.usecases.uploads.missed_deliveries import redeliver_missed
@@ -51,16 +51,16 @@ from perfledger_service.web.api.description import complete_description
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.metrics import metrics
+from perfledger_service.web.metrics.registry import metrics_registry
 from perfledger_service.web.metrics.request_times import RequestTimes
-from perfledger_service.web.metrics.service_metrics import metrics_registry
 from perfledger_service.web.project_pages import (
-    audit_page,
+    audit,
     costs,
-    event_pages,
+    events as event_pages,
     gate_badge,
-    machine_pages,
+    machines,
     reviews,
-    step_pages,
+    steps,
 )
 from perfledger_service.web.repeated_task import RepeatedTask
 from perfledger_service.web.responses.errors import add_error_responses
@@ -82,8 +82,8 @@ REVIEW_S = 600.0  # between searches for a quarter that has ended
 ROUTED: Final = (
     *(uploads, priors, ab_requests, announcements, events, reads, devices, jobs),
     *(webhooks, health, metrics),
-    *(routes, account, search, admin, admin_audit, audit_page, gate_badge, costs),
-    *(reviews, machine_pages, step_pages, pages, event_pages),
+    *(routes, account, search, admin, admin_audit, audit, gate_badge, costs),
+    *(reviews, machines, steps, pages, event_pages),
 )
 
 

@@ -25,7 +25,7 @@ from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.people.sign_in import SignInOptions
 from perfledger_service.usecases.people.tokens import token_holder
-from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
+from perfledger_service.usecases.review.schedule import ReviewSchedule
 from perfledger_service.usecases.uploads.actions_runs import project_of_run
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.values.storage.retention import RetentionPolicy

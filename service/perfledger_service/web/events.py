@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
-from perfledger_service.store.api_reads.event_reads import events_page
+from perfledger_service.store.api_reads.events import events_page
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.events.event import (
     MAX_EVENT_ID,

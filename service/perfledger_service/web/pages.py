@@ -49,11 +49,11 @@ from perfledger_service.store.page_queries import (
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.store.uploads import bundle_content, upload_by_id
-from perfledger_service.usecases.events.triaged_events import workload_events
+from perfledger_service.usecases.events.triage import workload_events
 from perfledger_service.usecases.fleet.capacity import capacity_view, fleet_version
-from perfledger_service.usecases.history.kernel_history import kernel_histories
-from perfledger_service.usecases.history.series_history import series_history
-from perfledger_service.usecases.uploads.compare_uploads import compare_uploads
+from perfledger_service.usecases.history.kernels import kernel_histories
+from perfledger_service.usecases.history.series import series_history
+from perfledger_service.usecases.uploads.comparison import compare_uploads
 from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.sign_in.readers import NAME, CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID

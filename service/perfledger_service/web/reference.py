@@ -27,6 +27,7 @@ from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web import webhooks
 from perfledger_service.web.app import service_routes
+from perfledger_service.web.metrics.registry import ServiceCollector
 from perfledger_service.web.metrics.request_times import (
     BUCKETS_S,
     METHODS,
@@ -34,7 +35,6 @@ from perfledger_service.web.metrics.request_times import (
     OTHER_METHOD,
     RequestTimes,
 )
-from perfledger_service.web.metrics.service_metrics import ServiceCollector
 from perfledger_service.web.sign_in.access import Access, access_by_route
 from perfledger_service.web.webhooks import WebhookEvent
 

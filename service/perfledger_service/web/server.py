@@ -34,7 +34,7 @@ from perfledger_service.usecases.notices.sending import (
 )
 from perfledger_service.usecases.people.role_questions import LimitedPermissions
 from perfledger_service.usecases.people.sign_in import SignInOptions
-from perfledger_service.usecases.review.scheduled_review import (
+from perfledger_service.usecases.review.schedule import (
     fail_review,
     make_review,
     review_schedule,

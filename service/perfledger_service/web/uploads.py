@@ -15,7 +15,7 @@ from perfledger_service.rendering.layout.escape import path
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
-from perfledger_service.usecases.uploads.canary_uploads import StoredCanaries
+from perfledger_service.usecases.uploads.canaries import StoredCanaries
 from perfledger_service.usecases.uploads.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus

@@ -9,7 +9,7 @@ from perfledger_cost_models.change_price.device_transfer import (
     TransferError,
     carried_over,
 )
-from perfledger_cost_models.change_price.fleet_entry_price import COVERAGE, MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import COVERAGE, MeasuredChange
 from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.projection.workload_descriptor import (

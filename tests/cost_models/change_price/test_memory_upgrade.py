@@ -12,7 +12,7 @@ from perfledger_cost_models.change_price.memory_upgrade import (
     next_rate,
 )
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 
 SHEET = packaged_sheet()

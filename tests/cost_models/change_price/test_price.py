@@ -7,9 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
-from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import MeasuredChange
 from perfledger_cost_models.change_price.price import MAX_CHANGE, MAX_DEVICE_HOURS, price_changes
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.projection.error import Calibration, PairClass
 from perfledger_cost_models.projection.roofline import DeviceRoofs
 from perfledger_cost_models.tco.hourly_rates import rate_of

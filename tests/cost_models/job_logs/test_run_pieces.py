@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.csv_rows import SkipReason
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.usage.slurm_allocations import read_sacct

@@ -8,7 +8,7 @@ import pytest
 
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.diff import newest_prices
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.plausibility_rules import RULES
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 from perfledger_cost_models.prices.priced_rows import FindingSeverity, PricedRow

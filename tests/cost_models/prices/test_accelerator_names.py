@@ -5,7 +5,7 @@ from perfledger_cost_models.prices.accelerator_names import (
     ACCELERATORS,
     accelerator_of,
 )
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 
 
 @pytest.mark.parametrize(

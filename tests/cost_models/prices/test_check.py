@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.prices.check import CheckContext, check_sheet
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.plausibility_rules import MAX_PAIRS
 from perfledger_cost_models.prices.price_sheet import COLUMNS
 from perfledger_cost_models.prices.priced_rows import FindingSeverity

@@ -4,7 +4,7 @@ from datetime import timedelta
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.prices.diff import newest_prices, sheet_diff
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
 
 PRICES = packaged_sheet().prices

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from perfledger_cost_models.prices.layers import layer_sheets, unpriced
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
 
 SHEET = packaged_sheet()

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.check import check_sheet
 from perfledger_cost_models.prices.layers import layer_sheets
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import (
     PriceMissingError,
     PriceSheet,

@@ -5,7 +5,7 @@ from decimal import Decimal
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.prices.check import check_sheet
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.sheet_writer import text_of
 

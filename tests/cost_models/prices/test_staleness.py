@@ -2,7 +2,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.prices.staleness import (
     MAX_AGE_DAYS,

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.prices.tpu_slices import slice_of
 from perfledger_cost_models.tco.hourly_rates import rate_of

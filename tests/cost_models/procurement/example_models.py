@@ -3,7 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.procurement.cost_model import PlanData
 from perfledger_cost_models.procurement.hour_shares import planned_shares, reconcile
 from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs

@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.staleness import StalePriceError
 

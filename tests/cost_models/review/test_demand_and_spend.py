@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.bundle import FleetUse
 from perfledger_cost_models.billing.showback import CostAllocation
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.procurement.plan import PlanTeam, ProcurementPlanError, read_plan
 from perfledger_cost_models.review.demand_and_spend import (
     allocation_of,

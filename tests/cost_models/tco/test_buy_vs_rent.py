@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.draws import DRAWS
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.tco.buy_vs_rent import (
     ComparisonError,
     bought_option,

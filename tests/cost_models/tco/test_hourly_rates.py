@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.tco.hourly_rates import STANDARD_OPTIONS, rate_of, standard_rates
 

@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.prices.contract_prices import (
+from perfledger_cost_models.prices.contract import (
     OverrideError,
     PriceOverrides,
     read_overrides,
 )
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.hourly_rates import rate_of

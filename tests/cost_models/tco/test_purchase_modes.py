@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, PricingModel
 from perfledger_cost_models.tco.purchase_modes import (
     Payment,

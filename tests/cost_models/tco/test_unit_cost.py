@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from perfledger.bundle import DeclaredThroughput
 from perfledger.records import WorkloadSpec
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.quote import HourlyRate, Provenance
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs, usd_per_million_units

@@ -22,7 +22,7 @@ from perfledger_service.cli.app import app
 from perfledger_service.cli.groups import ROOT, Group, command_at
 from perfledger_service.cli.progress import TableBar
 from perfledger_service.store.database import open_engine, write_session
-from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.events.events import save_event
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, add_runner_job
 from perfledger_service.store.people.persons import person_for
 from perfledger_service.store.projects import project_named

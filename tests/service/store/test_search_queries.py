@@ -9,7 +9,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.people.project_scope import scoped_session
 from perfledger_service.store.search_queries import search_hits
 from perfledger_service.store.tables import BundleRow, UploadRow
-from perfledger_service.values.service_views.search_view import SearchKind
+from perfledger_service.values.service_views.search import SearchKind
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.money import Usd
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
 from perfledger_cost_models.tco.npv import Investment

@@ -64,7 +64,7 @@ class FleetFlags:
         """Return the fleet entry of the options, None without such options; raises UsageError."""
         from perfledger.bundle import FleetUse
         from perfledger_cost_models.change_price.price import MAX_DEVICE_HOURS
-        from perfledger_service.usecases.cost.work_costs import COMMAND_LINE_SOURCE
+        from perfledger_service.usecases.cost.work_hours import COMMAND_LINE_SOURCE
 
         hours, hours_range, option = (
             self.device_hours,

@@ -14,7 +14,7 @@ from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.tco.spot_interruption import InterruptionModel
-    from perfledger_service.usecases.cost.work_costs import WorkSpeeds
+    from perfledger_service.usecases.cost.work_hours import WorkSpeeds
 
 DEFAULT_ACCELERATOR = "H100-80GB"
 ALL = "all"
@@ -54,7 +54,7 @@ class WorkFlags:
     @property
     def speeds(self) -> "WorkSpeeds":
         """Return the speeds of the work by device."""
-        from perfledger_service.usecases.cost.work_costs import WorkSpeeds
+        from perfledger_service.usecases.cost.work_hours import WorkSpeeds
 
         return WorkSpeeds(
             units=self.throughput or (),
@@ -161,7 +161,7 @@ def compare(
     from perfledger_service.rendering.cost.plots import costs_svg
     from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
     from perfledger_service.usecases.cost.option_names import accelerators_named, split_names
-    from perfledger_service.usecases.cost.work_costs import priced_works
+    from perfledger_service.usecases.cost.work_hours import priced_works
 
     books = price_flags.books
     works = priced_works(work.speeds)

@@ -11,7 +11,7 @@ from requests.auth import AuthBase
 from perfledger_service.errors import GitHubError
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.documents import GitHubUser, decode_answer
-from perfledger_service.values.service_views.admin_views import AppInstallation
+from perfledger_service.values.service_views.admin import AppInstallation
 
 NOT_FOUND = 404
 MAX_NAMES = 100  # of permissions and events; GitHub has fewer

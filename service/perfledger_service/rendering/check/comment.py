@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
 from perfledger_service.rendering.check.first_screen import first_screen
-from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_rows
 from perfledger_service.rendering.layout import (
     count_rows,
     provenance_facts,
@@ -170,14 +170,14 @@ def report_markdown(
         "logs": cut.first([f for f in failures if f.log_tail], limits.logs, "logs"),
         "blocks": cut.first(blocks, limits.blocks, "explanations"),
         "prices": cut.first(loud, limits.prices, "yearly prices"),
-        "total": yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
+        "total": yearly_rows.yearly_total(report.total_price, len(report.change_prices)),
         "queues": cut.first(
-            yearly_cost_rows.queue_sentences(report.queues),
+            yearly_rows.queue_sentences(report.queues),
             limits.prices,
             "queues for paid devices",
         ),
         "policy_evaluations": cut.first(
-            yearly_cost_rows.policy_evaluation_rows(
+            yearly_rows.policy_evaluation_rows(
                 report.policy_evaluations, head=report.head.sha if report.pull_request else ""
             ),
             limits.prices,

@@ -19,7 +19,7 @@ from perfledger_service.rendering.check.next_steps import (
     command_hints,
     next_steps,
 )
-from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, yearly_rows
 from perfledger_service.rendering.layout import (
     number_format,
     provenance_facts,
@@ -129,7 +129,7 @@ def _price(
 ) -> PriceFact | None:
     """Return the price; it names its workload unless the headline is about that one alone."""
     loud, _ = price_rows.split_price_rows(report, every)
-    total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
+    total = yearly_rows.yearly_total(report.total_price, len(report.change_prices))
     if total is not None:
         missing = f"{len(total.missing)} without a price" if total.missing else ""
         return PriceFact(lead="Together", amount=total.text, detail=missing)

@@ -23,7 +23,7 @@ from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.check.kernel_table import kernel_table
 from perfledger_service.rendering.check.next_steps import command_hints
 from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
-from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, projection_rows, yearly_rows
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.removed_page import removal_sentence
 from perfledger_service.rendering.layout import (
@@ -234,9 +234,9 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         blocks=tuple(zip(blocks, pictures, strict=True)),
         prices=_outside(loud, other_workloads),
         quiet_prices=_outside(quiet, other_workloads),
-        total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
-        queues=yearly_cost_rows.queue_sentences(report.queues)[:_MAX_ROWS],
-        policy_evaluations=yearly_cost_rows.policy_evaluation_rows(
+        total=yearly_rows.yearly_total(report.total_price, len(report.change_prices)),
+        queues=yearly_rows.queue_sentences(report.queues)[:_MAX_ROWS],
+        policy_evaluations=yearly_rows.policy_evaluation_rows(
             report.policy_evaluations, head=report.head.sha if report.pull_request else ""
         )[:_MAX_ROWS],
         acceptances=acceptance_rows(report.acceptances),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.kernel_history import kernel_section
+from perfledger_service.rendering.history.kernels import kernel_section
 from perfledger_service.rendering.history.triage import triage_row
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render

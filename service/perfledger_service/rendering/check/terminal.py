@@ -16,7 +16,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.first_screen import first_screen
 from perfledger_service.rendering.check.pair_plot import pairs_by_result
-from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.cost import price_rows, yearly_rows
 from perfledger_service.rendering.layout import (
     count_rows,
     provenance_facts,
@@ -213,7 +213,7 @@ def _prices(
     if not loud and not unit_costs and not report.policy_evaluations:
         return
     yield _heading("Cost")
-    for row in yearly_cost_rows.policy_evaluation_rows(report.policy_evaluations):
+    for row in yearly_rows.policy_evaluation_rows(report.policy_evaluations):
         yield Padding(_ruling_line(row), _INDENT)
     for price in loud:
         yield Padding(_price_line(price), _INDENT)
@@ -228,7 +228,7 @@ def _prices(
             yield Padding(Text(text, style="dim"), _INDENT)
 
 
-def _ruling_line(row: yearly_cost_rows.PolicyEvaluationRow) -> Text:
+def _ruling_line(row: yearly_rows.PolicyEvaluationRow) -> Text:
     line = Text(f"Policy of {clean(row.team, limit=MAX_LONG_NAME)} ")
     line.append(row.verb, style=STYLES[row.tone])
     if row.why:
@@ -237,10 +237,10 @@ def _ruling_line(row: yearly_cost_rows.PolicyEvaluationRow) -> Text:
 
 
 def _total_lines(report: Report) -> Iterator[Text]:
-    total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
+    total = yearly_rows.yearly_total(report.total_price, len(report.change_prices))
     if total is not None:
         yield Text(f"Together: {total.text}{_without_price(total.missing)}")
-    for sentence in yearly_cost_rows.queue_sentences(report.queues):
+    for sentence in yearly_rows.queue_sentences(report.queues):
         yield Text(clean_sentence(sentence))
 
 

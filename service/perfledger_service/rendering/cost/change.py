@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perfledger_cost_models.quote import ChangePrice, SummedPrice
-from perfledger_service.rendering.cost import yearly_cost_rows
+from perfledger_service.rendering.cost import yearly_rows
 from perfledger_service.rendering.cost.change_json import (
     RATE_PARTS,
     policy_evaluation_records,
@@ -137,14 +137,14 @@ def _hours_and_rate_notes(price: ChangePrice, row: PriceRow) -> Iterator[str]:
 
 
 def _total(view: ChangePriceView, names: Sequence[str]) -> Iterator[Paragraph]:
-    total = yearly_cost_rows.yearly_total(view.prices.total, len(view.prices.prices))
+    total = yearly_rows.yearly_total(view.prices.total, len(view.prices.prices))
     if total is not None:
         missing = f"; without a price: {_names(total.missing)}" if total.missing else ""
         text = f"Together: {total.text}{missing}"
         yield Paragraph(text=text, style=TextStyle.STRONG, names=tuple(names))
-    queues = yearly_cost_rows.queue_sentences(view.prices.queues)
+    queues = yearly_rows.queue_sentences(view.prices.queues)
     yield from sentences(clean_sentence(each, limit=_MAX_NOTE) for each in queues)
-    for row in yearly_cost_rows.policy_evaluation_rows(view.policy_evaluations):
+    for row in yearly_rows.policy_evaluation_rows(view.policy_evaluations):
         why = f": {row.why}" if row.why else ""
         unpriced = f"; without a price: {_names(row.unpriced)}" if row.unpriced else ""
         team = clean(row.team, limit=MAX_LONG_NAME)

@@ -13,7 +13,7 @@ from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, row
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
-from perfledger_service.rendering.cost import yearly_cost_rows
+from perfledger_service.rendering.cost import yearly_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.change_price import ChangePriceView
@@ -188,7 +188,7 @@ def _tone(low: float, high: float) -> Tone:
 
 
 def _summary(view: ChangePriceView) -> str:
-    total = yearly_cost_rows.yearly_total(view.prices.total, len(view.prices.prices))
+    total = yearly_rows.yearly_total(view.prices.total, len(view.prices.prices))
     total_text = "" if total is None else f"Together {total.text}. "
     return f"{total_text}Bar: 95 % interval; dot: the change in cost, if one was detected"
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from perfledger.metrics import MetricKind
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, Provenance, UnitCost
-from perfledger_service.rendering.cost import yearly_cost_rows
+from perfledger_service.rendering.cost import yearly_rows
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.report import Report
@@ -110,7 +110,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
         hours_source=price.hours_source,
         dated=dated(price.rate) if price.rate else "",
         note=price.note,
-        capacity=yearly_cost_rows.capacity_sentence(price),
+        capacity=yearly_rows.capacity_sentence(price),
         has_moved=price.moves_to is not None,
     )
 

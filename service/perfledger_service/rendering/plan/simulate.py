@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.job_logs.csv_log import DeviceUse
+from perfledger_cost_models.job_logs.csv_rows import DeviceUse
 from perfledger_cost_models.scheduling.calibration import FittedReplay
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary

@@ -1,7 +1,7 @@
 """Writes the capacity sheets of a review: devices, and waits for them."""
 
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger_cost_models.job_logs.csv_log import DeviceUse
+from perfledger_cost_models.job_logs.csv_rows import DeviceUse
 from perfledger_cost_models.review.document import Review, SupplySection, UnknownFigure
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary

@@ -20,7 +20,7 @@ from perfledger_cost_models.review.document import (
 )
 from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.cost import yearly_cost_rows
+from perfledger_service.rendering.cost import yearly_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.plan.queue_waits import wait_rows, wait_sentence
@@ -269,7 +269,7 @@ def _change(change: LandedChangePrice, price: ChangePrice) -> LandedChangeRow:
         usd = f"-{usd}" if price.usd < 0 else f"+{usd}"
         if price.extra_hours is not None and price.low == price.high == 0:
             usd, usd_interval = "no cash", ""
-    capacity = yearly_cost_rows.capacity_sentence(price)
+    capacity = yearly_rows.capacity_sentence(price)
     remarks = "; ".join(filter(None, (capacity, price.note))) or landed.origin
     where = "" if price.rate is None else f"{price.rate.label}; "
     return LandedChangeRow(

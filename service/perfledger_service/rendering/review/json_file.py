@@ -17,7 +17,7 @@ from perfledger_cost_models.review.document import (
     SupplySection,
     UnknownFigure,
 )
-from perfledger_cost_models.review.previous_review import FORMAT, VERSION
+from perfledger_cost_models.review.previous_quarter import FORMAT, VERSION
 from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.forecast import forecasts_record
 from perfledger_service.rendering.layout.document import attributes, field_names

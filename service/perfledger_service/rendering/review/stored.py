@@ -6,7 +6,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import Column, Document, fact, facts, table
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import path
-from perfledger_service.values.service_views.review_views import StoredReview
+from perfledger_service.values.service_views.reviews import StoredReview
 
 # The purpose of each format, in page order.
 _USES = {

@@ -20,7 +20,7 @@ from perfledger_service.rendering.layout.document import (
     table,
     words,
 )
-from perfledger_service.values.service_views.device_views import (
+from perfledger_service.values.service_views.devices import (
     CanaryRate,
     DeviceList,
     DeviceView,

@@ -13,7 +13,7 @@ from perfledger_service.rendering.trace.flame_graph.flame_graph import FlameGrap
 from perfledger_service.rendering.trace.kernel_rows import PairedKernelRow, paired_kernel_rows
 from perfledger_service.rendering.trace.memory_plot import memory_charts, missing_memory_note
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
-from perfledger_service.rendering.trace.timeline.step_timelines import StepTimelines, step_timelines
+from perfledger_service.rendering.trace.timeline.steps import StepTimelines, step_timelines
 from perfledger_service.rendering.trace.timeline.timeline import longest_seconds
 from perfledger_service.rendering.trace.waterfall import waterfall_chart, waterfall_summary
 

@@ -19,7 +19,7 @@ from perfledger_service.store.devices.tables import (
     ProjectDeviceRow,
     QuarantineRow,
 )
-from perfledger_service.values.service_views.device_views import (
+from perfledger_service.values.service_views.devices import (
     CanaryRate,
     CanaryRun,
     DeviceView,

@@ -14,7 +14,7 @@ from perfledger_service.store.devices.tables import (
     QuarantineRow,
 )
 from perfledger_service.store.tables import add_if_new
-from perfledger_service.values.service_views.device_views import DeviceKey, Quarantine
+from perfledger_service.values.service_views.devices import DeviceKey, Quarantine
 
 MAX_DEVICES = 5000  # of a project: a bundle names its device, and none is forgotten
 

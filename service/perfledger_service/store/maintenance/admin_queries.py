@@ -16,7 +16,7 @@ from perfledger_service.store.tables import (
     UploadRow,
 )
 from perfledger_service.values.people.person import Person
-from perfledger_service.values.service_views.admin_views import (
+from perfledger_service.values.service_views.admin import (
     ProjectSummary,
     TokenState,
     TokenSummary,

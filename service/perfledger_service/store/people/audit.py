@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.tables import ProjectRow
 from perfledger_service.values.people.person import Actor, AuditAction, AuditEntry
-from perfledger_service.values.service_views.admin_views import AuditFilter
+from perfledger_service.values.service_views.admin import AuditFilter
 
 ALL_ENTRIES = AuditFilter()
 _ENTRY_DECODER = msgspec.json.Decoder(AuditEntry)

@@ -12,8 +12,8 @@ from perfledger_service.store.devices.canary_removal import (
     removable_canary_runs,
     remove_canary_runs,
 )
+from perfledger_service.store.events.events import MOST_TRACKED
 from perfledger_service.store.events.tables import EventNoteRow, TrackedEventRow
-from perfledger_service.store.events.tracked_events import MOST_TRACKED
 from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow

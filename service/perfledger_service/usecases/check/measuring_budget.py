@@ -16,7 +16,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
-from perfledger_cost_models.prices.device_price import (
+from perfledger_cost_models.prices.device_hour import (
     MAX_USD_PER_HOUR,
     MIN_USD_PER_HOUR,
     is_device_price,

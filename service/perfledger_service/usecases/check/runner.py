@@ -13,7 +13,7 @@ from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.jobs.commits import fetch_commits
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
-from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.jobs.service_queue import ServiceJobs
 from perfledger_runners.jobs.slot import JobSlot, open_slot
 from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
 from perfledger_runners.launchers.configuration import (

@@ -22,7 +22,7 @@ from perfledger_runners.environments.derived_build import (
     packages_in_lock,
 )
 from perfledger_runners.environments.lock_tool import lock_tool
-from perfledger_runners.environments.side_environment import (
+from perfledger_runners.environments.side import (
     BuildRequest,
     EnvironmentDistributions,
     environment_distributions,

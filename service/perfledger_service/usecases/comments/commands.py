@@ -56,7 +56,7 @@ from perfledger_service.usecases.comments.job_commands import (
     queue_requested,
     requested_jobs,
 )
-from perfledger_service.usecases.events.pull_request_events import (
+from perfledger_service.usecases.events.pull_requests import (
     expect_accepted,
 )
 from perfledger_service.usecases.server.project import project_of_delivery

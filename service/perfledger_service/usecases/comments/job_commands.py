@@ -51,7 +51,7 @@ from perfledger_service.usecases.comments.grammar import (
     BisectCommand,
     RerunCommand,
 )
-from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
+from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 from perfledger_service.usecases.jobs.queue_place import is_served, same_job
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.jobs.schedule import job_key

@@ -16,7 +16,7 @@ from perfledger_cost_models.change_price.cost_policy import (
     PolicyOutcome,
     evaluate_policy,
 )
-from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import MeasuredChange
 from perfledger_cost_models.change_price.memory_upgrade import MemoryGrowth
 from perfledger_cost_models.change_price.price import price_changes
 from perfledger_cost_models.money import to_decimal

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from perfledger.bundle import Bundle
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
-from perfledger_cost_models.prices.device_price import is_device_price
+from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hourly_rates import rate_of

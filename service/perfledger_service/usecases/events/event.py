@@ -11,7 +11,7 @@ from perfledger_baselines.history.commits.tracked_event import EventUpdate, Trac
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import (
+from perfledger_service.store.events.events import (
     event_by_id,
     events_of,
     notes_of_event,

@@ -16,7 +16,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import UsageError
 from perfledger_service.store.database import write_session
-from perfledger_service.store.events.tracked_events import event_by_id, save_event
+from perfledger_service.store.events.events import event_by_id, save_event
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_jobs
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project

@@ -17,7 +17,7 @@ from perfledger_baselines.history.commits.event_tracking import (
 from perfledger_service.store.branch_commits import branch_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import commits_of_branch
-from perfledger_service.store.events.tracked_events import (
+from perfledger_service.store.events.events import (
     DueSearch,
     due_searches,
     save_event,
@@ -26,7 +26,7 @@ from perfledger_service.store.events.tracked_events import (
     tracked_events,
 )
 from perfledger_service.store.projects import lock_project
-from perfledger_service.usecases.history.branch_history import search_branch
+from perfledger_service.usecases.history.branch import search_branch
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from perfledger.records import Machine, Side
 from perfledger.registration.workload_pattern import is_match
 from perfledger_cost_models.change_price.fleet_weights import FleetSplitError, hours_of_workload
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_service.store.branch_commits import branch_lengths

@@ -28,7 +28,7 @@ from perfledger_service.store.jobs.runner_jobs import (
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.device_views import DeviceKey, DeviceList, Quarantine
+from perfledger_service.values.service_views.devices import DeviceKey, DeviceList, Quarantine
 
 MAX_WORDS = 300
 MOST_NAMED = 3  # of the devices in quarantine, in a report

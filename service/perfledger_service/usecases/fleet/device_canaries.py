@@ -44,7 +44,7 @@ from perfledger_service.store.devices.quarantines import (
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.device_views import CanaryRate, CanaryRun, DeviceKey
+from perfledger_service.values.service_views.devices import CanaryRate, CanaryRun, DeviceKey
 
 SET_BY_CANARIES = "canaries"
 UNIDENTIFIED = (

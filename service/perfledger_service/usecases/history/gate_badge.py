@@ -8,7 +8,7 @@ from sqlmodel import Session
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of
+from perfledger_service.store.events.events import MOST_TRACKED, events_of
 from perfledger_service.store.gate_checks import BranchCheck, newest_branch_checks, uploads_with
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.branch_views import GateBadge, GateState

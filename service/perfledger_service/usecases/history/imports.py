@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.metrics import WorseDirection
-from perfledger_profiles.benchmark_histories.history_formats import MAX_RESULTS
+from perfledger_profiles.benchmark_histories.formats import MAX_RESULTS
 from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.upload import NoReceiptError, UploadError, upload_content

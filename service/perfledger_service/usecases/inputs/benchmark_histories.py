@@ -17,16 +17,16 @@ from perfledger_profiles.benchmark_histories.commit_order import (
     OrderedHistory,
     order_history,
 )
-from perfledger_profiles.benchmark_histories.history_formats import history_format, read_results
-from perfledger_profiles.benchmark_histories.history_text import (
-    MAX_HISTORY_BYTES,
-    HistoryText,
-    parse_history,
-)
+from perfledger_profiles.benchmark_histories.formats import history_format, read_results
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
     HistoryFormat,
+)
+from perfledger_profiles.benchmark_histories.text import (
+    MAX_HISTORY_BYTES,
+    HistoryText,
+    parse_history,
 )
 from perfledger_profiles.parsing.text_file import encoding_of
 from perfledger_profiles.parsing.text_table import first_row

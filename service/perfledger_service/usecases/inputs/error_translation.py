@@ -15,7 +15,7 @@ from perfledger_cost_models.energy.energy import EnergyError
 from perfledger_cost_models.forecasting.sample_paths import ForecastError
 from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.price_feeds.rows import BulkFileError
-from perfledger_cost_models.prices.contract_prices import OverrideError
+from perfledger_cost_models.prices.contract import OverrideError
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateError
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.prices.staleness import StalePriceError
@@ -23,7 +23,7 @@ from perfledger_cost_models.procurement.plan import ProcurementPlanError
 from perfledger_cost_models.projection.projection import ProjectionError
 from perfledger_cost_models.projection.workload_descriptor import DescriptorError
 from perfledger_cost_models.queueing.queue_formulas import QueueError
-from perfledger_cost_models.review.previous_review import PreviousReviewError
+from perfledger_cost_models.review.previous_quarter import PreviousReviewError
 from perfledger_cost_models.review.quarter import QuarterError
 from perfledger_cost_models.serving.load_curve import LoadCurveError
 from perfledger_cost_models.serving.rightsizing import SizingError

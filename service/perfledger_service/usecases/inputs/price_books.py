@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfledger_cost_models.csv_table import MAX_SHEET_CHARS
 from perfledger_cost_models.prices.check import CheckContext, SheetCheck, check_sheet
-from perfledger_cost_models.prices.contract_prices import (
+from perfledger_cost_models.prices.contract import (
     PriceOverrides,
     apply_overrides,
     read_overrides,
@@ -15,7 +15,7 @@ from perfledger_cost_models.prices.contract_prices import (
 )
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable, read_exchange_rates
 from perfledger_cost_models.prices.layers import layer_sheets
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet, packaged_hardware_inputs

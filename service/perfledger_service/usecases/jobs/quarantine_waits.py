@@ -20,7 +20,7 @@ from perfledger_service.store.jobs.runner_jobs import (
     save_progress,
 )
 from perfledger_service.usecases.jobs.request import JobRequest
-from perfledger_service.values.service_views.device_views import Quarantine
+from perfledger_service.values.service_views.devices import Quarantine
 
 
 def excluded_devices(job: RunnerJob, closed: Sequence[Quarantine]) -> tuple[str, ...]:

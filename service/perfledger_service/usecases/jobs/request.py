@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob
-from perfledger_service.values.service_views.device_views import Quarantine
+from perfledger_service.values.service_views.devices import Quarantine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

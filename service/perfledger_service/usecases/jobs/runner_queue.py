@@ -37,7 +37,7 @@ from perfledger_service.usecases.jobs.budget import budget_problem
 from perfledger_service.usecases.jobs.lost_leases import is_given_up
 from perfledger_service.usecases.jobs.quarantine_waits import excluded_devices, explain_waits
 from perfledger_service.usecases.jobs.request import JobRequest
-from perfledger_service.values.service_views.device_views import Quarantine
+from perfledger_service.values.service_views.devices import Quarantine
 
 MAX_OPEN_JOBS = 1000  # per project: more than its runners can measure in a week
 MAX_LISTED_JOBS = 200

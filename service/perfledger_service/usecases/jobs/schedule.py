@@ -27,7 +27,7 @@ from perfledger_service.store.jobs.runner_jobs import (
 )
 from perfledger_service.store.jobs.runners import runners_since
 from perfledger_service.store.projects import Project, lock_project, projects
-from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.history.branch import requested_ab_runs
 from perfledger_service.usecases.jobs.budget import week_of
 from perfledger_service.usecases.jobs.runner_queue import (
     RUNNER_ABSENT_AFTER,

@@ -17,21 +17,21 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean, link, path, prose
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.notices.event_notice import (
+from perfledger_service.rendering.notices.event import (
     MAX_TITLE,
     EventNotice,
     event_notice_document,
 )
-from perfledger_service.rendering.notices.price_notice import price_notice_document
-from perfledger_service.rendering.notices.review_notice import review_notice_document
+from perfledger_service.rendering.notices.price import price_notice_document
+from perfledger_service.rendering.notices.review import review_notice_document
 from perfledger_service.rendering.server.event import MOST_SHOWN, triage_document
 from perfledger_service.store.database import read_session
-from perfledger_service.store.events.tracked_events import event_by_id
+from perfledger_service.store.events.events import event_by_id
 from perfledger_service.store.gate_checks import RED_CONCLUSION
 from perfledger_service.store.projects import Project
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.events.event import triage
-from perfledger_service.usecases.notices.review_notices import REVIEW_KEY
+from perfledger_service.usecases.notices.reviews import REVIEW_KEY
 from perfledger_service.usecases.notices.stale_prices import outdated_prices
 from perfledger_service.values.notices.notice import Notice, NoticeMessage, NoticeSubject
 

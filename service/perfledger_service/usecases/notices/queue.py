@@ -18,6 +18,7 @@ from perfledger_baselines.history.commits.event_tracking import place_of
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_service.store.confirmation_state import alerts_of
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.events import MOST_TRACKED, events_of
 from perfledger_service.store.events.notices import (
     add_notice,
     count_begun,
@@ -29,7 +30,6 @@ from perfledger_service.store.events.notices import (
     targets_of,
     update_notice,
 )
-from perfledger_service.store.events.tracked_events import MOST_TRACKED, events_of
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import newest_judged
 from perfledger_service.usecases.events.search import places_of_commits

@@ -22,7 +22,7 @@ from perfledger_service.store.webhook_polls import webhook_poll
 from perfledger_service.usecases.uploads.missed_deliveries import READ_EVENTS
 from perfledger_service.usecases.uploads.retry import retry_uploads
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.admin_views import (
+from perfledger_service.values.service_views.admin import (
     DeliveryPoll,
     GitHubView,
     InstallationView,

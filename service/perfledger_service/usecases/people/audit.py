@@ -9,7 +9,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.people.person import AuditEntry
-from perfledger_service.values.service_views.admin_views import AuditFilter, AuditView
+from perfledger_service.values.service_views.admin import AuditFilter, AuditView
 
 
 def audit_log(engine: Engine, *, repository: str = "", most: int) -> tuple[AuditEntry, ...]:

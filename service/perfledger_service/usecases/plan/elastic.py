@@ -14,7 +14,7 @@ from perfledger_cost_models.elastic_scheduling.simulation import (
     elastic_jobs,
     simulate_elastic,
 )
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.csv_rows import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import JobLog, unfinished_counts
 from perfledger_cost_models.job_logs.table import MAX_DEVICES

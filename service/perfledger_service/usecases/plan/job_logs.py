@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.csv_rows import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import JobLog, read_job_log, unfinished_counts
 from perfledger_cost_models.job_logs.table import JobLogError

@@ -11,7 +11,7 @@ from perfledger_cost_models.capacity.node_shape import (
     recorded_devices,
     uncounted_reason,
 )
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.csv_rows import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
 from perfledger_cost_models.job_logs.table import JobTable

@@ -2,7 +2,7 @@
 
 from perfledger_cost_models.billing.focus import Bill, paid_prices
 from perfledger_cost_models.prices.check import CheckContext, check_prices
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_service.errors import UsageError

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from perfledger_cost_models.prices.check import CheckContext, SheetCheck, check_sheet
-from perfledger_cost_models.prices.packaged_prices import PACKAGED_SHEET, packaged_text
+from perfledger_cost_models.prices.packaged_sheet import PACKAGED_SHEET, packaged_text
 from perfledger_service.settings.service import PriceSettings
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import checked_file, exchange_rates_of

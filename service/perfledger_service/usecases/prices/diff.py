@@ -4,7 +4,7 @@ from pathlib import Path
 
 from perfledger_cost_models.prices.check import CheckContext
 from perfledger_cost_models.prices.diff import SheetDiff, sheet_diff
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.inputs.price_books import checked_file, exchange_rates_of

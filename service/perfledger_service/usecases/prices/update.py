@@ -16,7 +16,7 @@ from perfledger_cost_models.price_feeds.rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.diff import sheet_diff
 from perfledger_cost_models.prices.layers import layer_sheets
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import Price, PriceSheet, PricingModel
 from perfledger_cost_models.prices.sheet_writer import text_of
 from perfledger_profiles.parsing.text_file import decoded_lines, encoding_of

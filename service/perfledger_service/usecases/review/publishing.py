@@ -13,12 +13,12 @@ from perfledger_service.rendering.review.first_page import first_page
 from perfledger_service.store.database import write_session
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project
-from perfledger_service.store.reviews.stored_reviews import add_review
+from perfledger_service.store.reviews.reviews import add_review
 from perfledger_service.usecases.review.document_format import ReviewFormat
 from perfledger_service.usecases.review.documents import write_review
 from perfledger_service.usecases.review.review import PRICE_LAYERS
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.review_views import NewReview
+from perfledger_service.values.service_views.reviews import NewReview
 
 MAX_DOCUMENT_BYTES = 32 * 2**20  # the largest of the example has a thirtieth of this
 

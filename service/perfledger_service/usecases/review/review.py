@@ -13,7 +13,7 @@ from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, read_job_log
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet, packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet, packaged_text
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.procurement.hour_shares import ShareStatement
 from perfledger_cost_models.procurement.plan import (
@@ -28,7 +28,7 @@ from perfledger_cost_models.review.build import ReviewInputs, build_review
 from perfledger_cost_models.review.document import Review, ReviewSource, UnknownFigure
 from perfledger_cost_models.review.measured_changes import QuarterRecords
 from perfledger_cost_models.review.measured_shares import busy_share
-from perfledger_cost_models.review.previous_review import (
+from perfledger_cost_models.review.previous_quarter import (
     MAX_BYTES,
     PreviousReview,
     read_previous_review,

@@ -5,10 +5,10 @@ from operator import attrgetter
 
 from sqlmodel import Session
 
-from perfledger_service.store.api_reads.event_reads import count_events, events_page
+from perfledger_service.store.api_reads.events import count_events, events_page
 from perfledger_service.store.api_reads.keysets import all_pages
-from perfledger_service.store.api_reads.run_reads import count_runs, runs_page, verdicts_of_runs
-from perfledger_service.store.api_reads.series_reads import (
+from perfledger_service.store.api_reads.runs import count_runs, runs_page, verdicts_of_runs
+from perfledger_service.store.api_reads.series import (
     count_series,
     points_of_series,
     series_page,

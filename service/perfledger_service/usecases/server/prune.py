@@ -17,7 +17,7 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.github.open_pull_requests import OpenPullRequests
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import history_changes
+from perfledger_service.store.events.events import history_changes
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, projects
 from perfledger_service.store.retention.database_size import check_vacuum, database_size, vacuum

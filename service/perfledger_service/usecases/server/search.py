@@ -3,7 +3,7 @@
 from sqlmodel import Session
 
 from perfledger_service.store.search_queries import MAX_HITS, search_hits
-from perfledger_service.values.service_views.search_view import SearchKind, SearchView
+from perfledger_service.values.service_views.search import SearchKind, SearchView
 
 NUL = "\0"  # which no database stores in text
 

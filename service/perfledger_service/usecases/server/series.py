@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.store.database import write_session
-from perfledger_service.store.events.tracked_events import mark_search_due
+from perfledger_service.store.events.events import mark_search_due
 from perfledger_service.store.imported_history import (
     imported_series,
     remove_series as remove_stored_series,

@@ -16,7 +16,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import open_runner_jobs
 from perfledger_service.store.projects import lock_project, projects
 from perfledger_service.store.uploads import CheckedHead
-from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
+from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 
 POLL_INTERVAL = timedelta(minutes=5)
 MAX_HEADS = 20  # heads to ask GitHub about in one poll

@@ -12,8 +12,8 @@ from perfledger_service.store.database import write_session
 from perfledger_service.store.events.merges import add_merge
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.tables import MAX_PULL_REQUEST
-from perfledger_service.usecases.events.pull_request_events import close_events, merge_events
-from perfledger_service.usecases.jobs.pull_request_jobs import cancel_jobs_of
+from perfledger_service.usecases.events.pull_requests import close_events, merge_events
+from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 from perfledger_service.usecases.server.project import project_of_delivery
 
 

@@ -23,7 +23,7 @@ from perfledger_service.store.default_branch import (
     commits_of_branch,
     unplaced_commits,
 )
-from perfledger_service.store.events.tracked_events import mark_search_due
+from perfledger_service.store.events.events import mark_search_due
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project, project_named, set_trust
 from perfledger_service.store.uploads import uploads_of_project

@@ -45,7 +45,7 @@ from perfledger_service.store.uploads import (
     upload_by_id,
     upload_of_bundle,
 )
-from perfledger_service.usecases.events.pull_request_events import track_upload
+from perfledger_service.usecases.events.pull_requests import track_upload
 from perfledger_service.usecases.fleet.device import devices_used
 from perfledger_service.usecases.history.bundle_observations import observations_in
 from perfledger_service.usecases.history.gate_health import shadow_of
@@ -54,7 +54,7 @@ from perfledger_service.usecases.jobs.quarantine_waits import ask_again
 from perfledger_service.usecases.jobs.runner_queue import answer_job
 from perfledger_service.usecases.uploads.actions_runs import sender_of
 from perfledger_service.usecases.uploads.branch_places import find_places
-from perfledger_service.usecases.uploads.canary_uploads import (
+from perfledger_service.usecases.uploads.canaries import (
     StoredCanaries,
     receive_canaries,
 )

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from perfledger_baselines.judging.device_drift import DriftState
 from perfledger_service.store.database import read_session
 from perfledger_service.store.devices.canary_runs import device_views
-from perfledger_service.values.service_views.device_views import DeviceView
+from perfledger_service.values.service_views.devices import DeviceView
 from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints
 
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.store.api_reads.run_reads import run_by_id, runs_page, verdicts_page
-from perfledger_service.store.api_reads.series_reads import (
+from perfledger_service.store.api_reads.runs import run_by_id, runs_page, verdicts_page
+from perfledger_service.store.api_reads.series import (
     points_page,
     series_by_id,
     series_page,

@@ -10,7 +10,7 @@ from perfledger_service.rendering.review.stored import (
     reviews_document,
     reviews_page,
 )
-from perfledger_service.store.reviews.stored_reviews import (
+from perfledger_service.store.reviews.reviews import (
     review_document,
     reviews_of_project,
     stored_review,

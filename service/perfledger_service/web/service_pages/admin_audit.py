@@ -13,7 +13,7 @@ from perfledger_service.rendering.server.audit import audit_document
 from perfledger_service.rendering.server.pages.admin import audit_log_page
 from perfledger_service.usecases.people.audit import audit_view
 from perfledger_service.values.people.person import AuditAction
-from perfledger_service.values.service_views.admin_views import AuditFilter
+from perfledger_service.values.service_views.admin import AuditFilter
 from perfledger_service.web.pages import MAX_NAME, NUL, PageFormat, data_response
 from perfledger_service.web.sign_in.readers import CurrentAdmin
 

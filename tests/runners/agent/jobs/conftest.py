@@ -12,7 +12,7 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
-from perfledger_runners.jobs.service_jobs import ServiceJobs
+from perfledger_runners.jobs.service_queue import ServiceJobs
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 URL = "https://ledger.example"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger_profiles.benchmark_histories.history_text import parse_history
+from perfledger_profiles.benchmark_histories.text import parse_history
 
 RECORDINGS = Path(__file__).parent / "recordings"
 

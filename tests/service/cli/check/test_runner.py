@@ -22,7 +22,7 @@ from perfledger_service.usecases.check import runner
 from perfledger_service.usecases.check.runner import JobCommands, machines_here
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 from tests.service.cli.check.workflow_machine import GUIDE, WorkflowMachine
 from tests.service.git_history import GitHistory
 from tests.service.short_runs import PROGRAM

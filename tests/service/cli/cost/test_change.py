@@ -7,7 +7,7 @@ import json
 import pytest
 
 from perfledger.records import Device, Machine
-from perfledger_cost_models.prices.packaged_prices import packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.errors import UsageError
 
 RATIO = ("--ratio", "1.12", "--interval", "1.10", "1.14")

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_service.errors import NotFoundError, UsageError
 
 

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet, packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet, packaged_text
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.settings.service import price_settings
 from perfledger_service.usecases.inputs.price_books import MAX_SHEET_BYTES

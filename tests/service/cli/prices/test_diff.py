@@ -2,7 +2,7 @@
 
 import json
 
-from perfledger_cost_models.prices.packaged_prices import packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 
 
 def test_two_sheets_differ_by_what_was_added_removed_and_changed(run, tmp_path):

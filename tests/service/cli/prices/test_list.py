@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet, packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet, packaged_text
 from perfledger_service.errors import UsageError
 
 FREE = "gcp,tpu-v6e,asia-east1,TPU-v6e,1,on_demand,per chip,700.0,700.0,,2026-11-20,high,a list,"

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from perfledger_cost_models.prices.packaged_prices import packaged_text
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.cli.app import app
 from perfledger_service.errors import SettingsError, UsageError
 

@@ -21,10 +21,10 @@ from perfledger_baselines.history.commits.tracked_event import (
 )
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.exports.csv_table import csv_table
-from perfledger_service.store.api_reads.run_reads import runs_page, verdicts_page
-from perfledger_service.store.api_reads.series_reads import points_page, series_page
+from perfledger_service.store.api_reads.runs import runs_page, verdicts_page
+from perfledger_service.store.api_reads.series import points_page, series_page
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.events.events import save_event
 from perfledger_service.store.tables import VerdictRow
 from perfledger_service.usecases.server import export as export_module, export_rows
 from perfledger_service.values.backups.manifest import ColumnKind

@@ -6,9 +6,9 @@ import pytest
 from sqlmodel import col, func, select
 
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.store.api_reads.series_reads import series_page
+from perfledger_service.store.api_reads.series import series_page
 from perfledger_service.store.database import read_session
-from perfledger_service.store.events.tracked_events import history_changes
+from perfledger_service.store.events.events import history_changes
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.tables import ObservationRow, SeriesRow
 from perfledger_service.usecases.server.series import MOST_SERIES

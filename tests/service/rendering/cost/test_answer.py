@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_service.rendering.cost.answer import (

@@ -1,6 +1,6 @@
 from datetime import date
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_service.rendering.prices.page import prices_page
 
 LATER = date(2030, 1, 1)

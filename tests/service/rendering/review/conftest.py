@@ -12,7 +12,7 @@ import pytest
 
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.procurement.plan import read_plan
 from perfledger_cost_models.review.build import ReviewInputs, build_review
 from perfledger_cost_models.review.document import Review, UnknownFigure

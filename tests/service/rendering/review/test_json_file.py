@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
-from perfledger_cost_models.review.previous_review import FORMAT, VERSION, read_previous_review
+from perfledger_cost_models.review.previous_quarter import FORMAT, VERSION, read_previous_review
 from perfledger_service.rendering.review.json_file import review_json
 from tests.service.rendering.example_projection import projection_view
 

@@ -1,7 +1,7 @@
 from datetime import UTC, date, datetime
 
 from perfledger_service.rendering.review.stored import review_page
-from perfledger_service.values.service_views.review_views import StoredReview
+from perfledger_service.values.service_views.reviews import StoredReview
 
 
 def test_only_documents_that_were_made_are_offered():

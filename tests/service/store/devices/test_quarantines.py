@@ -19,7 +19,7 @@ from perfledger_service.store.devices.quarantines import (
     open_quarantines,
 )
 from perfledger_service.store.projects import project_for
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 
 KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)
 

@@ -8,7 +8,7 @@ from perfledger_service.store.maintenance.admin_queries import (
 )
 from perfledger_service.usecases.server.project import add_project
 from perfledger_service.usecases.server.token import revoke_token
-from perfledger_service.values.service_views.admin_views import TokenState
+from perfledger_service.values.service_views.admin import TokenState
 
 
 def test_tokens_that_may_be_used_come_first(engine, now):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from sqlalchemy import MetaData, inspect
 
 from perfledger_service.store.database import read_session
-from perfledger_service.store.events.tracked_events import DueSearch, due_searches
+from perfledger_service.store.events.events import DueSearch, due_searches
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.upgrade import upgrade
 

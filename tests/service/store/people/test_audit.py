@@ -2,7 +2,7 @@ from datetime import timedelta
 
 from perfledger_service.store.people.audit import add_audit_entry, audit_entries
 from perfledger_service.values.people.person import Actor, AuditAction, AuditEntry
-from perfledger_service.values.service_views.admin_views import AuditFilter
+from perfledger_service.values.service_views.admin import AuditFilter
 
 
 def test_entries_are_read_newest_first_of_all_or_of_one_project(session, project, now):

@@ -8,8 +8,8 @@ from sqlmodel import select
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.errors import NotFoundError, RemovedError
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.events.events import MOST_TRACKED, event_by_id
 from perfledger_service.store.events.tables import TrackedEventRow
-from perfledger_service.store.events.tracked_events import MOST_TRACKED, event_by_id
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow
 from perfledger_service.store.removals.tables import EventRemovalRow

@@ -13,7 +13,7 @@ from perfledger_runners.checkouts.dependency_files import declared_dependencies
 from perfledger_runners.checkouts.source_tree import SourceTree
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.derived_build import build_inputs
-from perfledger_runners.environments.side_environment import EnvironmentDistributions
+from perfledger_runners.environments.side import EnvironmentDistributions
 from perfledger_service.usecases.check.side_code import check_locked
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Machine, Side
 from perfledger_cost_models.change_price.device_transfer import TransferError
-from perfledger_cost_models.change_price.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change_price.fleet_entry import MeasuredChange
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.cost.device_transfers import (

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.cost.option_names import (

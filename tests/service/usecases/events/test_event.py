@@ -14,7 +14,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 )
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import write_session
-from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.events.events import save_event
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.events.event import (
     event_history,

@@ -16,8 +16,7 @@ from perfledger_baselines.history.commits.tracked_event import EventUpdate
 from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tables import EventSearchRow
-from perfledger_service.store.events.tracked_events import (
+from perfledger_service.store.events.events import (
     due_searches,
     events_of_pull_request,
     mark_search_due,
@@ -25,15 +24,16 @@ from perfledger_service.store.events.tracked_events import (
     save_event,
     tracked_events,
 )
+from perfledger_service.store.events.tables import EventSearchRow
 from perfledger_service.store.projects import project_for, project_named
 from perfledger_service.store.tables import SeriesRow
-from perfledger_service.usecases.events.pull_request_events import merge_events
+from perfledger_service.usecases.events.pull_requests import merge_events
 from perfledger_service.usecases.events.search import (
     places_of_commits,
     search_events,
     search_project,
 )
-from perfledger_service.usecases.history.branch_history import branch_view
+from perfledger_service.usecases.history.branch import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates
 
 PROJECT = 1

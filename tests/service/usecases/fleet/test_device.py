@@ -19,7 +19,7 @@ from perfledger_service.usecases.fleet.device import (
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 from tests.service.canary_bundles import GPU, a_canary_bundle
 
 # A byte that is no UTF-8, as a command's arguments have it; half a pair; controls.

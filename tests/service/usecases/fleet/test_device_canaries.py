@@ -20,7 +20,7 @@ from perfledger_service.usecases.fleet.device import quarantine_device, release_
 from perfledger_service.usecases.fleet.device_canaries import store_canaries
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.values.people.person import Actor, AuditAction
-from perfledger_service.values.service_views.device_views import DeviceList
+from perfledger_service.values.service_views.devices import DeviceList
 from tests.service.canary_bundles import GPU, a_canary_bundle
 
 ALICE = Actor(name="alice")

@@ -18,7 +18,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 )
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.events.events import save_event
 from perfledger_service.store.projects import project_named
 from perfledger_service.usecases.fleet.device import quarantine_device
 from perfledger_service.usecases.history.gate_badge import STALE_AFTER, gate_badge

@@ -11,7 +11,7 @@ from perfledger_service.store.jobs.runner_jobs import (
 from perfledger_service.store.projects import project_for
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job, take_job
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 
 GPU_CLASS = "cuda:NVIDIA H100:1"
 KEY = DeviceKey(device="cuda", model="NVIDIA H100", name="GPU-0", has_id=True)

@@ -13,7 +13,7 @@ from perfledger_service.usecases.fleet.device import release_device
 from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.usecases.jobs.runner_queue import jobs_of_project, queue_job, take_job
 from perfledger_service.values.people.person import Actor
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 
 GPU_CLASS, CPU_CLASS = "cuda:NVIDIA H100:1", "cpu:Xeon:1"
 BOTH = "cuda:NVIDIA H100:2"

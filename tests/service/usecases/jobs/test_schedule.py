@@ -17,7 +17,7 @@ from perfledger_service.store.confirmation_state import save_confirmation_state
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.devices.quarantines import add_quarantine, device_for
 from perfledger_service.usecases.fleet.device import release_device
-from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.usecases.history.branch import requested_ab_runs
 from perfledger_service.usecases.jobs import runner_queue
 from perfledger_service.usecases.jobs.job import schedule_runs
 from perfledger_service.usecases.jobs.request import JobRequest
@@ -33,7 +33,7 @@ from perfledger_service.usecases.server.project import add_project, list_project
 from perfledger_service.usecases.uploads.uploads import receive_bundle
 from perfledger_service.values.jobs.policies import JobSchedule
 from perfledger_service.values.people.person import Actor
-from perfledger_service.values.service_views.device_views import DeviceKey
+from perfledger_service.values.service_views.devices import DeviceKey
 from tests.service.suspects import MACHINE, SHAS, a_candidate, a_request, store_suspect
 
 FRIDAY = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.database import write_session
 from perfledger_service.store.default_branch import claim_commits
-from perfledger_service.store.events.tracked_events import save_event
+from perfledger_service.store.events.events import save_event
 from perfledger_service.store.projects import project_for
 from perfledger_service.store.tables import RevisionRow
 from perfledger_service.usecases.notices.notice import set_target

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.staleness import StalePrice
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notices_of, update_notice

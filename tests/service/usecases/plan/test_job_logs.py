@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.csv_rows import SkipReason
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_service.errors import UsageError

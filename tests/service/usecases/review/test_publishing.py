@@ -4,7 +4,7 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, TooLargeError
 from perfledger_service.store.database import read_session
-from perfledger_service.store.reviews.stored_reviews import review_document, reviews_of_project
+from perfledger_service.store.reviews.reviews import review_document, reviews_of_project
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.review import publishing
 from perfledger_service.usecases.review.document_format import ReviewFormat

@@ -13,7 +13,7 @@ from perfledger.step_work import (
     CountedWork,
     StepWork,
 )
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.projection.projection import Projection
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_runners.bundles.files import write_bundle

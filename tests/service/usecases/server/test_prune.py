@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import mark_search_due
+from perfledger_service.store.events.events import mark_search_due
 from perfledger_service.store.people.audit import add_audit_entry, audit_entries
 from perfledger_service.usecases.server.prune import run_retention
 from perfledger_service.usecases.uploads.reorder import reorder

@@ -16,7 +16,7 @@ from perfledger_service.store.confirmation_state import alerts_of, confirmation_
 from perfledger_service.store.database import read_session
 from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.projects import projects
-from perfledger_service.usecases.history.branch_history import branch_view
+from perfledger_service.usecases.history.branch import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from tests.baselines.judging.example_kernels import (
     kernel,

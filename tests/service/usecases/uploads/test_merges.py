@@ -4,7 +4,7 @@ import pytest
 
 from perfledger_service.store.comments.acceptances import acceptances_of, add_acceptance
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.tracked_events import events_of_pull_request
+from perfledger_service.store.events.events import events_of_pull_request
 from perfledger_service.store.projects import project_for, set_actions
 from perfledger_service.store.tables import MAX_PULL_REQUEST
 from perfledger_service.usecases.uploads.merges import receive_closing

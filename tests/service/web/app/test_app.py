@@ -9,7 +9,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.review.scheduled_review import ReviewSchedule
+from perfledger_service.usecases.review.schedule import ReviewSchedule
 from perfledger_service.usecases.server.project import RESERVED_OWNERS
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.web.app import create_app

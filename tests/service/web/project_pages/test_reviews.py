@@ -8,8 +8,8 @@ import pytest
 
 from perfledger_service.store.database import write_session
 from perfledger_service.store.projects import project_named
-from perfledger_service.store.reviews.stored_reviews import add_review
-from perfledger_service.values.service_views.review_views import NewReview
+from perfledger_service.store.reviews.reviews import add_review
+from perfledger_service.values.service_views.reviews import NewReview
 from perfledger_service.web.project_pages.reviews import DOCUMENT_POLICY
 from tests.cases import case
 

@@ -13,7 +13,7 @@ from perfledger_service.store.tables import UploadRow
 from perfledger_service.store.uploads import set_status, upload_by_id
 from perfledger_service.usecases.people.roles import grant_role
 from perfledger_service.values.people.person import Actor, Role
-from perfledger_service.values.service_views.admin_views import AppInstallation, RateLimit
+from perfledger_service.values.service_views.admin import AppInstallation, RateLimit
 from perfledger_service.values.upload_views import UploadStatus
 from tests.cases import case
 from tests.service.web.conftest import Browser

@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.server.job import jobs_document
 from perfledger_service.values.people.person import AuditAction
-from perfledger_service.values.service_views.admin_views import (
+from perfledger_service.values.service_views.admin import (
     AuditFilter,
     AuditView,
     GitHubView,

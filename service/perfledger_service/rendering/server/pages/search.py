@@ -7,7 +7,7 @@ from perfledger_service.rendering.layout import provenance_facts
 from perfledger_service.rendering.layout.document import Column, Document, fact, facts, table
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import path
-from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
+from perfledger_service.values.service_views.search import SearchHit, SearchKind, SearchView
 
 _HEADINGS = {
     SearchKind.PROJECT: "Projects",

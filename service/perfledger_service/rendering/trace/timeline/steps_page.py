@@ -12,7 +12,7 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.trace.flame_graph.flame_graph import flame_graph
 from perfledger_service.rendering.trace.timeline.chrome_trace import chrome_trace
-from perfledger_service.rendering.trace.timeline.step_timelines import step_timelines
+from perfledger_service.rendering.trace.timeline.steps import step_timelines
 from perfledger_service.rendering.trace.timeline.timeline import StepWindow
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perfledger.records import Device, Machine, Side
-from perfledger_cost_models.prices.packaged_prices import packaged_sheet
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_runners.jobs.runner_job import RunnerJob, RunnerJobKind
 from perfledger_service.rendering.check.upload_comparison_page import compare_page
 from perfledger_service.rendering.layout.paging import Page
@@ -29,7 +29,7 @@ from perfledger_service.values.comparison_view import (
     UploadComparison,
 )
 from perfledger_service.values.people.person import AuditAction, AuditEntry
-from perfledger_service.values.service_views.admin_views import (
+from perfledger_service.values.service_views.admin import (
     AppInstallation,
     AuditFilter,
     AuditView,
@@ -43,8 +43,8 @@ from perfledger_service.values.service_views.admin_views import (
     WaitingUpload,
     WaitingView,
 )
-from perfledger_service.values.service_views.review_views import StoredReview
-from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
+from perfledger_service.values.service_views.reviews import StoredReview
+from perfledger_service.values.service_views.search import SearchHit, SearchKind, SearchView
 from perfledger_service.values.token_scope import TokenScope
 from perfledger_service.values.upload_views import UploadStatus
 from tests.service.rendering.example_values import GPT, profile

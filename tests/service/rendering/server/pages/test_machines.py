@@ -16,7 +16,7 @@ from perfledger_service.rendering.server.pages.machines import (
     machines_page,
 )
 from perfledger_service.values.fleet_views import MachinesView, MachineView, RunnerView
-from perfledger_service.values.service_views.device_views import DeviceKey, DeviceView
+from perfledger_service.values.service_views.devices import DeviceKey, DeviceView
 
 SEEN = datetime(2026, 11, 20, 10, 3, tzinfo=UTC)
 EMPTY = MachinesView(repository="octo/models", machines=(), checks=0, runners=(), jobs=())

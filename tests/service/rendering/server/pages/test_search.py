@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger_service.rendering.server.pages.search import search_document
-from perfledger_service.values.service_views.search_view import SearchHit, SearchKind, SearchView
+from perfledger_service.values.service_views.search import SearchHit, SearchKind, SearchView
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from perfledger_profiles.benchmark_histories.results import (
 from perfledger_service.errors import NotFoundError, TooManyRequestsError
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session
-from perfledger_service.store.events.tracked_events import due_searches, tracked_events
+from perfledger_service.store.events.events import due_searches, tracked_events
 from perfledger_service.store.fleet.machines import project_machines
 from perfledger_service.store.gate_checks import gate_uploads
 from perfledger_service.store.page_queries import index_view, series_view
@@ -35,7 +35,7 @@ from perfledger_service.usecases.server.project import add_project
 from perfledger_service.usecases.uploads import uploads
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
-from perfledger_service.values.service_views.search_view import SearchKind
+from perfledger_service.values.service_views.search import SearchKind
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 COMMITS = tuple(f"{number:040x}" for number in range(1, 31))
