@@ -367,7 +367,7 @@ def _host_collectives(
     if trace.is_device_work.any() or not talks.any():
         return
     talking_ns = intersection_ns(union(trace.start_ns[talks], trace.end_ns[talks]), steps.windows)
-    if talking_ns > 0:
+    if talking_ns:
         seconds = talking_ns / profile.steps / NS_PER_S
         exposed = profile.bucket_seconds()[Bucket.COMMUNICATION]
         reading = partial(ProfileReading, source="collectives on the host, per step")

@@ -25,7 +25,7 @@ class LimitedPermissions:
         self._permissions = permissions
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._hour = 0
+        self._hour: int | None = None
         self._counts: Counter[str] = Counter()
 
     def account_permission(self, repository: str, login: str) -> AccountPermission:

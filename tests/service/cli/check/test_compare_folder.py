@@ -109,6 +109,7 @@ def test_a_workload_that_failed_in_the_head_is_not_measured(folder):
     [verdict] = folder.compare(head, codes=(3,))["verdicts"]
 
     assert (verdict["outcome"], verdict["reason"]) == ("not measured", "failed in B")
+    assert verdict["metric"] == "step_time_p50"
 
 
 def test_the_table_names_the_baseline(folder):

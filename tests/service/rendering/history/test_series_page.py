@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -100,7 +101,7 @@ def test_another_series_of_the_workload_is_chosen_and_laid_beside_it(history):
         last=1.0,
         measured_at=datetime(2026, 11, 20, tzinfo=UTC),
     )
-    other = replace(history, series=replace(series, id=2, machine_class="cuda:A100:1"))
+    other = replace(history, series=replace(series, id=2, machine_class="cuda:A200:1"))
     apart = replace(other, commits=())
 
     alone = series_page(history, siblings=(summary, replace(summary, id=series.id)))
@@ -110,6 +111,11 @@ def test_another_series_of_the_workload_is_chosen_and_laid_beside_it(history):
     assert alone.count("<option") == 1
     assert "each relative to the first" not in alone
     assert "each relative to the first" in both
+    legend = re.findall(r"<text[^>]*>(step time on [^<]*)", both)
+    assert [re.sub(r".* on (.*) \(cuda\)", r"\1", one) for one in legend] == [
+        "NVIDIA H100 80GB HBM3",
+        "A200",
+    ]
     assert 'href="/series/2?with=1"' in both
     assert "Nothing to compare" in nothing
 

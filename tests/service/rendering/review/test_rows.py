@@ -189,6 +189,23 @@ def test_where_no_hour_has_to_be_bought_there_is_no_price_of_one(covered):
     assert (row.hour, row.hour_interval) == (NOTHING, "")
 
 
+@pytest.mark.parametrize(
+    ("band", "shown"),
+    [
+        (("2.00", "2.00", "2.50"), "2.00 to 2.50"),
+        (("2.00", "2.50", "2.50"), "2.00 to 2.50"),
+        (("2.00", "2.00", "2.00"), ""),
+    ],
+)
+def test_the_price_of_an_hour_has_an_interval_if_its_ends_differ(small, band, shown):
+    outcome = next(one.outcome for one in small.options if one.outcome.option.name == "buy")
+    priced = replace(outcome, hour_band=tuple(map(Decimal, band)))
+
+    row = row_of(with_facts(small, "buy", outcome=priced), "buy")
+
+    assert spaced(row.hour_interval) == shown
+
+
 def test_a_return_is_shown_with_its_payback(small):
     neither = row_of(with_facts(small, "buy", return_per_year=None, payback_years=None), "buy")
     both = row_of(with_facts(small, "buy", return_per_year=0.25, payback_years=1.5625), "buy")
