@@ -103,6 +103,29 @@ def answer_of(read, given):
     return ""
 
 
+@pytest.mark.parametrize("cell", ["1_5", "\u0661\u0665", "1E+400"])
+@pytest.mark.parametrize(
+    ("read", "given"),
+    [
+        (quotas_of, "team,hours\na,{}\n"),
+        (nodes_of, "gpu\n{}\n"),
+        (rates_of, "Date,USD\n2026-07-01,{}\n"),
+        (job_log_readers.read_job_log, "submit_time,duration,gpus\n0,{},1\n"),
+        (job_log_readers.read_job_log, "submit_time,duration,gpus\n{},5,1\n"),
+        (usage_of, b"start,end,devices\n2026-07-01T00:00,2026-07-01T01:00,{}\n"),
+        (usage_of, b"start,end,devices\n{},2026-07-01T01:00,1\n"),
+    ],
+)
+def test_what_only_python_takes_as_a_number_is_refused(read, given, cell):
+    parts = (given.encode() if isinstance(given, str) else given).split(b"{}")
+    text = cell.encode().join(parts)
+
+    answer = answer_of(read, text if isinstance(given, bytes) else text.decode())
+
+    assert cell[:4] in answer
+    assert re.search("is too large|is not|has no", answer)
+
+
 def test_a_cell_of_a_sheet_has_at_most_500_characters():
     assert len(sheet_rows(f"a,b\n1,{'x' * 500}\n")) == 1
     with pytest.raises(csv_table.PriceSheetError, match=r"line 2, column 'b': .* has over 500"):

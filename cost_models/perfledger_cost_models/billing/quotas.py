@@ -1,10 +1,10 @@
 """Reads the device-hour quotas of teams and projects, the weights of idle cost."""
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from perfledger_cost_models.billing.cost_allocation import MAX_HOURS, CostOwner
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 
 MAX_CHARACTERS = 1_000_000
 COLUMNS = (("team", "hours"), ("team", "project", "hours"))
@@ -38,11 +38,8 @@ def read_quotas(text: str, name: str) -> Mapping[CostOwner, Decimal]:
 
 
 def _hours(text: str, where: str) -> Decimal:
-    try:
-        hours = Decimal(text.strip())
-    except InvalidOperation:
-        hours = Decimal("NaN")
-    if not (hours.is_finite() and 0 <= hours <= MAX_HOURS):
+    hours = Decimal(text.strip()) if is_number(text) else Decimal(-1)
+    if not 0 <= hours <= MAX_HOURS:
         problem = number_problem(text, otherwise=f"is not a number of hours, 0 to {MAX_HOURS:.0e}")
         msg = f"{where}: {text[:40]!r} {problem}: correct it"
         raise QuotaError(msg)

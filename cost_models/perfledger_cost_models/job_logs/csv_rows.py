@@ -22,6 +22,7 @@ from perfledger_cost_models.job_logs.table import (
 from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
 from perfledger_profiles.parsing.text_table import (
     first_row,
+    is_number,
     lower_name,
     number_problem,
     read_table,
@@ -216,15 +217,11 @@ def number_of(text: str, line: int, column: str) -> float | None:
     text = text.strip()
     if text.lower() in EMPTY_CELLS:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    if not is_number(text):
         problem = f"{text[:40]!r} {number_problem(text)}"
         msg = f"the job log, line {line}, {column}: {problem}: correct it"
         raise JobLogError(msg)
-    return number
+    return float(text)
 
 
 def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:

@@ -1,12 +1,12 @@
 """Reads the times in the columns of a job log, in whatever form a column has them."""
 
-import math
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
+from perfledger_profiles.parsing.text_table import is_number
 
 EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 # Dates without any separator: 20240131, 202401311230 and 20240131123059.
@@ -34,11 +34,8 @@ class TimeColumns:
         text = text.strip()
         if text.lower() in EMPTY_CELLS:
             return None
-        number = math.nan
-        with suppress(ValueError):
-            number = float(text)
-        if math.isfinite(number):
-            return self._of_number(text, number, line, column)
+        if is_number(text):
+            return self._of_number(text, float(text), line, column)
         try:
             return _timestamp(datetime.fromisoformat(text))
         except (ValueError, OverflowError) as error:

@@ -8,11 +8,11 @@ https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-service-pri
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import islice
 
 from perfledger_cost_models.price_feeds.rows import BulkFileError, day_of
-from perfledger_profiles.parsing.text_table import number_problem, table_rows
+from perfledger_profiles.parsing.text_table import is_number, number_problem, table_rows
 
 # Lines above the header: format, disclaimer, publication date, version, offer code.
 MAX_PREAMBLE = 20
@@ -53,14 +53,13 @@ def usd_of(text: str) -> Decimal | None:
 
     Raises BulkFileError for a number with a comma, which a spreadsheet wrote.
     """
-    try:
-        usd = Decimal(text)
-    except InvalidOperation as error:
-        if problem := number_problem(text, otherwise=""):
-            msg = f"AWS's price list: the price {text[:40]!r} {problem}. Fetch the file again."
-            raise BulkFileError(msg) from error
-        return None
-    return usd if usd.is_finite() and usd >= 0 else None
+    if is_number(text):
+        usd = Decimal(text.strip())
+        return usd if usd >= 0 else None
+    if problem := number_problem(text, otherwise=""):
+        msg = f"AWS's price list: the price {text[:40]!r} {problem}. Fetch the file again."
+        raise BulkFileError(msg)
+    return None
 
 
 def _cells(rows: Iterable[list[str]], places: Mapping[str, int]) -> Iterator[Mapping[str, str]]:

@@ -8,16 +8,17 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from perfledger_cost_models.csv_table import iso_date
 from perfledger_cost_models.units import USD
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 
 EUR = "EUR"
 MAX_CHARACTERS = 20_000_000  # the history since 1999 has 2 million
 # The ECB publishes on working days: Christmas and Easter leave five days without a rate.
 MAX_DAYS_WITHOUT_RATE = timedelta(days=7)
+MAX_RATE = 10**9  # units of a currency to the euro: more is a typing error
 _LATEST_DAY = "%d %B %Y"  # 20 November 2026, in eurofxref.csv
 
 
@@ -96,11 +97,8 @@ def _read_rates(header: Sequence[str], row: list[str], name: str) -> Mapping[str
 
 
 def _read_rate(cell: str, currency: str, name: str) -> Decimal:
-    try:
-        rate = Decimal(cell)
-    except InvalidOperation:
-        rate = Decimal(0)
-    if not (rate.is_finite() and rate > 0):
+    rate = Decimal(cell.strip()) if is_number(cell) else Decimal(0)
+    if not 0 < rate <= MAX_RATE:
         problem = number_problem(cell, otherwise=f"is not a rate of {currency[:20]!r}")
         msg = f"{name}: {cell[:40]!r} {problem}"
         raise ExchangeRateError(msg)

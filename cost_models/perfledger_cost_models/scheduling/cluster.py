@@ -15,7 +15,7 @@ from perfledger_cost_models.job_logs.table import (
     LabelColumn,
     labels_of,
 )
-from perfledger_profiles.parsing.text_table import lower_name, number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, lower_name, number_problem, read_table
 
 MAX_NODES = 1_000_000
 MAX_CELLS = 20_000_000  # nodes times the most devices of a node: the table of free devices
@@ -135,10 +135,7 @@ def _read_integer(
     text = _word(row, names)
     if not text:
         return default
-    try:
-        number = float(text) * multiple
-    except ValueError:
-        number = math.nan
+    number = float(text) * multiple if is_number(text) else math.nan
     # 2.01 processors times a thousand is not exactly 2010.
     if not 0 <= number <= MAX_AMOUNT or not math.isclose(number, round(number)):
         problem = number_problem(text, otherwise="is not a count")

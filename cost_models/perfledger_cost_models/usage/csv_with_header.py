@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger_cost_models.usage.device_spans import UsageFileError
-from perfledger_profiles.parsing.text_table import lower_name, number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, lower_name, number_problem, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,10 @@ def amounts(
         return None
     numbers: list[float] = []
     for row in rows:
-        try:
-            amount = float(row.cells[column])
-        except ValueError:
-            amount = math.nan
+        cell = row.cells[column]
+        amount = float(cell) if is_number(cell) else math.nan
         if not minimum <= amount <= maximum:
-            cell, ends = row.cells[column], f"{minimum:g} to {maximum:g}"
-            problem = number_problem(cell, otherwise=f"is not {ends}")
+            problem = number_problem(cell, otherwise=f"is not {minimum:g} to {maximum:g}")
             msg = f"{row.where}: {column} {cell[:40]!r} {problem}: correct it"
             raise UsageFileError(msg)
         numbers.append(amount)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger_profiles.parsing.text_table import number_problem
+from perfledger_profiles.parsing.text_table import is_number, number_problem
 
 MAX_USAGE_BYTES = 64 * 1024 * 1024  # some 400,000 jobs, or three million samples
 MAX_SPANS = 2_000_000
@@ -20,7 +20,7 @@ MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
-
+_NOT_FINITE = {"nan", "inf", "infinity"}  # as Prometheus writes them
 
 Document = TypeVar("Document")
 
@@ -128,7 +128,7 @@ def parse_time(text: str, name: str) -> float:
         if text[4:5] == "-":
             moment = datetime.fromisoformat(text)
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        else:
+        elif is_number(text):
             seconds = float(text)
             seconds = seconds / 1000 if seconds > MILLISECONDS_FROM else seconds
     if seconds is None or not EARLIEST <= seconds <= LATEST:
@@ -147,8 +147,8 @@ def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: 
 
 
 def number_of(text: str, where: str, *, otherwise: str = "is not a number") -> float:
-    """Return the number in a cell; raise UsageFileError for anything else."""
-    with suppress(ValueError):
+    """Return the number in a cell, also NaN and Inf; raise UsageFileError for anything else."""
+    if is_number(text) or text.strip().lstrip("+-").lower() in _NOT_FINITE:
         return float(text)
     msg = f"{where}: {text[:40]!r} {number_problem(text, otherwise=otherwise)}: export it again"
     raise UsageFileError(msg)

@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFileError,
 )
 from perfledger_profiles.benchmark_histories.text import MAX_HISTORY_VALUES, HistoryText
-from perfledger_profiles.parsing.text_table import TextTable, number_problem, read_table
+from perfledger_profiles.parsing.text_table import TextTable, is_number, number_problem, read_table
 
 # Names for Otava's `time_column` and for commits in its documentation and examples.
 TIME_COLUMNS = ("time", "timestamp", "date")
@@ -29,7 +29,7 @@ def is_otava_csv(file: HistoryText) -> bool:
         table = _table(file)
         _, first = next(table.rows, (0, list[str]()))
         names = [name.lower() for name in table.header]
-        numbers = [name for name, cell in zip(names, first, strict=False) if is_number_cell(cell)]
+        numbers = [name for name, cell in zip(names, first, strict=False) if is_number(cell)]
         has_time = not set(names).isdisjoint(TIME_COLUMNS)
         return has_time and len(set(numbers).difference(TIME_COLUMNS, COMMIT_COLUMNS)) > 1
     return False
@@ -55,7 +55,7 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
         for place, cell in enumerate(start[1])
         if place not in times
         and place not in commits
-        and (is_number_cell(cell) or cell.strip().lower() in _GAPS)
+        and (is_number(cell) or cell.strip().lower() in _GAPS)
     ]
     branches = [place for place, name in enumerate(header) if name.lower() == BRANCH_COLUMN]
     names: set[str] = set()
@@ -84,19 +84,11 @@ def _table(file: HistoryText) -> TextTable:
     return read_table(file.text, file.source, error=HistoryFileError)
 
 
-def is_number_cell(cell: str) -> bool:
-    """Return whether a cell is a finite number."""
-    try:
-        return math.isfinite(float(cell)) and "_" not in cell
-    except ValueError:
-        return False
-
-
 def number_in(cell: str, where: str) -> float:
     """Return the number in a cell, or NaN for a gap; raise HistoryFileError for anything else."""
     if cell.strip().lower() in _GAPS:
         return math.nan
-    if not is_number_cell(cell):
+    if not is_number(cell):
         otherwise = "has no number: write one, or leave the cell empty"
         msg = f"{where} {number_problem(cell, otherwise=otherwise)}"
         raise HistoryFileError(msg)
@@ -116,7 +108,7 @@ def time_in(cell: str, where: str) -> float:
     """Return a cell's time in seconds since the epoch; raise HistoryFileError if it has none."""
     text = cell.strip()
     try:
-        seconds = float(text) if is_number_cell(text) else _moment(text).timestamp()
+        seconds = float(text) if is_number(text) else _moment(text).timestamp()
     except (ValueError, OverflowError):
         seconds = math.inf
     if abs(seconds) > LARGEST_TIME:

@@ -8,6 +8,7 @@ to write.
 """
 
 import csv
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _DIVIDED_NUMBER = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?[^\d.:-]*")
 # Excel writes this line to name the delimiter, and shows it nowhere.
 _DELIMITER_LINE = re.compile(r'"?sep=([,;\t])"?[\r\n]*', re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_WITH_COMMAS = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?", re.ASCII)
 
 NumberedCells = tuple[int, list[str]]  # the line where a row begins, from 1, and its cells
@@ -147,10 +149,20 @@ def cells_of(line: str) -> list[str] | None:
     return None
 
 
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a finite decimal number, with or without an exponent.
+
+    Python also takes 1_5, digits of other scripts and nan; tables do not mean numbers by them.
+    """
+    return _NUMBER.fullmatch(cell.strip()) is not None and math.isfinite(float(cell))
+
+
 def number_problem(cell: str, *, otherwise: str = "is not a number") -> str:
     """Return what is wrong with a cell that is not a number, to follow it in an error."""
     if "," in cell and _NUMBER_WITH_COMMAS.fullmatch(cell[:MAX_SHOWN_CELL].strip()):
         return "has a comma: write decimals with a point and thousands without a separator"
+    if _NUMBER.fullmatch(cell.strip()) and math.isinf(float(cell)):
+        return "is too large"
     return otherwise
 
 

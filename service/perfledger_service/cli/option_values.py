@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated
 
@@ -39,14 +39,13 @@ Repository = Annotated[
 
 def usd(text: str, option: str) -> Decimal:
     """Return an amount in USD; raises UsageError."""
-    try:
-        amount = Decimal(text.replace(",", ""))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
+    from perfledger_profiles.parsing.text_table import is_number
+
+    digits = text.replace(",", "")
+    if not is_number(digits):
         msg = f"{option} is {text[:40]!r}: give USD as a number, such as 12345.67"
         raise UsageError(msg)
-    return amount
+    return Decimal(digits.strip())
 
 
 def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 from perfledger_cost_models.billing.commitment_coverage import (
@@ -18,7 +18,7 @@ from perfledger_cost_models.billing.commitment_coverage import (
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.usage.csv_with_header import CsvRow, read_rows
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
-from perfledger_profiles.parsing.text_table import number_problem
+from perfledger_profiles.parsing.text_table import is_number, number_problem
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_text
@@ -156,11 +156,8 @@ def _cells(row: CsvRow) -> tuple[str, str, Decimal]:
         msg = f"{row.where}: give the columns {', '.join(COLUMNS)}"
         raise UsageError(msg)
     text = row.cells["quantity"]
-    try:
-        quantity = Decimal(text.strip())
-    except InvalidOperation:
-        quantity = Decimal("NaN")
-    if not (quantity.is_finite() and 0 <= quantity < MAX_QUANTITY):
+    quantity = Decimal(text.strip()) if is_number(text) else Decimal(-1)
+    if not 0 <= quantity < MAX_QUANTITY:
         problem = number_problem(text, otherwise=f"is not 0 to {MAX_QUANTITY}")
         msg = f"{row.where}: quantity {text[:40]!r} {problem}: correct it"
         raise UsageError(msg)

@@ -1,6 +1,5 @@
 """Compares purchase options for the what-if form on the cost page."""
 
-import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from threading import Lock
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.tco.npv import Horizon
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel
+from perfledger_profiles.parsing.text_table import is_number
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.usecases.cost.compare import compare_costs
@@ -132,14 +132,10 @@ def _number(form: CostForm, field: str) -> float | None:
     text = str(getattr(form, field)).strip()
     if not text:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    if not is_number(text):
         msg = f"{text!r} is not a number: give one such as 60 or 2.5"
         raise _FieldError(msg, field=field)
-    return number
+    return float(text)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
@@ -32,8 +32,8 @@ GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
 # Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
 LARGEST_TIME = 1e11
 
-# The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# A day of 1990 to 2100 without separators, or seconds of 1970.
+_DATE_OR_SECONDS = re.compile(r"(?:199\d|20\d\d)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)
 MAX_SHOWN_NAMES = 20  # names listed in an error
 MAX_SHOWN_CHARACTERS = 40  # characters of an untrusted cell that an error quotes
 
@@ -96,27 +96,32 @@ def number_of(cell: Cell) -> float:
     """Return the number in a cell, NaN for a gap; raises ValueError saying what is wrong."""
     if cell is None:
         return math.nan
-    number = cell
-    if isinstance(number, str):
-        text = number.strip()
+    if isinstance(cell, str):
+        text = cell.strip()
         if text.lower() in GAPS:
             return math.nan
-        if not _NUMBER.fullmatch(text):
+        if not is_number(text):
             msg = f"{quote_text(text)} {number_problem(text)}"
             raise ValueError(msg)
-        number = float(text)
-    if math.isinf(number):
+        return float(text)
+    if math.isinf(cell):
         msg = "a number that is infinite or too large to be one"
         raise ValueError(msg)
-    return number
+    return cell
 
 
 def time_of(cell: Cell) -> float:
     """Return the time in a cell in seconds since 1970, NaN for a gap; raises ValueError."""
+    text = str(cell).strip()
+    if _DATE_OR_SECONDS.fullmatch(text):
+        msg = (
+            f"{text} may be a date or seconds since 1970: write "
+            f"{text[:4]}-{text[4:6]}-{text[6:]}, or {text}.0 for seconds"
+        )
+        raise ValueError(msg)
     try:
         seconds = number_of(cell)
     except ValueError:
-        text = str(cell).strip()
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:

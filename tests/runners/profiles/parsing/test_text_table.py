@@ -13,6 +13,7 @@ from perfledger_profiles.parsing.text_table import (
     cells_of,
     checked_lines,
     first_row,
+    is_number,
     lower_name,
     number_problem,
     read_table,
@@ -290,6 +291,20 @@ def test_a_number_with_a_comma_is_called_one(cell):
     assert number_problem(cell) == (
         "has a comma: write decimals with a point and thousands without a separator"
     )
+
+
+@pytest.mark.parametrize("cell", ["1", " -1.5 ", "+.5", "1.", "2e3", "1E-400", "007"])
+def test_a_decimal_number_is_one(cell):
+    assert is_number(cell)
+
+
+@pytest.mark.parametrize("cell", ["", "1_5", "\u0661", "nan", "-Infinity", "0x1", ".", "1e400"])
+def test_what_no_table_means_by_a_number_is_not_one(cell):
+    assert not is_number(cell)
+
+
+def test_a_number_beyond_all_others_is_called_too_large():
+    assert number_problem("1e400") == "is too large"
 
 
 @pytest.mark.parametrize("cell", ["", "x", "a,b", "1.5.2", "1;5", "," + "x" * 100])

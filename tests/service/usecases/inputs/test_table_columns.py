@@ -59,7 +59,7 @@ def test_what_only_looks_like_a_number_is_refused(text):
 
 @pytest.mark.parametrize("cell", ["1e400", "9" * 5000, math.inf, -math.inf])
 def test_a_number_without_end_is_refused(cell):
-    with pytest.raises(ValueError, match="infinite or too large"):
+    with pytest.raises(ValueError, match=r"(infinite or|is) too large"):
         number_of(cell)
 
 
@@ -318,6 +318,17 @@ def test_the_first_names_of_many_are_listed(count, shown):
 )
 def test_a_time_is_iso_8601_or_seconds(cell, seconds):
     assert time_of(cell) == seconds
+
+
+@pytest.mark.parametrize("cell", ["20260102", 20260102, " 19991231 "])
+def test_a_day_without_separators_is_not_read_as_seconds_of_1970(cell):
+    with pytest.raises(ValueError, match=r"may be a date or seconds .* or \d{8}\.0 for seconds"):
+        time_of(cell)
+
+
+@pytest.mark.parametrize("cell", ["20261302", "20260132", 20260102.0, "21010101"])
+def test_other_numbers_of_eight_digits_are_seconds(cell):
+    assert time_of(cell) == float(cell)
 
 
 @pytest.mark.parametrize("cell", ["noon", "2026-13-01", "1700000000000", 1.7e12, "1e400"])
