@@ -13,6 +13,7 @@ from perfledger.metrics import (
     COLD_START,
     COMPILE_TIME,
     MEMORY_OVER_TIME,
+    MOST_LEFT_OUT,
     STEP_TIME,
     Metric,
     MetricKind,
@@ -28,10 +29,6 @@ from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_
 # for 200 samples. On normal, exponential and t(3) samples of 25 to 200 this moves the estimate by
 # 0.08 of its standard error and changes that error by less than 1 %.
 MAX_POINTS = 24
-
-# The largest share of a process's samples that may be unusable. Up to it they are left out and
-# counted; above it the process has no value. The estimate withstands 29 % of wrong samples.
-MOST_LEFT_OUT = 0.25
 
 # Rows per batch: 4096 rows of 300 averages are 10 MB.
 MAX_ROWS = 4096

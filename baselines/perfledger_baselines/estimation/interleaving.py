@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
+from perfledger.metrics import CPU_TIME, MOST_LEFT_OUT, STEP_TIME, Metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
@@ -38,6 +38,9 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
     if before is None or after is None:
         return None
     differences = after[:turns] - before[:turns]
+    differences = differences[np.isfinite(differences)]
+    if len(differences) < max(FEWEST_TURNS, (1 - MOST_LEFT_OUT) * turns):
+        return None
     return float(hodges_lehmann(differences[np.newaxis, :])[0])
 
 
@@ -48,14 +51,19 @@ def apply_difference(base: float, head: float, *, difference: float) -> tuple[fl
 
 
 def _turn_means(run: Run, metric: Metric) -> FloatArray | None:
-    """Return the mean log of each turn's readings; None if any mean is not a number."""
+    """Return the mean log of each turn's usable readings, NaN for a turn without any.
+
+    None for a run whose readings do not belong to its turns.
+    """
     samples = np.array(run.samples.get(metric.name, ()), dtype=np.float64)
-    if not (np.isfinite(samples) & (samples > 0)).all():
-        return None
+    is_usable = np.isfinite(samples) & (samples > 0)
+    logs: FloatArray = np.log(np.where(is_usable, samples, np.nan))
     if metric.name != STEP_TIME.name:
-        return np.log(samples) if len(samples) == len(run.turns) else None
+        return logs if len(samples) == len(run.turns) else None
     if sum(run.turns) != len(samples):
         return None
     starts = np.cumsum((0, *run.turns[:-1]))
-    means: FloatArray = np.add.reduceat(np.log(samples), starts) / np.array(run.turns)
+    counts = np.add.reduceat(is_usable.astype(np.float64), starts)
+    sums = np.add.reduceat(np.where(is_usable, logs, 0.0), starts)
+    means: FloatArray = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
     return means

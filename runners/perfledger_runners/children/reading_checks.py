@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from perfledger.measuring.memory_watch import MAX_READINGS
-from perfledger.metrics import Metric, MetricKind, MetricScale
+from perfledger.metrics import MOST_LEFT_OUT, Metric, MetricKind, MetricScale
 from perfledger.records import CoreTimes, MemoryReadings
 
 # The maximum of 4-byte floats, in which observations are stored (IEEE 754: 3.4028e38).
@@ -16,14 +16,18 @@ ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
 
 
 def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
-    """Return whether there are samples and all are positive and at most MAX_READING.
+    """Return whether there are samples and all are numbers from zero to MAX_READING.
 
-    Counts and shares may be zero (no operation, an idle device); times may not.
+    Counts and shares may be zero (no operation, an idle device). A time of zero is none: a clock
+    was too coarse for it. The judge leaves such samples out and counts them, so up to MOST_LEFT_OUT
+    of a run's may be zero.
     """
-    may_be_zero = metric.scale is MetricScale.EXACT or metric.kind is MetricKind.UTILIZATION
-    if not samples or not all(map(math.isfinite, samples)) or max(samples) > MAX_READING:
+    if not samples or not all(map(math.isfinite, samples)):
         return False
-    return min(samples) > 0 or (may_be_zero and min(samples) == 0)
+    if min(samples) < 0 or max(samples) > MAX_READING:
+        return False
+    may_be_zero = metric.scale is MetricScale.EXACT or metric.kind is MetricKind.UTILIZATION
+    return may_be_zero or samples.count(0.0) <= MOST_LEFT_OUT * len(samples)
 
 
 def are_possible(times: CoreTimes, *, readings: int) -> bool:

@@ -76,6 +76,22 @@ def test_without_turns_to_compare_there_is_no_difference(in_turns, turns):
     assert interleaved_difference(in_turns(turns), good) is None
 
 
+@pytest.mark.parametrize("wrong", [0.0, math.nan])
+def test_a_reading_that_is_none_leaves_the_rest_of_its_turn(in_turns, wrong):
+    base = in_turns([(1.0, 1.0)] * 4)
+    head = in_turns([(1.1, 1.1), (1.1, wrong), (1.1, 1.1), (wrong, wrong)])
+
+    assert interleaved_difference(base, head) == pytest.approx(math.log(1.1))
+    assert interleaved_difference(head, base) == pytest.approx(-math.log(1.1))
+
+
+def test_turns_without_a_reading_are_at_most_a_quarter(in_turns):
+    base = in_turns([(1.0,)] * 8)
+
+    assert interleaved_difference(base, in_turns([(0.0,)] * 2 + [(1.1,)] * 6)) is not None
+    assert interleaved_difference(base, in_turns([(0.0,)] * 3 + [(1.1,)] * 5)) is None
+
+
 def test_runs_that_took_no_turns_have_none(build):
     run = build.run(step_time_p50=(1.0, 2.0))
 

@@ -1,5 +1,6 @@
 """Reduces a bundle to the observations of series that the store keeps."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -53,8 +54,13 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
 def _measured_runs(
     metric: Metric, estimates: Sequence[tuple[Run, float | None]]
 ) -> list[tuple[Run, float]]:
-    """Return the runs that have a metric; for a tail, all or none, since slow runs may lack it."""
-    measured = [(run, value) for run, value in estimates if value is not None]
+    """Return the runs that have a value; for a tail, all or none, since slow runs may lack it.
+
+    A tail, or a start, that a time of zero is part of has none.
+    """
+    measured = [
+        (run, value) for run, value in estimates if value is not None and math.isfinite(value)
+    ]
     is_cut = metric.kind is MetricKind.TAIL and len(measured) < len(estimates)
     return [] if is_cut else measured
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Metric, MetricKind, MetricScale
+from perfledger.metrics import MOST_LEFT_OUT, Metric, MetricKind, MetricScale
 from perfledger.records import Run, Side
-from perfledger_baselines.estimation.estimators import MOST_LEFT_OUT, point_estimates
+from perfledger_baselines.estimation.estimators import point_estimates
 
 
 def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:

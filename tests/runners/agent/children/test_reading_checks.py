@@ -31,6 +31,11 @@ def test_a_time_that_no_step_takes_is_impossible(samples):
     assert not is_possible(STEP_TIME, samples)
 
 
+@pytest.mark.parametrize(("zeros", "expected"), [(1, True), (5, True), (6, False), (20, False)])
+def test_up_to_a_quarter_of_the_times_may_be_zero(zeros, expected):
+    assert is_possible(STEP_TIME, (0.0,) * zeros + (1e-6,) * (20 - zeros)) is expected
+
+
 @pytest.mark.parametrize("metric", SHARES, ids=lambda metric: metric.name)
 def test_shares_may_be_zero(metric):
     assert is_possible(metric, (0.0, 0.5))

@@ -3,10 +3,12 @@ from dataclasses import replace
 import pytest
 
 from perfledger.kernel_times import WorkloadKernels
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
 from perfledger.records import Revision, Side
+from perfledger_runners.bundles.validation import check_bundle
 from perfledger_service.usecases.history.bundle_observations import observations_in
 from tests.baselines.judging.example_kernels import kernel, on_head, scaled, with_kernels, workload
+from tests.service.conftest import METRICS
 
 
 def by_name(bundle):
@@ -43,6 +45,23 @@ def test_the_kernel_families_of_each_side_are_observations_too(make_bundle):
     assert observations["kernel:bmm", Side.HEAD].center == pytest.approx(0.004, rel=0.05)
     gone = observations["kernel:bmm", Side.BASE]
     assert (gone.low, gone.center, gone.high) == (0.0, 0.0, 0.0)
+
+
+def test_a_time_of_zero_is_left_out_and_leaves_a_tail_without_a_value(make_bundle):
+    bundle = make_bundle(samples=20, metrics=(*METRICS, STEP_TIME_P95))
+    run = bundle.runs[3]
+    times = (0.0, *run.samples[STEP_TIME.name][1:])
+    runs = list(bundle.runs)
+    runs[3] = replace(run, samples={**run.samples, STEP_TIME.name: times})
+
+    check_bundle(replace(bundle, runs=tuple(runs)))
+    whole, zero = by_name(bundle), by_name(replace(bundle, runs=tuple(runs)))
+
+    assert whole.keys() - zero.keys() == {(STEP_TIME_P95.name, run.side)}
+    assert zero[STEP_TIME.name, run.side].processes == whole[STEP_TIME.name, run.side].processes
+    assert zero[STEP_TIME.name, run.side].center == pytest.approx(
+        whole[STEP_TIME.name, run.side].center, rel=0.01
+    )
 
 
 def test_a_commit_against_itself_has_base_observations_only(make_bundle):
