@@ -167,7 +167,7 @@ def accepted(
     output: DocumentOutput,
 ) -> None:
     """List the regressions that were accepted in comments, newest first."""
-    from perfledger_service.rendering.server.project import accepted_document
+    from perfledger_service.rendering.server.acceptances import accepted_document
 
     with open_store() as engine:
         from perfledger_service.usecases.server.project import list_acceptances

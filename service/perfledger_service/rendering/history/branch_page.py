@@ -14,17 +14,14 @@ from perfledger_service.rendering.history.triage import (
     yearly_usd,
 )
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
-from perfledger_service.rendering.layout.document import Column, Document, fact, facts, name, table
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import page_of
-from perfledger_service.values.acceptance import Acceptance
 from perfledger_service.values.branch_views import BranchView, TriagedEvent, TriagePart
 
 # Events on a page, newest first; with the other rows they fill at most three screens of a phone.
 EVENTS_PER_PAGE = 3
 MAX_GATES = 3  # that are not collapsed
 MAX_ACCEPTED = 5
-ACCEPTED_PER_PAGE = 25
 MAX_ALERTS = 6
 MAX_REQUESTS = 10
 MAX_NOTES = 30
@@ -55,15 +52,14 @@ def branch_page(
     whose names contain it are shown. With a token, the events have forms that set their states and
     queue jobs.
     """
-    events = [one for one in view.events if _holds(one, text)]
-    listed_events = _listed_events(events, part, order, decided=decided)
-    shown_events = page_of(listed_events, page, size=EVENTS_PER_PAGE)
+    events = chosen_events(view, part, order, decided=decided, text=text)
+    shown_events = page_of(events, page, size=EVENTS_PER_PAGE)
     return render(
         "html/branch.html.j2",
         view=view,
         part=part,
         order=order,
-        parts=_parts(events),
+        parts=_parts(chosen_events(view, None, order, text=text)),
         text=text,
         orders=tuple(EventOrder),
         events=shown_events,
@@ -85,35 +81,28 @@ def branch_page(
     )
 
 
-def accepted_page(
-    repository: str, acceptances: Sequence[Acceptance], *, text: str = "", page: int = 1
-) -> str:
-    """Return a page of a project's acceptances, newest first; `text` filters by workload."""
-    matching = [one for one in acceptances if text.lower() in one.workload.lower()]
-    return render(
-        "html/accepted.html.j2",
-        repository=repository,
-        text=text,
-        accepted=page_of(matching, page, size=ACCEPTED_PER_PAGE),
-        short_sha=provenance_facts.short_sha,
-    )
+def chosen_events(
+    view: BranchView,
+    part: TriagePart | None,
+    order: EventOrder,
+    *,
+    decided: int = 0,
+    text: str = "",
+) -> tuple[TriagedEvent, ...]:
+    """Return the events of a part, of all parts with None, in order.
 
-
-def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
-    """Return a project's acceptances as data, newest first."""
-    columns: tuple[Column[Acceptance], ...] = (
-        name("workload", "Workload", lambda one: one.workload),
-        *facts("pull_request", "head_sha", "merged_sha"),
-        name("login", "By", lambda one: one.login),
-        fact("accepted_at", lambda one: one.accepted_at),
-        fact("until", lambda one: one.until),
-        name("reason", "Why", lambda one: one.reason),
-    )
-    return Document(
-        name="perfledger-accepted",
-        facts={"repository": repository},
-        blocks=(table(columns, acceptances, key="accepted"),),
-    )
+    The event of number `decided` is among them whatever its part. With `text`, only events of
+    workloads whose names contain it are.
+    """
+    chosen = [
+        one
+        for one in view.events
+        if _holds(one, text)
+        and (part in {None, one.part} or (one.view is not None and one.view.event.id == decided))
+    ]
+    if order is EventOrder.MOST_EXPENSIVE:
+        chosen.sort(key=yearly_usd, reverse=True)
+    return tuple(chosen)
 
 
 def _holds(event: TriagedEvent, text: str) -> bool:
@@ -125,17 +114,3 @@ def _parts(events: Sequence[TriagedEvent]) -> tuple[tuple[TriagePart, int], ...]
     """Return each part with its number of events."""
     counts = Counter(one.part for one in events)
     return tuple((part, counts[part]) for part in TriagePart)
-
-
-def _listed_events(
-    events: Sequence[TriagedEvent], part: TriagePart, order: EventOrder, *, decided: int
-) -> tuple[TriagedEvent, ...]:
-    """Return the events of a part, and the one that was just decided, in order."""
-    chosen = [
-        one
-        for one in events
-        if one.part is part or (one.view is not None and one.view.event.id == decided)
-    ]
-    if order is EventOrder.MOST_EXPENSIVE:
-        chosen.sort(key=yearly_usd, reverse=True)
-    return tuple(chosen)

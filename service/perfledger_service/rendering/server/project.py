@@ -13,9 +13,6 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME
-from perfledger_service.values.acceptance import Acceptance
-
-_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +55,6 @@ _ACTIONS_COLUMNS: tuple[Column[ActionsPermissionRow], ...] = (
 )
 
 
-_ACCEPTED_COLUMNS: tuple[Column[Acceptance], ...] = (
-    name("workload", "workload", lambda row: row.workload or "(ignored)", limit=MAX_LONG_NAME),
-    figure("pull_request", "pull request", lambda row: row.pull_request, str),
-    name("login", "by", lambda row: row.login),
-    figure("accepted_on", "on", lambda row: row.accepted_at.date().isoformat()),
-    figure("until", "until", lambda row: row.until.isoformat() if row.until else None),
-    name("merged_sha", "merged as", lambda row: row.merged_sha[:10]),
-    name("reason", "why", lambda row: row.reason, limit=_MAX_REASON),
-)
-
-
 def new_token_document(repository: str, token: str) -> Document:
     """Return a new token on a line of its own."""
     return Document(
@@ -105,15 +91,6 @@ def renamed_project_document(repository: str, new_name: str) -> Document:
         {"repository": new_name, "former_repository": repository},
         f"{repository} is now {new_name}.",
         names=(repository, new_name),
-    )
-
-
-def accepted_document(repository: str, acceptances: Sequence[Acceptance]) -> Document:
-    """Return the accepted regressions of a project's pull requests, newest first."""
-    return Document(
-        name="perfledger-accepted",
-        facts={"repository": repository},
-        blocks=(table(_ACCEPTED_COLUMNS, acceptances, key="accepted"),),
     )
 
 

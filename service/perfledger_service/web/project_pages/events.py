@@ -10,14 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobKind
-from perfledger_service.rendering.history.branch_page import (
-    EventOrder,
-    accepted_document,
-    accepted_page,
-    branch_page,
-)
+from perfledger_service.rendering.history.branch_page import EventOrder, branch_page, chosen_events
 from perfledger_service.rendering.history.event_pages import event_page
 from perfledger_service.rendering.layout.escape import path
+from perfledger_service.rendering.server.acceptances import accepted_document, accepted_page
 from perfledger_service.rendering.server.event import event_document, events_document
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.projects import Project, project_named
@@ -104,7 +100,7 @@ def branch(
     owner: Name,
     name: Name,
     *,
-    part: TriagePart = TriagePart.TO_DECIDE,
+    part: TriagePart | None = None,
     order: EventOrder = EventOrder.NEWEST,
     page: PageNumber = 1,
     decided: Annotated[int, Query(ge=0, le=MAX_EVENT_ID)] = 0,
@@ -113,26 +109,29 @@ def branch(
 ) -> Response:
     """Show a project's open decisions, and how far its checks can be trusted.
 
-    The event that was just decided stays in its place, whatever its part is now.
+    The event that was just decided stays in its place, whatever its part is now. As data, the
+    events are those of the part on all pages; without `part`, of all parts.
     """
+    name_part = text.replace(NUL, "").strip()
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")
         view = project_triage(
             session, project, gates=state.gates, prices=state.prices, now=state.now()
         )
     if output is not PageFormat.HTML:
-        stored_events = tuple(one.view for one in view.events if one.view is not None)
+        events = chosen_events(view, part, order, text=name_part)
+        stored_events = tuple(one.view for one in events if one.view is not None)
         listed_events = EventList(repository=view.repository, events=stored_events)
         return data_response(events_document(listed_events), output)
     return HTMLResponse(
         branch_page(
             view,
             url=state.public_url,
-            part=part,
+            part=part or TriagePart.TO_DECIDE,
             order=order,
             page=page,
             decided=decided,
-            text=text.replace(NUL, "").strip(),
+            text=name_part,
             form_token=_form_token(reader, project),
         )
     )
@@ -152,9 +151,10 @@ def accepted(
     with reader.session() as session:
         project = project_named(session, f"{owner}/{name}")
         acceptances = acceptances_of_project(session, project.id)
-    if output is not PageFormat.HTML:
-        return data_response(accepted_document(project.repository, acceptances), output)
     name_part = text.replace(NUL, "").strip()
+    if output is not PageFormat.HTML:
+        document = accepted_document(project.repository, acceptances, text=name_part)
+        return data_response(document, output)
     return HTMLResponse(accepted_page(project.repository, acceptances, text=name_part, page=page))
 
 

@@ -1,26 +1,12 @@
 import json
-from dataclasses import replace
-from datetime import UTC, date, datetime
 
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
 from perfledger_service.rendering.server.project import (
     ActionsPermissionRow,
     UploadTokenRow,
-    accepted_document,
     tokens_document,
 )
-from perfledger_service.values.acceptance import Acceptance
 
-ACCEPTED = Acceptance(
-    pull_request=7,
-    head_sha="c" * 40,
-    login="octocat",
-    workload="m:f",
-    reason="a new tokenizer",
-    accepted_at=datetime(2026, 11, 22, 12, tzinfo=UTC),
-    until=date(2026, 12, 31),
-    merged_sha="0123456789abcdef",
-)
 ROW = UploadTokenRow(
     repository="octo/[red]models",
     prefix="pl_0123abcd",
@@ -61,21 +47,3 @@ def test_runs_of_github_actions_are_shown_by_their_numbers_as_they_are():
     (written,) = json.loads(to_json(document))["actions"]
     assert (written["repository_id"], written["owner_id"]) == (1296269, 583231)
     assert (written["repository"], written["branch"]) == ("octo/[red]models", "main")
-
-
-def test_an_acceptance_is_shown_with_its_end_and_the_beginning_of_its_commit():
-    ignored = replace(ACCEPTED, workload="", until=None, merged_sha="")
-    document = accepted_document("octo/models", [ACCEPTED, ignored])
-
-    assert "0123456789 " in plain_lines(to_terminal(document), width=200)
-    first, second = json.loads(to_json(document))["accepted"]
-    assert first == {
-        "workload": "m:f",
-        "pull_request": 7,
-        "login": "octocat",
-        "accepted_on": "2026-11-22",
-        "until": "2026-12-31",
-        "merged_sha": "0123456789",
-        "reason": "a new tokenizer",
-    }
-    assert (second["workload"], second["until"]) == ("(ignored)", None)

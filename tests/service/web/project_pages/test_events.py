@@ -23,6 +23,20 @@ def test_the_page_of_a_project_shows_the_part_that_is_asked_for(browser_of):
     assert vera.get("/octo/models?part=other").status_code == 422
 
 
+def test_the_data_of_a_project_are_the_events_that_its_page_shows(browser_of):
+    vera = browser_of("vera")
+
+    def numbers(query):
+        events = vera.get(f"/octo/models?{query}&format=json").json()["events"]
+        return [one["id"] for one in events]
+
+    assert numbers("order=newest") == numbers("part=to-decide") == [1]
+    assert numbers("part=settled") == numbers("text=resnet") == []
+    assert 'href="/octo/models?part=to-decide&amp;order=newest&amp;text=gpt&amp;format=csv"' in (
+        vera.get("/octo/models?text=gpt").text
+    )
+
+
 def test_a_decision_on_the_page_of_a_project_leads_back_to_its_event_in_the_list(browser_of):
     alice = browser_of("alice")
     place = {"part": "to-decide", "order": "most-expensive", "page": "1"}
