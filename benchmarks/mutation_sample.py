@@ -6,13 +6,13 @@
 
 Each kind has a sample of its own. Mutants run in copies of the last commit, one for each job. For
 each, the fast tests of the module's name run first, then those that import the module, then those
-of its folder and those of documented limits, then the slow tests of its name and folder, then what
-commands write is compared with the golden files, and last the fast rest of its package runs, which
-takes minutes in the service. The first failure ends it. `--rounds` ends it earlier, for a lower
-bound in less time; `--only` then judges the survivors fully. A mutant that equals the original,
-such as a larger cache or a longer time limit that no input can reach, survives and counts against
-the rate too. A test that fails without the mutant says nothing of it: it is set aside for the rest
-of the sample and named at the end.
+of its folder and those of documented limits, then the slow tests of its name and folder with those
+that are left to CI, then what commands write is compared with the golden files, and last the fast
+rest of its package runs, which takes minutes in the service. The first failure ends it. `--rounds`
+ends it earlier, for a lower bound in less time; `--only` then judges the survivors fully. A mutant
+that equals the original, such as a larger cache or a longer time limit that no input can reach,
+survives and counts against the rate too. A test that fails without the mutant says nothing of it:
+it is set aside for the rest of the sample and named at the end.
 """
 
 import argparse
@@ -204,11 +204,16 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     yield FAST, [test for test in rest if test not in seen]
 
 
-def run_tests(root: Path, arguments: Sequence[str | Path]) -> bool:
-    """Return whether all tests pass in a fork of this process; none that run is a pass too."""
+def run_tests(root: Path, marks: str, arguments: Sequence[str | Path]) -> bool:
+    """Return whether tests with these marks pass in a fork of this process, or none has them.
+
+    Of the slow ones, those that are left to CI run too.
+    """
     pid = os.fork()
     if pid == 0:
-        os._exit(_run_tests_here(root, [*PYTEST, *map(str, arguments)]))
+        if marks == SLOW:
+            os.environ["PERFLEDGER_ALL_TRIES"] = "1"
+        os._exit(_run_tests_here(root, [*PYTEST, "-m", marks, *map(str, arguments)]))
     _, status = os.waitpid(pid, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # what a test that ended badly has left
@@ -242,15 +247,15 @@ def judge_mutant(root: Path, site: Site, rounds: int, set_aside: set[str]) -> Mu
     for marks, tests in islice(test_rounds(root, site.path), rounds):
         while remaining := [test for test in tests if node_id(root, test) not in set_aside]:
             shutil.rmtree(root / CACHE, ignore_errors=True)
-            arguments = ["-m", marks, *(f"--deselect={name}" for name in sorted(set_aside))]
+            arguments = [f"--deselect={name}" for name in sorted(set_aside)]
             target.write_text(site.mutate(original), encoding="utf-8")
-            passed = run_tests(root, [*arguments, *remaining])
+            passed = run_tests(root, marks, [*arguments, *remaining])
             target.write_text(original, encoding="utf-8")
             if passed:
                 break
             # Tests that end without a result, such as hanging ones, leave no name.
             failing = failed_tests(root) or [node_id(root, test) for test in remaining]
-            if run_tests(root, [*arguments, *failing]):
+            if run_tests(root, marks, [*arguments, *failing]):
                 return MutantOutcome.NOTICED
             set_aside |= set(failing)
     return MutantOutcome.SURVIVED

@@ -183,7 +183,7 @@ def newest_branch_checks(session: Session, project_id: int) -> tuple[BranchCheck
         .where(col(BranchCommitRow.project_id) == project_id, *is_of_branch)
         .order_by(col(BranchCommitRow.place).desc())
         .limit(1)
-    ).first()
+    ).one_or_none()
     rows = session.exec(
         select(UploadRow, EnvironmentRow.machine_class)
         .join(EnvironmentRow)

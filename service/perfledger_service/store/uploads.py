@@ -342,7 +342,7 @@ def _put_bundle(session: Session, packed: PackedBundle) -> None:
 
 def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload | None:
     order = (col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
-    row = session.exec(_uploads(*conditions).order_by(*order).limit(1)).first()
+    row = session.exec(_uploads(*conditions).order_by(*order).limit(1)).one_or_none()
     return None if row is None else _upload(*row)
 
 

@@ -67,7 +67,7 @@ def newest_run(session: Session, device_id: int) -> CanaryRun | None:
         .order_by(col(CanaryRunRow.id).desc())
         .limit(1)
     )
-    row = session.exec(query).first()
+    row = session.exec(query).one_or_none()
     return None if row is None else _run(session, row)
 
 

@@ -124,15 +124,8 @@ def end_quarantine(
 
 def last_release(session: Session, device_id: int) -> datetime | None:
     """Return when a device was last released, None if it never was in quarantine."""
-    query = (
-        select(QuarantineRow.released_at)
-        .where(
-            col(QuarantineRow.device_id) == device_id, col(QuarantineRow.released_at).is_not(None)
-        )
-        .order_by(col(QuarantineRow.released_at).desc())
-        .limit(1)
-    )
-    return session.exec(query).first()
+    released_at = func.max(col(QuarantineRow.released_at))
+    return session.exec(select(released_at).where(col(QuarantineRow.device_id) == device_id)).one()
 
 
 def mark_quarantined(

@@ -146,7 +146,7 @@ def last_of_kind(session: Session, target_id: int, *, prefix: str) -> Notice | N
         )
         .order_by(col(NoticeRow.id).desc())
         .limit(1)
-    ).first()
+    ).one_or_none()
     return None if row is None else row.to_value(_NOTICE_DECODER)
 
 
@@ -162,7 +162,7 @@ def last_reference(session: Session, target_id: int, *, prefix: str) -> str:
         .order_by(col(NoticeRow.id).desc())
         .limit(1)
     )
-    return session.exec(reference).first() or ""
+    return session.exec(reference).one_or_none() or ""
 
 
 def notices_of(session: Session, project_id: int) -> tuple[Notice, ...]:

@@ -63,7 +63,7 @@ def _quarters(session: Session) -> Iterator[tuple[datetime, datetime]]:
             .where(col(UploadRow.measured_at) >= end, col(UploadRow.measured_at) < last)
             .order_by(col(UploadRow.measured_at))
             .limit(1)
-        ).first()
+        ).one_or_none()
         if first is None:
             return
         quarter = Quarter(first.year, (first.month - 1) // MONTHS + 1)
