@@ -95,8 +95,7 @@ def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
 
     levels = _levels(results, rule)
     fewest = np.array([one.fewest_pairs for one in results])
-    last_look = rule.looks[-1] if rule.looks else 0
-    start = np.maximum(fewest, last_look + 1)  # beyond all looks
+    start = np.maximum(fewest, rule.looks[-1] + 1) if rule.looks else fewest  # beyond all looks
     end = np.full(len(results), MOST_PAIRS + 1)
     while (is_open := start < end).any():
         middle = (start + end) // 2

@@ -97,7 +97,7 @@ def _create_tables(
         raise ConflictError(msg)
     for name in sorted(names):
         query = select(1).select_from(sql_table(name)).limit(1)
-        if connection.execute(query).first() is not None:
+        if connection.execute(query).one_or_none() is not None:
             msg = f"the database is not empty, table {name} has rows: {remedy}"
             raise ConflictError(msg)
 

@@ -158,7 +158,7 @@ def _folder_tests(
     metrics = _metrics_to_compare(before.newest, after, metric_name)
     failed = {failure.workload for failure in after.failures if failure.side is Side.HEAD}
     registered = [spec.id for bundle in (before.newest, after) for spec in bundle.workloads]
-    for workload in dict.fromkeys([*registered, *runs_by_workload, *sorted(failed)]):
+    for workload in dict.fromkeys(registered):
         runs = runs_by_workload.get(workload, ())
         if workload in failed or not runs:
             reason = "failed in B" if workload in failed else "was not measured in B"
@@ -192,10 +192,9 @@ def _bundle_tests(
     metrics = _metrics_to_compare(before, after, metric_name)
     sides = (runs_of(before, Side.HEAD), runs_of(after, Side.HEAD))
     registered = [spec.id for bundle in (before, after) for spec in bundle.workloads]
-    workloads = dict.fromkeys([*registered, *sides[0], *sides[1]])
     return tuple(
         test
-        for workload in workloads
+        for workload in dict.fromkeys(registered)
         for test in _workload_tests(
             workload,
             metrics,

@@ -205,7 +205,12 @@ class FakeInstallations:
         return AppInstallation(
             id=41,
             account="octo",
-            permissions={"metadata": "read", "checks": "read", "pull_requests": "admin"},
+            permissions={
+                "metadata": "read",
+                "contents": "none",
+                "checks": "read",
+                "pull_requests": "admin",
+            },
             events=("pull_request",),
             suspended_at=None,
             rate_limit=RateLimit(limit=5000, remaining=12, resets_at=NOON),
