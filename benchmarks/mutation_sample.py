@@ -6,10 +6,10 @@
 
 Each kind has a sample of its own. Mutants run in copies of the last commit, one for each job. For
 each, the fast tests of the module's name run first, then those that import the module, then those
-of its folder and those of documented limits, then the slow tests of its name and folder with those
-that are left to CI, then what commands write is compared with the golden files, and last the fast
-rest of its package runs, which takes minutes in the service. The first failure ends it. `--rounds`
-ends it earlier, for a lower bound in less time; `--only` then judges the survivors fully. A mutant
+of its folder and those of documented limits, then the slow tests of these with those that are left
+to CI, then what commands write is compared with the golden files, and last the fast rest runs, of
+its package and then of the service, which takes minutes. The first failure ends it. `--rounds` ends
+it earlier, for a lower bound in less time; `--only` then judges the survivors fully. A mutant
 that equals the original, such as a larger cache or a longer time limit that no input can reach,
 survives and counts against the rate too. A test that fails without the mutant says nothing of it:
 it is set aside for the rest of the sample and named at the end.
@@ -74,7 +74,7 @@ LIBRARIES = (
     *("msgspec", "numpy", "openpyxl", "pydantic", "requests", "rich.console", "scipy.optimize"),
     *("scipy.stats", "sqlmodel", "structlog", "typer.testing"),
 )
-ROUNDS = 6  # of `test_rounds`
+ROUNDS = 7  # of `test_rounds`
 FAST, SLOW = "not slow and not gpu and not tpu", "slow and not gpu and not tpu"
 SWAPPED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
@@ -199,9 +199,11 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     for group in groups:
         yield FAST, [test for test in group if test not in seen]
         seen |= set(group)
-    yield SLOW, sorted({*named, *near})
+    yield SLOW, sorted({*named, *direct, *near})
     yield SLOW, [root / test for test in GOLDEN_FILES]
-    yield FAST, [test for test in rest if test not in seen]
+    for group in (rest, sorted((root / TESTS["perfledger_service"]).rglob("test_*.py"))):
+        yield FAST, [test for test in group if test not in seen]
+        seen |= set(group)
 
 
 def run_tests(root: Path, marks: str, arguments: Sequence[str | Path]) -> bool:

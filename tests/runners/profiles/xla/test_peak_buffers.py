@@ -144,6 +144,12 @@ def test_memory_between_the_buffers_has_no_name(held):
     }
 
 
+def test_a_buffer_of_an_unknown_instruction_and_the_memory_beside_it_are_one_kind(held):
+    found = held(BUFFERS + buffer(14, KIB, 99) + allocation(4 * KIB, 14))
+
+    assert found == {(UNNAMED, ""): (4 * KIB, 2, [])}
+
+
 @pytest.mark.parametrize("marks", [{THREAD_LOCAL: 1}, {MEMORY: 5}])
 def test_memory_of_a_thread_or_of_another_kind_is_not_the_devices(held, marks):
     assert held(BUFFERS + ARGUMENT_AND_RESULT + allocation(KIB, 11, marks=marks)) == ALONE
