@@ -111,3 +111,17 @@ def cost(waiting, choice):
         for job_, each in zip(waiting, choice, strict=True)
         if each is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("speed", "is_moved"), [(1.0, False), (1.0015, False), (1.0025, True), (2.0, True)]
+)
+def test_sia_moves_a_job_only_for_a_cost_that_is_a_thousandth_lower(speed, is_moved):
+    present, other = JobConfiguration("A100", 1, 1.0), JobConfiguration("H100", 1, speed)
+    running = WaitingJob(
+        rigid=(present, other), elastic=(present, other), current=(TimeShare(present, 1.0),)
+    )
+
+    [shares] = allocate(ElasticPolicy.SIA, [running], DEVICES)
+
+    assert shares == (TimeShare(other if is_moved else present, 1.0),)
