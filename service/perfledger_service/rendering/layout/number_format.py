@@ -359,9 +359,10 @@ def _percent(value: float) -> str:
 
 def _percent_places(values: Sequence[float]) -> int | None:
     """Return the decimals that suit these relative changes; None if one of them is not finite."""
-    if not all(is_number(value * 100) for value in values):
+    percents = [abs(value) * 100 for value in values]
+    if not all(map(is_number, percents)):
         return None
-    largest = max(abs(value * 100) for value in values)
+    largest = max(percents)
     return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent
 
 

@@ -94,8 +94,9 @@ def test_a_skipped_value_is_a_gap(parsed):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ([run([[1.0], [], "new"])], "benchmarks.json, which has the units"),
-        ([definitions()], "no run"),
+        ([run([[1.0], [], "new"])], "^file.json has no benchmarks.json, which has the units"),
+        ([run([[1.0], [], "new"])] * 2, "^the folder has no benchmarks.json"),
+        ([definitions()], "^file.json has no run"),
         ([definitions(), run([[1.0], [], "new"], version=1)], "asv update"),
         ([definitions(), run([[1.0, 2.0], [], "new"])], "2 values for 1 parameters"),
         ([definitions(), run([[1.0], [["1"] * 1000] * 3, "new"])], "100,000 combinations"),
