@@ -157,7 +157,7 @@ def _log_locations(batch: Sequence[Sequence[float]], *, has_zeros: bool) -> Floa
             place = indices[row]
             estimates[place] = _location_of_readable(batch[place], has_zeros=has_zeros)
         readable = np.array(indices)[is_readable]
-        if len(readable) > 0:
+        if readable.size:
             with np.errstate(
                 divide="ignore", over="ignore"
             ):  # log 0 is -inf, and exp gives it back

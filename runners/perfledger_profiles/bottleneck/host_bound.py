@@ -160,7 +160,7 @@ def _runtime_kind(operation: Operation) -> BottleneckDetail:
 
 def _is_first_call(operation: Operation) -> bool:
     """Return whether calls take so long that they must load code or create a context."""
-    if not operation.count > 0:
+    if not operation.count:
         return False
     seconds = operation.seconds / operation.count
     if KERNEL_LAUNCH.match(operation.name):
@@ -180,7 +180,7 @@ def is_launch_bound(profile: Profile) -> bool:
         busiest = max(profile.streams, key=lambda stream: stream.busy_seconds)
         if busiest.host_wait_seconds <= busiest.kernel_wait_seconds + busiest.other_seconds:
             return False
-    durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count > 0]
+    durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count]
     launches = sum(count for _, count in durations)
     is_python = may_be_python(profile)
     around = sum(
@@ -204,4 +204,4 @@ def _launch_seconds(operations: Iterable[Operation]) -> float:
         if LAUNCH.search(one.name) and not one.name.endswith(LONG_LAUNCH)
     ]
     calls = sum(count for _, count in launches)
-    return sum(seconds for seconds, _ in launches) / calls if calls > 0 else 0.0
+    return sum(seconds for seconds, _ in launches) / calls if calls else 0.0

@@ -84,7 +84,7 @@ def _other_input(change: OperationChange) -> Hashable:
 
 def _other_count(change: OperationChange) -> Hashable:
     """Return the ratio of calls, which all operations of a layer have in common."""
-    if not (change.base_count > 0 and change.head_count > 0):
+    if not (change.base_count and change.head_count):
         return None
     ratio = f"{change.head_count / change.base_count:.3g}"
     return None if ratio == "1" else f"{ratio} times as many calls"

@@ -169,7 +169,7 @@ def typical_profile(windows: Sequence[Profile]) -> Profile:
         )
         for key, operation in by_key.items()
     ]
-    operations = longest_operations([one for one in typical if one.seconds > 0 or one.count > 0])
+    operations = longest_operations([one for one in typical if one.seconds or one.count])
     return replace(
         first,
         operations=operations,

@@ -160,9 +160,9 @@ def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = N
     if lent is not None and not markers.names.size:
         markers, notes = lent.markers, (LENT_STEPS,)
     timing = time_on_device(trace, launched_by, markers.spans, markers.names)
-    segments, has_markers = markers.spans, markers.names.size > 0
+    segments, has_markers = markers.spans, bool(markers.names.size)
     if timing is not None:
-        segments, has_markers = timing.windows, timing.windows.owner.size > 0
+        segments, has_markers = timing.windows, bool(timing.windows.owner.size)
         notes = (*notes, *timing.notes)
     if not has_markers:
         spans, unmarked = _unmarked_span(trace)

@@ -134,7 +134,7 @@ def _held_tensors(assignment: _Assignment) -> tuple[HeldTensors, ...]:
     sizes: Counter[HeldTensors] = Counter()
     counts: Counter[HeldTensors] = Counter()
     for size_bytes, kind in _held_buffers(assignment, instructions):
-        if size_bytes > 0:
+        if size_bytes:
             sizes[kind] += size_bytes
             counts[kind] += 1
     return tuple(

@@ -111,7 +111,7 @@ def separate_states(levels: FloatArray, *, distance: float) -> BimodalRow:
         off = above - np.where(is_upper, distance, 0.0)
         is_near = np.abs(off) < CAP_SPREADS * spread
         upper, lower = off[is_upper & is_near], off[~is_upper & is_near]
-        if len(upper) > 0 and len(lower) > 0:
+        if upper.size and lower.size:
             distance += float(upper.mean() - lower.mean())
     return BimodalRow(
         is_upper=is_upper, distance=distance, levels=levels - np.where(is_upper, distance, 0.0)

@@ -102,7 +102,7 @@ def search_rows(levels: FloatArray, errors: FloatArray, *, floors: FloatArray) -
     block = _search(levels, errors, floors)
     rows = list(_rows(block, levels, errors, slopes=np.zeros(len(levels))))
     drifting = np.flatnonzero(block.slopes.is_drift)
-    if len(drifting) > 0:
+    if drifting.size:
         slopes = block.slopes.slope[drifting]
         turn = np.arange(int(levels.shape[1])) - (levels.shape[1] - 1) / 2
         flat = levels[drifting] - slopes[:, None] * turn
