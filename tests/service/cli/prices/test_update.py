@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.cli.app import app
 from perfledger_service.errors import SettingsError, UsageError
+from perfledger_service.usecases.prices.update import read_bulk_files
+from tests.service.servers.price_server import ITEM
 
 
 def test_a_fetched_file_becomes_a_sheet_that_counts(run, aws_file, tmp_path):
@@ -51,6 +53,25 @@ def test_a_list_of_items_without_its_page_is_not_a_known_bulk_file(run, tmp_path
 
     with pytest.raises(UsageError, match=r"is not a known bulk file: give AWS's index\.csv"):
         run("prices", "update", "--file", path, "--output", tmp_path / "mine.csv")
+
+
+@pytest.mark.parametrize(
+    ("regions", "name"),
+    [
+        (["eastus"], "1.json"),
+        (["eastus", "westeurope"], "1.json and 1 more"),
+        (["eastus", "westeurope", "westus"], "1.json and 2 more"),
+    ],
+)
+def test_prices_name_the_first_of_their_files(tmp_path, regions, name):
+    paths = [tmp_path / f"{number}.json" for number, _ in enumerate(regions, start=1)]
+    for path, region in zip(paths, regions, strict=True):
+        path.write_text(json.dumps({"Items": [ITEM | {"armRegionName": region}]}))
+
+    [sheet] = read_bulk_files(paths)
+
+    assert {price.region for price in sheet.prices} == set(regions)
+    assert {price.source.partition(" (sha256 ")[0] for price in sheet.prices} == {name}
 
 
 def test_a_large_step_is_written_only_when_it_is_approved(run, aws_file, tmp_path):
