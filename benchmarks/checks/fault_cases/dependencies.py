@@ -55,7 +55,7 @@ DEPENDENCIES = (
         },
         head={"wheels/dep-1.0-py3-none-any.whl": wheel("1.0", SLOW_PACKAGE)},
         prepare=partial(copied, files={"dep/__init__.py": PACKAGE}),
-        expected=NOT_MEASURED,
+        expected=REGRESSED,
         words="dep-1.0-py3-none-any.whl",
     ),
     FaultCase(

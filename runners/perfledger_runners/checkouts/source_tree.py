@@ -15,7 +15,7 @@ from perfledger_runners.checkouts.dependency_files import (
     is_dependency_file,
     project_build,
 )
-from perfledger_runners.checkouts.git import GitFailedError, git
+from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.package_layout import (
     ASIDE,
     VENDORED,
@@ -29,6 +29,7 @@ from perfledger_runners.checkouts.package_layout import (
 )
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.submodules import submodule_files
+from perfledger_runners.checkouts.untracked_files import ENVIRONMENT_MARKS
 
 # In lower case.
 COMPILED_SUFFIXES = frozenset(
@@ -77,6 +78,8 @@ class SourceTree:
 
     `dependencies` is what files declare to be installed; `projects` is how each folder is
     installed. Submodules' files are included; those that the clone lacks are `missing_submodules`.
+    Files of an environment that was committed are not: `environments` has a hash of each, by
+    folder.
     """
 
     hashes: dict[str, str]
@@ -87,12 +90,12 @@ class SourceTree:
     )
     projects: dict[str, ProjectBuild] = field(default_factory=dict[str, ProjectBuild])
     missing_submodules: frozenset[str] = frozenset()
+    environments: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def digest(self) -> str:
         """Return a hash of all files, the same for the same files in another commit."""
-        text = "".join(f"{path}\0{digest}\n" for path, digest in sorted(self.hashes.items()))
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        return _digest(self.hashes)
 
     def tracked(self) -> tuple[SourcePackage, ...]:
         """Return what a child imports from the checkout and records."""
@@ -115,7 +118,13 @@ def read_source_tree(
     repository: Repository, sha: str, *, import_paths: Sequence[str]
 ) -> SourceTree:
     """Return the files and packages of a commit. Raises RepositoryError."""
-    hashes = _hashes(repository, sha)
+    files = _hashes(repository, sha)
+    environments = _environments(files)
+    hashes = {
+        path: digest
+        for path, digest in files.items()
+        if not any(is_below(path, folder) for folder in environments)
+    }
 
     def read(path: str) -> bytes | None:
         content = git(repository.root, "cat-file", "blob", hashes[path])
@@ -159,7 +168,22 @@ def read_source_tree(
         dependencies=_dependencies(hashes, read),
         projects=builds,
         missing_submodules=submodules.missing,
+        environments=environments,
     )
+
+
+def refuse_new_environment(base: SourceTree, head: SourceTree) -> None:
+    """Raise RepositoryError if head commits an environment that base does not have as it is.
+
+    Its thousands of files are not the project's, and both sides would run the user's environment.
+    """
+    for folder, digest in head.environments.items():
+        if base.environments.get(folder) != digest:
+            msg = (
+                f"head commits {folder}, an environment with installed packages: take it out with "
+                f"`git rm -r --cached {folder}`, and add `/{folder}/` to .gitignore"
+            )
+            raise RepositoryError(msg)
 
 
 def _dependencies(hashes: Mapping[str, str], read: ReadFile) -> dict[str, DeclaredDependencies]:
@@ -210,6 +234,28 @@ def listed(files: Sequence[str]) -> str:
     """Return the first few files as words of a sentence, and how many more there are."""
     more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
     return ", ".join(files[:MAX_NAMED]) + more
+
+
+def _environments(hashes: Mapping[str, str]) -> dict[str, str]:
+    """Return a commit's folders that are environments of venv or conda, with a hash of each.
+
+    Those of tests are data.
+    """
+    folders = {
+        path.removesuffix(mark)
+        for mark in ENVIRONMENT_MARKS
+        for path in hashes
+        if path.endswith(mark) and not is_within(path, ASIDE)
+    }
+    return {
+        folder: _digest({path: hashes[path] for path in hashes if is_below(path, folder)})
+        for folder in sorted(folders)
+    }
+
+
+def _digest(hashes: Mapping[str, str]) -> str:
+    text = "".join(f"{path}\0{digest}\n" for path, digest in sorted(hashes.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _hashes(repository: Repository, sha: str) -> dict[str, str]:

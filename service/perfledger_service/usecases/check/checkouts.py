@@ -12,7 +12,7 @@ from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger_runners.checkouts.large_files import pointer_notes
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import read_source_tree
+from perfledger_runners.checkouts.source_tree import read_source_tree, refuse_new_environment
 from perfledger_runners.checkouts.submodules import fill_submodules
 from perfledger_runners.checkouts.version_files import supply_version_files
 from perfledger_runners.children.harness import (
@@ -167,6 +167,7 @@ def open_checkouts(
         read_source_tree(repository, sha, import_paths=settings.import_paths)
         for sha in side_commits
     )
+    refuse_new_environment(base, head)
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (

@@ -42,6 +42,8 @@ PYTEST_BENCHMARK = re.compile(
 ENVIRONMENT = ".venv"
 # Environments that do not ignore themselves.
 PLAIN_MANAGERS = frozenset({EnvironmentManager.PIP, EnvironmentManager.CONDA})
+# In pyvenv.cfg: what the environment's own Python has installed is there, too.
+INHERITS = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE | re.IGNORECASE)
 NO_LITERAL_PATHS = {"GIT_LITERAL_PATHSPECS": "0"}  # refused by check-ignore
 NOT_IGNORED = 1  # the exit status of `git check-ignore`
 PROJECT_TABLE = re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.MULTILINE)
@@ -80,7 +82,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
     return ProjectFacts(
-        framework=_imported_framework(_measured(texts)) or _required_framework(root),
+        framework=_framework(root, _measured(texts)),
         packages=packages,
         manager=manager,
         has_manager=manager is EnvironmentManager.PIP or which(manager) is not None,
@@ -156,6 +158,29 @@ def _measured(texts: Mapping[str, str]) -> Collection[str]:
     """Return the files that are not tests or examples, which may use any framework; else all."""
     measured = [text for path, text in texts.items() if not is_within(path, ASIDE)]
     return measured or texts.values()
+
+
+def _framework(root: Path, texts: Collection[str]) -> Framework:
+    """Return the framework that the files import, or else the one that the project requires.
+
+    One that a project with a list of requirements does not require, and that its environment here
+    does not have, is for an optional part of it: an example could not import it.
+    """
+    imported, required = _imported_framework(texts), _required_framework(root)
+    if imported is None or imported is required:
+        return required
+    is_optional = any(map(REQUIREMENT_NAME.match, _requirements(root)))
+    return required if is_optional and _lacks(root / ENVIRONMENT, imported) else imported
+
+
+def _lacks(environment: Path, framework: Framework) -> bool:
+    """Return whether an environment is there, but without the framework."""
+    try:
+        settings = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    is_installed = any(environment.glob(f"lib*/python*/site-packages/{framework}"))
+    return not (is_installed or INHERITS.search(settings))
 
 
 def _imported_framework(texts: Collection[str]) -> Framework | None:

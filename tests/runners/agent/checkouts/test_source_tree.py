@@ -2,6 +2,7 @@ import pytest
 
 from perfledger.package_code import SourcePackage
 from perfledger_runners.checkouts.dependency_files import NOTHING_DECLARED
+from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.source_tree import (
     changed_dependencies,
     changed_paths,
@@ -9,6 +10,7 @@ from perfledger_runners.checkouts.source_tree import (
     is_compiled_source,
     listed,
     read_source_tree,
+    refuse_new_environment,
 )
 
 
@@ -205,6 +207,36 @@ def test_a_file_belongs_to_the_innermost_project(tree_of):
 
     assert [tree.project_of(path) for path in ("sub/a/b.c", "other/b.c")] == ["sub", "."]
     assert tree.projects["sub"].is_installable
+
+
+def test_a_committed_environment_is_no_part_of_the_project(tree_of):
+    tree = tree_of(
+        {
+            ".venv/pyvenv.cfg": "",
+            ".venv/lib/python3.12/site-packages/other/__init__.py": "",
+            ".venv/lib/python3.12/site-packages/other/pyproject.toml": "[project]\nname = 'other'",
+            ".venv/lib/python3.12/site-packages/other/fast.pyx": "",
+            "mypkg/__init__.py": "",
+            "tests/environment/pyvenv.cfg": "",
+        }
+    )
+
+    assert packages(tree) == {"mypkg": (".", "mypkg")}
+    assert tree.hashes.keys() == {"mypkg/__init__.py", "tests/environment/pyvenv.cfg"}
+    assert (tree.projects.keys(), tree.extensions, tree.dependencies) == ({"."}, frozenset(), {})
+    assert tree.environments.keys() == {".venv"}
+
+
+def test_head_may_not_add_or_change_a_committed_environment(tree_of):
+    before = tree_of({"a.py": "A"})
+    added = tree_of({".venv/pyvenv.cfg": "version = 3.12"})
+    changed = tree_of({".venv/lib/python3.12/site-packages/other.py": "A"})
+
+    refuse_new_environment(added, added)
+    refuse_new_environment(added, before)
+    for base, head in ((before, added), (added, changed)):
+        with pytest.raises(RepositoryError, match=r"head commits \.venv, .*git rm -r --cached"):
+            refuse_new_environment(base, head)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfledger.records import Side
+from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.usecases.check.checkouts import check_out_revisions
@@ -83,3 +84,18 @@ def test_large_files_that_a_build_gets_are_no_pointers(repository, build, words)
         notes = [note.partition(",")[0] for note in site.notes]
 
     assert notes == words
+
+
+def test_an_environment_that_head_commits_is_refused(repository):
+    (repository.root / ".venv").mkdir()
+    (repository.root / ".venv" / "pyvenv.cfg").write_text("")
+    for command in (["add", "--force", ".venv"], ["commit", "-q", "-m", "environment"]):
+        subprocess.run(["git", *IDENTITY, *command], cwd=repository.root, check=True)
+    sides = resolve_revisions(repository, base="HEAD~1", head="HEAD")
+    configuration = configuration_of(repository, sides, flags={})
+
+    with (
+        pytest.raises(RepositoryError, match=r"head commits \.venv"),
+        check_out_revisions(repository, sides, configuration, NoStages()),
+    ):
+        pass

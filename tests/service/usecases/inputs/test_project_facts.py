@@ -57,6 +57,32 @@ def test_the_framework_is_what_most_files_import(facts_of, sources, framework):
 
 
 @pytest.mark.parametrize(
+    ("requirements", "environment", "framework"),
+    [
+        ("numpy", ("", "numpy"), Framework.HOST),
+        ("numpy", ("", "torch"), Framework.TORCH),
+        ("numpy", ("include-system-site-packages = true", "numpy"), Framework.TORCH),
+        ("numpy", None, Framework.TORCH),
+        ("numpy\ntorch", ("", "numpy"), Framework.TORCH),
+        ("numpy\njax", ("", "numpy"), Framework.JAX),
+        ("", ("", "numpy"), Framework.TORCH),
+    ],
+    ids=["optional", "installed", "inherited", "no environment", "required", "other", "no list"],
+)
+def test_a_framework_of_an_optional_part_counts_where_it_is_installed(
+    facts_of, tmp_path, requirements, environment, framework
+):
+    if environment is not None:
+        setting, package = environment
+        (tmp_path / f".venv/lib/python3.12/site-packages/{package}").mkdir(parents=True)
+        (tmp_path / ".venv/pyvenv.cfg").write_text(f"home = /usr/bin\n{setting}\n")
+
+    facts = facts_of({"requirements.txt": requirements, "loader.py": "import torch"})
+
+    assert facts.framework is framework
+
+
+@pytest.mark.parametrize(
     ("files", "framework"),
     [
         (
