@@ -20,6 +20,9 @@ from perfledger_baselines.history.detection.changes import ChangePoint
 
 # One in twenty 95 % intervals of a place misses it, usually by a commit or two.
 PLACE_ERROR_COMMITS = 2
+# Observations on either side that show which machines are in use there. Of two machines that are
+# chosen by a coin, five in a row are the one and the next five the other in 1 of 500 places.
+NEAR_OBSERVATIONS = 5
 
 
 class AttributionError(ValueError):
@@ -184,14 +187,25 @@ def attributed_changes(observed: ObservedSeries) -> tuple[AttributedChange, ...]
 
 
 def has_new_environment(observed: ObservedSeries, commits: CommitRange) -> bool:
-    """Return whether the fingerprint changed within PLACE_ERROR_COMMITS of these commits.
+    """Return whether the machines changed within PLACE_ERROR_COMMITS of these commits.
 
     An unknown environment counts as unchanged.
     """
     last_before = bisect_left(observed.commits, commits.first - PLACE_ERROR_COMMITS) - 1
     first_after = bisect_left(observed.commits, commits.last + PLACE_ERROR_COMMITS)
-    environments = set(observed.environments[max(last_before, 0) : first_after + 1])
-    return len(environments) > 1
+    places = range(max(last_before, 0) + 1, min(first_after + 1, len(observed.environments)))
+    return any(begins_environment(observed.environments, place) for place in places)
+
+
+def begins_environment(environments: Sequence[str], place: int) -> bool:
+    """Return whether the machines of a series changed at this place, which is not the first.
+
+    The observations just before it and those from it on then share no environment: machines that
+    take turns change nowhere. The newest observation alone shows none.
+    """
+    before = environments[max(0, place - NEAR_OBSERVATIONS) : place]
+    after = environments[place : place + NEAR_OBSERVATIONS]
+    return len(after) > 1 and set(before).isdisjoint(after)
 
 
 def observations_around(observed: ObservedSeries, commits: CommitRange) -> tuple[int, int]:

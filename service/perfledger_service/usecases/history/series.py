@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from sqlmodel import Session
 
 from perfledger.metrics import FAMILY_PREFIX
-from perfledger_baselines.history.commits.attribution import attributed_changes
+from perfledger_baselines.history.commits.attribution import (
+    attributed_changes,
+    begins_environment,
+)
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.projects import project_named
@@ -39,10 +42,8 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
         changes += [series_change(one, shas) for one in attributed_changes(observed)]
         new_machines += [
             sha
-            for sha, earlier, later in zip(
-                shas[1:], series.environments, series.environments[1:], strict=False
-            )
-            if earlier != later
+            for place, sha in enumerate(shas)
+            if place > 0 and begins_environment(series.environments, place)
         ]
     for family in _families(session, project.id, view):
         if family.series_id == series_id:

@@ -12,6 +12,7 @@ from perfledger_baselines.history.commits.attribution import (
     Series,
     at_observations,
     attributed_changes,
+    begins_environment,
     harm_of,
     has_new_environment,
     observations_around,
@@ -232,3 +233,26 @@ def test_the_first_environment_counts_for_a_change_right_after_it(environments, 
 )
 def test_half_and_double_are_equally_large_and_nothing_is_the_largest(size, expected):
     assert only_move(range(10), change(4, size=size)).size == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("environments", "places"),
+    [
+        ("aaaaabbbbb", [5]),
+        ("ababababab", []),
+        ("aabbabbaab", []),
+        ("aaaabababa", []),
+        ("aaaaabaaaa", []),
+        ("aaaaabbbbbaaaaa", [5, 10]),
+        ("aaaabcbcb", [4]),
+        ("abb", [1]),
+        ("aaaaab", []),
+        ("aaaa", []),
+    ],
+)
+def test_machines_that_take_turns_change_nowhere(environments, places):
+    changed = [
+        place for place in range(1, len(environments)) if begins_environment(environments, place)
+    ]
+
+    assert changed == places

@@ -1,5 +1,7 @@
 """The same on other machine classes, and what a new environment did rather than a commit."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY
@@ -148,3 +150,14 @@ def test_two_classes_whose_drivers_change_are_two_findings(past):
     happened = group_changes([*farm(past, 0.05, 0.05), *farm(past, 0.05, 0.05, on=A100)])
 
     assert [found.machine_class for found in happened.environment_changes] == [A100, H100]
+
+
+def test_machines_that_take_turns_excuse_no_change_of_most_workloads(past):
+    turns = ("old", "new") * 50
+    workloads = [
+        replace(past.history(name, past.change(40)), environments=turns) for name in ("m:f", "m:g")
+    ]
+
+    event = past.only_event(*workloads)
+
+    assert (event.commits, event.has_new_environment) == (CommitRange(40, 40), False)

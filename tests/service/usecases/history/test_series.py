@@ -88,6 +88,14 @@ def test_a_new_driver_begins_another_state_of_the_machine(engine, measure):
         assert series_history(session, 1).new_machines == (commit(3).sha,)
 
 
+def test_machines_that_take_turns_begin_no_other_state(engine, measure):
+    for number in range(1, 9):
+        measure(number, driver="12"[number % 2])
+
+    with read_session(engine) as session:
+        assert series_history(session, 1).new_machines == ()
+
+
 def test_an_unknown_series_is_not_found(engine):
     with read_session(engine) as session, pytest.raises(NotFoundError, match="no series 9"):
         series_history(session, 9)
