@@ -194,6 +194,16 @@ def branch_series(
     return tuple(sorted(series, key=lambda one: one.id))
 
 
+def family_workloads(session: Session, project_id: int) -> tuple[str, ...]:
+    """Return the workloads of a project that have kernel families."""
+    workloads = session.exec(
+        select(SeriesRow.workload)
+        .where(col(SeriesRow.project_id) == project_id, IS_FAMILY_SERIES)
+        .distinct()
+    )
+    return tuple(sorted(workloads))
+
+
 def _is_on_branch(project_id: int) -> ColumnElement[bool]:
     """Return whether a selected series was measured on the branch with a value other than none."""
     points = select_points(

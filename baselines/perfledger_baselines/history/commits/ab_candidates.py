@@ -14,8 +14,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
     AbCandidate,
     ConfirmationError,
 )
-from perfledger_baselines.history.commits.grouping import significant_changes
-from perfledger_baselines.history.commits.moved_cost import moved_changes
+from perfledger_baselines.history.commits.family_events import family_group
 from perfledger_baselines.history.detection.changes import ChangePoint, ConfoundedChange, Suspect
 from perfledger_baselines.history.detection.detect import detect_many
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
@@ -102,13 +101,11 @@ def family_candidates(families: Sequence[CandidateSeries]) -> tuple[AbCandidate,
         ObservedSeries(series=family.series, commits=family.commits, changes=each.changes)
         for family, each in zip(families, findings, strict=True)
     ]
-    changes = [attributed_changes(one) for one in observed]
-    without_cost = moved_changes([change for of_family in changes for change in of_family])
-    significant = significant_changes(observed)
+    counted_changes = {member.change for member in family_group(observed).members}
     candidates: list[AbCandidate] = []
-    for family, of_family in zip(families, changes, strict=True):
+    for family, of_family in zip(families, map(attributed_changes, observed), strict=True):
         for change in of_family[-1:]:
-            if change.harm is Harm.WORSE and change in significant and change not in without_cost:
+            if change.harm is Harm.WORSE and change in counted_changes:
                 candidates += _candidates_of_change(family, change.change)
     return tuple(candidates)
 

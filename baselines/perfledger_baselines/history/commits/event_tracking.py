@@ -171,9 +171,10 @@ class _Tracking:
                 for index, finding in self._unmatched.items():
                     distance = finding.commits.distance(commits)
                     shared_keys = occurrence.keys & finding.occurrence.keys
+                    is_shared = shared_keys or occurrence.shares_kernels(finding.occurrence)
                     is_machine = finding.is_machine or event.state is EventState.ENVIRONMENT
                     is_alike = is_machine or finding.harm is event.harm
-                    if shared_keys and is_alike and distance <= PLACE_ERROR_COMMITS:
+                    if is_shared and is_alike and distance <= PLACE_ERROR_COMMITS:
                         yield (-len(shared_keys), distance), number, place, index
 
     def _returned_event(self, finding: _Finding) -> int | None:
@@ -332,7 +333,7 @@ def _settle_undoing(event: TrackedEvent, history: SearchedHistory) -> TrackedEve
     shares: list[float] = []
     later_places: list[int] = []
     by_key = {observed.series.key: observed for observed in history.series}
-    for series in event.series:
+    for series in event.decisive_series:
         observed = by_key.get(series.key)
         newest = _newest_change(series, observed, place) if observed else None
         if newest is None:

@@ -7,7 +7,7 @@ ranges becomes as many events as commits are needed to explain it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,6 +25,7 @@ from perfledger_baselines.history.commits.attribution import (
     has_new_environment,
     observations_around,
 )
+from perfledger_baselines.history.commits.clusters import cluster_changes
 from perfledger_baselines.significance.multiple_testing import benjamini_hochberg
 
 # Most commits between two changes that are taken for one. If two unrelated workloads changed within
@@ -137,12 +138,26 @@ def group_changes(all_series: Sequence[ObservedSeries]) -> GroupedChanges:
     events = [
         _event(group, harm, index)
         for harm in Harm
-        for group in cluster_changes([m for m in rest if m.harm is harm], belongs=_is_related)
+        for group in cluster_changes([m for m in rest if m.harm is harm], belongs=is_related)
     ]
-    return GroupedChanges(
-        events=tuple(sorted(events, key=lambda e: (e.commits, e.harm, e.first_change.series.key))),
-        environment_changes=environment_changes,
+    return GroupedChanges(events=in_order(events), environment_changes=environment_changes)
+
+
+def events_of_members(
+    members: Iterable[EventMember], harm: Harm, all_series: Sequence[ObservedSeries]
+) -> tuple[ChangeEvent, ...]:
+    """Group changes in one direction whose significance is known; `all_series` were observed."""
+    index = _AllSeries(all_series)
+    by_change = {member.change: member for member in members}
+    groups = cluster_changes(by_change, belongs=is_related)
+    return tuple(
+        _event_of_members([by_change[change] for change in group], harm, index) for group in groups
     )
+
+
+def in_order(events: Iterable[ChangeEvent]) -> tuple[ChangeEvent, ...]:
+    """Return events, the oldest first."""
+    return tuple(sorted(events, key=lambda e: (e.commits, e.harm, e.first_change.series.key)))
 
 
 def significant_changes(all_series: Sequence[ObservedSeries]) -> frozenset[AttributedChange]:
@@ -153,59 +168,6 @@ def significant_changes(all_series: Sequence[ObservedSeries]) -> frozenset[Attri
         for member in event.members
         if member.is_significant
     )
-
-
-def cluster_changes(
-    changes: Iterable[AttributedChange],
-    *,
-    belongs: Callable[[AttributedChange, AttributedChange], bool],
-) -> tuple[tuple[AttributedChange, ...], ...]:
-    """Divide changes into groups that one commit can explain, whatever their order.
-
-    The most precisely placed change starts the first group; each further one joins the nearest
-    group that it fits, measured from the group's first change, or starts its own. Precisely placed
-    changes thus set the place. No group has two changes of one series.
-    """
-    groups: list[_Cluster] = []
-    for change in sorted(changes, key=_precision):
-        fitting = [
-            group
-            for group in groups
-            if group.can_take(change) and any(belongs(member, change) for member in group.changes)
-        ]
-        if fitting:
-            min(fitting, key=lambda group: group.remoteness(change)).take(change)
-        else:
-            groups.append(_Cluster(change))
-    return tuple(tuple(group.changes) for group in groups)
-
-
-class _Cluster:
-    """A group of changes, no two of which are further apart than the uncertainty of places.
-
-    The latest `first` and the earliest `last` of its members limit a new one: ranges on a line have
-    a commit in common exactly when every two of them do.
-    """
-
-    def __init__(self, change: AttributedChange) -> None:
-        self.changes = [change]
-        self._series = {change.series.key}
-        self._latest_first = change.commits.first
-        self._earliest_last = change.commits.last
-
-    def can_take(self, change: AttributedChange) -> bool:
-        first = max(self._latest_first, change.commits.first)
-        last = min(self._earliest_last, change.commits.last)
-        return first - last <= PLACE_ERROR_COMMITS and change.series.key not in self._series
-
-    def take(self, change: AttributedChange) -> None:
-        self.changes.append(change)
-        self._series.add(change.series.key)
-        self._latest_first = max(self._latest_first, change.commits.first)
-        self._earliest_last = min(self._earliest_last, change.commits.last)
-
-    def remoteness(self, change: AttributedChange) -> int:
-        return self.changes[0].likely.distance(change.likely)
 
 
 class _AllSeries:
@@ -298,16 +260,20 @@ def _machine_change(
 
 
 def _event(group: Sequence[AttributedChange], harm: Harm, index: _AllSeries) -> ChangeEvent:
-    watched = max(index.count(_common_commits(group)), len(group))
-    members = _members(group, watched=watched)
-    decisive = _significant_changes(members) or group
+    members = _members(group, watched=max(index.count(_common_commits(group)), len(group)))
+    return _event_of_members(members, harm, index)
+
+
+def _event_of_members(members: Sequence[EventMember], harm: Harm, index: _AllSeries) -> ChangeEvent:
+    changes = [member.change for member in members]
+    decisive = _significant_changes(members) or changes
     commits = _common_commits(decisive)
     changed, unchanged = index.on_other_classes(decisive, commits)
     return ChangeEvent(
         commits=commits,
         harm=harm,
-        members=members,
-        observed_series=watched,
+        members=_largest_first(members),
+        observed_series=max(index.count(_common_commits(changes)), len(changes)),
         changed_elsewhere=changed,
         unchanged_elsewhere=unchanged,
         has_new_environment=any(change.has_new_environment for change in decisive),
@@ -326,6 +292,10 @@ def _members(group: Sequence[AttributedChange], *, watched: int) -> tuple[EventM
         EventMember(change, float(p), bool(p <= FALSE_DISCOVERY_RATE))
         for change, p in zip(group, benjamini_hochberg(p_values)[: len(group)], strict=True)
     ]
+    return _largest_first(members)
+
+
+def _largest_first(members: Iterable[EventMember]) -> tuple[EventMember, ...]:
     return tuple(sorted(members, key=lambda m: (-m.change.size, m.change.series.key)))
 
 
@@ -339,7 +309,7 @@ def _common_commits(changes: Sequence[AttributedChange]) -> CommitRange:
     return CommitRange(min(ends), max(ends))
 
 
-def _is_related(change: AttributedChange, candidate: AttributedChange) -> bool:
+def is_related(change: AttributedChange, candidate: AttributedChange) -> bool:
     """Return whether changes at one place are one event: in one module, or precisely placed."""
     is_exact = max(change.likely.count, candidate.likely.count) <= FEW_COMMITS
     return change.series.module == candidate.series.module or (
@@ -349,19 +319,6 @@ def _is_related(change: AttributedChange, candidate: AttributedChange) -> bool:
 
 def _is_near(change: AttributedChange, commits: CommitRange) -> bool:
     return change.commits.distance(commits) <= PLACE_ERROR_COMMITS
-
-
-def _precision(change: AttributedChange) -> tuple[int, int, int, float, tuple[str, str, str], int]:
-    """Return the sort key for the most precisely placed change; a total order."""
-    commits = change.commits
-    return (
-        commits.count,
-        change.likely.count,
-        commits.first,
-        change.p_value,
-        change.series.key,
-        change.change.index,
-    )
 
 
 def _seniority(change: AttributedChange) -> tuple[int, int, float, tuple[str, str, str]]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from perfledger_baselines.history.commits.attribution import AttributedChange
-from perfledger_baselines.history.commits.grouping import cluster_changes
+from perfledger_baselines.history.commits.clusters import cluster_changes
 
 # Net change, as a share of the gain, below and above which work moved or did not. Share of what the
 # slower families gained: a net change above the first is not moved work, however uncertain; one

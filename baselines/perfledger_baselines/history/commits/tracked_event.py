@@ -5,6 +5,7 @@ from datetime import date
 from math import isfinite
 from typing import Self
 
+from perfledger.metrics import FAMILY_PREFIX, KERNELS
 from perfledger_baselines.history.commits.attribution import AttributedChange, Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import ChangeEvent, EnvironmentChange
@@ -46,6 +47,11 @@ class ChangedSeries:
         """Return the key that identifies the series."""
         return (self.workload, self.metric, self.machine_class)
 
+    @property
+    def is_family(self) -> bool:
+        """Return whether it is a kernel family of the workload, not one of its metrics."""
+        return self.metric.startswith(FAMILY_PREFIX)
+
     def remaining_share(self, level: float) -> float:
         """Return how much of the change remains at a level: 1 all of it, 0 or less none."""
         size = self.after - self.before
@@ -84,6 +90,24 @@ class EventOccurrence:
         """Return the keys of its series."""
         return frozenset(one.key for one in self.series)
 
+    def shares_kernels(self, occurrence: Self) -> bool:
+        """Return whether one has the kernels of a workload as a whole, the other a family of them.
+
+        A pull request's pairs are judged as a whole; the history has a series for each family.
+        """
+        is_family_here = bool(occurrence._whole_kernels & self._families)
+        return is_family_here or bool(self._whole_kernels & occurrence._families)
+
+    @property
+    def _whole_kernels(self) -> frozenset[tuple[str, str]]:
+        return frozenset(
+            (one.workload, one.machine_class) for one in self.series if one.metric == KERNELS.name
+        )
+
+    @property
+    def _families(self) -> frozenset[tuple[str, str]]:
+        return frozenset((one.workload, one.machine_class) for one in self.series if one.is_family)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedEvent:
@@ -115,6 +139,15 @@ class TrackedEvent:
     def series(self) -> tuple[ChangedSeries, ...]:
         """Return the changed series: as the history shows them, else as the pull request does."""
         return self.occurrences[-1].series if self.occurrences else self.measured_series
+
+    @property
+    def decisive_series(self) -> tuple[ChangedSeries, ...]:
+        """Return the changed metrics, or the kernel families if only these changed.
+
+        A family that stays slower after the step recovered keeps no event open.
+        """
+        metrics = tuple(one for one in self.series if not one.is_family)
+        return metrics or self.series
 
     @property
     def beyond_expected(self) -> str:

@@ -40,8 +40,11 @@ MEASURED = "(measured)"
 
 
 def largest(view: EventView) -> ChangedSeries | None:
-    """Return the series of an event that changed most, None if no size is known."""
-    sized_series = [one for one in view.event.series if math.isfinite(one.change)]
+    """Return the series of an event that changed most, None if no size is known.
+
+    A kernel family counts only without any other: its change is relative to a part of the step.
+    """
+    sized_series = [one for one in view.event.decisive_series if math.isfinite(one.change)]
     return max(sized_series, key=lambda one: abs(one.change), default=None)
 
 

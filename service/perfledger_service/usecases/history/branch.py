@@ -4,28 +4,28 @@ from collections.abc import Sequence
 
 from sqlmodel import Session
 
-from perfledger.metrics import MetricKind
 from perfledger_baselines.history.commits.attribution import CommitRange, ObservedSeries
 from perfledger_baselines.history.commits.confirmation_state import (
     AbCandidate,
     AbRequest,
     ConfirmationState,
 )
+from perfledger_baselines.history.commits.family_events import family_group, with_family_changes
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
-from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
-from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.comments.acceptances import acceptances_of_project
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.default_branch import (
-    BranchSeries,
     branch_series,
     commits_of_branch,
+    family_workloads,
     unplaced_commits,
 )
 from perfledger_service.store.events.events import newest_search
 from perfledger_service.store.jobs.runner_jobs import ab_job_reasons
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.history.gate_health import ProjectGates
+from perfledger_service.usecases.history.kernels import recorded_families
+from perfledger_service.usecases.history.observed_series import observed_series
 from perfledger_service.values.branch_views import (
     AbRequestView,
     AlertView,
@@ -76,13 +76,21 @@ def search_branch(
     """Search the history of a project's default branch; return its series, too.
 
     Imported series are searched separately: no event mixes the two kinds, and however many imported
-    series there are, they hide no measured one and do not make its changes less significant.
+    series there are, they hide no measured one and do not make its changes less significant. So are
+    kernel families, whose changes then join the events of their workloads; they are returned with
+    only those changes.
     """
     measured, imported = (
         observed_series(branch_series(session, project_id, is_imported=is_imported))
         for is_imported in (False, True)
     )
-    of_measured, of_imported = group_changes(measured), group_changes(imported)
+    groups = [
+        family_group(observed_series(families))
+        for workload in family_workloads(session, project_id)
+        for families in recorded_families(session, project_id, workload)
+    ]
+    of_measured = with_family_changes(group_changes(measured), groups)
+    of_imported = group_changes(imported)
     events = sorted((*of_measured.events, *of_imported.events), key=lambda one: one.commits)
     series = (*measured, *imported)
     search = BranchSearch(
@@ -96,37 +104,7 @@ def search_branch(
         ),
         watched=len(series),
     )
-    return search, series
-
-
-def observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...]:
-    """Return the series of a branch with their changes, in epochs and from one to the next."""
-    times = [one.times for one in series]
-    epochs = [epochs_of(one) for one in series]
-    histories = detect_across_epochs([one.values for one in series], times=times, epochs=epochs)
-    return tuple(
-        ObservedSeries(
-            series=one.series,
-            commits=one.positions,
-            changes=history.changes,
-            environments=one.environments,
-        )
-        for one, history in zip(series, histories, strict=True)
-    )
-
-
-def epochs_of(series: BranchSeries) -> tuple[int, ...]:
-    """Return the indices at which the epochs of a series begin, except the first.
-
-    A kernel family that is new, or gone for good, begins one too: no noise is in its absence.
-    """
-    keys = series.environments
-    if series.series.metric.kind is MetricKind.KERNEL:
-        keys = tuple(
-            f"{key}; {'absent' if value == 0 else 'present'}"
-            for key, value in zip(keys, series.values, strict=True)
-        )
-    return epoch_starts(keys)
+    return search, (*series, *(one for group in groups for one in group.counted_families))
 
 
 def _suspects(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:

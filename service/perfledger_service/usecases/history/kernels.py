@@ -12,7 +12,7 @@ from perfledger_baselines.history.commits.family_gaps import short_times
 from perfledger_baselines.history.commits.grouping import significant_changes
 from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
-from perfledger_service.usecases.history.branch import observed_series
+from perfledger_service.usecases.history.observed_series import observed_series
 from perfledger_service.usecases.history.series_change import series_change
 from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
 

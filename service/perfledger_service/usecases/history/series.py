@@ -12,8 +12,8 @@ from perfledger_baselines.history.commits.attribution import (
 from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.page_queries import series_view
 from perfledger_service.store.projects import project_named
-from perfledger_service.usecases.history.branch import observed_series
 from perfledger_service.usecases.history.kernels import kernel_histories
+from perfledger_service.usecases.history.observed_series import observed_series
 from perfledger_service.usecases.history.series_change import series_change
 from perfledger_service.values.upload_views import (
     FamilyHistory,

@@ -43,8 +43,8 @@ from perfledger_service.store.default_branch import (
     commits_of_branch,
 )
 from perfledger_service.usecases.events.search import unexpected_candidates
-from perfledger_service.usecases.history.branch import epochs_of
 from perfledger_service.usecases.history.kernels import recorded_families
+from perfledger_service.usecases.history.observed_series import epochs_of
 from perfledger_service.usecases.uploads.branch_places import BranchPlaces, store_places
 
 # A request that stays unmeasured for this long is replaced by one of the newest commits.

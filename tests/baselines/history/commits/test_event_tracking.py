@@ -5,8 +5,13 @@ from datetime import date
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
+from perfledger.metrics import KERNELS, STEP_TIME, family_metric
+from perfledger_baselines.history.commits.attribution import (
+    CommitRange,
+    Harm,
+    Series,
+    attributed_changes,
+)
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.event_tracking import (
@@ -326,3 +331,37 @@ def test_the_place_of_an_occurrence_begins_after_its_last_good_commit(tracker, p
 
     assert place_of(occurrence, places) == CommitRange(first, 40)
     assert place_of(replace(occurrence, last_sha="gone"), places) is None
+
+
+def test_a_step_that_recovered_is_fixed_though_one_of_its_kernels_stays_slower(tracker, past):
+    gelu = past.history("m:f", step(past, 40, 1.0, 1.5), metric=family_metric("gelu"))
+    worse = past.history("m:f", step(past, 40, 1.0, 1.1))
+    fixed = past.history("m:f", step(past, 40, 1.0, 1.1), step(past, 70, 1.1, 1.0))
+
+    tracker.search(worse, gelu)
+    tracker.search(fixed, gelu)
+
+    assert tracker.states == [EventState.FIXED]
+    assert {one.metric for one in tracker.events[0].series} == {"step_time_p50", "kernel:gelu"}
+
+
+def test_an_event_of_a_kernel_family_alone_is_fixed_by_that_family(tracker, past):
+    gelu = {"metric": family_metric("gelu")}
+    tracker.search(past.history("m:f", step(past, 40, 1.0, 1.5), **gelu))
+    assert tracker.states == [EventState.OPEN]
+
+    tracker.search(past.history("m:f", step(past, 40, 1.0, 1.5), step(past, 70, 1.5, 1.0), **gelu))
+    assert tracker.states == [EventState.FIXED]
+
+
+def test_the_kernels_of_a_merged_pull_request_are_the_family_that_the_history_shows(tracker, past):
+    (change,) = attributed_changes(past.history("m:f", past.change(40), metric=KERNELS))
+    kernels = ChangedSeries.from_attributed(change)
+    event = TrackedEvent(harm=Harm.WORSE, id=1, pull_request=7, measured_series=(kernels,))
+    tracker.events.append(merge_event(event, COMMITS[40]).event)
+
+    tracker.search(past.history("m:f", past.change(40), metric=family_metric("gelu")))
+
+    [merged] = tracker.events
+    assert [one.metric for one in merged.series] == ["kernel:gelu"]
+    assert (merged.pull_request, merged.merged_sha) == (7, COMMITS[40])

@@ -1,16 +1,13 @@
-import math
 from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import KERNELS, STEP_TIME, family_metric
+from perfledger.metrics import KERNELS
 from perfledger.records import Revision
-from perfledger_baselines.history.commits.attribution import Series
 from perfledger_service.store import default_branch
 from perfledger_service.store.database import read_session
-from perfledger_service.store.default_branch import BranchSeries, branch_series
+from perfledger_service.store.default_branch import branch_series
 from perfledger_service.store.page_queries import workload_view
-from perfledger_service.usecases.history.branch import epochs_of, observed_series
 from perfledger_service.usecases.history.kernels import kernel_histories
 from perfledger_service.usecases.history.series import series_history
 from tests.baselines.judging.example_kernels import (
@@ -206,22 +203,3 @@ def test_what_was_added_is_told_from_what_moved(engine, measure):
     }
     (added,) = (one.changes[0] for one in history.families if one.name == "layer_norm")
     assert added.added_s == pytest.approx(0.2 * 0.0003, rel=0.1)
-
-
-def test_a_family_that_is_gone_for_good_begins_an_epoch_without_its_noise():
-    family = BranchSeries(
-        id=1,
-        series=Series(WORKLOAD, family_metric("gelu"), "cpu:Test CPU:1"),
-        positions=tuple(range(60)),
-        values=(*(1e-3 * (1 + 0.02 * (place % 7)) for place in range(35)), *[0.0] * 25),
-        environments=("same",) * 60,
-        devices=("",) * 60,
-        times=(math.nan,) * 60,
-    )
-    speed = replace(family, series=replace(family.series, metric=STEP_TIME))
-
-    (observed,) = observed_series([family])
-
-    assert epochs_of(family) == (35,)
-    assert epochs_of(speed) == ()
-    assert [(one.index, one.change) for one in observed.changes] == [(35, -1.0)]

@@ -13,11 +13,16 @@ from perfledger.records import Device, Machine, Revision
 from perfledger_baselines.history.commits.confirmation_state import BisectionStatus
 from perfledger_baselines.planning.epochs import epoch_starts
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
-from perfledger_service.store.database import read_session
+from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import branch_series
+from perfledger_service.store.events.events import tracked_events
+from perfledger_service.store.events.notices import add_target, notices_of
 from perfledger_service.store.projects import projects
+from perfledger_service.usecases.events.search import search_events
 from perfledger_service.usecases.history.branch import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates
+from perfledger_service.usecases.notices.queue import queue_notices
+from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from tests.baselines.judging.example_kernels import (
     kernel,
     on_base,
@@ -327,3 +332,25 @@ def test_a_kernel_family_that_became_slower_alerts_once_an_a_b_confirms_it(branc
     changes = [change for view in branch.alerts for change in view.alert.changes]
     assert {change.candidate.series.metric.name for change in changes} == {"kernel:gelu"}
     assert changes[0].estimate.change == pytest.approx(0.1, abs=0.01)
+    events = events_after_search(branch)
+    assert [[one.metric for one in event.series] for event in events] == [["kernel:gelu"]]
+    [notice] = notices_after_search(branch)
+    assert (notice.event_id, notice.upload_id) == (events[0].id, branch.alerts[0].upload_id)
+
+
+def events_after_search(branch):
+    """Return the project's events after a search of its history."""
+    search_events(branch.engine, now=branch.now)
+    with read_session(branch.engine) as session:
+        return tracked_events(session, branch.project_id, today=branch.now.date())
+
+
+def notices_after_search(branch):
+    """Return the notices that a new target gets of alerted events."""
+    target = NoticeTarget(channel=NoticeChannel.MAIL, address="team@example.com", hourly=9)
+    with write_session(branch.engine) as session:
+        add_target(session, branch.project_id, target, now=branch.now)
+        session.commit()
+    queue_notices(branch.engine, now=branch.now)
+    with read_session(branch.engine) as session:
+        return notices_of(session, branch.project_id)
