@@ -22,12 +22,16 @@ def read_fitness(
     device: Device,
     gpu: Gpu | None,
     *,
+    devices: int | None = None,
     files: ProcFiles = THIS_SYSTEM,
     usable: Collection[int] | None = None,
     sleep: Callable[[float], None] = time.sleep,
     core_speed: Callable[[Collection[int]], CoreSpeed | None] = read_core_speed,
 ) -> tuple[HostFinding, ...]:
-    """Return the findings while nothing of the check runs, those about the device first."""
+    """Return the findings while nothing of the check runs, those about the device first.
+
+    They are about the first `devices` GPUs that workloads may use, or about all of them.
+    """
     load, limits = read_load(files, usable=usable, sleep=sleep), read_limits(files)
     host = host_findings(
         load,
@@ -40,8 +44,8 @@ def read_fitness(
         case Device.CPU | Device.IMPORTED:
             return host
         case Device.CUDA:
-            condition = None if gpu is None else gpu.condition()
-            return gpu_findings(condition, load.usable, files) + host
+            gpus = () if gpu is None else (gpu, *gpu.more)[:devices]
+            return gpu_findings([each.condition() for each in gpus], load.usable, files) + host
         case Device.TPU:
             return (unknown("TPU", "the runtime does not report who else uses it"), *host)
 

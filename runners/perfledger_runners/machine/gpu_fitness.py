@@ -1,6 +1,6 @@
-"""Judges how fit a GPU is for measuring, from its settings and its present condition."""
+"""Judges how fit GPUs are for measuring, from their settings and their present condition."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from perfledger.records import FindingLevel, HostFinding
 from perfledger_runners.machine.host_fitness import finding, unknown
@@ -16,26 +16,51 @@ from perfledger_runners.machine.proc_files import (
 BUSY_ACTIVE = 0.05
 # NVIDIA's boards lower the clock step by step before they reach their limit.
 NEAR_SLOWDOWN_C = 10.0
+MAX_NAMED = 4  # conditions of several GPUs in one finding
 NO_GPU = "the driver cannot be read: pip install 'perfledger[gpu]'"
 
 
 def gpu_findings(
-    condition: GpuCondition | None, usable: Collection[int], files: ProcFiles = THIS_SYSTEM
+    conditions: Sequence[GpuCondition], usable: Collection[int], files: ProcFiles = THIS_SYSTEM
 ) -> tuple[HostFinding, ...]:
-    """Return the findings about a GPU before a check uses it, the most important first."""
-    if condition is None:
+    """Return the findings about the GPUs that a check uses, the most important kinds first.
+
+    Of each kind there is one: the worst of several GPUs', which says which these are by their place
+    among those that the workloads may use, from 0.
+    """
+    if not conditions:
         return (unknown("GPU", NO_GPU),)
-    return (
-        _processes(condition),
-        _throttling(condition),
-        _clock(condition),
-        _power_cap(condition),
-        _temperature(condition),
-        _mig(condition),
-        _persistence(condition),
-        _ecc(condition),
-        _locality(condition, frozenset(usable), files),
+    examinations = (
+        *(_processes, _throttling, _clock, _power_cap, _temperature, _mig, _persistence, _ecc),
     )
+    return (
+        *(_worst([examine(each) for each in conditions]) for examine in examinations),
+        _locality(conditions, frozenset(usable), files),
+    )
+
+
+def _worst(findings: Sequence[HostFinding]) -> HostFinding:
+    """Return the worst of one kind of finding about several GPUs, which names them."""
+    if len(findings) == 1:
+        return findings[0]
+    severity = list(FindingLevel)
+    worst = min(findings, key=lambda each: severity.index(each.level))
+    places_by_detail: dict[str, list[int]] = {}
+    for place, each in enumerate(findings):
+        if each.level is worst.level:
+            places_by_detail.setdefault(each.detail, []).append(place)
+    parts = [
+        f"{_gpus(places, len(findings))}: {detail}" for detail, places in places_by_detail.items()
+    ]
+    if len(parts) > MAX_NAMED:
+        parts[MAX_NAMED:] = ["..."]
+    return finding(worst.name, worst.level, "; ".join(parts), worst.advice)
+
+
+def _gpus(places: Sequence[int], count: int) -> str:
+    if len(places) == count:
+        return f"all {count} GPUs"
+    return f"GPU{'s' * (len(places) != 1)} {', '.join(map(str, places))}"
 
 
 def _processes(condition: GpuCondition) -> HostFinding:
@@ -127,10 +152,18 @@ def _ecc(condition: GpuCondition) -> HostFinding:
     return finding("ECC", FindingLevel.NOISY, detail, "restart the machine, then measure")
 
 
-def _locality(condition: GpuCondition, usable: frozenset[int], files: ProcFiles) -> HostFinding:
-    near = read_cores(files.sys / "bus/pci/devices" / condition.bus_id / "local_cpulist")
-    if not condition.bus_id or not near:
+def _locality(
+    conditions: Sequence[GpuCondition], usable: frozenset[int], files: ProcFiles
+) -> HostFinding:
+    """Return the finding about the cores near any of the GPUs."""
+    slots = files.sys / "bus/pci/devices"
+    cores_by_gpu = [
+        read_cores(slots / each.bus_id / "local_cpulist") if each.bus_id else frozenset()
+        for each in conditions
+    ]
+    if not all(cores_by_gpu):
         return unknown("GPU's cores", "the kernel does not show which cores are near the GPU")
+    near = frozenset[int]().union(*cores_by_gpu)
     if usable <= near:
         return finding("GPU's cores", FindingLevel.FINE, "all usable cores are near the GPU")
     cores = cores_text(near & usable or near)

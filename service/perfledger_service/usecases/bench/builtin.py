@@ -128,7 +128,8 @@ def measure_canaries(
         chosen = _chosen_canaries(discovery, machine, request.pattern)
         locks.measure_on(machine)
         progress.stage("looking at the machine")
-        findings = (*read_fitness(machine.device, gpu), locks.finding)
+        devices = max((spec.devices for spec in chosen), default=1)
+        findings = (*read_fitness(machine.device, gpu, devices=devices), locks.finding)
         site = _CanarySite(
             harness=for_workloads(harness, chosen),
             request=child_request,

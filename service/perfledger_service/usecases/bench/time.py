@@ -93,7 +93,7 @@ def time_statement(
             discovery.facts, requested=settings.device, environment=os.environ
         )
         locks.measure_on(machine)
-        findings = (*read_fitness(machine.device, gpu), locks.finding)
+        findings = (*read_fitness(machine.device, gpu, devices=1), locks.finding)
         telemetry = NoTelemetry() if gpu is None else GpuTelemetry(gpu)
         progress.stage("finding how many calls make a reading")
         (first,) = _runs(harness, child_request, workload, processes=1, telemetry=telemetry)

@@ -126,7 +126,7 @@ def measure_change(
     locks.measure_on(machine)
     machine = cores.take(
         machine,
-        fewest=max((spec.devices for spec in workload_plan.to_measure), default=1),
+        fewest=workload_plan.devices,
         number=journal.resumed.machine.cores if journal and journal.resumed else None,
     )
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
@@ -138,7 +138,9 @@ def measure_change(
     if journal is not None:
         journal.check_machine(machine, workload_plan.to_measure)
     host_findings = (
-        (*read_fitness(machine.device, gpu), locks.finding) if workload_plan.to_measure else ()
+        (*read_fitness(machine.device, gpu, devices=workload_plan.devices), locks.finding)
+        if workload_plan.to_measure
+        else ()
     )
     rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(
@@ -282,9 +284,7 @@ def _preparation(
     return plan, step_works, known_spreads.notes
 
 
-def _discover(
-    site: CheckSite,
-) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
+def _discover(site: CheckSite) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
     """Return the site that knows their files, the watch on head's code, and both sides' workloads.
 
     Both sides are listed concurrently if they cannot contend for a device.

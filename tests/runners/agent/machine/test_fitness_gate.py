@@ -44,6 +44,19 @@ def test_a_gpu_comes_before_its_host(quiet, steady, fake_nvml):
     assert "other programs" in names(findings)
 
 
+def test_only_gpus_that_are_used_are_examined(quiet, steady, fake_nvml):
+    one, other = Gpu(fake_nvml(), "handle"), Gpu(fake_nvml(), "handle")
+    gpu = Gpu(fake_nvml(), "handle", more=(one, other))
+
+    def detail(devices):
+        findings = read_fitness(Device.CUDA, gpu, devices=devices, **quiet, core_speed=steady)
+        return findings[0].detail
+
+    assert "GPUs" not in detail(1)
+    assert detail(2).startswith("all 2 GPUs: ")
+    assert detail(None).startswith("all 3 GPUs: ")
+
+
 @pytest.mark.parametrize(("device", "name"), [(Device.CUDA, "GPU"), (Device.TPU, "TPU")])
 def test_a_device_that_does_not_tell_is_unknown(quiet, steady, device, name):
     findings = read_fitness(device, None, **quiet, core_speed=steady)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.records import FindingLevel
-from perfledger_runners.machine.gpu_fitness import gpu_findings
+from perfledger_runners.machine.gpu_fitness import MAX_NAMED, gpu_findings
 from perfledger_runners.machine.nvml import CLOCKS_SET, GpuCondition
 
 FIT = GpuCondition(
@@ -46,7 +46,7 @@ def near(kernel):
 
 
 def found(condition, files, usable=(0, 1)):
-    return {each.name: each for each in gpu_findings(condition, usable, files)}
+    return {each.name: each for each in gpu_findings([condition], usable, files)}
 
 
 def test_a_gpu_with_locked_clocks_and_no_one_else_is_fine_in_everything(near):
@@ -61,7 +61,7 @@ def test_a_gpu_that_tells_nothing_is_unknown_in_everything(near):
 
 
 def test_without_the_drivers_library_the_gpu_is_unknown(near):
-    (told,) = gpu_findings(None, (0,), near)
+    (told,) = gpu_findings([], (0,), near)
 
     assert (told.name, told.level) == ("GPU", FindingLevel.UNKNOWN)
     assert "perfledger[gpu]" in told.detail
@@ -99,6 +99,47 @@ def test_each_condition_is_judged_by_itself(near, changed, name, level, detail):
     assert [each.name for each in findings.values() if each.level == "busy"] == (
         [name] if level == "busy" else []
     )
+
+
+def test_of_several_gpus_the_worst_is_named(near):
+    cooler, capped = FIT, replace(FIT, processes=2, power_cap_w=300.0)
+    lost = replace(FIT, processes=None, power_cap_w=300.0)
+
+    findings = {one.name: one for one in gpu_findings([cooler, capped, lost, capped], (0,), near)}
+
+    processes, cap = findings["GPU processes"], findings["GPU power cap"]
+    assert processes.level is FindingLevel.BUSY
+    assert processes.detail.startswith("GPUs 1, 3: 2 other processes on this GPU")
+    assert (cap.level, cap.detail.partition(":")[0]) == (FindingLevel.NOISY, "GPUs 1, 2, 3")
+    assert "-pl 700" in cap.advice
+    assert findings["GPU clock"].detail == "all 4 GPUs: locked"
+
+
+def test_what_cannot_be_read_of_one_gpu_is_unknown_of_all(near):
+    findings = {one.name: one for one in gpu_findings([FIT, UNKNOWN], (0,), near)}
+
+    assert {one.level for one in findings.values()} == {FindingLevel.UNKNOWN}
+    assert findings["ECC"].detail.startswith("GPU 1: the driver does not report it")
+
+
+def test_conditions_of_many_gpus_are_cut(near):
+    hot = [replace(FIT, temperature_c=80 + place) for place in range(6)]
+
+    [temperature] = [one for one in gpu_findings(hot, (0,), near) if one.name == "GPU temperature"]
+
+    assert temperature.detail.count("GPU ") == MAX_NAMED
+    assert temperature.detail.endswith("; ...")
+
+
+def test_cores_near_any_of_the_gpus_are_near(kernel):
+    other = replace(FIT, bus_id="0000:b3:00.0")
+    files = kernel({SLOT: "0-3\n", SLOT.replace("65", "b3"): "4-7\n"})
+
+    def locality(*conditions):
+        return gpu_findings(conditions, range(8), files)[-1]
+
+    assert locality(FIT, other).level is FindingLevel.FINE
+    assert "4 of 8 usable cores" in locality(FIT).detail
 
 
 def test_clocks_are_locked_at_the_default_or_at_one_of_the_list(near):

@@ -38,6 +38,11 @@ class WorkloadPlan:
         return self.to_measure + self.same_code + self.untimed + self.new
 
     @property
+    def devices(self) -> int:
+        """Return the most devices that a workload to measure uses, at least one."""
+        return max((spec.devices for spec in self.to_measure), default=1)
+
+    @property
     def is_all_new(self) -> bool:
         """Return whether nothing can be compared: base lacks all workloads of head."""
         return bool(self.new) and not (self.to_measure or self.same_code or self.failures)

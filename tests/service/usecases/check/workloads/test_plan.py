@@ -30,6 +30,15 @@ def test_what_both_sides_register_is_measured():
     assert (planned.to_measure, planned.new, planned.failures) == ((A, B), (), ())
 
 
+def test_a_plan_uses_as_many_devices_as_its_largest_workload_to_measure():
+    large = replace(B, devices=4)
+    planned = plan_workloads(side(A, large), side(A, large), choice=WorkloadChoice())
+
+    assert planned.devices == 4
+    assert planned.without_same_code({large.id: ""}).devices == 1
+    assert planned.without_timing().devices == 1
+
+
 def test_what_runs_the_same_code_is_registered_and_not_measured():
     planned = plan_workloads(side(A, B), side(A, B), choice=WorkloadChoice())
 
