@@ -18,6 +18,7 @@ NO_KERNELS = (
     "the file has no kernels, whose time counts as idle: give a file with both (rocprofv3 "
     "--sys-trace --output-format json)"
 )
+UNKNOWN_CALL = "(HIP call)"
 # More than in any launch.
 _MAX_SIDE = 2**31 - 1
 _SUFFIXES = (" [clone .kd]", ".kd")

@@ -9,6 +9,7 @@ from perfledger.profile import ProfiledDevice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.rocm.dispatches import (
+    UNKNOWN_CALL,
     Size,
     check_count,
     copy_call,
@@ -30,7 +31,6 @@ NO_RECORDS = (
 )
 
 _GPU = 2  # an agent's type in rocprofiler
-_UNKNOWN_CALL = "(HIP call)"
 
 
 class _Handle(msgspec.Struct, gc=False):
@@ -244,7 +244,7 @@ def _copy(copy: _Copy, places: Mapping[int, int]) -> TimelineCall:
 def _operation(strings: _Strings, call: _HipCall) -> str:
     kinds = strings.buffer_records
     operations = kinds[call.kind].operations if 0 <= call.kind < len(kinds) else []
-    return operations[call.operation] if 0 <= call.operation < len(operations) else _UNKNOWN_CALL
+    return operations[call.operation] if 0 <= call.operation < len(operations) else UNKNOWN_CALL
 
 
 def _number(agent: _Handle, places: Mapping[int, int]) -> int | str:

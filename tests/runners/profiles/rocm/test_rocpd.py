@@ -4,10 +4,13 @@ from contextlib import closing
 import pytest
 
 from perfledger.records import Side
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.bottleneck.classifier import classify
 from perfledger_profiles.formats import ProfileFormat, detect_format, read_calls, read_profile
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.rocm import dispatches
-from perfledger_profiles.rocm.rocpd import read_rocpd
+from perfledger_profiles.rocm.rocpd import read_rocpd, read_rocpd_trace
+from perfledger_profiles.timeline.trace import CallKind
 
 # rocprofv3 names its tables after the process that it watched.
 PROCESS = "_00006409_00d1_70d1_a5cb_b5ab88214544"
@@ -157,3 +160,77 @@ def test_copies_are_of_the_gpu_that_they_reach(database):
         "Memcpy DtoD": pytest.approx(1e-6),
     }
     assert profile.step_seconds == pytest.approx(7e-6)
+
+
+EVENTS = f"""
+CREATE TABLE "rocpd_string{PROCESS}" (id INTEGER PRIMARY KEY, string TEXT);
+CREATE TABLE "rocpd_event{PROCESS}" (
+    id INTEGER PRIMARY KEY, category_id INTEGER, stack_id INTEGER, correlation_id INTEGER);
+CREATE TABLE "rocpd_region{PROCESS}" (
+    id INTEGER PRIMARY KEY, tid INTEGER, start BIGINT, "end" BIGINT, name_id INTEGER,
+    event_id INTEGER);
+ALTER TABLE "rocpd_kernel_dispatch{PROCESS}" ADD COLUMN event_id INTEGER;
+INSERT INTO "rocpd_string{PROCESS}" VALUES
+    (1, 'HIP_RUNTIME_API_EXT'), (2, 'HSA_CORE_API'), (3, 'KERNEL_DISPATCH'),
+    (4, 'hipLaunchKernel'), (5, 'hsa_signal_wait_scacquire'), (6, 'hipMemcpy');
+INSERT INTO "rocpd_event{PROCESS}" VALUES
+    (1, 3, 7, 0), (2, 3, 9, 0), (3, 1, 7, 0), (4, 1, 9, 0), (5, 1, 8, 0), (6, 2, 8, 0);
+INSERT INTO "rocpd_region{PROCESS}" VALUES
+    (1, 28, 0, 900, 4, 3), (2, 28, 3100, 9000, 6, 5), (3, 28, 3200, 8000, 5, 6),
+    (4, 28, 9100, 9900, 4, 4);
+"""
+
+
+def add_dispatch(connection, process, number, start_ns, event):
+    """Add a kernel of two microseconds with its event."""
+    row = (number, 4, 1, start_ns, start_ns + 2000, 64, 1, 1, 64, 1, 1, event)
+    marks = ",".join("?" * len(row))
+    connection.execute(f'INSERT INTO "rocpd_kernel_dispatch{process}" VALUES ({marks})', row)
+
+
+def test_calls_of_hip_show_what_a_device_waits_for(database):
+    """Between two kernels, the host is in a copy and then launches the second one."""
+    path = database((), SCHEMA + EVENTS)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            f"INSERT INTO \"rocpd_info_agent{PROCESS}\" VALUES (4, 'GPU', 'AMD Instinct MI300X')"
+        )
+        marks = ",".join("?" * 12)
+        for number, start_ns, event in ((1, 1000, 1), (2, 10000, 2)):
+            row = (number, 4, 1, start_ns, start_ns + 2000, 64, 1, 1, 64, 1, 1, event)
+            connection.execute(
+                f'INSERT INTO "rocpd_kernel_dispatch{PROCESS}" VALUES ({marks})', row
+            )
+        connection.commit()
+
+    profile = read(path)
+
+    assert profile.is_host_known
+    seconds = {one.name: one.seconds for one in profile.operations}
+    assert seconds["hipMemcpy"] == pytest.approx(5900e-9)
+    assert seconds["hipLaunchKernel"] == pytest.approx(800e-9)
+    assert "hsa_signal_wait_scacquire" not in seconds
+    assert profile.streams[0].host_wait_seconds == pytest.approx(7e-6)
+    assert classify(profile).primary is Bottleneck.HOST
+
+
+def test_each_process_counts_its_calls_from_one(database):
+    """The second process has a launch of the first one's number, long before its own kernels."""
+    path = database((), SCHEMA + EVENTS)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((SCHEMA + EVENTS).replace(PROCESS, "_other"))
+        for process, start_ns in ((PROCESS, 1000), ("_other", 50000)):
+            connection.execute(f"INSERT INTO \"rocpd_info_agent{process}\" VALUES (4, 'GPU', 'M')")
+            row = (1, 4, 1, start_ns, start_ns + 2000, 64, 1, 1, 64, 1, 1, 1)
+            marks = ",".join("?" * 12)
+            connection.execute(
+                f'INSERT INTO "rocpd_kernel_dispatch{process}" VALUES ({marks})', row
+            )
+        connection.commit()
+
+    trace = read_rocpd_trace(path)
+
+    kernels = trace.correlation[trace.kind == CallKind.KERNEL].tolist()
+    launches = trace.correlation[trace.kind == CallKind.RUNTIME].tolist()
+    assert len(set(kernels)) == 2
+    assert [launches.count(number) for number in kernels] == [1, 1]
