@@ -12,6 +12,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
     ON_DEVICE,
     median_shares,
+    whole_name,
 )
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.timeline.concurrent_work import ALONE_TIME
@@ -54,6 +55,11 @@ class AdviceContext:
     def typical_step(self) -> str:
         """Return the name of the step that the classification's shares refer to."""
         return "the median step" if len(self.profile.each_step) > 1 else "the step"
+
+    @property
+    def overlappable_share(self) -> float:
+        """Return the share of the step that other work can be hidden behind: the device's own."""
+        return median_shares(self.profile).get(ON_DEVICE, 0.0)
 
     def select(self, is_chosen: Callable[[Operation], bool]) -> tuple[Operation, ...]:
         """Return the matching operations, the longest first.
@@ -124,9 +130,10 @@ class AdviceContext:
         share, alone_share = self.share(operations), self.alone_share(operations)
         if min(share, alone_share) < least:
             return None
-        trigger = f"{100 * share:.1f} % of the step {what} ({name_operations(operations)})"
+        whole = whole_name(self.profile)
+        trigger = f"{100 * share:.1f} % of {whole} {what} ({name_operations(operations)})"
         if share - alone_share >= MIN_SHARE:
-            beside = f"; other kernels run as well in all but {100 * alone_share:.1f} % of the step"
+            beside = f"; other kernels run as well in all but {100 * alone_share:.1f} % of {whole}"
             trigger = f"{trigger[:-1]}{beside})"
         return self.recommendation(
             advice, trigger=trigger, share=share, saved_share=alone_share * advice.saved
@@ -138,7 +145,7 @@ class AdviceContext:
         """Return the advice with its saving: the assumption's, or the given share."""
         saved = share * advice.saved if saved_share is None else saved_share
         if advice.is_beside_compute:
-            saved = min(saved, median_shares(self.profile).get(ON_DEVICE, 0.0))
+            saved = min(saved, self.overlappable_share)
         return Recommendation(
             text=advice.text,
             trigger=trigger,

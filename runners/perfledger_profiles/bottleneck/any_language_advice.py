@@ -24,6 +24,12 @@ ASYNCHRONOUS_COPIES = Advice(
     "non_blocking=True), and read results only every N steps",
     "if the host waits for no copy",
 )
+COPY_LESS = Advice(
+    "move less data to the device, whose compute is too short to hide these copies: keep what is "
+    "used again in its memory, and copy the rest in a narrower type",
+    "if half of the bytes take half the time",
+    saved=0.5,
+)
 PINNED_MEMORY = Advice(
     "copy from pinned memory, so that copies are several times as fast and overlap compute: "
     "cudaMallocHost and cudaMemcpyAsync, hipHostMalloc and hipMemcpyAsync, or in PyTorch "

@@ -23,6 +23,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     is_sum_of_kernels,
     median_shares,
     overhead_shares,
+    whole_name,
 )
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
@@ -228,7 +229,7 @@ def _evidence(
         more = () if primary is Bottleneck.UNKNOWN else (vote.reason,)
         return (reason.format(100 * share), *more)
     high = 100 * OVERHEAD_THRESHOLDS[largest].high
-    mark = f"takes {100 * share:.2f} % of the step (high from {high:.0f} % on)"
+    mark = f"takes {100 * share:.2f} % of {whole_name(profile)} (high from {high:.0f} % on)"
     if primary in OVERHEAD_THRESHOLDS:
         return (f"{largest} {mark}",)
     return (f"no overhead is high: the largest, {name}, {mark}", vote.reason)

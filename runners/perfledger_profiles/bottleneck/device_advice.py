@@ -5,6 +5,7 @@ import re
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily
 from perfledger_profiles.bottleneck.advice import Advice, AdviceContext, Rule
 from perfledger_profiles.bottleneck.classification import Recommendation
+from perfledger_profiles.bottleneck.step_shares import whole_name
 from perfledger_profiles.parsing.operation_family import (
     DECODE_ATTENTION,
     FUSED_ATTENTION,
@@ -186,7 +187,7 @@ def _few_blocks(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_SHARE:
         return None
     trigger = (
-        f"{100 * share:.1f} % of the step is kernels with blocks for less than "
+        f"{100 * share:.1f} % of {whole_name(case.profile)} is kernels with blocks for less than "
         f"{100 * MOST_MULTIPROCESSORS:.0f} % of the multiprocessors; "
         f"{calls:,.0f} call{'' if calls == 1 else 's'}"
     )

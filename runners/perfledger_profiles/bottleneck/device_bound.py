@@ -27,6 +27,7 @@ from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_profiles.parsing.operation_family import (
     DECODE_ATTENTION,
     MATRIX_VECTOR,
+    MOVING_FUSION,
     SPLIT_ATTENTION,
 )
 
@@ -55,6 +56,7 @@ _LEAST_SHOWN = 0.005
 _DRIVER_COPY = re.compile(r"(?i)\[?((CUDA|HIP) )?memcpy")
 
 _MATRIX = (OperationFamily.GEMM, OperationFamily.ATTENTION)
+_READ_ONCE = (MATRIX_VECTOR, DECODE_ATTENTION, MOVING_FUSION)
 SHAPES_UNKNOWN = (
     "whether compute or memory limits matrix products and attention with few rows, as in a decode "
     "step, is not known without their shapes; record_shapes=True of torch.profiler or ncu shows it"
@@ -224,11 +226,11 @@ def _by_product(products: Mapping[str, Bottleneck], kernel: Kernel) -> _Vote | N
 def _by_name(kernel: Kernel, *, is_decoding: bool) -> _Vote | None:
     """Return a kernel's vote by its name, or None if the name does not show it.
 
-    Matrix-vector products and the attention of a decode step read each number once, so memory
-    limits them. The other products of a decode step have one row per request, and the number of
-    requests may be small or large.
+    Matrix-vector products, the attention of a decode step and a compiler's fusions of elementwise
+    work read each number once, so memory limits them. The other products of a decode step have one
+    row per request, and the number of requests may be small or large.
     """
-    if MATRIX_VECTOR.search(kernel.name) or DECODE_ATTENTION.search(kernel.name):
+    if any(pattern.search(kernel.name) for pattern in _READ_ONCE):
         limit: Bottleneck | None = Bottleneck.MEMORY
     elif kernel.family in _MATRIX and (is_decoding or SPLIT_ATTENTION.search(kernel.name)):
         limit = None

@@ -16,6 +16,7 @@ from perfledger_profiles.bottleneck.advice import (
 from perfledger_profiles.bottleneck.any_language_advice import (
     ASYNCHRONOUS_COPIES,
     BESIDE_COMPUTE,
+    COPY_LESS,
     FEWER_LAUNCHES,
     FEWER_WAITS,
     HOST_CODE,
@@ -330,7 +331,9 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_COPIES:
         return None
     trigger = f"{100 * share:.1f} % of the step is exposed copies ({name_operations(operations)})"
-    advice = OFFLOAD if offloaded else OVERLAP_COPIES
+    is_hideable = case.overlappable_share >= COPY_LESS.saved * share
+    advice = OVERLAP_COPIES if is_hideable else COPY_LESS
+    advice = OFFLOAD if offloaded else advice
     return case.recommendation(advice, trigger=trigger, share=share)
 
 

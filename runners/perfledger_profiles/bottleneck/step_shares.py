@@ -89,6 +89,11 @@ def is_sum_of_kernels(profile: Profile) -> bool:
     return bool(profile.kernels) and not (profile.has_steps or profile.each_step)
 
 
+def whole_name(profile: Profile) -> str:
+    """Return what shares refer to: the step, or the kernels' time if only that was recorded."""
+    return "the kernels' time" if is_sum_of_kernels(profile) else "the step"
+
+
 def overhead_shares(shares: Mapping[Bottleneck, float]) -> Sequence[tuple[Bottleneck, float]]:
     """Return the overheads beside the device's own work, the largest share first."""
     overheads = [(name, shares[name]) for name in OVERHEAD_THRESHOLDS if name in shares]

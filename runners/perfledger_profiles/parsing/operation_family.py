@@ -29,6 +29,8 @@ SPLIT_ATTENTION = re.compile(r"(?i)split_?kv|unified_attention|paged_?kv")
 MATRIX_VECTOR = re.compile(
     r"(?i)gemv|mul_mat_vec|(?<![a-z])dot_kernel|reduce_1Block|^aten::(mv|addmv|dot)$"
 )
+# Inductor's pointwise kernels and reductions. It reads each number once and multiplies no matrices.
+MOVING_FUSION = re.compile(r"^triton_(poi|red|per|for)_fused_")
 
 # Types and suffixes that say nothing about a kernel's work.
 _NOISE = re.compile(r"cutlass::(bfloat16|half|tfloat32|float_e\dm\d)_t|( \[clone )?\.kd\]?$")

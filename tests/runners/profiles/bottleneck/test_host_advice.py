@@ -6,10 +6,12 @@ import pytest
 
 from perfledger.profile import (
     Bucket,
+    OperationFamily,
     ProfileReading,
 )
 from perfledger_profiles.bottleneck import host_advice
 from perfledger_profiles.bottleneck.any_language_advice import (
+    COPY_LESS,
     FEWER_WAITS,
     HOST_CODE,
     PINNED_MEMORY,
@@ -116,6 +118,31 @@ def test_sums_of_kernels_do_not_say_which_collectives_are_exposed():
     sums = replace(step(op("ncclKernel_AllReduce", 0.3, Bucket.COMMUNICATION)), has_steps=False)
 
     assert texts(sums) == []
+
+
+def test_copies_that_compute_is_too_short_to_hide_must_become_smaller():
+    """Six tenths of the step are copied, and compute takes three tenths or a little less."""
+    copies = op("Memcpy HtoD (Pinned -> Device)", 0.6, Bucket.COPY, count=222.0)
+
+    (less,) = advice(step(copies, op("cudaLaunchKernel", 0.11, Bucket.RUNTIME, count=999.0)))
+    (hidden,) = advice(step(copies, op("cudaLaunchKernel", 0.09, Bucket.RUNTIME, count=999.0)))
+
+    assert (less.text, less.saved_share) == (COPY_LESS.text, pytest.approx(0.3))
+    assert (hidden.text, hidden.saved_share) == (
+        host_advice.OVERLAP_COPIES.text,
+        pytest.approx(0.31),
+    )
+
+
+def test_shares_of_a_sum_of_kernels_are_of_their_time():
+    moving = kernel("add", OperationFamily.ELEMENTWISE, seconds=0.4)
+    sums = replace(step(op("add", 0.4), kernels=(moving,)), has_steps=False)
+
+    (found,) = advice(sums)
+
+    assert found.trigger == (
+        "40.0 % of the kernels' time is operations that mostly move data (add; 1 call)"
+    )
 
 
 def test_many_calls_of_jitted_functions_ask_for_one():
