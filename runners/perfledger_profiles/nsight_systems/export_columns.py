@@ -132,12 +132,17 @@ class NsysColumns:
             return
         text = self._strings.get(name, "") if isinstance(name, int) else str(name or "")
         if kind is CallKind.ANNOTATION:
-            text = _CALL_NUMBERS.sub("", text)
+            text = range_name(text)
         place = self._names.setdefault(text, len(self._names))
         self._rows.append((int(kind), start, end, place, *rest))
 
     def _place(self, launch: LaunchConfiguration) -> int:
         return self._launches.setdefault(launch, len(self._launches))
+
+
+def range_name(text: str) -> str:
+    """Return a range's name without the numbers of a single call that torch's emit_nvtx appends."""
+    return _CALL_NUMBERS.sub("", text)
 
 
 def _number(value: Cell) -> int:

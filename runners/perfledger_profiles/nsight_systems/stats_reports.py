@@ -8,7 +8,7 @@ from functools import partial
 
 from perfledger.profile import Kernel, Profile, ProfileReading
 from perfledger.records import Side
-from perfledger_profiles.nsight_systems.export_columns import TOOL
+from perfledger_profiles.nsight_systems.export_columns import TOOL, range_name
 from perfledger_profiles.nsight_systems.gpu_trace_report import GpuTimeline
 from perfledger_profiles.nsight_systems.report_tables import (
     NsysReport,
@@ -200,7 +200,7 @@ def _direction(name: str) -> str:
 
 
 def _named_readings(rows: _Rows) -> Iterator[ProfileReading]:
-    """Yield the time of functions and ranges by name."""
+    """Yield the time of functions and ranges by name, with the calls of one name in sum."""
     for report, column, name, time, count in (
         (NsysReport.API, "name", "host_api", "total time", "num calls"),
         (NsysReport.OS_RUNTIME, "name", "os_runtime", "total time", "num calls"),
@@ -213,18 +213,23 @@ def _named_readings(rows: _Rows) -> Iterator[ProfileReading]:
             "range instances",
         ),
     ):
+        seconds: dict[str, float] = defaultdict(float)
+        calls: dict[str, float] = defaultdict(float)
         for record in rows.get(report, ()):
-            subject = clean_name(record.text(column).removeprefix(":"))
-            source = f"nsys {report}"
-            seconds, calls = record.value(time, "s"), record.value(count)
-            if seconds is not None:
-                yield ProfileReading(
-                    name=f"{name}_time", value=seconds, unit="s", subject=subject, source=source
-                )
-            if calls is not None:
-                yield ProfileReading(
-                    name=f"{name}_calls", value=calls, subject=subject, source=source
-                )
+            subject = clean_name(range_name(record.text(column).removeprefix(":")))
+            for totals, value in (
+                (seconds, record.value(time, "s")),
+                (calls, record.value(count)),
+            ):
+                if value is not None:
+                    totals[subject] += value
+        source = f"nsys {report}"
+        for subject in dict.fromkeys([*seconds, *calls]):
+            reading = partial(ProfileReading, subject=subject, source=source)
+            if subject in seconds:
+                yield reading(name=f"{name}_time", value=seconds[subject], unit="s")
+            if subject in calls:
+                yield reading(name=f"{name}_calls", value=calls[subject])
     yield from _delays(rows.get(NsysReport.LAUNCHES, ()))
 
 

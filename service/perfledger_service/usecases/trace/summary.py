@@ -40,6 +40,7 @@ def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -
     names = [display_name(path) for path in paths]
     with ThreadPoolExecutor(usable_cores()) as pool:  # each thread waits for a process
         profiles = list(pool.map(partial(_read_rank, choice=choice), paths, names))
+    _check_ranks(names, profiles)
     stragglers = stragglers_of(profiles)
     if stragglers is None:
         idle = names[min(range(len(profiles)), key=lambda place: _compute_seconds(profiles[place]))]
@@ -55,6 +56,22 @@ def compare_ranks(paths: Sequence[Path], *, choice: DeviceChoice = ANY_DEVICE) -
         ),
         stragglers=stragglers,
     )
+
+
+def _check_ranks(names: Sequence[str], profiles: Sequence[Profile]) -> None:
+    """Raise UsageError if two files state the same rank: they are no two ranks of a job."""
+    file_of_rank: dict[int, str] = {}
+    for name, profile in zip(names, profiles, strict=True):
+        if profile.rank is None:
+            continue
+        if profile.rank in file_of_rank:
+            other = file_of_rank[profile.rank]
+            msg = (
+                f"{other} and {name} are both of rank {profile.rank}: give one profiler file of "
+                "each rank (perfledger trace diff compares two files of one rank)"
+            )
+            raise UsageError(msg)
+        file_of_rank[profile.rank] = name
 
 
 def _read_rank(path: Path, name: str, *, choice: DeviceChoice) -> Profile:

@@ -307,3 +307,18 @@ def test_a_device_of_nothing_but_space_is_told_at_once():
 
     assert profile.device is not None
     assert profile.device.name == "A"
+
+
+def test_ranges_of_emit_nvtx_are_one_range_per_operator():
+    """torch's emit_nvtx appends numbers of the call, which say nothing about the operator."""
+    rows = "".join(
+        f'10.0,{1000 * number},1,1000.0,1000.0,1,1,1.0,PushPop,":aten::add, {numbers}"\n'
+        for number, numbers in enumerate(("op_id = 17", "seq = 4, op_id = 18", "op_id = 19"), 1)
+    )
+
+    profile = read(RANGES + rows)
+
+    ranges = {one.subject: one.value for one in profile.readings if one.name == "range_time"}
+    calls = {one.subject: one.value for one in profile.readings if one.name == "range_calls"}
+    assert ranges == {"step, forward": pytest.approx(8e-3), "aten::add": pytest.approx(6e-6)}
+    assert calls == {"step, forward": 2, "aten::add": 3}

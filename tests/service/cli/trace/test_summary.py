@@ -99,6 +99,13 @@ def test_of_several_ranks_the_one_that_is_waited_for_is_named(trace, write):
     assert "| 1 | 1.00 ms | 600 µs | 200 µs | 0 s | 1 of 1 |" in markdown
 
 
+def test_two_files_of_one_rank_are_no_two_ranks(trace, write):
+    ranks = [write(f"{name}.json", a_rank(1, late_us=0)) for name in ("first", "second")]
+
+    with pytest.raises(UsageError, match=r"first\.json and second\.json are both of rank 1: give"):
+        trace("summary", *ranks)
+
+
 def test_ranks_are_not_drawn_and_must_compute(trace, write):
     ranks = [write(f"rank{n}.json", a_rank(n, late_us=0)) for n in range(2)]
 
