@@ -7,6 +7,7 @@ from perfledger.compile_record import CompilePhase
 from perfledger.profile import Bucket, CallingLine, Compilation
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS, OUTSIDE_OPERATIONS
 
 
 class ChangeKind(StrEnum):
@@ -63,6 +64,12 @@ class Cause:
     def delta_seconds(self) -> float:
         """Return how many seconds this cause adds to a step."""
         return self.head_seconds - self.base_seconds
+
+    @property
+    def is_between_calls(self) -> bool:
+        """Return whether this is time between calls, which has no number of calls."""
+        is_counted = self.base_count > 0 or self.head_count > 0
+        return self.name in (OUTSIDE_OPERATIONS, BETWEEN_KERNELS.name) or not is_counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

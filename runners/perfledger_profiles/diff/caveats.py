@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from perfledger.profile import TORCH_PROFILER, Bucket, Profile
+from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import is_operator_name
@@ -22,6 +23,11 @@ MAX_DILATION = 10.0
 
 NOT_ATTRIBUTABLE = "not attributable from this profile"
 PROFILE_AGAIN = "profile both sides again"
+
+LENGTHS = (
+    "neither file marks steps, and the recordings are about equally long, which says nothing about "
+    "the speed of the code: compare the kernels, or record steps"
+)
 
 StepTimings = tuple[float, float]
 DeviceStates = tuple[DeviceState, DeviceState]
@@ -91,8 +97,19 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     return f"{NOT_ATTRIBUTABLE}: {max(doubts, key=lambda note: doubts[note])}"
 
 
+def are_recordings(base: Profile, head: Profile) -> bool:
+    """Return whether two timelines without steps are compared from their first work to their last.
+
+    Their lengths depend on what was recorded, and so do the differences.
+    """
+    sides = (base, head)
+    return not any(side.has_steps or is_sum_of_kernels(side) for side in sides)
+
+
 def _note_on_nothing(evidence: ProfileComparison) -> str:
     base_s = evidence.base.step_seconds
+    if are_recordings(evidence.base, evidence.head):
+        return LENGTHS
     if evidence.floor_seconds > NOISE_SHARE * base_s:
         noise = f" (± {100 * evidence.floor_seconds / base_s:.2g} % of a step)" if base_s else ""
         return (

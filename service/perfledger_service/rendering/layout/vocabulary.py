@@ -29,7 +29,6 @@ from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
 from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason, CompileCause
-from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS, OUTSIDE_OPERATIONS
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
@@ -296,17 +295,14 @@ def foreign_unit(unit: str) -> str:
 
 def change_phrase(cause: Cause) -> str:
     """Return how an operation's time changed, without names."""
-    if cause.name in (OUTSIDE_OPERATIONS, BETWEEN_KERNELS.name):  # gaps are not calls
+    if cause.is_between_calls:
         return "takes longer" if cause.delta_seconds > 0 else "takes less time"
+    before, after = map(number_format.count, (cause.base_count, cause.head_count))
     match cause.kind:
         case ChangeKind.RATE:
-            slower = "slower" if cause.delta_seconds > 0 else "faster"
-            return f"each call is {slower}"
+            pace = f"calls are {change_kind_phrase(cause)}"
+            return pace if before == after else f"{pace}: {after} a step, {before} before"
         case ChangeKind.COUNT:
-            before, after = (
-                number_format.count(cause.base_count),
-                number_format.count(cause.head_count),
-            )
             return f"{after} calls a step, {before} before"
         case ChangeKind.NEW:
             return f"new, {call_count_phrase(cause.head_count)} a step"

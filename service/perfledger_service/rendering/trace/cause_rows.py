@@ -340,7 +340,8 @@ def _end(path: str) -> str:
 def _effects(cause: Cause) -> str:
     """Return the parts due to the number of calls and to their duration, if both matter."""
     parts = (cause.count_effect_seconds, cause.rate_effect_seconds)
-    if min(map(abs, parts)) <= _MIN_EFFECT * abs(cause.delta_seconds):
+    is_one = min(map(abs, parts)) <= _MIN_EFFECT * abs(cause.delta_seconds)
+    if is_one or cause.is_between_calls:
         return ""
     often, slow = map(number_format.signed_seconds, parts)
     return f"{often} from the number of calls, {slow} from their duration"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perfledger.profile import Profile
+from perfledger_profiles.diff.caveats import are_recordings
 from perfledger_profiles.flame_graph.speedscope_stacks import speedscope_stacks
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
 from perfledger_service.rendering.layout.document import (
@@ -39,6 +40,9 @@ from perfledger_service.values.trace_views import TraceDiffView
 _MAX_EVIDENCE = 160
 MAX_CAUSES = 12
 MAX_ROWS = 10
+RECORDINGS = (
+    "Neither file marks steps: the whole recordings are compared, which must be of the same work."
+)
 TWO_DEVICES = "The files are from different devices, {} and {}, so not only the code differs."
 
 _MAX_SHORT = 90
@@ -172,6 +176,8 @@ def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
         )
     devices = dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head))
     yield from notes(filter(None, devices), names=[device for device in devices if device])
+    if are_recordings(view.base.profile, view.head.profile):
+        yield from notes([RECORDINGS])
 
 
 def _device_name(profile: Profile) -> str:

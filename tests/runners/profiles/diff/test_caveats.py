@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import Bucket
+from perfledger.profile import Bucket, Kernel, OperationFamily
 from perfledger_profiles.diff.diff import explain
 
 
@@ -161,3 +161,13 @@ def test_what_is_open_within_twice_the_noise_of_the_step_does_not_matter(make):
     explanation = explain(base, head, repeats=louder(base, by=1.02))
 
     assert explanation.is_attributable
+
+
+def test_recordings_of_one_length_do_not_show_that_the_code_is_as_fast(make):
+    base, head = (replace(make.profile(make.operation("gemm", 1.0)), has_steps=False),) * 2
+    kernel = Kernel(name="gemm", family=OperationFamily.GEMM, seconds=1.0, count=1.0)
+    sums = replace(base, kernels=(kernel,))
+
+    assert explain(base, head).note.startswith("neither file marks steps, and the recordings are")
+    assert explain(make.profile(make.operation("gemm", 1.0)), head).note.endswith("attribute")
+    assert explain(sums, sums).note.endswith("nothing to attribute")

@@ -206,6 +206,6 @@ def test_a_cause_says_why_and_what_a_step_takes_without_it(reports, make):
 
     assert "| 1 | `aten::mm` | **+2.00 ms** | +16.2 % | slower |" in text
     assert (
-        "1. `aten::mm` in `aten::linear`: each call is slower, 2.00 ms → 4.00 ms a step. "
+        "1. `aten::mm` in `aten::linear`: calls are slower, 2.00 ms → 4.00 ms a step. "
         "A different type: `float[64,64]` became `double[64,64]`. Without it" in text
     )

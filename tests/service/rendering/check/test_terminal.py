@@ -132,7 +132,7 @@ def test_a_cause_says_what_a_step_takes_without_it(reports, make):
     text = plain_text(replace(report, explanations=(explanation,)), width=200)
 
     printed = text.replace("\u00a0", " ")
-    assert "each call is slower; a different type: float[64,64] became double[64,64]" in printed
+    assert "calls are slower; a different type: float[64,64] became double[64,64]" in printed
     assert "Without it a step takes 12.6 ms (-13.7 %)" in printed
 
 

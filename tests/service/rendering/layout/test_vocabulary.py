@@ -43,8 +43,10 @@ def test_every_provenance_has_its_words():
 @pytest.mark.parametrize(
     ("how", "seconds", "counts", "expected"),
     [
-        (ChangeKind.RATE, (1.0, 2.0), (3.0, 3.0), "each call is slower"),
-        (ChangeKind.RATE, (2.0, 1.0), (3.0, 3.0), "each call is faster"),
+        (ChangeKind.RATE, (1.0, 2.0), (3.0, 3.0), "calls are slower"),
+        (ChangeKind.RATE, (2.0, 1.0), (3.0, 3.0), "calls are faster"),
+        (ChangeKind.RATE, (1.0, 2.0), (3.0, 4.0), "calls are slower: 4 a step, 3 before"),
+        (ChangeKind.RATE, (1.0, 2.0), (0.0, 0.0), "takes longer"),
         (ChangeKind.COUNT, (1.0, 2.0), (24.0, 60.5), "60.50 calls a step, 24 before"),
         (ChangeKind.NEW, (0.0, 1.0), (0.0, 1.0), "new, 1 call a step"),
         (ChangeKind.GONE, (1.0, 0.0), (2.0, 0.0), "removed, 2 calls a step before"),
@@ -85,7 +87,7 @@ def test_the_least_change_of_a_call_has_its_direction(make, seconds):
     cause = make.cause("op", ChangeKind.RATE, seconds, (3.0, 3.0))
 
     pace = "slower" if seconds[1] > seconds[0] else "faster"
-    assert vocabulary.change_phrase(cause) == f"each call is {pace}"
+    assert vocabulary.change_phrase(cause) == f"calls are {pace}"
 
 
 @pytest.mark.parametrize(

@@ -245,3 +245,11 @@ def test_more_memory_says_what_holds_it_and_which_line_made_it(reports):
     assert product.tensor == (
         "8 of up to bfloat16[256,1024,64] \N{RIGHTWARDS ARROW} 10 of up to bfloat16[256,1024,1024]"
     )
+
+
+def test_time_between_calls_has_no_part_due_to_their_number(block_of):
+    (cause,) = block_of(
+        name="(outside operations)", count_effect_seconds=0.001, rate_effect_seconds=0.00072
+    ).causes
+
+    assert cause.effects == ""
