@@ -130,10 +130,12 @@ class AdviceContext:
         share, alone_share = self.share(operations), self.alone_share(operations)
         if min(share, alone_share) < least:
             return None
-        whole = whole_name(self.profile)
-        trigger = f"{100 * share:.1f} % of {whole} {what} ({name_operations(operations)})"
+        total_name = whole_name(self.profile)
+        trigger = f"{100 * share:.1f} % of {total_name} {what} ({name_operations(operations)})"
         if share - alone_share >= MIN_SHARE:
-            beside = f"; other kernels run as well in all but {100 * alone_share:.1f} % of {whole}"
+            beside = (
+                f"; other kernels run as well in all but {100 * alone_share:.1f} % of {total_name}"
+            )
             trigger = f"{trigger[:-1]}{beside})"
         return self.recommendation(
             advice, trigger=trigger, share=share, saved_share=alone_share * advice.saved

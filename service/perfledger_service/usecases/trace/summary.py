@@ -65,10 +65,10 @@ def _check_ranks(names: Sequence[str], profiles: Sequence[Profile]) -> None:
         if profile.rank is None:
             continue
         if profile.rank in file_of_rank:
-            other = file_of_rank[profile.rank]
+            first_name = file_of_rank[profile.rank]
             msg = (
-                f"{other} and {name} are both of rank {profile.rank}: give one profiler file of "
-                "each rank (perfledger trace diff compares two files of one rank)"
+                f"{first_name} and {name} are both of rank {profile.rank}: give one profiler file "
+                "of each rank (perfledger trace diff compares two files of one rank)"
             )
             raise UsageError(msg)
         file_of_rank[profile.rank] = name
