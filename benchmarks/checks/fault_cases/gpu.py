@@ -53,7 +53,7 @@ ANSWERS = {{
     "nvmlSystemGetCudaDriverVersion": 12060,
     "nvmlDeviceGetName": "NVIDIA H100 80GB HBM3",
     "nvmlDeviceGetUUID": "GPU-1",
-    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30),
+    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30, used=2**30),
     "nvmlDeviceGetHandleByUUID": "gpu",
     "nvmlDeviceGetHandleByIndex": "gpu",
     "nvmlDeviceGetMaxClockInfo": 1980,

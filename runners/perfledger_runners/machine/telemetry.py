@@ -92,22 +92,35 @@ class GpuTelemetry:
         self._end = threading.Event()
         self.readings: list[TelemetrySample] = []
         self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
 
     def start(self) -> None:
         """Start sampling."""
         self.stop()
         self._end.clear()
         self.readings = []
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def stop(self) -> tuple[TelemetrySample, ...]:
-        """Stop and return the readings since `start`."""
+        """Stop and return the readings since `start`; raise the error that ended them early.
+
+        Without readings, a GPU that heat slows down would not be noticed.
+        """
         if self._thread is not None:
             self._end.set()
             self._thread.join()
             self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
         return tuple(self.readings)
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        except Exception as error:  # raised by stop()
+            self._error = error
 
     def _watch(self) -> None:
         began = self._clock()

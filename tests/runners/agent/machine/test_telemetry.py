@@ -1,3 +1,4 @@
+import threading
 from dataclasses import replace
 
 import pytest
@@ -300,6 +301,24 @@ def test_a_thread_reads_until_it_is_stopped(fake_nvml):
     assert readings[0].state.reasons == 0x4
     assert library.held == 0
     assert telemetry.stop() == readings
+
+
+def test_an_error_that_ends_the_readings_is_raised_once(fake_nvml, monkeypatch):
+    gpu = Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle")
+    telemetry = GpuTelemetry(gpu, every_s=0.0)
+    message, is_read = "used", threading.Event()
+
+    def state(_):
+        is_read.set()
+        raise AttributeError(message)
+
+    monkeypatch.setattr(Gpu, "state", state)
+    telemetry.start()
+    is_read.wait()
+
+    with pytest.raises(AttributeError, match=message):
+        telemetry.stop()
+    assert telemetry.stop() == ()
 
 
 def test_starting_again_forgets_what_was_read(fake_nvml):
