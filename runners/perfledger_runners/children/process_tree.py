@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from perfledger.meters.child_processes import descendants
+
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
 # Killing is repeated, because a process may fork between the listing and the kill.
@@ -30,15 +32,23 @@ def members(session: int, mark: str = "", *, proc: Path = PROC) -> tuple[int, ..
 
 
 def kill(session: int, mark: str) -> None:
-    """Kill every process of a session and every process with `mark` in its environment."""
-    _signal(os.killpg, session)
-    this_process = os.getpid()
+    """Kill every process of a session, every process with `mark` in its environment, and theirs.
+
+    A daemon without the mark is a descendant of the harness, which adopts it, until that is killed.
+    """
     for _ in range(MAX_SWEEPS):
-        left = [process for process in members(session, mark) if process != this_process]
+        left = _family(session, mark)
         if not left:
             return
+        _signal(os.killpg, session)
         for process in left:
             _signal(os.kill, process)
+
+
+def _family(session: int, mark: str) -> set[int]:
+    """Return the members of a session and their descendants, without this process."""
+    found = {process for process in members(session, mark) if process != os.getpid()}
+    return found.union(*(descendants(str(process)) for process in found))
 
 
 def resident_bytes(processes: Iterable[int]) -> int:

@@ -28,8 +28,8 @@ THROTTLED_KEY = "throttled"
 # hardly move the judged estimate (Hodges-Lehmann), which breaks down at 29 %. Beyond this, the
 # clock would be measured rather than the code.
 MAX_THROTTLED_SHARE = 0.2
-# Extra seconds of steps after each set-up. Extra seconds of steps after each set-up: the first and
-# the last reading may extend beyond their start or end, and a reading takes time too.
+# Extra seconds of steps after each set-up: the first and the last reading may extend beyond their
+# start or end, and a reading takes time too.
 EDGE_SECONDS = 3 * READ_EVERY_S
 
 UNKNOWN_ACTIVITY = GpuActivity()

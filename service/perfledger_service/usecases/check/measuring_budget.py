@@ -2,14 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
-from perfledger.records import Device, Machine, Side
+from perfledger.records import Device, Machine, Run, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -31,8 +31,8 @@ from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
-# Factor on the estimated seconds of the missing pairs. Factor on the estimated seconds of the
-# missing pairs: later pairs may take longer than those so far, and a round begins only if it fits.
+# Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
+# far, and a round begins only if it fits.
 SPARE = 1.3
 
 
@@ -42,6 +42,16 @@ class MeasuringAllowance:
 
     seconds: float
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MissingPairs:
+    measured: int  # with readings of the metric that lacks most
+    needed: int
+
+    @property
+    def count(self) -> int:
+        return self.needed - self.measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +107,31 @@ def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
     )
 
 
-def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """Return how many pairs each workload needs if it has too few for a test."""
-    fewest: dict[str, int] = {}
+def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, _MissingPairs]:
+    """Return the workloads that have too few pairs for a test of one of their metrics."""
+    fewest: dict[str, _MissingPairs] = {}
     for verdict in verdicts:
         explanation = explain_verdict(verdict, bundle.plan)
-        pairs = explanation.pairs_needed
-        if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS and pairs is not None:
-            fewest[verdict.workload] = max(pairs, fewest.get(verdict.workload, 0))
+        needed = explanation.pairs_needed
+        if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS and needed is not None:
+            each = _MissingPairs(measured=_pairs_of(bundle.runs, verdict), needed=needed)
+            before = fewest.get(verdict.workload, each)
+            fewest[verdict.workload] = max(before, each, key=lambda pairs: pairs.count)
     return fewest
 
 
+def _pairs_of(runs: Iterable[Run], verdict: Verdict) -> int:
+    """Return how many pairs have readings of the verdict's metric on both sides."""
+    measured = Counter(
+        run.pair
+        for run in runs
+        if run.workload == verdict.workload and run.samples.get(verdict.metric.name)
+    )
+    return sum(sides == len(Side) for sides in measured.values())
+
+
 def _too_few_pairs_notes(
-    fewest: Mapping[str, int], verdicts: Sequence[Verdict], paired_runs: PairedRuns
+    fewest: Mapping[str, _MissingPairs], verdicts: Sequence[Verdict], paired_runs: PairedRuns
 ) -> tuple[str, ...]:
     """Return the note with a budget that gives each workload enough pairs for a test.
 
@@ -118,12 +140,13 @@ def _too_few_pairs_notes(
     seconds = paired_runs.seconds
     if not fewest or not all(seconds.get(each) for each in fewest):
         return ()
-    counts = Counter(run.workload for run in paired_runs.runs if run.side is Side.HEAD)
     open_workloads = {each.workload for each in verdicts if each.outcome is Outcome.UNDECIDED}
     round_s = sum(seconds.get(each, 0.0) for each in open_workloads)
-    rounds = max(1, *(pairs - counts[each] for each, pairs in fewest.items()))
+    rounds = max(1, *(pairs.count for pairs in fewest.values()))
     budget_s = paired_runs.spent_s + SPARE * rounds * round_s
-    missing = ", ".join(f"{each} ({counts[each]} of {pairs})" for each, pairs in fewest.items())
+    missing = ", ".join(
+        f"{each} ({pairs.measured} of {pairs.needed})" for each, pairs in fewest.items()
+    )
     pair_s = max(seconds[each] for each in fewest)
     note = (
         f"the budget ended with too few pairs of {missing}: a pair took {duration(pair_s)}, and "

@@ -24,6 +24,18 @@ def start(leaves):
 start(False)
 start(True)
 """
+ADOPTS = "from perfledger.meters.child_processes import adopt_orphans\nadopt_orphans()\n"
+# Starts a daemon with its own session and without an environment, which says when it ends itself.
+NAMELESS_DAEMON = """
+import os, subprocess, sys, time
+if os.fork() == 0:
+    os.setsid()
+    command = "import time; print('started', flush=True); time.sleep(60); print('ended')"
+    subprocess.Popen([sys.executable, "-c", command], env={})
+    os._exit(0)
+os.wait()
+time.sleep(600)
+"""
 
 
 @pytest.fixture
@@ -58,6 +70,21 @@ def test_ending_what_is_gone_is_no_error(family):
     kill(family, "MARK=of this test")
 
     kill(family, "MARK=of this test")
+
+
+def test_an_adopted_daemon_without_the_mark_ends_too():
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{ADOPTS}{NAMELESS_DAEMON}"],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"MARK": "of this test"},
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+
+        kill(process.pid, "MARK=of this test")
+
+        assert process.stdout.read() == b""  # the daemon, which holds the other end, is gone
 
 
 def test_the_memory_of_a_process_is_its_resident_pages():

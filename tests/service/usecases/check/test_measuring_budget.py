@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Device, Machine, Side
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import SettingsError, UsageError
@@ -131,6 +131,26 @@ def test_too_few_pairs_come_with_a_budget_that_would_do(make_bundle):
         "the budget ended with too few pairs of gpt:step (2 of 4): a pair took 6 s, and "
         "`--budget 40s` would be enough for a test if the machine stays the same"
     )
+
+
+def test_pairs_without_readings_of_a_metric_are_not_counted_for_it(make_bundle):
+    bundle = make_bundle(pairs=4)
+    runs = tuple(
+        replace(
+            run,
+            samples={
+                STEP_TIME.name: (1.0 if run.side is Side.BASE else NOISY[run.pair],),
+                **({CPU_TIME.name: (0.5,)} if run.pair > 1 else {}),
+            },
+        )
+        for run in bundle.runs
+    )
+    bundle = replace(bundle, runs=runs, metrics=(STEP_TIME, CPU_TIME))
+
+    (note,) = budget_notes(bundle, paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0))
+
+    assert "too few pairs of gpt:step (2 of 4)" in note
+    assert "`--budget 40s`" in note
 
 
 def test_a_longer_budget_is_in_minutes_and_counts_every_open_workload(make_bundle):
