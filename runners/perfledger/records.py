@@ -58,6 +58,8 @@ class FailureReason(StrEnum):
     DIFFERENT = "different result"  # by the workload's own check
     SKIPPED = "skipped"  # by its own set-up
     NOT_AVAILABLE = "not available"  # the variant: it lacks something here, or cannot be made
+    PACKAGES = "other packages"  # the sides' environments differ, and not by the change
+    IN_USE = "in use"  # it needs what only one process can have, such as a port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

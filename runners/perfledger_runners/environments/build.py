@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from perfledger.records import FailureReason
 from perfledger_runners.children.harness import MARK_VARIABLE
 from perfledger_runners.children.process_tree import kill
 from perfledger_runners.safe_text import MAX_DETAIL, MAX_LOG_TAIL_BYTES, clean_text, tail_of_text
@@ -15,6 +16,8 @@ SHELL = "/bin/sh"
 
 class BuildError(Exception):
     """A build that failed; `output` is the end of what it printed."""
+
+    reason = FailureReason.BUILD
 
     def __init__(self, message: str, *, output: str = "") -> None:
         super().__init__(message)

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import math
 import os
 import secrets
 import shutil
@@ -37,16 +38,26 @@ class EnvironmentCache:
     sleep: Callable[[float], None] = time.sleep
 
     @contextmanager
-    def entry(self, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
-        """Provide the complete entry of `key`, building it into an empty folder if necessary.
+    def entry(
+        self, key: str, build: Callable[[Path], bool], *, is_renewed: bool = False
+    ) -> Generator[Path]:
+        """Provide the newest complete entry of `key`, building it if there is none.
 
-        `build` returns whether others can use the entry; one that they cannot use, or whose build
-        raises, is removed at the end. Meanwhile others build their own entries: both sides of a
-        check may have the same key.
+        A renewed entry is built in any case, and is the newest one from then on. `build` gets an
+        empty folder, and returns whether others can use the entry; one that they cannot use, or
+        whose build raises, is removed at the end. Meanwhile others build their own entries: both
+        sides of a check may have the same key.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.folder / key
-        with _lock(self._lock_file(key)) as descriptor:
+        name = _other_name(key) if is_renewed else self._newest(key)
+        with self._entry(name, key, build) as path:
+            yield path
+
+    @contextmanager
+    def _entry(self, name: str, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
+        """Provide the complete entry of this name, building it if necessary."""
+        path = self.folder / name
+        with _lock(self._lock_file(name)) as descriptor:
             is_locked = self._wait_for(descriptor, fcntl.LOCK_SH, path)
             # Changing the lock's mode is not atomic, so check again after each change.
             while is_locked and not self._is_complete(path):
@@ -64,12 +75,12 @@ class EnvironmentCache:
                 os.utime(path / COMPLETE_FILE, (now, now))
                 yield path
                 return
-        own_key = f"{key}-{secrets.token_hex(8)}"
+        own_name = _other_name(key)
         try:
-            with self.entry(own_key, build) as own_path:
+            with self._entry(own_name, key, build) as own_path:
                 yield own_path
         finally:
-            self._lock_file(own_key).unlink(missing_ok=True)
+            self._lock_file(own_name).unlink(missing_ok=True)
 
     def clean(self) -> None:
         """Remove unused entries that are old or half-built, and the oldest beyond the size."""
@@ -95,6 +106,12 @@ class EnvironmentCache:
             else:
                 return True
 
+    def _newest(self, key: str) -> str:
+        """Return the name of the complete entry of a key that was built last, else the key."""
+        paths = (self.folder / key, *self.folder.glob(f"{key}-*"))
+        complete = [path for path in paths if self._is_complete(path)]
+        return max(complete, key=built_at).name if complete else key
+
     def _is_complete(self, path: Path) -> bool:
         return (path / COMPLETE_FILE).is_file()
 
@@ -108,7 +125,7 @@ class EnvironmentCache:
             shutil.rmtree(path, ignore_errors=True)
             raise
         if is_reusable:
-            text = json.dumps({"bytes": _size(path)})
+            text = json.dumps({"bytes": _size(path), "built_at": self.clock()})
             (path / COMPLETE_FILE).write_text(text, encoding="utf-8")
         return is_reusable
 
@@ -125,6 +142,25 @@ class EnvironmentCache:
 
     def _lock_file(self, key: str) -> Path:
         return self.folder / f"{key}{LOCK_SUFFIX}"
+
+
+def built_at(entry: Path) -> float:
+    """Return when an entry was built, by the cache's clock; infinity if only one check can use it.
+
+    Such an entry was built for this check.
+    """
+    try:
+        facts = json.loads((entry / COMPLETE_FILE).read_text(encoding="utf-8"))
+        return float(facts["built_at"])
+    except FileNotFoundError:
+        return math.inf
+    except (OSError, ValueError, KeyError, TypeError):  # of an earlier version
+        return 0.0
+
+
+def _other_name(key: str) -> str:
+    """Return a new name for an entry of this key."""
+    return f"{key}-{secrets.token_hex(8)}"
 
 
 @contextmanager

@@ -7,9 +7,9 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -26,12 +26,15 @@ from perfledger_runners.children.interpreter import (
     package_folders,
 )
 from perfledger_runners.environments.build import BuildError, run_build
-from perfledger_runners.environments.cache import EnvironmentCache
+from perfledger_runners.environments.cache import EnvironmentCache, built_at
 
 VENV = "venv"
 OUTPUTS = "outputs"  # the files that the build wrote into its checkout
 LOG = "build.log"
 INHERIT_FILE = "perfledger_inherited.pth"
+RECORD_SUFFIX = ".dist-info"
+DIRECT_URL_FILE = "direct_url.json"
+COMMIT_LETTERS = 12
 TOOL_TIMEOUT_S = 300.0
 # Larger build outputs in the checkout are rebuilt each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
@@ -68,7 +71,7 @@ class BuildRequest:
 
 @contextmanager
 def side_environment(
-    cache: EnvironmentCache, request: BuildRequest, checkout: Path
+    cache: EnvironmentCache, request: BuildRequest, checkout: Path, *, is_renewed: bool = False
 ) -> Generator[Path]:
     """Provide the virtual environment that the command makes from the checkout.
 
@@ -104,23 +107,33 @@ def side_environment(
         is_new = True
         return build(entry)
 
-    with cache.entry(_key(request, inherited), build_now) as entry:
+    with cache.entry(_key(request, inherited), build_now, is_renewed=is_renewed) as entry:
         if not is_new and (entry / OUTPUTS).is_dir():
             shutil.copytree(entry / OUTPUTS, checkout, symlinks=True, dirs_exist_ok=True)
         yield entry / VENV
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentDistributions:
-    """The versions of an environment's own packages and of inherited ones, by name."""
+    """The versions of an environment's own packages and of inherited ones, by name.
+
+    `of_files` are the names of those installed from files, as the checkout's own are, and `commits`
+    the commits or hashes of those from a repository or an address.
+    """
 
     built: Mapping[str, str]
     inherited: Mapping[str, str]
+    of_files: frozenset[str] = frozenset()
+    commits: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def importable(self) -> Mapping[str, str]:
-        """Return the versions that its interpreter imports."""
-        return {**self.inherited, **self.built}
+        """Return the versions that its interpreter imports, with their commits if known."""
+        versions = {**self.inherited, **self.built}
+        return {
+            name: f"{version} ({self.commits[name]})" if name in self.commits else version
+            for name, version in versions.items()
+        }
 
 
 def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentDistributions:
@@ -131,10 +144,18 @@ def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentD
     named = filter(None, request.environment.get("PYTHONPATH", "").split(os.pathsep))
     own_folders = package_folders(venv)
     is_heir = any(Path(folder, INHERIT_FILE).is_file() for folder in own_folders)
+    sources = _direct_sources(own_folders)
     return EnvironmentDistributions(
         built=_conda_packages(venv) | _distributions(own_folders),
         inherited=_distributions((*named, *(_site_folders(request) if is_heir else ()))),
+        of_files=frozenset(name for name, commit in sources.items() if not commit),
+        commits={name: commit for name, commit in sources.items() if commit},
     )
+
+
+def environment_time(venv: Path) -> float:
+    """Return when an environment was built; infinity if no other check can use it."""
+    return built_at(venv.parent)
 
 
 def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
@@ -226,10 +247,41 @@ def _ask(request: BuildRequest, *arguments: str) -> str:
 def _distributions(folders: Iterable[str]) -> dict[str, str]:
     """Return the versions by name; of equal names the first is imported."""
     versions: dict[str, str] = {}
-    for path in (path for folder in folders for path in sorted(Path(folder).glob("*.dist-info"))):
-        name, _, version = path.name.removesuffix(".dist-info").partition("-")
-        versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    for record in _records(folders):
+        name, version = _name_and_version(record)
+        versions.setdefault(name, version)
     return versions
+
+
+def _direct_sources(folders: Iterable[str]) -> dict[str, str]:
+    """Return the commits or hashes of distributions from addresses, "" for those from files.
+
+    Installers record them: https://packaging.python.org/en/latest/specifications/direct-url/
+    """
+    sources: dict[str, str] = {}
+    for record in _records(folders):
+        try:
+            facts = json.loads((record / DIRECT_URL_FILE).read_text(encoding="utf-8"))
+            commit = facts["vcs_info"]["commit_id"] if "vcs_info" in facts else ""
+            archive = facts.get("archive_info", {}).get("hash", "").rpartition("=")[2]
+            is_of_files = not commit and facts["url"].startswith("file:")
+            origin = "" if is_of_files else (commit or archive)
+            if is_of_files or origin:
+                sources[_name_and_version(record)[0]] = str(origin)[:COMMIT_LETTERS]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # from an index
+            continue
+    return sources
+
+
+def _records(folders: Iterable[str]) -> Iterator[Path]:
+    """Yield the folders in which installers record the distributions."""
+    for folder in folders:
+        yield from sorted(Path(folder).glob(f"*{RECORD_SUFFIX}"))
+
+
+def _name_and_version(record: Path) -> tuple[str, str]:
+    name, _, version = record.name.removesuffix(RECORD_SUFFIX).partition("-")
+    return re.sub(r"[-_.]+", "-", name).lower(), version
 
 
 def _conda_packages(environment: Path) -> dict[str, str]:

@@ -53,6 +53,9 @@ _MENDS = {
     FailureReason.DIFFERENT: "fix the result, or the workload's own check of it",
     FailureReason.SKIPPED: "measure where the workload does not skip itself",
     FailureReason.NOT_AVAILABLE: "install what the variant needs, or leave it out",
+    FailureReason.PACKAGES: "pin exact versions of packages, in a lock file or in the requirements",
+    FailureReason.IN_USE: "end the program that has it, or let each process use its own: port 0, "
+    "and files in a temporary folder of its own",
 }
 # Measuring again would not help: the code is at fault.
 _OF_THE_CODE = frozenset(FailureReason) - {
@@ -62,6 +65,8 @@ _OF_THE_CODE = frozenset(FailureReason) - {
     FailureReason.NO_DEVICE,
     FailureReason.THROTTLED,
     FailureReason.BUDGET,
+    FailureReason.PACKAGES,
+    FailureReason.IN_USE,
 }
 
 

@@ -35,7 +35,6 @@ from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.report import Conclusion, Report
 
 _MAX_METRIC = 40
-
 # The order in which verdicts are shown: those that need attention first.
 OUTCOME_ORDER = (
     Outcome.REGRESSED,
@@ -106,6 +105,8 @@ _WHY = {
     FailureReason.DIFFERENT: "has a different result",
     FailureReason.SKIPPED: "skipped itself",
     FailureReason.NOT_AVAILABLE: "is not available",
+    FailureReason.PACKAGES: "has packages that differ by chance",
+    FailureReason.IN_USE: "needs something that is in use",
 }
 # At most fourteen characters: the first column of a terminal's table.
 _BUCKETS = {

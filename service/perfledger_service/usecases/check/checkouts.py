@@ -3,9 +3,10 @@
 import os
 import secrets
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import time
 from typing import Protocol, Self
 
 from perfledger.protocol import ChildRequest
@@ -23,6 +24,12 @@ from perfledger_runners.children.harness import (
 )
 from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.environments.derived_build import BuildInputs, build_inputs
+from perfledger_runners.environments.package_differences import (
+    may_be_of_change,
+    other_packages_error,
+    renewed_note,
+    unexplained_packages,
+)
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_runners.private_folder import private_folder
 from perfledger_service.usecases.check.child_requests import request_for
@@ -48,11 +55,15 @@ class CheckProgress(MeasuringProgress, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """A commit that is checked out and built, and notes on what its checkout lacks."""
+    """A commit that is checked out and built, and notes on what its checkout lacks.
+
+    `name` is what people call it, such as base.
+    """
 
     revision: Revision
+    name: str
     code: BuiltCode
     notes: tuple[str, ...]
 
@@ -102,12 +113,16 @@ class CheckoutFolder:
     side_commits: tuple[str, ...]  # base and head as they are checked out
     folder: Path
     progress: CheckProgress
+    began: float = field(default_factory=time)  # by the clock of the environments' cache
 
     @contextmanager
-    def check_out(self, revision: Revision, name: str) -> Generator[Checkout]:
+    def check_out(
+        self, revision: Revision, name: str, *, is_renewed: bool = False
+    ) -> Generator[Checkout]:
         """Check out and build a commit, and remove it at the end.
 
-        Its folder has a random name, so that code cannot distinguish base and head by it.
+        Its folder has a random name, so that code cannot distinguish base and head by it. A renewed
+        environment is built even if the cache has one.
         """
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
@@ -126,9 +141,59 @@ class CheckoutFolder:
                 inputs=self.inputs,
                 interpreter=self.interpreter,
                 environment=os.environ,
+                is_renewed=is_renewed,
             ) as code:
                 # A build may fetch the content of large files.
-                yield Checkout(revision, code, (*notes, *pointer_notes(root, tree.hashes)))
+                notes = (*notes, *pointer_notes(root, tree.hashes))
+                yield Checkout(revision=revision, name=name, code=code, notes=notes)
+
+    def comparable(
+        self, base: Checkout, head: Checkout, stack: ExitStack
+    ) -> tuple[Checkout, Checkout]:
+        """Return two checkouts whose environments do not differ by when they were built.
+
+        One that was built before is built again if packages differ that no changed file names;
+        `stack` removes it. If they still differ, although no requirement changed, the older one is
+        built once more: if it gets the same packages before and after the other one, other files of
+        the change explain the difference; if not, head has failed.
+        """
+        if not unexplained_packages(base.code, head.code):
+            return base, head
+        base, head = (
+            self._renewed(each, facing, stack) if each.code.built_at < self.began else each
+            for each, facing in ((base, head), (head, base))
+        )
+        if may_be_of_change(base.code, head.code) or not unexplained_packages(base.code, head.code):
+            return base, head
+        return self._explained(base, head, stack)
+
+    def _explained(
+        self, base: Checkout, head: Checkout, stack: ExitStack
+    ) -> tuple[Checkout, Checkout]:
+        """Return checkouts that still differ after building the older one again, or a failed head.
+
+        Both were built in this check.
+        """
+        is_base_older = base.code.built_at <= head.code.built_at
+        before = base if is_base_older else head
+        again = self._check_out_again(before, stack)
+        pair = (again, head) if is_base_older else (base, again)
+        is_alike = not unexplained_packages(pair[0].code, pair[1].code)
+        if again.code.failure or is_alike or again.code.distributions == before.code.distributions:
+            return pair
+        error = other_packages_error(pair[0].code, pair[1].code)
+        return pair[0], replace(pair[1], code=replace(pair[1].code, failure=error))
+
+    def _renewed(self, checkout: Checkout, facing: Checkout, stack: ExitStack) -> Checkout:
+        """Return a checkout whose environment was built again, with a note."""
+        again = self._check_out_again(checkout, stack)
+        note = renewed_note(checkout.name, checkout.code, facing.code)
+        return replace(again, notes=(*again.notes, note))
+
+    def _check_out_again(self, checkout: Checkout, stack: ExitStack) -> Checkout:
+        return stack.enter_context(
+            self.check_out(checkout.revision, checkout.name, is_renewed=True)
+        )
 
     def site(self, base: Checkout, head: Checkout) -> CheckSite:
         """Return two checkouts as the sides of a check."""
@@ -203,7 +268,8 @@ def check_out_revisions(
     """Check out and build both revisions side by side, and remove the checkouts at the end."""
     with (
         open_checkouts(repository, sides, configuration, progress) as checkouts,
-        checkouts.check_out(sides.base, "base") as base,
-        checkouts.check_out(sides.head, "head") as head,
+        ExitStack() as stack,
     ):
-        yield checkouts.site(base, head)
+        base = stack.enter_context(checkouts.check_out(sides.base, "base"))
+        head = stack.enter_context(checkouts.check_out(sides.head, "head"))
+        yield checkouts.site(*checkouts.comparable(base, head, stack))

@@ -5,9 +5,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import which
+from time import time
 
 from perfledger.protocol import ChildRequest
-from perfledger.records import FailureReason, Side
+from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
 from perfledger_runners.children.harness import Harness
@@ -26,6 +27,7 @@ from perfledger_runners.environments.side import (
     BuildRequest,
     EnvironmentDistributions,
     environment_distributions,
+    environment_time,
     side_environment,
 )
 from perfledger_runners.measuring.code_origin import CodeOriginCheck, distribution_notes
@@ -75,7 +77,7 @@ class SideCode:
             return discover(harness, request)
         path = UnreadablePath(
             path=", ".join(request.paths),
-            reason=FailureReason.BUILD,
+            reason=failure.reason,
             detail=str(failure),
             log_tail=failure.output,
         )
@@ -101,7 +103,8 @@ class BuiltCode:
     """The code of one commit, checked out, and built if the settings or a change need it.
 
     `request` names its packages and its environment; `command` is "" without a build; `inputs` are
-    the changed files that required a build that no setting asks for.
+    the changed files that required a build that no setting asks for. Of the distributions, those
+    `of_files` were installed from files, as the checkout's own are.
     """
 
     request: ChildRequest
@@ -109,6 +112,8 @@ class BuiltCode:
     inputs: BuildInputs
     command: str = ""
     distributions: Mapping[str, str] = field(default_factory=dict[str, str])
+    of_files: frozenset[str] = frozenset()
+    built_at: float = 0.0  # by the clock of the environments' cache
     failure: BuildError | None = None
 
 
@@ -121,10 +126,12 @@ def build_code(
     inputs: BuildInputs,
     interpreter: Interpreter,
     environment: Mapping[str, str],
+    is_renewed: bool = False,
 ) -> Generator[BuiltCode]:
     """Build the environment of a complete checkout if the settings or the changed inputs need it.
 
-    A build that fails, or whose command is unknown, is a failure of this code, never an error.
+    A renewed environment is not taken from the cache. A build that fails, or whose command is
+    unknown, is a failure of this code, never an error.
     """
     code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
@@ -139,7 +146,9 @@ def build_code(
                     variable_names=settings.env,
                     timeout_s=settings.build_timeout,
                 )
-                folder = stack.enter_context(_environment(build, Path(request.root)))
+                folder = stack.enter_context(
+                    _environment(build, Path(request.root), is_renewed=is_renewed)
+                )
                 distributions = environment_distributions(folder, build)
                 if not settings.build:
                     check_locked(distributions, tree, inputs)
@@ -147,6 +156,8 @@ def build_code(
                     code,
                     request=replace(code.request, environment=str(folder)),
                     distributions=distributions.importable,
+                    of_files=distributions.of_files,
+                    built_at=min(environment_time(folder), time()),
                 )
         except BuildError as error:
             code = replace(
@@ -245,9 +256,9 @@ def _command(
 
 
 @contextmanager
-def _environment(build: BuildRequest, checkout: Path) -> Generator[Path]:
+def _environment(build: BuildRequest, checkout: Path, *, is_renewed: bool) -> Generator[Path]:
     cache = EnvironmentCache(folder=cache_folder(build.environment) / "environments")
-    with side_environment(cache, build, checkout) as folder:
+    with side_environment(cache, build, checkout, is_renewed=is_renewed) as folder:
         cache.clean()
         yield folder
 

@@ -216,8 +216,15 @@ class CommitMeasurements:
         if reason:
             return self._skipped_commit(head, reason)
         if (base, head) not in self._sites:
-            sides = (one.checkout for one in prepared)
-            site = self.checkouts.site(*sides)
+            before, after = (one.checkout for one in prepared)
+            sides = self.checkouts.comparable(before, after, self._stack)
+            if sides[1].code.failure is not None:
+                return self._skipped_commit(head, str(sides[1].code.failure))
+            files = {
+                Side.BASE: before.code.request.files,
+                Side.HEAD: after.code.request.files,
+            }
+            site = self.checkouts.site(*sides).with_files(files)
             self._sites[base, head] = site.for_workloads([prepared[0].spec])
         return self._sites[base, head]
 

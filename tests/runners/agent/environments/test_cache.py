@@ -1,5 +1,6 @@
 import fcntl
 import json
+import math
 import stat
 import threading
 
@@ -9,6 +10,7 @@ from perfledger_runners.environments.cache import (
     COMPLETE_FILE,
     PRIVATE_FILE,
     EnvironmentCache,
+    built_at,
 )
 
 
@@ -53,6 +55,27 @@ def test_an_entry_is_built_once_and_used_again(cache):
 
     assert [use(cache, "a", build), use(cache, "a", build)] == [b"x", b"x"]
     assert build.runs == 1
+
+
+def test_a_renewed_entry_is_built_again_and_used_from_then_on(cache):
+    with at(cache, 10.0).entry("a", Builder()) as old:
+        with at(cache, 20.0).entry("a", Builder(), is_renewed=True) as new:
+            assert new != old
+            assert (built_at(old), built_at(new)) == (10.0, 20.0)
+        with at(cache, 30.0).entry("a", Builder()) as again:
+            assert again == new
+
+
+def test_the_time_of_an_entry_that_no_other_check_can_use_is_unknown(cache):
+    with cache.entry("a", Builder(is_reusable=False)) as entry:
+        assert built_at(entry) == math.inf
+
+
+def test_an_entry_of_an_earlier_version_counts_as_old(cache):
+    use(cache, "a", Builder())
+    (cache.folder / "a" / COMPLETE_FILE).write_text('{"bytes": 1}')
+
+    assert built_at(cache.folder / "a") == 0.0
 
 
 def test_entries_of_other_inputs_are_others(cache):

@@ -202,6 +202,30 @@ def test_an_environment_imports_its_own_distributions_before_inherited_ones(cach
     assert "pytest" in distributions.importable
 
 
+def test_the_commits_of_distributions_tell_equal_versions_apart(cache, checkout):
+    sources = {
+        "mine": '{"url": "file:///checkout", "dir_info": {}}',
+        "gitdep": '{"url": "https://a.test/b.git", "vcs_info": {"commit_id": "abcdef0123456789"}}',
+        "zipdep": '{"url": "https://a.test/b.zip", "archive_info": {"hash": "sha256=0123"}}',
+        "broken": "{",
+    }
+    folder = "$SITE/NAME-1.dist-info"
+    commands = [
+        f"mkdir {folder} && echo '{text}' > {folder}/direct_url.json".replace("NAME", name)
+        for name, text in sources.items()
+    ]
+    with side_environment(cache, request := request_of(" && ".join(commands)), checkout()) as venv:
+        distributions = environment_distributions(venv, request)
+
+    assert distributions.of_files == {"mine"}
+    assert {name: distributions.importable[name] for name in sources} == {
+        "mine": "1",
+        "gitdep": "1 (abcdef012345)",
+        "zipdep": "1 (0123)",
+        "broken": "1",
+    }
+
+
 REPLACED = f'rm -rf "$VIRTUAL_ENV" && {sys.executable} -m venv --without-pip '
 
 

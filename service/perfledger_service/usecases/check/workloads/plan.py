@@ -15,6 +15,7 @@ from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 NOT_TIMED = "not timed: a limit of fail_on is exceeded"
+OF_ENVIRONMENTS = frozenset({FailureReason.BUILD, FailureReason.PACKAGES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ def _breaks(file: UnreadablePath, module: str) -> bool:
 def _stands_for_all(file: UnreadablePath) -> bool:
     """Return whether this is a folder, several paths, a clash of names or a failed build."""
     is_file = file.path.endswith(".py") and ", " not in file.path
-    return not is_file or file.reason in {FailureReason.WRONG_CODE, FailureReason.BUILD}
+    return not is_file or file.reason in {FailureReason.WRONG_CODE, *OF_ENVIRONMENTS}
 
 
 def _module_names(file: UnreadablePath) -> tuple[str, ...]:
@@ -218,7 +219,7 @@ def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
 
 
 def _import_detail(file: UnreadablePath) -> str:
-    if file.reason in {FailureReason.BUILD, FailureReason.BUDGET}:  # no file is the cause
+    if file.reason in {FailureReason.BUDGET, *OF_ENVIRONMENTS}:  # no file is the cause
         return file.detail
     what = "the suite" if file.path == "." else _cut(file.path)
     return f"{what} cannot be imported: {file.detail}"

@@ -1,0 +1,109 @@
+"""Finds packages that differ between the sides' environments by chance, not by the change.
+
+A package index has other versions tomorrow. Environments that are built at different times from
+requirements without exact versions then differ, and comparing them says nothing about the change.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from perfledger.records import FailureReason
+from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
+from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.derived_build import BuildInputs
+
+REQUIREMENT_NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+
+
+class OtherPackagesError(BuildError):
+    """Environments of two sides whose packages differ, although no changed file explains it."""
+
+    reason = FailureReason.PACKAGES
+
+
+class BuiltPackages(Protocol):
+    """The packages of an environment that was built for a revision; without one there are none."""
+
+    @property
+    def tree(self) -> SourceTree:
+        """Return the revision."""
+        ...
+
+    @property
+    def inputs(self) -> BuildInputs:
+        """Return what differs between the sides in the files that environments are made from."""
+        ...
+
+    @property
+    def distributions(self) -> Mapping[str, str]:
+        """Return the versions by name."""
+        ...
+
+    @property
+    def of_files(self) -> frozenset[str]:
+        """Return the names of packages that were installed from files."""
+        ...
+
+
+def unexplained_packages(base: BuiltPackages, head: BuiltPackages) -> tuple[str, ...]:
+    """Return the packages that differ between two environments, and that no changed file names.
+
+    A changed requirement explains the package that it names, not those that this one requires.
+    Without an environment of each side there are none.
+    """
+    if not (base.distributions and head.distributions):
+        return ()
+    before, after = base.distributions, head.distributions
+    explained = {
+        *(head.inputs.locked | base.of_files | head.of_files),
+        *_changed_requirements(base.tree, head.tree),
+        *_changed_requirements(head.tree, base.tree),
+    }
+    return tuple(
+        name
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name) and name not in explained
+    )
+
+
+def may_be_of_change(base: BuiltPackages, head: BuiltPackages) -> bool:
+    """Return whether a changed file may explain any difference of environments built together.
+
+    Another version of a package may require other versions of others.
+    """
+    return bool(changed_dependencies(base.tree, head.tree))
+
+
+def renewed_note(name: str, older: BuiltPackages, newer: BuiltPackages) -> str:
+    """Return the note on an environment that was built again because it was out of date."""
+    packages = listed(unexplained_packages(older, newer))
+    return (
+        f"the environment of {name} was built again: it was built before this check, and differed "
+        f"in {packages}, which no changed file explains"
+    )
+
+
+def other_packages_error(base: BuiltPackages, head: BuiltPackages) -> OtherPackagesError:
+    """Return the error of two environments that remain different for no reason of the change."""
+    names = unexplained_packages(base, head)
+    versions = (
+        f"{name} {base.distributions.get(name, 'none')} and {head.distributions.get(name, 'none')}"
+        for name in names
+    )
+    msg = (
+        "the environments of base and head have other versions of packages, although the files "
+        f"that name packages are the same ({listed(tuple(versions))}): pin exact versions, in a "
+        "lock file or in the requirements, and check again"
+    )
+    return OtherPackagesError(msg)
+
+
+def _changed_requirements(tree: SourceTree, facing: SourceTree) -> Iterator[str]:
+    """Yield the names in those of a revision's requirements that the facing revision lacks."""
+    for path, declared in tree.dependencies.items():
+        same = facing.dependencies.get(path)
+        for requirement in declared.requirements:
+            match = REQUIREMENT_NAME.match(requirement)
+            if match and (same is None or requirement not in same.requirements):
+                yield re.sub(r"[-_.]+", "-", match[1]).lower()
