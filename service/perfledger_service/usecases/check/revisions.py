@@ -1,7 +1,6 @@
 """Resolves the two revisions of a check, and reads the base's settings."""
 
 import posixpath
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,15 +15,12 @@ from perfledger.process.asv.configuration import (
 )
 from perfledger.protocol import BenchmarkSuite
 from perfledger.records import Revision
-from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
-from perfledger_runners.checkouts.source_tree import listed
 from perfledger_runners.checkouts.workload_overlay import (
     WorkloadOverlay,
     WorkloadSource,
-    overlaid_changes,
 )
-from perfledger_service.errors import NotMeasuredError, SettingsError, UsageError
+from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import (
@@ -33,10 +29,9 @@ from perfledger_service.settings.sources import (
     check_settings,
     file_table,
 )
+from perfledger_service.usecases.check.overlays.hidden_changes import hidden_change_notes
 
 SHORT_SHA = 12
-# Files of pytest: tests, and the fixtures that they share.
-TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 UNTRUSTED_ENV_NOTE = (
     "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
     "the check runs, or merge the configuration first"
@@ -162,7 +157,9 @@ def configuration_from(
         f"the workloads and their settings are those of {overlay.source}: {files}, laid over both "
         "sides"
     )
-    hidden = _hidden_change_notes(repository, sides, overlay, settings)
+    hidden = hidden_change_notes(
+        repository, sides.base.sha, sides.head.sha, overlay=overlay, settings=settings
+    )
     notes = (note, *hidden, *_same_commit_notes(sides))
     return CheckConfiguration(settings=settings, base_file=name, notes=notes, overlay=overlay)
 
@@ -212,42 +209,6 @@ def _other_paths(
     listed = cast("list[object]", paths) if isinstance(paths, list) else []
     names = tuple(name for name in listed if isinstance(name, str))
     return names if set(names) != set(settings.paths) else ()
-
-
-def _hidden_change_notes(
-    repository: Repository, sides: RevisionPair, overlay: WorkloadOverlay, settings: CheckSettings
-) -> tuple[str, ...]:
-    """Return a note on changed code that is no workload and is the overlay's on both sides.
-
-    Raises NotMeasuredError if nothing else changed. asv keeps its benchmarks apart from other code.
-    """
-    if settings.suite == BenchmarkSuite.ASV.value:
-        return ()
-    base, head = sides.base.sha, sides.head.sha
-    changes = overlaid_changes(repository, overlay, base=base, head=head)
-    workloads = {file for sha in (base, head) for file in repository.files_with_workloads(sha)}
-    hidden = [
-        path
-        for path in changes.replaced_paths
-        if path.endswith(".py")
-        and path not in workloads
-        and not TEST_FILE.fullmatch(_name_of(path))
-    ]
-    if not hidden:
-        return ()
-    text = (
-        f"{listed(hidden)} changed and is no file of workloads, but --workloads-from replaces it "
-        "on both sides"
-    )
-    advice = f"set `paths` (now {', '.join(settings.paths)}) to the files of workloads alone"
-    if all(path in CONFIG_FILES or path.endswith(PROSE_SUFFIXES) for path in changes.other_paths):
-        msg = f"nothing of this change can be measured: {text}; {advice}"
-        raise NotMeasuredError(msg)
-    return (f"{text}, so that this change is not measured: {advice}",)
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:

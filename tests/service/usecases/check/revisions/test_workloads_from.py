@@ -4,8 +4,7 @@ import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_service.errors import NotMeasuredError, UsageError
-from tests.service.usecases.check.revisions.checkout import WORKLOAD
+from perfledger_service.errors import UsageError
 
 
 @pytest.mark.parametrize("name", ["today", "."])
@@ -28,47 +27,6 @@ def test_workloads_from_elsewhere_bring_their_settings_and_are_laid_over_both_si
         listed = checkout.git("ls-tree", "--name-only", laid_over)
         assert ("perfledger.toml" in listed) == bool(own)
         assert not own or checkout.git("show", f"{laid_over}:perfledger.toml") == own
-
-
-@pytest.fixture
-def package(checkout):
-    """A base whose workload is inside the package that it measures."""
-    (checkout.root / "mine").mkdir()
-    for name, text in (("core.py", "SIZE = 1\n"), ("speed.py", WORKLOAD)):
-        (checkout.root / "mine" / name).write_text(text)
-    checkout.commit(perfledger='paths = ["mine"]')
-    return checkout
-
-
-def test_workloads_from_elsewhere_that_hide_the_whole_change_measure_nothing(package):
-    (package.root / "mine" / "core.py").write_text("SIZE = 2\n")
-    (package.root / "README.md").write_text("words\n")
-    head = package.commit(perfledger='paths = ["mine"]\nmargin = 0.2')
-
-    words = r"nothing of .* mine/core.py changed .* set `paths` \(now mine\) to the files"
-    with pytest.raises(NotMeasuredError, match=words):
-        package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
-
-
-def test_workloads_from_elsewhere_that_hide_a_part_of_the_change_say_so(package):
-    (package.root / "mine" / "core.py").write_text("SIZE = 2\n")
-    head = package.commit(other="1")
-
-    configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
-
-    assert "mine/core.py changed and is no file of workloads" in configuration.notes[1]
-
-
-@pytest.mark.parametrize(
-    ("path", "suite"), [("speed.py", "perfledger"), ("conftest.py", "pytest"), ("core.py", "asv")]
-)
-def test_changed_workloads_are_what_an_overlay_is_for(package, path, suite):
-    (package.root / "mine" / path).write_text(f"{WORKLOAD}# more\n")
-    head = package.commit(perfledger=f'suite = "{suite}"\npaths = ["mine"]')
-
-    configuration = package.configuration_from("HEAD", package.resolve(base="HEAD~1", head=head))
-
-    assert len(configuration.notes) == 1
 
 
 def test_asvs_benchmarks_from_elsewhere_are_those_of_its_own_configuration(checkout):

@@ -1,0 +1,1 @@
+"""Owns what workloads of another revision or folder replace on both sides of a check."""
