@@ -18,6 +18,16 @@ OUT_OF_MEMORY_WORDS = (
 )
 
 
+# Of sockets, SQLite, HDF5 and exclusive GPUs.
+IN_USE_WORDS = (
+    "ddress already in use",
+    "EADDRINUSE",
+    "database is locked",
+    "unable to lock file",
+    "busy or unavailable",
+)
+
+
 class UnmeasurableError(Exception):
     """A workload that the harness itself finds impossible to measure."""
 
@@ -32,14 +42,26 @@ def failure_reason(error: BaseException) -> FailureReason:
     match error:
         case UnmeasurableError():
             return error.reason
-        case MemoryError():
+        case _ if _is_out_of_memory(error):
             return FailureReason.OUT_OF_MEMORY
-        case OSError() if error.errno == errno.ENOMEM:
-            return FailureReason.OUT_OF_MEMORY
-        case RuntimeError() if any(words in text_of(error) for words in OUT_OF_MEMORY_WORDS):
-            return FailureReason.OUT_OF_MEMORY
+        case BlockingIOError():  # a lock that another process has
+            return FailureReason.IN_USE
+        case _ if any(words in text_of(error) for words in IN_USE_WORDS):
+            return FailureReason.IN_USE
         case _:
             return FailureReason.RAISED
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    match error:
+        case MemoryError():
+            return True
+        case OSError():
+            return error.errno == errno.ENOMEM
+        case RuntimeError():
+            return any(words in text_of(error) for words in OUT_OF_MEMORY_WORDS)
+        case _:
+            return False
 
 
 def detail_of(error: BaseException, *, root: Path) -> str:

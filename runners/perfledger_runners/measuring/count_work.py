@@ -66,8 +66,18 @@ def _at_once(
         forking = replace(requests[side], is_forking=True)
         return tuple(_answers(harness, forking, workloads))
 
-    for side, messages in on_both_sides(harness, answers).items():
-        yield from ((side, message) for message in messages)
+    messages = on_both_sides(harness, answers)
+    failed = {
+        side: {each.workload for each in messages[side] if isinstance(each, FailedMessage)}
+        for side in Side
+    }
+    for side in Side:
+        # What only one process can have makes one side fail: it is counted again, alone.
+        facing = Side.HEAD if side is Side.BASE else Side.BASE
+        again = tuple(name for name in workloads if name in failed[side] - failed[facing])
+        yield from ((side, each) for each in messages[side] if each.workload not in again)
+        forking = replace(requests[side], is_forking=True)
+        yield from ((side, each) for each in _answers(harness, forking, again))
 
 
 def _one_by_one(

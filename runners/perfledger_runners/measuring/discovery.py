@@ -1,7 +1,7 @@
 """Lists the workloads that a checkout registers, and its broken files."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from perfledger.package_code import SourcePackage
 from perfledger.process.asv.configuration import benchmark_folders
 from perfledger.process.discovery import source_files
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
-from perfledger.records import FailureReason, WorkloadSpec
+from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger.registration.registrars import second_registration
 from perfledger_runners.children.child_process import (
     VARIABLE_REASONS,
@@ -31,6 +31,7 @@ from perfledger_runners.children.protocol_parser import (
     NoteMessage,
     WorkloadMessage,
 )
+from perfledger_runners.measuring.both_sides import on_both_sides
 from perfledger_runners.measuring.code_origin import BUILD_ADVICE
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
@@ -220,3 +221,22 @@ def _source_paths(request: ChildRequest) -> tuple[str, ...]:
     inside = [top for top in tops if top.exists() and top.is_relative_to(root)]
     sources = dict.fromkeys(file for top in inside for file in source_files(top))
     return tuple(str(file.relative_to(root)) for file in sources)
+
+
+def list_both_sides(
+    harness: Harness, task: Callable[[Harness, Side], Discovery], *, is_at_once: bool
+) -> Mapping[Side, Discovery]:
+    """Return what `task` discovers on each side.
+
+    If a file of one side alone cannot be imported while both are listed at once, that side is
+    listed again, alone: its import may need what only one process can have.
+    """
+    if not is_at_once:
+        return {side: task(harness, side) for side in Side}
+    discoveries = dict(on_both_sides(harness, task))
+    broken = {side: {each.path for each in discoveries[side].broken} for side in Side}
+    for side in Side:
+        facing = Side.HEAD if side is Side.BASE else Side.BASE
+        if broken[side] - broken[facing]:
+            discoveries[side] = task(harness, side)
+    return discoveries

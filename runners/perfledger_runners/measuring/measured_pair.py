@@ -17,7 +17,6 @@ from perfledger_runners.children.child_process import (
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
-    DoneMessage,
     FailedMessage,
     NoForkMessage,
     RunMessage,
@@ -29,6 +28,7 @@ from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, 
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
 from perfledger_runners.measuring.kernel_windows import RunWindows, read_run_windows
 from perfledger_runners.measuring.pair_devices import other_device_failures
+from perfledger_runners.measuring.pair_stopwatch import PairStopwatch
 from perfledger_runners.measuring.profile_runs import trace_folder
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
@@ -42,9 +42,6 @@ BOTH_SIDES = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReas
 # to 5 % of the step that became 5 % slower were found in all checks with three, and in two checks
 # of three with two.
 KERNEL_WINDOWS = 3
-
-# Of the stopwatch's keys for files: no id of a workload ends in it.
-FILE_MARK = ":"
 
 # Returns why a run did not measure what it should have.
 RunCheck = Callable[[Run], Failure | None]
@@ -77,7 +74,8 @@ class MeasuredPair:
     """The results of one pair of children; `workloads` are those that it had to measure.
 
     `refused` were not measured, because forks of either side's process would not run them
-    independently, and why: a fork and a process of its own are not alike enough to be compared.
+    independently, and why: a fork and a process of its own are not alike enough to be compared. The
+    sides of those `in_turn` ran one after the other, and why.
     """
 
     pair: int
@@ -91,6 +89,7 @@ class MeasuredPair:
     processes: int = 0  # started for it
     windows: tuple[RunWindows, ...] = ()  # of kernels
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    in_turn: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def complete(self) -> tuple[tuple[Run, Run], ...]:
         """Return base and head of each workload that was measured on both sides."""
@@ -123,11 +122,13 @@ class PairMeasurement:
         process: int,
         unprofiled: Collection[str] = (),
         in_forks: bool = True,
+        at_once: bool = True,
     ) -> MeasuredPair:
         """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows.
-        Requests that fork do so unless `in_forks` is False.
+        Requests that fork do so unless `in_forks` is False, and the sides of interleaved requests
+        run at once unless `at_once` is False.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -136,10 +137,13 @@ class PairMeasurement:
         clock = self.harness.clock
         children = _PairOfChildren(
             measurement=self,
-            watch=_Stopwatch(clock=clock, since=clock(), file_of=self.requests[Side.HEAD].file_of),
+            watch=PairStopwatch(
+                clock=clock, since=clock(), file_of=self.requests[Side.HEAD].file_of
+            ),
             processes=process,
             unprofiled=tuple(name for name in workloads if name in unprofiled),
             in_forks=in_forks,
+            at_once=at_once,
         )
         children.run(tuple(workloads), places)
         refused = children.refused
@@ -199,60 +203,15 @@ class _Place:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Stopwatch:
-    """A stopwatch that charges all time, once, to the workload that started last.
-
-    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload.
-    The key "" has the time that every pair needs: for processes to start, import the framework and
-    end. Keys that end in FILE_MARK have the imports of files.
-    """
-
-    clock: Callable[[], float]
-    since: float
-    file_of: Callable[[str], str]
-    at: str = ""
-    seconds: dict[str, float] = field(default_factory=lambda: {"": 0.0})
-
-    def heard(
-        self, message: AnyMessage | ChildContinuation | ChildExit
-    ) -> AnyMessage | ChildContinuation | ChildExit:
-        """Charge the time passed if a message starts another activity; return the message."""
-        match message:
-            case StartedMessage():
-                self._turn_to(message.workload)
-            case ChildContinuation() if message.workload:
-                self._turn_to(self.file_of(message.workload) + FILE_MARK)
-            case DoneMessage() | ChildExit():
-                self._turn_to("")
-            case _:
-                pass
-        return message
-
-    def alone(self) -> dict[str, float]:
-        """Return the time of a pair of each workload alone."""
-        self._turn_to("")
-        shared = self.seconds[""]
-        return {
-            each: shared + self.seconds.get(self.file_of(each) + FILE_MARK, 0.0) + own
-            for each, own in self.seconds.items()
-            if each and not each.endswith(FILE_MARK)
-        }
-
-    def _turn_to(self, workload: str) -> None:
-        now = self.clock()
-        self.seconds[self.at] = self.seconds.get(self.at, 0.0) + now - self.since
-        self.at, self.since = workload, now
-
-
-@dataclass(slots=True, kw_only=True)
 class _PairOfChildren:
     """The children of one pair, and what they have measured so far."""
 
     measurement: PairMeasurement
-    watch: _Stopwatch
+    watch: PairStopwatch
     processes: int  # the number of the next one
     unprofiled: tuple[str, ...]
     in_forks: bool
+    at_once: bool
     refused: dict[str, str] = field(default_factory=dict[str, str])  # by either side → why
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
@@ -284,6 +243,7 @@ class _PairOfChildren:
             command=Command.MEASURE,
             workloads=workloads,
             is_forking=request.is_forking and self.in_forks,
+            is_interleaved=request.is_interleaved and self.at_once,
         )
         if place.pair >= measurement.kernel_pairs:
             return request

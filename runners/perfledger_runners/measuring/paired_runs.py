@@ -23,6 +23,7 @@ from perfledger_runners.measuring.measured_pair import (
 )
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
+from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
 # How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
@@ -218,7 +219,11 @@ class _Check:
         if first_try.refused.keys() >= set(workloads):
             self.remaining = remaining
             return
-        measured = self._without_cut(measured_when_cool(first_try, again, self._cooling_time()))
+        measured = measured_when_cool(first_try, again, self._cooling_time())
+        if self.measurement.requests[Side.HEAD].is_interleaved:
+            in_turn = partial(self._pair_of_children, pair, at_once=False)
+            measured = measured_in_turn(measured, in_turn, seconds_left=self._seconds_left())
+        measured = self._without_cut(measured)
         spent_s = self.spent()
         saved = SavedPair(
             measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
@@ -228,7 +233,7 @@ class _Check:
         self._take(saved)
 
     def _pair_of_children(
-        self, pair: int, workloads: tuple[str, ...], processes: int
+        self, pair: int, workloads: tuple[str, ...], processes: int, *, at_once: bool = True
     ) -> MeasuredPair:
         """Measure one pair; `processes` were started for it before."""
         return self.measurement.measure(
@@ -238,6 +243,7 @@ class _Check:
             process=self.processes + processes,
             unprofiled=self._unprofiled(),
             in_forks=not self.separation.workloads.keys() >= set(workloads),
+            at_once=at_once and self.separation.is_at_once(workloads),
         )
 
     def _cooling_time(self) -> CoolingTime:
@@ -306,6 +312,8 @@ class _Check:
         self.seconds |= measured.seconds
         for workload in measured.workloads:
             self.done[workload] = measured.pair + 1
+        in_turn = {**self.separation.in_turn, **measured.in_turn}
+        self.separation = replace(self.separation, in_turn=in_turn)
         for base, head in measured.complete():
             self.rule.add(base, head)
         self.remaining = saved.remaining

@@ -18,11 +18,17 @@ class Separation:
     """What does not share a process with others, and why: its forks would not be independent.
 
     The workloads of one of `files` run in forks of a process that imports this file first. Where
-    that does not help either, each of `workloads` has a process of its own, without forks.
+    that does not help either, each of `workloads` has a process of its own, without forks. Those
+    `in_turn` run on one side after the other, because one side fails while the other one runs.
     """
 
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     workloads: Mapping[str, str] = field(default_factory=dict[str, str])
+    in_turn: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def is_at_once(self, workloads: Iterable[str]) -> bool:
+        """Return whether both sides of a group may run at the same time."""
+        return not self.in_turn.keys() & set(workloads)
 
     def without_forks(
         self,
@@ -63,7 +69,11 @@ class Separation:
             f"{reason}: the check is faster without that"
             for file, reason in self.files.items()
         )
-        return (*singles, *files)
+        in_turn = (
+            f"base and head of {workload} were measured one after the other, because {reason}"
+            for workload, reason in self.in_turn.items()
+        )
+        return (*singles, *files, *in_turn)
 
 
 SHARED = Separation()
@@ -90,7 +100,11 @@ def process_groups(
     ]
     shared = [spec for spec in workloads if spec not in alone]
     keys = {
-        spec.id: (spec.framework, file_of(spec.id) if file_of(spec.id) in separation.files else "")
+        spec.id: (
+            spec.framework,
+            file_of(spec.id) if file_of(spec.id) in separation.files else "",
+            spec.id in separation.in_turn,
+        )
         for spec in shared
     }
     groups = ([name for name in keys if keys[name] == key] for key in dict.fromkeys(keys.values()))

@@ -91,7 +91,11 @@ def profile_both(
         in_forks = is_forking and not set(group) & separation.workloads.keys()
         with ExitStack() as stack:
             profile_requests = {
-                side: replace(_profiling(harness, requests[side], group, side), is_forking=in_forks)
+                side: replace(
+                    _profiling(harness, requests[side], group, side),
+                    is_forking=in_forks,
+                    is_interleaved=requests[side].is_interleaved and separation.is_at_once(group),
+                )
                 for side in Side
             }
             children = {side: start_early(harness, profile_requests[side], stack) for side in Side}

@@ -33,10 +33,9 @@ from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
-from perfledger_runners.measuring.both_sides import on_both_sides
 from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.count_work import count_both
-from perfledger_runners.measuring.discovery import Discovery
+from perfledger_runners.measuring.discovery import Discovery, list_both_sides
 from perfledger_runners.measuring.kernel_windows import lost_window_notes, match_kernels
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
@@ -287,13 +286,11 @@ def _preparation(
 def _discover(site: CheckSite) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
     """Return the site that knows their files, the watch on head's code, and both sides' workloads.
 
-    Both sides are listed concurrently if they cannot contend for a device.
+    Both sides are listed at once if they cannot contend for a device.
     """
     watch, code = begin_watch(site)
-    discoveries = (
-        {side: code.discover(site.harness, side) for side in Side}
-        if may_have_accelerator()
-        else on_both_sides(site.harness, code.discover)
+    discoveries = list_both_sides(
+        site.harness, code.discover, is_at_once=not may_have_accelerator()
     )
     head_paths = site.configuration.head_paths
     head = with_moved_paths(discoveries[Side.HEAD], head_paths=head_paths)
