@@ -30,13 +30,10 @@ HUGE_GAIN = 0.9
 LEAST_EXPLAINED = 0.5
 # A step shorter than this many empty steps cannot be distinguished from an empty one.
 EMPTY_STEPS = 2.0
-# A step that has finished uses none. In 107 recorded workloads head used at most 0.005 more than
-# base.
+# A step that has finished uses none, and wants none for work.
 MAX_PAUSED_CORES = 0.05
-# The same for a head that is over twice as fast. What it leaves to other processes gets little time
-# on a core that they share with other programs (0.06 to 0.08 cores beside eight tasks a core).
-MAX_PAUSED_CORES_OF_A_GAIN = 0.02
 MAX_PATHS = 3  # of an answer's differences, in a message
+FINITE_STATES = frozenset({ResultState.FINITE, ResultState.PARTLY_EXAMINED})
 
 DOUBT = "cannot tell whether head still does the work"
 WAY_ON = "give the workload a check=, or name it in accepted_work"
@@ -80,11 +77,12 @@ def unproven_gains(
     for name, gain in gains.items():
         if _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
             continue
-        most = MAX_PAUSED_CORES_OF_A_GAIN if gain > LARGE_GAIN else MAX_PAUSED_CORES
-        doubt = _pause_doubt(pairs.get(name, {}), most)
+        doubt = _pause_doubt(pairs.get(name, {}))
         if gain > LARGE_GAIN:
             doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
             doubt = doubt or _count_doubt(bundle, name, gain)
+            if not _first_count(_counts(bundle, name, Side.BASE)):
+                doubt = doubt or _unexamined(pairs.get(name, {}))
         if doubt:
             share = f"it is {100 * gain:.0f} % faster, and " if gain > LEAST_GAIN else ""
             detail = f"{DOUBT}: {share}{doubt}; {WAY_ON}"
@@ -108,6 +106,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
             doubt = _less_work(bundle, name, gain) or _lost_numbers(pairs.get(name, {}))
+            doubt = doubt or _unexamined(pairs.get(name, {}))
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
 
@@ -134,6 +133,13 @@ def _lost_numbers(pairs: Pairs) -> str:
     if base != {ResultState.FINITE} or head != {ResultState.UNKNOWN}:
         return ""
     return "its step no longer returns numbers: check that it still does all that base's does"
+
+
+def _unexamined(pairs: Pairs) -> str:
+    """Return that a part of what head's step returns was not examined; "" if it all was."""
+    if ResultState.PARTLY_EXAMINED not in _states(pairs, Side.HEAD):
+        return ""
+    return "its step returns more than is examined: the rest may hold a NaN or an infinity"
 
 
 def _gain(verdict: Verdict) -> float:
@@ -220,7 +226,7 @@ def _result_doubt(pairs: Pairs) -> str:
         if ResultState.NOT_READY in base:
             return f"its step {early}, on both sides: only its start is measured"
         return f"its step {early}"
-    if ResultState.NOT_FINITE in head and base == {ResultState.FINITE}:
+    if ResultState.NOT_FINITE in head and base and base <= FINITE_STATES:
         return "its step returns a NaN or an infinity, and base's does not"
     return ""
 
@@ -244,17 +250,16 @@ def _empty_steps(run: Run) -> float | None:
     return median(times) / empty_s if empty_s and times else None
 
 
-def _pause_doubt(pairs: Pairs, most: float) -> str:
-    """Return that head computes while no step of it runs, unlike base; "" if it does not.
-
-    It may keep up to `most` cores more busy than base.
-    """
+def _pause_doubt(pairs: Pairs) -> str:
+    """Return that head computes while no step of it runs, unlike base; "" if it does not."""
     base, head = (_paused_cores(pairs, side) for side in Side)
     if base is not None and head is None:
         return "whether it computes between its steps is known only for base"
-    if base is None or head is None or head - base < most:
+    if base is None or head is None or head - base < MAX_PAUSED_CORES:
         return ""
-    return f"it keeps {head:.2g} cores busy between its steps: they may return before they are done"
+    return (
+        f"it has work for {head:.2g} cores between its steps: they may return before they are done"
+    )
 
 
 def _paused_cores(pairs: Pairs, side: Side) -> float | None:

@@ -276,7 +276,7 @@ ENVIRONMENT = (
 )
 
 # It slows the steps, or is work that may be theirs.
-BUSY = r'cores busy between its steps|"outcome":\s*"regressed"'
+BUSY = r'cores between its steps|"outcome":\s*"regressed"'
 DAEMONS = """
 import os, sys
 for _ in range(3):

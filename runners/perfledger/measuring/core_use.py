@@ -9,7 +9,9 @@ import math
 import os
 import resource
 import sys
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +40,12 @@ RANKS = "cpu_time: a step runs in several processes"
 NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
 RUN_QUEUE = Path("/proc/thread-self/schedstat")
+PAUSES_PER_WATCHED = 4
+# Share of the time in which a thread wants a core. A worker gets more, even with the lowest
+# priority. A thread that only wakes up needs microseconds, and waits milliseconds for them.
+LEAST_WORKING_SHARE = 0.005
+
+ThreadTimes = Mapping[int, tuple[float, float]]  # seconds run, and waited for a core, by thread
 
 Affinity = Callable[[int], Collection[int]]
 AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
@@ -85,6 +93,15 @@ def clock_step_s(
     return after - edge if after > edge else LONGEST_CLOCK_STEP_S
 
 
+def other_threads_s() -> ThreadTimes:
+    """Return the times of all threads of this process and its descendants, except this thread."""
+    return child_processes.thread_times_s(without=threading.get_native_id())
+
+
+def _no_threads() -> ThreadTimes:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProbe:
     """The host's clocks and cores; tests script them."""
@@ -95,9 +112,10 @@ class HostProbe:
     queued: Callable[[], float] = queued_s
     clock_step: Callable[[], float] = clock_step_s
     cores: Callable[[], int] = usable_cores
+    threads: Callable[[], ThreadTimes] = _no_threads
 
 
-THIS_HOST = HostProbe()
+THIS_HOST = HostProbe(threads=other_threads_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +130,8 @@ class CoreUse:
     cpu_time_s: tuple[float, ...] = ()
     times: CoreTimes = field(default_factory=CoreTimes)
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    paused_cores: float | None = None  # busy between turns; None if unknown or without turns
+    # Busy or wanted for work between turns; None if unknown or without turns.
+    paused_cores: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +151,27 @@ class CoreWatch:
     def __init__(self, host: HostProbe) -> None:
         self._host = host
         self._blocks: list[_Block] = []
-        self._paused_cpu_s, self._paused_s = 0.0, 0.0
+        self._pauses, self._paused_cpu_s, self._paused_s = 0, 0.0, 0.0
+        self._waits = _ThreadWaits()
 
     @contextmanager
     def pause(self) -> Generator[None]:
-        """Watch a wait between two turns, when a finished step should use no core."""
+        """Watch a wait between two turns, when a finished step should use no core.
+
+        Reading the times of hundreds of threads takes milliseconds: it is done in some pauses.
+        """
+        is_watched = self._pauses % PAUSES_PER_WATCHED == 0
+        self._pauses += 1
+        before = self._host.threads() if is_watched else _no_threads()
         wall, cpu = self._host.wall(), self._host.cpu()
         yield
         used_s = self._host.cpu() - cpu
         # If a child ends unnoticed, its CPU time disappears from the sum, which then falls.
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
-        self._paused_s += self._host.wall() - wall
+        elapsed_s = self._host.wall() - wall
+        self._paused_s += elapsed_s
+        if is_watched:
+            self._waits.add(before, self._host.threads(), elapsed_s)
 
     @contextmanager
     def block(self, steps: int) -> Generator[None]:
@@ -197,7 +226,7 @@ class CoreWatch:
 
     def _paused_cores(self) -> float | None:
         is_known = self._paused_s > 0 and not math.isnan(self._paused_cpu_s)
-        return self._paused_cpu_s / self._paused_s if is_known else None
+        return self._paused_cpu_s / self._paused_s + self._waits.cores() if is_known else None
 
     def _sum(self) -> _Block:
         return _Block(
@@ -207,6 +236,37 @@ class CoreWatch:
             thread=math.fsum(block.thread for block in self._blocks),
             queued=math.fsum(block.queued for block in self._blocks),
         )
+
+
+class _ThreadWaits:
+    """How long threads that work between turns wait for a core then.
+
+    What a step leaves to another thread or process gets little time on a core that it shares with
+    other programs, but it waits for it all the more. A thread that only wakes up now and then waits
+    too, and uses next to nothing.
+    """
+
+    def __init__(self) -> None:
+        self._ran_s: defaultdict[int, float] = defaultdict(float)
+        self._waited_s: defaultdict[int, float] = defaultdict(float)
+        self._elapsed_s = 0.0
+
+    def add(self, before: ThreadTimes, after: ThreadTimes, elapsed_s: float) -> None:
+        """Add one pause."""
+        self._elapsed_s += elapsed_s
+        for thread, (ran_s, waited_s) in after.items():
+            earlier = before.get(thread, (0.0, 0.0))
+            self._ran_s[thread] += max(0.0, ran_s - earlier[0])
+            self._waited_s[thread] += max(0.0, waited_s - earlier[1])
+
+    def cores(self) -> float:
+        """Return the cores that working threads waited for, on average."""
+        waited_s = math.fsum(
+            waited
+            for thread, waited in self._waited_s.items()
+            if self._ran_s[thread] > LEAST_WORKING_SHARE * (self._ran_s[thread] + waited)
+        )
+        return waited_s / self._elapsed_s if self._elapsed_s > 0 else 0.0
 
 
 def _without_wait(block: _Block, *, is_long: bool) -> float:

@@ -20,15 +20,20 @@ from perfledger.failure_reason import UnmeasurableError
 from perfledger.records import FailureReason
 from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState
 
-# The most of a result that is examined: a list of so many numbers, or a hundredth as many arrays. A
-# model has a thousand gradients, and each array costs a pass, on a device a synchronization too.
+# The most parts of a result that are examined: so many containers and objects, or a twentieth as
+# many arrays. A model has a thousand gradients, and each array costs a pass, on a device a
+# synchronization too. A list of numbers is one part however long: examining it takes less time than
+# making it.
 MAX_EXAMINED = 100_000
-ARRAY_COST = 100
+ARRAY_COST = 20
 MAX_TEXT = 100  # of an answer
 MAX_NUMBER = 3.4e38  # a reading's limit; NaN is not below it either
 
 Foreign = Any  # an array of torch, JAX or numpy
 PLAIN = int | float | complex | str | bytes | None
+NUMBERS = frozenset({int, float, complex, bool})
+CONTAINERS = (list, tuple, set, frozenset, deque, dict)
+TEXT_TYPECODES = frozenset({"u", "w"})  # of array
 
 
 def result_state(result: object) -> ResultState:
@@ -41,9 +46,10 @@ def result_state(result: object) -> ResultState:
         return ResultState.NOT_READY
     states: set[ResultState] = set()
     examined = 0
-    for leaf in result_leaves(result):
-        examined += 1 if isinstance(leaf, PLAIN) else ARRAY_COST
+    for leaf in result_leaves(result, as_leaf=_are_numbers):
+        examined += 1 if isinstance(leaf, (PLAIN, *CONTAINERS, array)) else ARRAY_COST
         if examined > MAX_EXAMINED:
+            states.add(ResultState.PARTLY_EXAMINED)
             break
         states.add(_leaf_state(leaf))
     return worst_state(states)
@@ -52,7 +58,12 @@ def result_state(result: object) -> ResultState:
 def worst_state(states: Iterable[ResultState]) -> ResultState:
     """Return the worst of the states of a step's results."""
     present = set(states)
-    order = (ResultState.NOT_READY, ResultState.NOT_FINITE, ResultState.FINITE)
+    order = (
+        ResultState.NOT_READY,
+        ResultState.NOT_FINITE,
+        ResultState.PARTLY_EXAMINED,
+        ResultState.FINITE,
+    )
     return next((state for state in order if state in present), ResultState.UNKNOWN)
 
 
@@ -72,15 +83,25 @@ def limited_answer(answer: Answer) -> Answer:
     return answer
 
 
-def result_leaves(result: object) -> Iterator[object]:
-    """Yield what containers and dataclasses hold, each container once."""
+def _no_leaf(value: object) -> bool:  # noqa: ARG001 - any container is opened
+    return False
+
+
+def result_leaves(
+    result: object, *, as_leaf: Callable[[object], bool] = _no_leaf
+) -> Iterator[object]:
+    """Yield what containers and dataclasses hold, each container once.
+
+    A container for which `as_leaf` is true is yielded itself, and so is the first part that makes
+    them more than MAX_EXAMINED.
+    """
     pending = [result]
     visited: dict[int, object] = {}  # kept, so that no other object gets the same id
     while pending:
         value = pending.pop()
         try:
-            items = _items(value)
-            inside = None if items is None else list(itertools.islice(items, MAX_EXAMINED))
+            items = None if as_leaf(value) else _items(value)
+            inside = None if items is None else list(itertools.islice(items, MAX_EXAMINED + 1))
         except Exception:  # a boundary: a user's object may fail when inspected
             inside = None
         if inside is None:
@@ -120,8 +141,38 @@ def _parts_of_array(value: Foreign) -> Iterable[object] | None:
     return [value.to_numpy()] if is_table else None
 
 
+def _are_numbers(value: object) -> bool:
+    """Return whether this is a container of plain numbers alone."""
+    if type(value) is array:
+        return value.typecode not in TEXT_TYPECODES
+    if not isinstance(value, CONTAINERS):
+        return False
+    numbers = _numbers_in(value)
+    return bool(numbers) and NUMBERS.issuperset(map(type, numbers))
+
+
+def _numbers_in(value: Foreign) -> Foreign:
+    return cast("Foreign", value).values() if isinstance(value, dict) else value
+
+
+def _numbers_state(numbers: Foreign) -> ResultState:
+    """Return the state of plain numbers; a NaN or an infinity stays in their sum."""
+    try:
+        total = complex(sum(numbers))
+    except OverflowError:  # a whole number beyond the largest float
+        total = complex(math.nan)
+    if math.isfinite(total.real) and math.isfinite(total.imag):
+        return ResultState.FINITE
+    # Finite numbers may have an infinite sum.
+    parts = (part for number in numbers for part in (number.real, number.imag))
+    is_finite = all(isinstance(part, int) or math.isfinite(part) for part in parts)
+    return ResultState.FINITE if is_finite else ResultState.NOT_FINITE
+
+
 def _leaf_state(leaf: object) -> ResultState:
     try:
+        if isinstance(leaf, (*CONTAINERS, array)):
+            return _numbers_state(_numbers_in(leaf))
         if not isinstance(leaf, PLAIN) and _is_unfinished(leaf):
             return ResultState.NOT_READY
         bounds = _bounds(leaf)

@@ -74,6 +74,22 @@ def cpu_seconds(process: int) -> float:
     return 0.0
 
 
+def thread_times_s(*, without: int) -> dict[int, tuple[float, float]]:
+    """Return by thread how long it ran, and how long it waited in a run queue, in seconds.
+
+    The threads are those of this process and its descendants, except `without`. Linux,
+    Documentation/scheduler/sched-stats.rst: a kernel without these statistics writes zeros.
+    """
+    times: dict[int, tuple[float, float]] = {}
+    for process in ("self", *map(str, descendants() if has_children() else ())):
+        for path in (PROCESSES / process / "task").glob("*/schedstat"):
+            with suppress(OSError, ValueError):  # a thread or a process that ended meanwhile
+                ran_ns, waited_ns, _ = map(int, path.read_text(encoding="ascii").split())
+                times[int(path.parent.name)] = ran_ns / 1e9, waited_ns / 1e9
+    times.pop(without, None)
+    return times
+
+
 def kill_all() -> None:
     """Kill all descendants, including daemons that the agent could not identify as ours."""
     for process in tuple(descendants()):

@@ -211,7 +211,7 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
     ("base", "head", "doubt"),
     [
         (0.0, 0.04, ""),
-        (0.0, 0.05, "it keeps 0.05 cores busy between its steps"),
+        (0.0, 0.05, "it has work for 0.05 cores between its steps"),
         (0.5, 0.54, ""),
         (None, 0.9, ""),
         (0.0, None, "whether it computes between its steps is known only for base"),
@@ -226,21 +226,40 @@ def test_a_gain_is_doubted_if_head_may_compute_between_its_steps(checked, base, 
     assert doubt in "".join(failure.detail for failure in judgement_of(bundle).failures)
 
 
-@pytest.mark.parametrize(("ratio", "expected"), [(0.6, "improved"), (0.4, "not measured")])
-def test_a_head_over_twice_as_fast_may_compute_less_between_its_steps(checked, ratio, expected):
-    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.03))
-
-    assert outcome(checked(ratio=ratio, base=evidence[0], head=evidence[1])) == expected
+PARTLY = StepEvidence(result=ResultState.PARTLY_EXAMINED)
 
 
-@pytest.mark.parametrize(("ratio", "words"), [(0.8, "it is 20 % faster, and it keeps"), (1.0, "")])
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        pytest.param(([], []), "not measured", id="nothing else confirms the gain"),
+        pytest.param(([count(FLOPS, 1e9)], [count(FLOPS, 1e9)]), "improved", id="counts do"),
+    ],
+)
+def test_a_large_gain_with_a_result_that_is_not_examined_whole_needs_counts(
+    checked, counts, expected
+):
+    bundle = checked(ratio=0.4, base=PARTLY, head=PARTLY, counts=counts)
+
+    assert outcome(bundle) == expected
+
+
+def test_a_nan_is_doubted_even_if_base_was_not_examined_whole(checked):
+    head = StepEvidence(result=ResultState.NOT_FINITE)
+
+    assert outcome(checked(base=PARTLY, head=head)) is Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(0.8, "it is 20 % faster, and it has work for"), (1.0, "")]
+)
 def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked, ratio, words):
     evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
 
     (failure,) = judgement_of(checked(ratio=ratio, base=evidence[0], head=evidence[1])).failures
 
     assert failure.detail.startswith(
-        f"cannot tell whether head still does the work: {words or 'it keeps'} 0.5 cores busy"
+        f"cannot tell whether head still does the work: {words or 'it has work for'} 0.5 cores"
     )
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -62,6 +63,22 @@ def test_cores_that_work_between_turns_are_told():
             clocks.now["cpu"] += cpu
 
     assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores == 0.5
+
+
+def test_threads_that_work_between_turns_also_want_the_time_they_wait_for_a_core():
+    clocks = Clocks()  # thread 1 works, 2 only wakes up, 3 is new
+    after = {1: (5.1, 8.5), 2: (1.001, 1.9), 3: (0.1, 0.5)}
+    times = iter([{1: (5.0, 7.0), 2: (1.0, 1.0)}, after])
+    watch = CoreWatch(replace(clocks.host, threads=lambda: next(times)))
+    with watch.block(1):
+        clocks.now["wall"] += 1.0
+    for cpu in (0.2, 0.0):  # reading takes time: the second pause is left out
+        with watch.pause():
+            clocks.now["wall"] += 2.0
+            clocks.now["cpu"] += cpu
+
+    cores = watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores
+    assert cores == pytest.approx(0.2 / 4.0 + (1.5 + 0.5) / 2.0)
 
 
 def test_pauses_with_child_processes_that_the_kernel_does_not_list_are_unknown():

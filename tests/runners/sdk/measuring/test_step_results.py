@@ -189,16 +189,44 @@ def test_the_worst_state_of_several_results_counts():
     assert worst_state([]) is ResultState.UNKNOWN
 
 
-def test_a_long_result_is_examined_up_to_a_limit():
-    assert result_state([NAN] + [1.0] * (MAX_EXAMINED - 1)) is ResultState.NOT_FINITE
-    assert result_state([1.0] * MAX_EXAMINED + [NAN]) is ResultState.FINITE
+@pytest.mark.parametrize("bad", [math.nan, math.inf, complex(1.0, math.nan)])
+@pytest.mark.parametrize("kind", [list, tuple, deque])
+def test_numbers_are_examined_to_the_last_one(kind, bad):
+    numbers = [1.0] * MAX_EXAMINED
+
+    assert result_state({"loss": kind([*numbers, 2])}) is ResultState.FINITE
+    assert result_state({"loss": kind([*numbers, bad])}) is ResultState.NOT_FINITE
+
+
+def test_an_infinite_sum_of_finite_numbers_is_finite():
+    assert result_state([1e308, 1e308]) is ResultState.FINITE
+    assert result_state([10**400, 1.0]) is ResultState.FINITE
+    assert result_state([10**400, NAN]) is ResultState.NOT_FINITE
+    assert result_state(array("d", [1e308, 1e308])) is ResultState.FINITE
+    assert result_state(array("d", [1.0] * MAX_EXAMINED + [NAN])) is ResultState.NOT_FINITE
+
+
+def test_rows_of_numbers_are_parts():
+    rows = [[1.0] * 100] * 10_000
+
+    assert result_state([*rows, [NAN]]) is ResultState.NOT_FINITE
+
+
+def test_a_result_of_too_many_parts_is_examined_partly():
+    parts = [(1.0, "a")] * MAX_EXAMINED
+
+    assert result_state(parts[1:2]) is ResultState.FINITE
+    assert result_state([(1.0, "a"), *parts]) is ResultState.FINITE  # the same tuple is one part
+    assert (
+        result_state([("a", each) for each in range(MAX_EXAMINED)]) is ResultState.PARTLY_EXAMINED
+    )
 
 
 def test_fewer_arrays_than_numbers_are_examined():
     arrays = [numpy.ones(1)] * (MAX_EXAMINED // ARRAY_COST)
 
     assert result_state([numpy.array([NAN]), *arrays[1:]]) is ResultState.NOT_FINITE
-    assert result_state([numpy.array([NAN]), *arrays]) is ResultState.FINITE
+    assert result_state([numpy.array([NAN]), *arrays]) is ResultState.PARTLY_EXAMINED
 
 
 def test_parts_of_an_array_are_examined_one_by_one():

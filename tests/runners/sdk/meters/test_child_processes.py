@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -151,3 +152,21 @@ def test_a_process_ends_with_its_parent_however_that_ends():
         rest = parent.stdout.read()  # its end comes when no process has the pipe
 
     assert rest == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel lists threads")
+def test_the_times_of_threads_are_those_of_this_process_and_its_descendants():
+    is_over = threading.Event()
+    thread = threading.Thread(target=is_over.wait)
+    thread.start()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        times = child_processes.thread_times_s(without=threading.get_native_id())
+    finally:
+        is_over.set()
+        thread.join()
+        child.communicate(b"\n")
+
+    assert {thread.native_id, child.pid} <= times.keys()
+    assert threading.get_native_id() not in times
+    assert all(ran >= 0 and waited >= 0 for ran, waited in times.values())
