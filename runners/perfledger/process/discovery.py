@@ -4,7 +4,7 @@ import importlib
 import importlib.machinery
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
@@ -16,6 +16,8 @@ from perfledger.records import FailureReason
 from perfledger.workload import REGISTERED_WORKLOADS, Workload
 
 OWN_NAME = "perfledger"
+
+FileLister = Callable[[Path], Iterable[Path]]  # returns what source_files does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +104,12 @@ def discover(
     paths: Sequence[str],
     roots: Sequence[Path],
     modules: frozenset[str] = frozenset(),
+    list_files: FileLister | None = None,
 ) -> ImportedWorkloads:
     """Import the files below `paths`; with `modules`, only the files of these modules.
 
-    A file that cannot be imported does not affect the others.
+    A file that cannot be imported does not affect the others. `list_files` may know the files of a
+    folder already.
     """
     top = root.resolve()
     clash = name_clash(root, roots)
@@ -119,17 +123,25 @@ def discover(
         elif not start.is_relative_to(top):
             broken.append(_outside(path))
         else:
-            imported = import_below(start, root=top, roots=roots, modules=modules)
+            imported = import_below(
+                start, root=top, roots=roots, modules=modules, list_files=list_files
+            )
             broken += (each for each in imported if isinstance(each, ImportFailure))
     return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
 
 
-def file_modules(root: Path, *, paths: Sequence[str], roots: Sequence[Path]) -> Mapping[str, Path]:
+def file_modules(
+    root: Path,
+    *,
+    paths: Sequence[str],
+    roots: Sequence[Path],
+    list_files: FileLister | None = None,
+) -> Mapping[str, Path]:
     """Return the files below `paths` by their modules, in order, without importing them."""
     top = root.resolve()
     starts = [(top / path).resolve() for path in paths]
     inside = (start for start in starts if start.exists() and start.is_relative_to(top))
-    files = (file for start in inside for file in source_files(start))
+    files = (file for start in inside for file in (list_files or source_files)(start))
     names = ((module_name(file, roots), file) for file in files)
     return {name: file for name, file in names if name is not None}
 
@@ -164,7 +176,12 @@ def _outside(path: str) -> ImportFailure:
 
 
 def import_below(
-    start: Path, *, root: Path, roots: Sequence[Path], modules: frozenset[str]
+    start: Path,
+    *,
+    root: Path,
+    roots: Sequence[Path],
+    modules: frozenset[str],
+    list_files: FileLister | None = None,
 ) -> Iterator[ModuleType | ImportFailure]:
     """Import the files at or below `start`, and yield each module or why it cannot be imported.
 
@@ -172,7 +189,7 @@ def import_below(
     """
     finder = SiblingFinder(roots)
     sys.meta_path.append(finder)  # it stays, because set-ups may import too
-    for file in source_files(start):
+    for file in (list_files or source_files)(start):
         finder.folders[file.parent] = None
         path = str(file.relative_to(root))
         name = module_name(file, roots)

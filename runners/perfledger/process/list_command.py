@@ -13,7 +13,7 @@ from perfledger.process.command_context import (
     CommandContext,
     WorkloadCollector,
 )
-from perfledger.process.discovery import file_modules, registering_file
+from perfledger.process.discovery import registering_file
 from perfledger.process.environment_facts import (
     DEVICE_FACT_READERS,
     environment_facts,
@@ -27,9 +27,10 @@ from perfledger.process.forks.obstacle import (
     open_state,
     start_settings,
 )
-from perfledger.process.registered_workloads import collect_registered
+from perfledger.process.registered_workloads import collect_registered, files_of
 from perfledger.protocol import MessageType
 from perfledger.records import Framework
+from perfledger.registration.registrars import registrar_of
 
 FRAMEWORKS = tuple(DEVICE_FACT_READERS)
 # What forks tell their parent of each framework: that it was imported, and its device read.
@@ -48,7 +49,7 @@ def list_files(context: CommandContext) -> None:
     So what a file does at import decides nothing about the workloads of another, as when they are
     measured. A framework that a file imports is imported here too, once, for the files after it.
     """
-    files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
+    files = files_of(context)
     left = files
     if len(files) > 1 and not fork_obstacle(context.open_before):
         _send(context, collect_registered(context, NO_MODULE), files=files)
@@ -158,7 +159,7 @@ def _send(
         fields = {
             "file": file,
             "path": os.path.relpath(files[file], context.root) if file else "",
-            "registrar": (*one.workload.registrars, "")[0],
+            "registrar": registrar_of(one.workload.function, one.workload.registrars),
         }
         context.channel.send(MessageType.WORKLOAD, {**asdict(one.spec), **fields})
     return in_use

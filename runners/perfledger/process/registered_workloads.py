@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from perfledger.failure_reason import detail_of
 from perfledger.meters.framework_detection import framework_of
@@ -20,10 +21,14 @@ from perfledger.workload import Workload
 def collect_registered(context: CommandContext, modules: frozenset[str]) -> CollectedWorkloads:
     """Import the user's files; environment variables that they set at import remain set."""
     imported = discover(
-        context.root, paths=context.request.paths, roots=context.roots, modules=modules
+        context.root,
+        paths=context.request.paths,
+        roots=context.roots,
+        modules=modules,
+        list_files=context.source_files,
     )
     context.channel.leave_if_forked()
-    files = file_modules(context.root, paths=context.request.paths, roots=context.roots)
+    files = files_of(context)
     names = {os.path.realpath(path): module for module, path in files.items()}
     registered: list[BoundWorkload] = []
     broken = list(imported.broken)
@@ -43,6 +48,16 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         else:
             registered += [BoundWorkload(workload, spec) for spec in specs]
     return CollectedWorkloads(workloads=tuple(registered), broken=tuple(broken))
+
+
+def files_of(context: CommandContext) -> Mapping[str, Path]:
+    """Return the files of the request's workloads by their modules."""
+    return file_modules(
+        context.root,
+        paths=context.request.paths,
+        roots=context.roots,
+        list_files=context.source_files,
+    )
 
 
 def _is_second_import(workload: Workload, names: Mapping[str, str]) -> bool:

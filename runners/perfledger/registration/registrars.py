@@ -1,6 +1,7 @@
 """Finds which modules register a workload, and words for one that several register."""
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 
 MODULE_BODY = "<module>"  # Python's name for the code of a module
@@ -15,6 +16,17 @@ def running_modules() -> tuple[str, ...]:
             names[str(frame.f_globals.get("__name__", ""))] = None
         frame = frame.f_back
     return tuple(names)
+
+
+def registrar_of(function: Callable[..., object], registrars: Sequence[str]) -> str:
+    """Return the module that registers a function: its own if the function is global there.
+
+    Such a function is the same for every file that calls a helper which registers it. One that is
+    made within a function is another one each time.
+    """
+    module = sys.modules.get(function.__module__)
+    is_global = getattr(module, function.__qualname__, None) is function
+    return str(function.__module__) if is_global else (*registrars, "")[0]
 
 
 def repeated_line(

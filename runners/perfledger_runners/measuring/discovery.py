@@ -124,14 +124,14 @@ class _Listing:
     def add_workload(self, message: WorkloadMessage) -> None:
         """Add a workload; a file that registers another file's is broken.
 
-        A module that several files import registers its workload in each of them: it is listed for
-        the first one.
+        A module that several files import, or a helper that they call, registers its workload in
+        each of them: it is listed for the first one, unless another one registers it differently.
         """
         name = f"{message.module}:{message.function}"
         first = self.registered.setdefault(name, message)
         if first.file == message.file:
             self.workloads.append(message)
-        elif first.registrar != message.registrar and message.file not in self.doubled:
+        elif not self._is_listed(message, first.registrar) and message.file not in self.doubled:
             self.doubled.add(message.file)
             detail = f"workload {name!r}: {second_registration(first.path, message.path)}"
             self.broken.append(
@@ -141,6 +141,13 @@ class _Listing:
                     detail=clean_text(detail)[:MAX_DETAIL],
                 )
             )
+
+    def _is_listed(self, message: WorkloadMessage, registrar: str) -> bool:
+        """Return whether another file registers just the same workload through this module."""
+        return message.registrar == registrar and any(
+            msgspec.structs.replace(message, file=each.file, path=each.path) == each
+            for each in self.workloads
+        )
 
     def discovery(self) -> Discovery:
         """Return what was listed."""

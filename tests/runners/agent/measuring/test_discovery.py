@@ -132,8 +132,40 @@ STEPS = "def train():\n    return lambda: None\n"
 REGISTERS = "from steps import train\nperfledger.workload(train)\n"
 
 
-def test_a_workload_that_two_files_register_is_refused_and_both_are_named(found):
-    discovery = found(a=REGISTERS, b=REGISTERS + ONE, steps=STEPS)
+def test_a_helper_that_two_files_call_registers_its_workloads_once(found):
+    helper = f"{STEPS}\ndef register_all():\n    perfledger.workload(train)\n"
+    calls = "from steps import register_all\nregister_all()\n"
+    discovery = found(a=calls, b=calls + ONE, steps=helper)
+
+    assert discovery.broken == ()
+    assert discovery.files == {
+        "benchmarks.steps:train": "benchmarks.a",
+        "benchmarks.b:one": "benchmarks.b",
+    }
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        f"{STEPS}\ndef register_all(**options):\n    perfledger.workload(**options)(train)\n",
+        (
+            "def register_all(unit='steps'):\n    @perfledger.workload()\n    def train():\n"
+            "        return lambda: unit\n"
+        ),
+    ],
+)
+def test_a_helper_that_registers_other_workloads_of_one_name_is_refused(found, helper):
+    calls = "from steps import register_all\nregister_all({})\n"
+    discovery = found(a=calls.format(""), b=calls.format("unit='tokens'"), steps=helper)
+
+    (broken,) = discovery.broken
+    assert broken.path == "benchmarks/b.py"
+    assert "benchmarks/a.py registers it already" in broken.detail
+
+
+def test_a_workload_that_two_files_register_differently_is_refused_and_both_are_named(found):
+    other = REGISTERS.replace("workload(", "workload(margin=0.1)(")
+    discovery = found(a=REGISTERS, b=other + ONE, steps=STEPS)
 
     (broken,) = discovery.broken
     assert (broken.path, broken.reason) == ("benchmarks/b.py", FailureReason.RAISED)

@@ -4,7 +4,12 @@ import sys
 from functools import wraps
 from types import ModuleType
 
-from perfledger.registration.registrars import repeated_line, running_modules, second_registration
+from perfledger.registration.registrars import (
+    registrar_of,
+    repeated_line,
+    running_modules,
+    second_registration,
+)
 
 
 def names_seen(code: str, name: str) -> tuple[str, ...]:
@@ -27,6 +32,19 @@ def test_functions_of_other_modules_do_not_register():
     called = "def of_library():\n    return running_modules()\nSEEN = of_library()"
 
     assert names_seen(called, "file")[0] == "file"
+
+
+def of_this_module():
+    return None
+
+
+def test_a_global_function_registers_for_its_own_module_whoever_calls_the_decorator():
+    def of_this_call():
+        return None
+
+    assert registrar_of(of_this_module, ["file"]) == __name__
+    assert registrar_of(of_this_call, ["file"]) == "file"
+    assert registrar_of(of_this_call, []) == ""
 
 
 def test_a_second_registration_names_both():
