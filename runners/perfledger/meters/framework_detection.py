@@ -2,7 +2,8 @@
 
 import dis
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,6 +44,14 @@ def framework_of(workload: Workload, *, root: Path) -> Framework:
     return next(iter(frameworks), Framework.HOST)
 
 
+class Reach(Enum):
+    """How far code is followed."""
+
+    ALL = "all that may run"
+    IMPORTED = "without imports inside functions"
+    NAMED = "without other functions and modules"
+
+
 @cache  # tests with parameters share their function
 def reached_frameworks(
     functions: tuple[object, ...], module: str, *, root: Path
@@ -50,29 +59,44 @@ def reached_frameworks(
     """Return the frameworks that the functions' own code reaches, else their module's.
 
     One that is not installed is none of them: code that supports several may import it if asked to.
+    If several are reached, those count that the functions name themselves; if they name none, those
+    that are imported wherever they are reached, and not only if asked to.
     """
     installed = frozenset(kind for name, kind in PACKAGES.items() if _is_installed(name))
     if not installed:
         return frozenset()
-    frameworks = frozenset[Framework]().union(*(_reachable(each, root) for each in functions))
-    return installed & (frameworks or _reachable(sys.modules.get(module), root))
+    starts = functions
+    frameworks = installed & _reachable(starts, root)
+    if not frameworks:
+        starts = (sys.modules.get(module),)
+        frameworks = installed & _reachable(starts, root)
+    if len(frameworks) > 1:
+        named = installed & _reachable(functions, root, reach=Reach.NAMED)
+        return named or installed & _reachable(starts, root, reach=Reach.IMPORTED)
+    return frameworks
 
 
 def _is_installed(name: str) -> bool:
     return name in sys.modules or find_spec(name) is not None
 
 
-def _reachable(start: object, root: Path) -> set[Framework]:
+def _reachable(starts: Sequence[object], root: Path, *, reach: Reach = Reach.ALL) -> set[Framework]:
     frameworks: set[Framework] = set()
     visited: dict[int, object] = {}  # keeps the objects: the id of a freed one would be reused
-    waiting = [start]
+    waiting = [*starts]
+    named = {id(each) for each in starts}
     while waiting:
         item = waiting.pop()
         if id(item) in visited:
             continue
         visited[id(item)] = item
+        if reach is Reach.IMPORTED and isinstance(item, CodeType):
+            waiting += (each for each in item.co_consts if isinstance(each, CodeType))
+            continue
         frameworks |= {PACKAGES[name] for name in _packages(item) if name in PACKAGES}
-        waiting += _parts(item, root)
+        is_other = isinstance(item, FunctionType | ModuleType) and id(item) not in named
+        if not (reach is Reach.NAMED and is_other):
+            waiting += _parts(item, root)
     return frameworks
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from perfledger import step_work
 from perfledger.failure_reason import error_line
+from perfledger.meters.foreign_arrays import foreign_arrays
 from perfledger.meters.torch_formulas import (
     OWN_NAMESPACE,
     missing_formulas,
@@ -80,6 +81,7 @@ def _count_work(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
         launches = stack.enter_context(_triton_launches())
         stack.enter_context(traffic.mode(load(DISPATCH).TorchDispatchMode))
         stack.enter_context(flops)
+        libraries = stack.enter_context(foreign_arrays(torch.Tensor, "torch"))
         step()
     counted = {str(operator) for operator in flops.get_flop_counts().get("Global", {})}
     called = traffic.called.items()
@@ -87,8 +89,10 @@ def _count_work(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
     limits = (
         *_limit("operators that torch has no FLOP formula for", without),
         *_limit("Triton kernels called without an operator", launches),
+        *_limit("libraries whose arrays the step uses beside torch's", libraries),
     )
-    counts = _counts(flops, traffic, is_complete=not limits, is_visible=not launches)
+    is_visible = not (launches or libraries)
+    counts = _counts(flops, traffic, is_complete=not limits, is_visible=is_visible)
     return StepWork(counts=counts, limits=limits)
 
 
@@ -126,7 +130,7 @@ def _triton_launches() -> Generator[Collection[str]]:
 def _counts(
     flops: Foreign, traffic: "_Traffic", *, is_complete: bool, is_visible: bool
 ) -> tuple[Count, ...]:
-    """Return the counts; work is `is_visible` unless kernels ran that are not operators."""
+    """Return the counts; work is `is_visible` unless there was some that is no operator's."""
     return (
         Count(
             name=step_work.FLOPS,

@@ -154,3 +154,40 @@ def test_a_declared_framework_is_not_searched_for(tmp_path):
     workload = Workload(function=plain, source_line="x:1", framework=Framework.JAX)
 
     assert framework_of(workload, root=tmp_path) is Framework.JAX
+
+
+BACKENDS = """
+class Torch:
+    def sum(self, x):
+        import torch
+        return torch.sum(x)
+class Jax:
+    def sum(self, x):
+        import jax
+        return jax.numpy.sum(x)
+def total(x):
+    return {"torch": Torch, "jax": Jax}[x.kind]().sum(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch\nfrom backends import total\ndef work(): return total(torch.ones)", "torch"),
+        ("import jax, backends\ndef work(): return backends.total(jax.jit)", "jax"),
+        ("from backends import total\ndef work(): return total([1])", "host"),
+        ("from backends import total\nimport jax\nX = jax.jit\ndef work(): return total(X)", "jax"),
+    ],
+)
+def test_of_several_backends_that_a_package_supports_the_workload_uses_one(find, text, expected):
+    assert find(text, **{"checkout/backends.py": BACKENDS}) == expected
+
+
+def test_a_package_that_imports_several_backends_leaves_it_open(find):
+    eager = f"import torch, jax\n{BACKENDS}\ndef both(x): return torch.ones(), jax.jit(x)\n"
+
+    with pytest.raises(WorkloadError, match="uses torch and jax"):
+        find(
+            "from backends import both\ndef work(): return both(1)",
+            **{"checkout/backends.py": eager},
+        )

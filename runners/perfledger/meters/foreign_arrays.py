@@ -1,0 +1,81 @@
+"""Finds the arrays of other libraries that a step handles, such as NumPy's.
+
+A framework counts its own operators. What a step computes with NumPy is in none of its counts, and
+NumPy does not report its calls. But large arrays are in the variables of the functions that use
+them, or receive the calls of their methods.
+"""
+
+import sys
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, cast
+
+# Elements of an array whose work counts: smaller ones hold shapes, indices and constants.
+LEAST_ELEMENTS = 1000
+
+Foreign = Any  # an object of the user's code
+
+
+@contextmanager
+def foreign_arrays(array: type, package: str) -> Generator[Collection[str]]:
+    """Yield the libraries of large arrays in the variables of the functions that run meanwhile.
+
+    `array` is the type of the framework's arrays, and functions of its `package` do not count. Only
+    this thread is watched.
+    """
+    libraries: dict[str, None] = {}
+    before = sys.getprofile()
+
+    def look(frame: FrameType, event: str, argument: Foreign) -> None:
+        match event:
+            case "return" if not _is_of(frame, package):
+                values = (*frame.f_locals.values(), argument, *_globals_of(frame))
+                libraries.update(dict.fromkeys(_libraries(values, array)))
+            case "c_call":
+                receiver = getattr(argument, "__self__", None)
+                libraries.update(dict.fromkeys(_libraries((receiver,), array)))
+            case _:
+                pass
+
+    sys.setprofile(look)
+    try:
+        yield libraries.keys()
+    finally:
+        sys.setprofile(before)
+
+
+def _is_of(frame: FrameType, package: str) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == package
+
+
+def _globals_of(frame: FrameType) -> Iterable[object]:
+    """Return the values of the global names that a function uses."""
+    names = frame.f_globals
+    return [names[name] for name in frame.f_code.co_names if name in names]
+
+
+def _libraries(values: Iterable[object], array: type) -> Iterable[str]:
+    for value in values:
+        kind = type(value)
+        # Look-ups on the type are static: attributes of a foreign object may run its code.
+        if issubclass(kind, array) or not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
+            continue
+        if _elements(value) >= LEAST_ELEMENTS:
+            yield _library_of(kind)
+
+
+def _library_of(kind: type) -> str:
+    """Return the library of an array's type, or of the type that it extends."""
+    bases = [base for base in kind.__mro__ if hasattr(base, "dtype")]
+    return bases[-1].__module__.partition(".")[0]
+
+
+def _elements(value: Foreign) -> int:
+    total = 1
+    try:
+        for length in cast("Iterable[Any]", value.shape):
+            total *= int(length)
+    except Exception:  # a boundary: a lazy array may not know its shape
+        return 0
+    return total

@@ -1,0 +1,117 @@
+import importlib
+import sys
+
+import numpy
+import pytest
+
+from perfledger.meters.foreign_arrays import LEAST_ELEMENTS, foreign_arrays
+from perfledger.meters.torch_work import count_torch_work
+
+LARGE = numpy.ones(LEAST_ELEMENTS)
+
+
+class OwnArray:
+    dtype = "f4"
+    shape = (LEAST_ELEMENTS,)
+
+
+class LazyArray:
+    dtype = "f4"
+
+    @property
+    def shape(self):
+        raise RuntimeError
+
+
+def seen(step):
+    with foreign_arrays(OwnArray, "framework") as libraries:
+        step()
+    return list(libraries)
+
+
+def local():
+    values = numpy.arange(LEAST_ELEMENTS)
+    return values[0]
+
+
+def parameter(values):
+    return values[0]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        local,
+        lambda: parameter(LARGE),
+        lambda: LARGE @ LARGE,
+        lambda: numpy.arange(LEAST_ELEMENTS),
+        lambda: numpy.arange(LEAST_ELEMENTS).sum(),
+        lambda: parameter(numpy.ones((10, LEAST_ELEMENTS // 10)).view(numpy.matrix)),
+    ],
+)
+def test_a_large_array_that_a_function_handles_is_seen(step):
+    assert seen(step) == ["numpy"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda: parameter(numpy.arange(LEAST_ELEMENTS - 1)),
+        lambda: numpy.sqrt(64),
+        lambda: parameter([OwnArray()]),
+        lambda: parameter([1.0] * LEAST_ELEMENTS),
+        lambda: parameter([LazyArray()]),
+    ],
+)
+def test_small_arrays_and_the_frameworks_own_are_not_foreign(step):
+    assert seen(step) == []
+
+
+def test_arrays_in_the_frameworks_own_functions_are_its_work():
+    names = {"__name__": "framework.inside", "large": LARGE}
+    exec("def inside():\n    return large[0]", names)
+
+    assert seen(names["inside"]) == []
+
+
+def test_an_array_that_does_not_know_its_shape_is_left_out():
+    def handles(array):
+        return array is None
+
+    assert seen(lambda: handles(LazyArray())) == []
+
+
+def test_the_profile_function_of_others_is_restored():
+    def other(*_):
+        return None
+
+    sys.setprofile(other)
+    try:
+        seen(local)
+        after = sys.getprofile()
+    finally:
+        sys.setprofile(None)
+
+    assert after is other
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("is_real", [True, False])
+def test_counts_of_a_step_that_also_computes_with_numpy_are_lower_bounds(torch, is_real):
+    def set_up():
+        large = numpy.ones((64, 64))
+        x = torch.ones(8, 8)
+
+        def step():
+            y = x @ x
+            return float(y.sum()) if is_real else y, large @ large
+
+        return step
+
+    counted = count_torch_work(torch, importlib.import_module, set_up)
+
+    assert not any(each.is_complete for each in counted.counts)
+    assert counted.limits[-1] == (
+        "the work of libraries whose arrays the step uses beside torch's is not counted: numpy"
+    )
