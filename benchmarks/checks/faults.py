@@ -30,16 +30,19 @@ from fault_cases.case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCa
 from fault_cases.code import DISTURBANCE, ENVIRONMENT, INSTALLED
 from fault_cases.copies import COPIES
 from fault_cases.dependencies import DEPENDENCIES
+from fault_cases.evasions import EVASIONS
+from fault_cases.exclusive import EXCLUSIVE
 from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases.results import RESULTS
 from fault_cases.suites import SUITES
+from fault_cases.unseen_code import UNSEEN_CODE
 from fault_cases.work import NO_WORK, SLOW, WRONG_WORK
 from scratch_repository import busy_loops, commit, git
 
 CASES = (
     *(*INSTALLED, *NO_WORK, *WRONG_WORK, *RESULTS, *ENVIRONMENT, *DISTURBANCE),
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
-    *(*COPIES, *DEPENDENCIES, *SUITES),
+    *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS),
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}

@@ -59,6 +59,7 @@ def measure(
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
     on_result: Callable[[object], None] = lambda _: None,
+    before_last: Callable[[], None] = lambda: None,
     on_sampled: Callable[[TimedStep, StepSamples], None] = lambda _step, _samples: None,
     in_use_bytes: Callable[[], float | None] = lambda: None,
     host: HostProbe = THIS_HOST,
@@ -67,13 +68,21 @@ def measure(
 
     `on_result` receives what the first and the last step returned, and `after_step` is called after
     every reading; neither is timed, nor is the last step. `on_sampled` is called at the end. A
-    reading is one step, or several short ones; `in_use_bytes` reads the memory between blocks of
+    reading is one step, or several short ones; `before_last` is called before the last one, which
+    is not timed. `in_use_bytes` reads the memory between blocks of
     readings. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps;
     without it the steps are consecutive. The readings are divided evenly among `set_ups`, each
     warmed up; the previous step is released. First readings that belong to the warm-up are moved
     there, but not with turns: the readings of the other side beside them warm up in the same way.
     """
-    bench = TimedStep(set_up, clock, effort=effort, after_step=after_step, on_result=on_result)
+    bench = TimedStep(
+        set_up,
+        clock,
+        effort=effort,
+        after_step=after_step,
+        on_result=on_result,
+        before_last=before_last,
+    )
     bench.renew()
     bench.calibrate()
     on_sampling()

@@ -39,10 +39,11 @@ class TimedStep:
         effort: MeasuringEffort,
         after_step: Callable[[], None],
         on_result: Callable[[object], None] = lambda _: None,
+        before_last: Callable[[], None] = lambda: None,
     ) -> None:
         self._set_up, self._clock = set_up, clock
         self._effort, self._after_step = effort, after_step
-        self._on_result = on_result
+        self._on_result, self._before_last = on_result, before_last
         self.step: Step = no_step
         self._prepare: Callable[[], object] | None = None  # before each reading
         self._preparation_s = 0.0
@@ -145,6 +146,7 @@ class TimedStep:
 
     def examine(self) -> None:
         """Run the step once more, untimed, for its result: a long run may end in another state."""
+        self._before_last()
         if self._prepare is not None:
             self._prepare()
         self._on_result(self.step())

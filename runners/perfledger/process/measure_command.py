@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from statistics import median
 
 from perfledger.failure_reason import detail_of
@@ -32,6 +33,7 @@ from perfledger.process.command_context import (
     trace_folder,
     turn_of,
 )
+from perfledger.process.started_programs import ProgramWatch
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
 from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState, StepEvidence
@@ -69,6 +71,12 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         peaks = _Peaks(set_up, meter)
         results = _Results(bound.workload)
+        programs = ProgramWatch(
+            root=context.root,
+            repository=Path(context.request.repository),
+            packages=context.request.packages,
+            environment=context.request.environment,
+        )
         windows: list[Fields] = []
 
         def run_fields(sampled: StepSamples) -> Fields:
@@ -91,7 +99,10 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 # Ranks use the first devices, one each.
                 "device_places": meter.device_places() if is_one else (),
                 "rank_times_s": sampled.rank_times_s,
-                "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
+                "packages": (
+                    *map(asdict, context.recorder.record(sys.modules)),
+                    *map(asdict, programs.copies()),
+                ),
                 "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),
                 "memory": asdict(sampled.memory if is_one else MemoryReadings()),
                 "compiled": None if record is None else asdict(record),
@@ -112,6 +123,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             after_step=channel.leave_if_forked,
             turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
+            before_last=programs.watch,
             on_sampled=end_run,
             in_use_bytes=meter.in_use_bytes,
         )

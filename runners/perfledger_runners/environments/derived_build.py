@@ -34,6 +34,8 @@ CONDA_ADVICE = (
 EXACT_PIN = re.compile(r"==[^*,;]+(;|$)")
 LOWER_BOUND = re.compile(r">=?[^,;]+,?")
 OPTION_VALUE = re.compile(r"^(--[\w-]+)=")
+FIND_LINKS = frozenset({"-f", "--find-links"})
+PACKAGE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,7 @@ def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) 
         uninstallable = [
             path for path in _present(tree, inputs) if is_lock(path) or _is_unnamed(tree, path)
         ]
-        command = " && ".join(_pip_commands(tree, inputs))
+        command = " && ".join(dict.fromkeys(_pip_commands(tree, inputs)))
     if uninstallable:
         advice = CONDA_ADVICE if any(each in CONDA_LOCKS for each in uninstallable) else ADVICE
         msg = f"{listed(uninstallable)} changed, and perfledger cannot install from it: {advice}"
@@ -162,6 +164,11 @@ def _pip_commands(tree: SourceTree, inputs: BuildInputs) -> Iterator[str]:
             yield _install(build, "." if folder == "." else f"./{folder}")
     for path in _present(tree, inputs):
         yield from _changed_requirements(tree, path, inputs)
+    for path in inputs.dependencies:
+        # A side without the wheel would keep an inherited package of the other side's.
+        arguments = _linked_requirement(tree, path) if path not in tree.dependencies else ()
+        if arguments:
+            yield _forced_install(*arguments)
 
 
 def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> Iterator[str]:
@@ -171,7 +178,8 @@ def _changed_requirements(tree: SourceTree, path: str, inputs: BuildInputs) -> I
     """
     declared = tree.dependencies[path]
     if path.endswith(ARCHIVES):
-        yield _forced_install(declared.archive)
+        arguments = (declared.archive,) if declared.archive else _linked_requirement(tree, path)
+        yield _forced_install(*arguments)
         return
     changed = [
         each.partition(" --")[0].strip()
@@ -226,13 +234,38 @@ def _option_words(line: str, path: str) -> list[str]:
     """Return one of pip's options in a requirements file; its folders are below the file's."""
     words = shlex.split(OPTION_VALUE.sub(r"\1 ", line))
     folder = str(PurePosixPath(path).parent)
-    is_folder = words[0] in {"-f", "--find-links"} and "://" not in words[-1]
-    return [*words[:-1], join(folder, words[-1])] if is_folder else words
+    is_folder = words[0] in FIND_LINKS and "://" not in words[-1]
+    return [*words[:-1], join(folder, words[-1].rstrip("/"))] if is_folder else words
 
 
 def _is_unnamed(tree: SourceTree, path: str) -> bool:
-    """Return whether this is an archive that no dependency file names."""
-    return path.endswith(ARCHIVES) and not tree.dependencies[path].archive
+    """Return whether this is an archive that no dependency file names, and no option finds."""
+    is_named = not path.endswith(ARCHIVES) or tree.dependencies[path].archive
+    return not (is_named or _linked_requirement(tree, path))
+
+
+def _linked_requirement(tree: SourceTree, wheel: str) -> tuple[str, ...]:
+    """Return pip's arguments that install a wheel's package from its folder, () if none do.
+
+    They are those of a file that names the package, and the folder with --find-links.
+    """
+    name = _package_name(PurePosixPath(wheel).name.partition("-")[0])
+    folder = str(PurePosixPath(wheel).parent)
+    for path, declared in tree.dependencies.items():
+        options = [_option_words(line, path) for line in declared.options]
+        if not any(words[0] in FIND_LINKS and words[-1] == folder for words in options):
+            continue
+        for requirement in declared.requirements:
+            if _package_name(requirement) == name:
+                words = (word for each in options for word in each)
+                return (*words, requirement.partition(" --")[0].strip())
+    return ()
+
+
+def _package_name(requirement: str) -> str:
+    """Return the normalized name at the beginning of a requirement."""
+    match = PACKAGE_NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
 
 
 def _is_project_file(path: str) -> bool:

@@ -231,3 +231,36 @@ def test_compiled_sources_need_a_build_where_the_project_compiles_them():
     assert not build_inputs(
         replace(base, projects=pure), replace(head, projects=pure), paths=()
     ).files
+
+
+OLD, NEW = (f"wheels/My_Dep-{version}-py3-none-any.whl" for version in (1, 2))
+LINKS = "-f ./wheels/\nmy.dep\nother\n"
+
+
+def test_a_new_wheel_in_a_linked_folder_replaces_the_installed_package_on_both_sides():
+    files = {"requirements.txt": LINKS, OLD: "a"}
+
+    base, head = commands(files, files | {NEW: "b"})
+
+    forced = "pip install --force-reinstall --no-deps -f wheels my.dep"
+    assert base == head == f"pip install -r requirements.txt && {forced}"
+
+
+def test_a_wheel_that_replaces_another_in_a_linked_folder_is_installed_once():
+    files = {"requirements/base.txt": "--find-links=../wheels\nmy-dep==1\n", OLD: "a"}
+    moved = {"requirements.txt": "--find-links=wheels\nmy-dep==2\n", NEW: "b"}
+
+    with pytest.raises(BuildError, match="cannot install from it"):
+        commands(files, {"requirements/base.txt": files["requirements/base.txt"], NEW: "b"})
+    _, head = commands({"requirements.txt": "--find-links=wheels\nmy-dep==1\n", OLD: "a"}, moved)
+
+    forced = "pip install --force-reinstall --no-deps --find-links wheels my-dep==2"
+    assert head == f"pip install -r requirements.txt && {forced}"
+
+
+@pytest.mark.parametrize("requirements", ["-f other\nmy-dep\n", "-f wheels\nother\n", "my-dep\n"])
+def test_a_new_wheel_that_no_requirement_finds_is_refused(requirements):
+    files = {"requirements.txt": requirements}
+
+    with pytest.raises(BuildError, match=r"wheels/My_Dep.* changed, and perfledger cannot install"):
+        commands(files, files | {NEW: "b"})

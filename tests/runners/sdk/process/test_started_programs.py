@@ -1,0 +1,178 @@
+"""Real programs that a step starts with an environment of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfledger.package_code import SourcePackage
+from perfledger.process.started_programs import ProgramWatch
+
+pytestmark = pytest.mark.slow
+
+BARE = {"PATH": os.environ["PATH"]}
+
+
+class Side:
+    """A checkout whose package `mine` is also installed as a copy."""
+
+    def __init__(self, folder):
+        self.root = folder / "checkout"
+        self.site = folder / "venv" / "lib" / "python3" / "site-packages"
+        for package in (self.root / "src" / "mine", self.site / "mine"):
+            package.mkdir(parents=True)
+            (package / "__init__.py").write_text("")
+            (package / "__main__.py").write_text("")
+        (self.root / "tool.py").write_text("from mine import work\n")
+        self.command = folder / "venv" / "bin" / "mine-tool"
+        self.command.parent.mkdir()
+        self.command.write_text(f"#!{sys.executable}\nfrom mine.cli import main\n")
+        self.command.chmod(0o755)
+        self.path = {**BARE, "PYTHONPATH": str(self.root / "src")}
+        self.hooks = []
+
+    def watch(self, **options):
+        watch = ProgramWatch(
+            root=self.root,
+            repository=self.root.parent / "users",
+            packages=[SourcePackage("mine", "src")],
+            search_path=[str(self.site)],
+            **options,
+        )
+        watch.watch(self.hooks.append)
+        return watch
+
+    def copies(self, words, environment=BARE, **options):
+        """Return the folders of the copies that a program imports, as an audit event tells it."""
+        watch = self.watch()
+        (hook,) = self.hooks
+        hook("subprocess.Popen", (None, words, str(options.get("folder", self.root)), environment))
+        return [each.folder for each in watch.copies()]
+
+
+@pytest.fixture
+def side(tmp_path):
+    return Side(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["python", "-m", "mine"],
+        ["/usr/bin/python3.12", "-Im", "mine.cli", "x"],
+        ["python3", "-c", "from mine import work"],
+        ["python3", "-X", "utf8", "-W", "ignore", "-cimport mine"],
+        ["python", "tool.py", "argument"],
+        ["/bin/sh", "-c", "cd src; exec python -m mine"],
+        ["nice", "-n", "5", "python", "-m", "mine"],
+    ],
+)
+def test_a_program_without_the_sides_path_imports_the_installed_copy(side, words):
+    assert side.copies(words) == [str(side.site / "mine")]
+
+
+def test_a_script_of_the_installed_copy_says_its_interpreter(side):
+    assert side.copies([str(side.command)]) == [str(side.site / "mine")]
+    side.hooks.clear()
+    assert side.copies([str(side.command)], side.path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (["python", "-m", "mine"], "src"),
+        (["python", "-c", "import other"], "."),
+        (["python", "-c", "import other.mine, mine_too"], "."),
+        (["python", "--version"], "."),
+        (["git", "log", "mine"], "."),
+        (["sh", "-c", "echo 'mine"], "."),
+        ([], "."),
+    ],
+)
+def test_other_programs_import_no_copy(side, words, folder):
+    assert side.copies(words, folder=side.root / folder) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "is_copy"),
+    [
+        (["python", "-m", "mine"], False),
+        (["python", "-Em", "mine"], True),
+        (["python", "-I", "-m", "mine"], True),
+        (["env", "-i", "python", "-m", "mine"], True),
+        (["env", "A=1", "python", "-m", "mine"], False),
+    ],
+)
+def test_the_sides_path_counts_unless_the_program_ignores_it(side, words, is_copy):
+    assert bool(side.copies(words, side.path)) is is_copy
+
+
+def test_a_copy_in_the_sides_own_environment_is_its_own(side):
+    watch = side.watch(environment=str(side.root.parent / "venv"))
+    side.hooks[0]("os.posix_spawn", ("/usr/bin/python3", ["python", "-Im", "mine"], BARE))
+
+    assert watch.copies() == ()
+
+
+def test_an_editable_installation_leads_to_the_users_checkout(side):
+    (side.site / "mine" / "__init__.py").unlink()
+    (side.site / "mine" / "__main__.py").unlink()
+    (side.site / "mine").rmdir()
+    assert side.copies(["python", "-Im", "mine"]) == []
+    side.hooks.clear()
+    users = side.root.parent / "users"
+    (side.site / "__editable__.mine.pth").write_text(f"{users}/src\n")
+
+    assert side.copies(["python", "-Im", "mine"]) == [str(users)]
+
+
+def test_events_with_strange_arguments_are_left_out(side):
+    watch = side.watch()
+    for event, arguments in (
+        ("subprocess.Popen", (None, [3], None, None)),
+        ("subprocess.Popen", ()),
+        ("os.exec", ("/usr/bin/python3", [b"python", b"-m", b"mine"], {b"A": b"\xff"})),
+        ("open", ("mine",)),
+    ):
+        side.hooks[0](event, arguments)
+
+    assert [each.folder for each in watch.copies()] == [str(side.site / "mine")]
+
+
+def test_without_packages_nothing_is_watched(side):
+    hooks = []
+    ProgramWatch(root=side.root, repository=side.root, packages=[]).watch(hooks.append)
+
+    assert hooks == []
+
+
+def test_real_programs_that_run_or_are_started_are_seen(side):
+    waiting = "print('mine', flush=True)\ninput()"
+    command, pipes = [sys.executable, "-c", waiting], (subprocess.PIPE, subprocess.PIPE)
+    server = subprocess.Popen(command, env=BARE, stdin=pipes[0], stdout=pipes[1])
+    try:
+        assert server.stdout.readline() == b"mine\n"
+        running = side.watch()
+    finally:
+        server.communicate(b"\n")
+    program = (
+        "import sys, subprocess\n"
+        "from pathlib import Path\n"
+        "from perfledger.package_code import SourcePackage\n"
+        "from perfledger.process.started_programs import ProgramWatch\n"
+        f"watch = ProgramWatch(root=Path({str(side.root)!r}), repository=Path('/none'),\n"
+        "    packages=[SourcePackage('mine', 'src')],\n"
+        f"    search_path=[{str(side.site)!r}])\n"
+        "watch.watch()\n"
+        "subprocess.run([sys.executable, '-c', 'mine = 1'], env={}, check=True)\n"
+        "print(*(each.name for each in watch.copies()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert [each.name for each in running.copies()] == ["mine"]
+    assert done.stdout.split() == ["mine"]
+    assert Path(running.copies()[0].folder) == side.site / "mine"
