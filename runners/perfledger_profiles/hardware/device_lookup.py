@@ -9,8 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfledger.profile import Profile
-from perfledger_profiles.hardware.device_peaks import HardwareSpec, find_specs, is_memory
+from perfledger_profiles.hardware.device_peaks import (
+    HardwareSpec,
+    find_specs,
+    is_memory,
+    known_hardware,
+)
 from perfledger_profiles.hardware.device_state import device_state
+from perfledger_profiles.parsing.safe_names import UNNAMED
 from perfledger_profiles.parsing.units import GIGA
 
 # Boards whose power limit is too low for the clock behind the data sheet's peak.
@@ -31,6 +37,8 @@ MIG_MEMORY_TOLERANCE = 0.06
 
 _MIG = re.compile(r"(?i)(.*?)\s*\bMIG (.+)")
 _PROFILE = re.compile(r"(?i)(?:(\d{1,2})c\.)?(\d)g\.(\d{1,4})gb(?:\+\S*)?")
+# XLA's name of every device of AMD, and that of a device without a name.
+_NAMELESS = ("AMD", UNNAMED)
 _VGPU = re.compile(r"(?i)^GRID |-\d{1,3}(?:-\d+)?[ABCQ](?:ME)?$")
 
 
@@ -63,6 +71,8 @@ def match_hardware(
     board, profile = _board_and_profile(model, mig)
     if not board:
         return _unknown_device(f"{model.strip()!r} is a slice of an unnamed device")
+    if board in _NAMELESS:
+        return _match_size(board, memory_bytes, multiprocessors, compute_capability)
     rows = find_specs(board)
     if not rows:
         return _unknown_device(_reason_for_name(board))
@@ -105,6 +115,34 @@ def _board_and_profile(model: str, mig: str) -> tuple[str, str]:
 
 def _unknown_device(reason: str) -> HardwareMatch:
     return HardwareMatch(hardware=None, reason=reason)
+
+
+def _match_size(
+    board: str,
+    memory_bytes: int | None,
+    multiprocessors: int | None,
+    compute_capability: str,
+) -> HardwareMatch:
+    """Return the AMD device of this size, if only one in the table has it.
+
+    XLA names AMD's devices after their vendor, and some drivers name no device. Only NVIDIA's
+    devices have a compute capability.
+    """
+    if memory_bytes is None or multiprocessors is None or compute_capability:
+        return _unknown_device(_reason_for_name(board))
+    rows = [
+        row
+        for row in known_hardware()
+        if row.vendor == "AMD"
+        and row.multiprocessors == multiprocessors
+        and is_memory(memory_bytes, row.memory_bytes)
+    ]
+    size = f"{multiprocessors} multiprocessors and {memory_bytes / GIGA:.0f} GB"
+    if len(rows) != 1:
+        names = " or ".join(row.names[0] for row in rows) or "no device of the hardware table"
+        return _unknown_device(f"the file does not name its device: {size} are those of {names}")
+    caveat = f"the file does not name its device: by its {size} it is {rows[0].names[0]}"
+    return HardwareMatch(hardware=rows[0], caveats=(caveat,))
 
 
 def _reason_for_name(board: str) -> str:

@@ -5,6 +5,7 @@ import unicodedata
 
 # Longer names are C++ template expansions, which differ in their first part.
 MAX_NAME = 200
+UNNAMED = "(unnamed)"
 
 _HOME = re.compile(r"(?i)(?:[a-z]:)?[\\/](?:home|users)[\\/][^\\/\s\"'<>|:,;()]+")
 # The folders of an absolute path; after a word or a bracket it is an operation's path.
@@ -23,7 +24,7 @@ def clean_name(text: str) -> str:
         name = "".join(character for character in name if not _is_hidden(character))
     if "/" in name or "\\" in name:
         name = _FOLDERS.sub("", _HOME.sub("~", name))
-    return name.strip()[:MAX_NAME] or "(unnamed)"
+    return name.strip()[:MAX_NAME] or UNNAMED
 
 
 def _is_hidden(character: str) -> bool:

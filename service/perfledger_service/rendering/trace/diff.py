@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from perfledger.profile import Profile
 from perfledger_profiles.diff.caveats import are_recordings
 from perfledger_profiles.flame_graph.speedscope_stacks import speedscope_stacks
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
@@ -98,8 +97,7 @@ def devices_sentence(view: TraceDiffView) -> str:
     """Return that the files are from different devices, "" if they may be from the same one."""
     if view.is_same_device:
         return ""
-    names = (clean(_device_name(one.profile)) for one in (view.base, view.head))
-    return TWO_DEVICES.format(*names)
+    return TWO_DEVICES.format(*map(clean, _device_names(view)))
 
 
 def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
@@ -166,7 +164,7 @@ def _memory_blocks(memory: MemoryBlock) -> Iterator[Block]:
 def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
     """Yield whether the devices differ, then the file and the device of each side."""
     if not view.is_same_device:
-        names = tuple(_device_name(one.profile) for one in (view.base, view.head))
+        names = _device_names(view)
         yield Paragraph(text=devices_sentence(view), style=TextStyle.STRONG, names=names)
     for side, trace in (("base", view.base), ("head", view.head)):
         yield Paragraph(
@@ -180,8 +178,11 @@ def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
         yield from notes([RECORDINGS])
 
 
-def _device_name(profile: Profile) -> str:
-    return profile.device.name if profile.device else ""
+def _device_names(view: TraceDiffView) -> tuple[str, str]:
+    """Return both sides' device names, with their sizes if the names are the same."""
+    base, head = (one.profile.device for one in (view.base, view.head))
+    before, after = (device.name if device else "" for device in (base, head))
+    return (device_line(base), device_line(head)) if before == after else (before, after)
 
 
 def _memory_columns() -> tuple[Column[MemoryRow], ...]:

@@ -53,9 +53,15 @@ def compare_traces(
 
 
 def is_same_device(base: Profile, head: Profile) -> bool:
-    """Return whether two profiles may be of the same device model, as far as they name it."""
-    names = {one.device.name for one in (base, head) if one.device and one.device.name}
-    return len(names) <= 1
+    """Return whether two profiles may be of the same device model, as far as they name it.
+
+    Some tools name only the vendor, and all slices of a board have its name, so the size counts
+    too.
+    """
+    devices = [one.device for one in (base, head) if one.device]
+    names = {device.name for device in devices if device.name}
+    counts = {device.multiprocessors for device in devices} - {None}
+    return len(names) <= 1 and len(counts) <= 1
 
 
 def _check_same_kind(base: Profile, head: Profile) -> None:

@@ -244,3 +244,32 @@ def test_a_profiles_memory_is_a_slice_within_a_gigabyte_or_six_percent(gigabytes
 
     share = hardware and hardware.memory_bytes_per_second / whole.memory_bytes_per_second * 8
     assert share == (None if slices is None else pytest.approx(slices))
+
+
+@pytest.mark.parametrize("model", ["AMD", "(unnamed)"])
+@pytest.mark.parametrize(
+    ("multiprocessors", "memory_bytes", "key"),
+    [(304, 206_141_652_992, "mi300x"), (304, 274_861_129_728, "mi325x"), (104, 64 * GIB, "mi210")],
+)
+def test_a_device_without_a_model_is_the_one_of_its_size(model, multiprocessors, memory_bytes, key):
+    match = match_hardware(model, memory_bytes=memory_bytes, multiprocessors=multiprocessors)
+
+    assert match.hardware is not None
+    assert match.hardware.key == key
+    assert match.caveats[0].startswith("the file does not name its device: by its ")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"multiprocessors": 256}, "are those of AMD Instinct MI350X or AMD Instinct MI355X"),
+        ({"multiprocessors": 80}, "80 multiprocessors and 309 GB are those of no device"),
+        ({}, "'AMD' is not in the hardware table"),
+        ({"multiprocessors": 304, "compute_capability": "9.0"}, "is not in the hardware table"),
+    ],
+)
+def test_a_size_that_does_not_decide_the_model_gives_none(more, reason):
+    match = match_hardware("AMD", memory_bytes=309_220_868_096, **more)
+
+    assert match.hardware is None
+    assert reason in match.reason

@@ -36,13 +36,24 @@ def test_changes_no_larger_than_between_files_of_the_same_code_are_noise(trace, 
     assert "no more than two profiles of the same code" in untold["note"]
 
 
-def on_a_gpu(name):
+def on_a_gpu(name, **more):
     """Return a trace of one kernel a step on a device of this name, made up."""
     document = json.loads(a_trace())
     kernel = {"ph": "X", "pid": 0, "tid": 7, "dur": 500, "cat": "kernel", "name": "gemm"}
     kernel["args"] = {"device": 0, "stream": 7}
     document["traceEvents"] += [kernel | {"ts": n * 1100 + 200} for n in range(4)]
-    return json.dumps({"deviceProperties": [{"id": 0, "name": name}]} | document)
+    return json.dumps({"deviceProperties": [{"id": 0, "name": name, **more}]} | document)
+
+
+def test_devices_of_one_name_and_two_sizes_are_different(trace, write):
+    one, other = (write(f"{count}.json", on_a_gpu("", numSms=count)) for count in (304, 256))
+
+    shown = " ".join(trace("diff", one, other).split())
+
+    assert (
+        "The files are from different devices, (unnamed), 304 multiprocessors and (unnamed), 256 "
+        "multiprocessors, so not only the code differs."
+    ) in shown
 
 
 def test_a_diff_of_two_devices_has_a_warning(trace, write):
