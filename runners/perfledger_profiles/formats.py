@@ -128,6 +128,8 @@ _SIGNATURES = tuple(
     for format_, pattern in (
         (ProfileFormat.ROCPD, rb"\ASQLite format 3\x00[\s\S]*?rocpd_kernel_dispatch"),
         (ProfileFormat.NSYS_SQLITE, rb"\ASQLite format 3\x00"),
+        # rocprof 1 writes a Chrome trace whose first event is empty.
+        (ProfileFormat.ROCPROF, rb'\A\s*\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}'),
         # First, because the patterns that search the whole head take a fifth of the reading time.
         (ProfileFormat.KINETO, rb'\A\s*\{\s*"(?:schemaVersion"\s*:\s*1\b|traceEvents")'),
         (

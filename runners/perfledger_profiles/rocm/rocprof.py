@@ -1,4 +1,4 @@
-"""Reads rocprof's tables (versions 1 to 3), and finds the reader of rocprofv3's JSON."""
+"""Reads rocprof's tables (versions 1 to 3), and finds the reader of its JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from perfledger_profiles.rocm.dispatches import (
     kernel_name,
     rocm_trace,
 )
+from perfledger_profiles.rocm.rocprof_events import read_rocprof_events
 from perfledger_profiles.rocm.rocprof_json import read_rocprof_json
 from perfledger_profiles.rocm.timeline_calls import TimelineCall
 from perfledger_profiles.timeline.profile_builder import build_profile
@@ -49,6 +50,7 @@ _DIRECTIONS = {
 # Statistics of calls and of domains have the same columns as those of kernels.
 _API = re.compile(r"((?:__)?hip[A-Z]|hsa_|roctx|rccl|nccl(?!.*Kernel)).*|[A-Z]+(_[A-Z]+)+")
 _AGENT = "Agent "
+_EVENTS = re.compile(rb'\s*\{\s*"traceEvents"')
 _NO_CHOICE = (
     "statistics have no timeline of devices to choose from: leave out --device-number and --rank"
 )
@@ -73,7 +75,7 @@ class _Statistics:
 def read_rocprof(
     data: bytes, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
 ) -> Profile:
-    """Return the profile in a rocprof file: a trace, statistics, or rocprofv3's JSON.
+    """Return the profile in a rocprof file: a trace, statistics, or JSON.
 
     Raises ProfileError if the file is too large, or has no kernels or none of the choice.
     """
@@ -102,6 +104,8 @@ def read_rocprof_trace(data: bytes) -> Trace:
 
 def _content(data: bytes) -> Trace | _Statistics:
     unpacked = unpack_gzip(data, max_bytes=MAX_TEXT_BYTES).data
+    if _EVENTS.match(unpacked):
+        return read_rocprof_events(unpacked)
     if unpacked.lstrip()[:1] == b"{":
         return read_rocprof_json(unpacked)
     text = read_text(unpacked)
