@@ -13,6 +13,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import METRICS
 from perfledger.protocol import MessageType
 from perfledger.records import FailureReason
+from perfledger_runners import safe_text
 from perfledger_runners.bundles import (
     files as bundle_files,
     validation as bundle_checks,
@@ -112,7 +113,7 @@ def test_the_limits_are_the_ones_in_force():
     assert f"{bundle_files.MAX_VALUES:,} values" in text
     assert f"{bundle_checks.MAX_WORKLOADS:,} workloads" in text
     assert f"words over {value_checks.MAX_WORD} characters" in text
-    assert f"details over {value_checks.MAX_DETAIL:,}" in text
+    assert f"details over {safe_text.MAX_DETAIL:,}" in text
     assert f"logs over {value_checks.MAX_LOG:,}" in text
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import floor
 from typing import TypeVar
 
+from perfledger.rounding import decimals, for_programs, typed
 from perfledger_cost_models.money import CENT
 
 NO_USD = Decimal("0.00")
@@ -160,7 +161,7 @@ def split_costs(
         BillPart.OVERHEAD: overhead_usd,
     }
     if any(abs(usd) > MAX_USD for usd in (*spent.values(), *exact.values())):
-        msg = f"more than {MAX_USD:.0e} USD cannot be allocated: export the bill again"
+        msg = f"more than {typed(MAX_USD)} USD cannot be allocated: export the bill again"
         raise AllocationError(msg)
     parts = in_cents(exact, round(100 * sum(exact.values(), Fraction(0))))
     direct = in_cents(spent, int(parts[BillPart.DIRECT] / CENT))
@@ -194,7 +195,10 @@ def share_out(usd: Decimal, weights: Mapping[Name, Decimal], *, rest: Name) -> d
 def exact_usd(usd: Decimal) -> Fraction:
     """Return an amount as a fraction; raise AllocationError if it is too large or not finite."""
     if not usd.is_finite() or abs(usd) > MAX_USD:
-        msg = f"{usd:.3e} USD is not an amount up to {MAX_USD:.0e}: export the bill again"
+        msg = (
+            f"{for_programs(usd)} USD is not an amount up to {typed(MAX_USD)}: export the bill "
+            "again"
+        )
         raise AllocationError(msg)
     return Fraction(usd.quantize(_FINEST))
 
@@ -237,8 +241,9 @@ def _rate(pool: CostPool, used: Fraction) -> Fraction:
     paid = _hours(pool.hours)
     if used > paid * (1 + MAX_OVERRUN):
         msg = (
-            f"{float(used):,.1f} device-hours of {pool.name} were used, {float(paid):,.1f} paid "
-            "for. Check that the bill covers all usage and that no usage counts twice."
+            f"{decimals(float(used), 1)} device-hours of {pool.name} were used, "
+            f"{decimals(float(paid), 1)} paid for. Check that the bill covers all usage and that "
+            "no usage counts twice."
         )
         raise AllocationError(msg)
     return exact_usd(pool.usd) / max(paid, used) if used else Fraction(0)
@@ -251,6 +256,6 @@ def _order(owner: CostOwner) -> tuple[bool, bool, CostOwner]:
 
 def _hours(hours: Decimal) -> Fraction:
     if not hours.is_finite() or not 0 <= hours <= MAX_HOURS:
-        msg = f"{hours} hours: give used, quota and paid hours from 0 to {MAX_HOURS:.0e}"
+        msg = f"{hours} hours: give used, quota and paid hours from 0 to {typed(MAX_HOURS)}"
         raise AllocationError(msg)
     return Fraction(hours.quantize(_FINEST))

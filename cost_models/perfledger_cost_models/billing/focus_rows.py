@@ -106,7 +106,7 @@ _SURCHARGE_METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
 )
 MAX_DESCRIPTION = 500  # of an instance's hours; AWS's have about 80 characters
-MAX_ROWS = 5_000_000
+MAX_ROWS = 5_000_000  # of one bill
 # Digits before and after the point that an amount of one row may have. A trillion of anything in
 # one row, or less than a bill's smallest rate, is an error or an attack on exact sums.
 LARGEST_DIGIT, LEAST_DIGIT = 12, -30

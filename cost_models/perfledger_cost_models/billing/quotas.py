@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from perfledger.rounding import typed
 from perfledger_cost_models.billing.cost_allocation import MAX_HOURS, CostOwner
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 
@@ -40,7 +41,9 @@ def read_quotas(text: str, name: str) -> Mapping[CostOwner, Decimal]:
 def _hours(text: str, where: str) -> Decimal:
     hours = Decimal(text.strip()) if is_number(text) else Decimal(-1)
     if not 0 <= hours <= MAX_HOURS:
-        problem = number_problem(text, otherwise=f"is not a number of hours, 0 to {MAX_HOURS:.0e}")
+        problem = number_problem(
+            text, otherwise=f"is not a number of hours, 0 to {typed(MAX_HOURS)}"
+        )
         msg = f"{where}: {text[:40]!r} {problem}: correct it"
         raise QuotaError(msg)
     return hours

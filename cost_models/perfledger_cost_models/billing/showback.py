@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.billing.allocated_hours import (
     DEVICES,
     DayRange,
@@ -284,4 +285,4 @@ def _owner_note(rows: Sequence[AllocationRow]) -> tuple[str, ...]:
     hours = sum((row.hours for row in rows if not row.team), Decimal(0))
     if not hours:
         return ()
-    return (f"{hours:,.1f} device-hours have no known owner and are a row of their own",)
+    return (f"{decimals(hours, 1)} device-hours have no known owner and are a row of their own",)

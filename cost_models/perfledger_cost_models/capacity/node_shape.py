@@ -10,8 +10,7 @@ from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes
 from perfledger_cost_models.units import MS_PER_DAY
 
-# What most servers have: 8 devices.
-USUAL_DEVICES = 8
+USUAL_DEVICES = 8  # of a server: most have as many
 # Share of the log's time. Devices in use for less may be counted twice for a moment, if one job is
 # logged to end after the next one began on them.
 SUSTAINED_SHARE = 0.001

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfledger.bundle import CostPolicy
+from perfledger.rounding import integer
 from perfledger_cost_models.change_price.cost_policy import (
     Approval,
     PolicyEvaluation,
@@ -44,7 +45,7 @@ def _objection(policy: CostPolicy, evaluation: PolicyEvaluation, approval: Appro
         return f"it expired on {approval.until}"
     high = None if evaluation.price is None else evaluation.price.high
     if high is not None and high > approval.usd_per_year:
-        return f"the change may cost up to {high:,.0f} USD a year"
+        return f"the change may cost up to {integer(high)} USD a year"
     if evaluation.unpriced and not approval.covers_unpriced:
         return "it does not cover workloads without a price"
     return ""

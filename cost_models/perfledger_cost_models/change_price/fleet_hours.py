@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import decimals
 from perfledger.time_units import DAYS_PER_WEEK, HOURS_PER_YEAR, SECONDS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
@@ -119,7 +120,10 @@ def _period(
         start, end = (moment.timestamp() for moment in period)
     if end - start < FEWEST_DAYS * SECONDS_PER_DAY:
         days = max(0.0, (end - start) / SECONDS_PER_DAY)
-        msg = f"a period of {days:.1f} days is too short to scale to a year: export at least a week"
+        msg = (
+            f"a period of {decimals(days, 1)} days is too short to scale to a year: export at "
+            "least a week"
+        )
         raise UsageFileError(msg)
     return start, end
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from perfledger.bundle import FleetUse
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import digits, integer
 
 MAX_SHOWN_MATCHES = 6  # names of fleet entries in an error
 
@@ -27,9 +28,9 @@ def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[st
         matches = sorted({name for name in (*registered, workload) if is_match(use.workload, name)})
         if len(matches) > 1:
             msg = (
-                f"the fleet entry {use.workload!r} has {use.device_hours_per_year:,.0f} hours for "
-                f"{len(matches)} workloads together ({_first_names(matches)}): add weights, each "
-                "workload's part of the hours, or an entry for each"
+                f"the fleet entry {use.workload!r} has {integer(use.device_hours_per_year)} hours "
+                f"for {len(matches)} workloads together ({_first_names(matches)}): add weights, "
+                "each workload's part of the hours, or an entry for each"
             )
             raise FleetSplitError(msg)
         return use
@@ -46,7 +47,7 @@ def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[st
         device_hours_per_year=share * hours,
         low=None if use.low is None else share * use.low,
         high=None if use.high is None else share * use.high,
-        source=f"{use.source}; {100 * share:.3g} % of {hours:,.0f} hours, by weight",
+        source=f"{use.source}; {digits(100 * share, 3)} % of {integer(hours)} hours, by weight",
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
-from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, BYTES_PER_GB
+from perfledger_cost_models.prices.accelerator_names import BYTES_PER_GB, MEMORY_GB
 from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError, PriceSheet
 from perfledger_cost_models.quote import HourlyRate
@@ -19,7 +19,6 @@ LADDERS = (
     ("TPU-v5e", "TPU-v6e", "TPU-v5p"),
     ("TPU-v4", "TPU-v5p"),
 )
-_MEMORY_GB = dict(ACCELERATORS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def memory_of(accelerator: str) -> float | None:
 
     Devices sold as 80 GB have slightly more, about what the driver and the framework need.
     """
-    gigabytes = _MEMORY_GB.get(accelerator)
+    gigabytes = MEMORY_GB.get(accelerator)
     return None if gigabytes is None else float(gigabytes * BYTES_PER_GB)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import decimals, digits, typed
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.change_price.device_transfer import (
     DeviceTransfers,
@@ -59,13 +60,10 @@ from perfledger_cost_models.tco.hourly_rates import rate_of
 
 MAX_CHANGE = 1e6  # relative; a higher upper end comes from an unbounded interval
 MAX_DEVICE_HOURS = 1e12  # a year: a hundred million accelerators, so a typing error
-# Each takes about five milliseconds; more workloads need several checks.
-MAX_PARTS = 4000
+MAX_PARTS = 4000  # each takes about five milliseconds; more workloads need several checks
 
 _HOW_TO_DECLARE = "[[tool.perfledger.fleet]] with workload, where and device_hours_per_year"
 _NO_HOURS = (0.0, 0.0, 0.0)
-
-
 NO_TRANSFERS = DeviceTransfers()
 
 
@@ -225,7 +223,7 @@ def _problem(change: Interval, hours: Interval) -> str:
     if not 0 <= low <= mode <= high <= MAX_DEVICE_HOURS:
         return (
             f"device-hours a year {low}, {mode}, {high} violate 0 <= low <= most likely <= high "
-            f"<= {MAX_DEVICE_HOURS:.0e}: correct the fleet entry"
+            f"<= {typed(MAX_DEVICE_HOURS)}: correct the fleet entry"
         )
     if change[0] <= -1 or change[-1] > MAX_CHANGE:
         return "the change has no finite interval yet: measure more pairs"
@@ -346,10 +344,10 @@ def _projected_from(part: FleetEntryPrice) -> str:
 def _transfer_note(part: FleetEntryPrice) -> str:
     if not _projected_from(part):
         return ""
-    factor = part.transfer_factor
+    low, high = decimals(1 / part.transfer_factor, 2), decimals(part.transfer_factor, 2)
     return (
         f"projected, not measured: the change was measured on {part.change.measured_on}, and on "
-        f"{part.own_rate.accelerator} it may be {1 / factor:.2f} to {factor:.2f} times as large"
+        f"{part.own_rate.accelerator} it may be {low} to {high} times as large"
         + (", as the configuration declares" if part.use.transfer_factor is not None else "")
     )
 
@@ -374,8 +372,9 @@ def _upgrade_note(part: FleetEntryPrice) -> str:
 def _memory_text(memory: MemoryGrowth, limit_bytes: float) -> str:
     low, middle, _ = memory.head_bytes
     word = "no longer fits" if low > limit_bytes else "may no longer fit"
-    sizes = (middle, memory.base_bytes, limit_bytes)
-    needs, before, limit = (f"{size / BYTES_PER_GB:.3g}" for size in sizes)
+    needs, before, limit = (
+        digits(each / BYTES_PER_GB, 3) for each in (middle, memory.base_bytes, limit_bytes)
+    )
     return f"needs {needs} GB of device memory, {before} before, and {word} in {limit} GB"
 
 

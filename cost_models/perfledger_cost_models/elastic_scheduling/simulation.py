@@ -10,6 +10,7 @@ from math import inf
 
 import numpy as np
 
+from perfledger.rounding import for_programs, typed
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.elastic_scheduling.allocation import (
@@ -115,7 +116,7 @@ def simulate_elastic(
     loses that much of every round of ROUND_S. Raises JobLogError for a time out of range.
     """
     if not 0 <= restart_s <= MAX_RESTART_S:
-        msg = f"a restart of {restart_s:g} s: give 0 to {MAX_RESTART_S:g}"
+        msg = f"a restart of {for_programs(restart_s)} s: give 0 to {typed(MAX_RESTART_S)}"
         raise JobLogError(msg)
     running: dict[int, _Running] = {}
     completion = np.zeros(len(jobs))

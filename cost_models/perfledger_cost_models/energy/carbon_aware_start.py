@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfledger.rounding import digits, for_programs, integer
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.energy.energy import energy_kwh
@@ -137,7 +138,10 @@ class _Grid:
 
 def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
     if task.kw is not None and not 0 < task.kw <= MAX_KW:
-        msg = f"a power of {task.kw:g} kW: give the job's mean, above 0 and up to {MAX_KW:,.0f}"
+        msg = (
+            f"a power of {for_programs(task.kw)} kW: give the job's mean, above 0 and up to "
+            f"{integer(MAX_KW)}"
+        )
         raise StartWindowError(msg)
     start = math.ceil(_minutes(task.earliest_s, "the earliest start"))
     deadline = math.floor(_minutes(task.deadline_s, "the deadline"))
@@ -151,8 +155,8 @@ def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
     if start + work > deadline:
         hours_late = (start + work - deadline) / 60
         msg = (
-            f"the job ends {hours_late:.3g} h after the deadline even with an immediate start: "
-            "move the deadline"
+            f"the job ends {digits(hours_late, 3)} h after the deadline even with an immediate "
+            "start: move the deadline"
         )
         raise StartWindowError(msg)
     if series.start_s > start * _MINUTE_S or series.end_s < deadline * _MINUTE_S:

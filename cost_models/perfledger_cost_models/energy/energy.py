@@ -8,6 +8,8 @@ shown; neither replaces the other (GHG Protocol, Scope 2 Guidance, 2015).
 import math
 from dataclasses import dataclass
 
+from perfledger.rounding import typed
+
 JOULES_PER_KWH = 3.6e6
 # A higher PUE is a typing error: the mean of all facilities is 1.5, the worst reported are near 3.
 MAX_PUE = 4.0
@@ -35,7 +37,7 @@ def energy_kwh(*, power_w: float, seconds: float, pue: float) -> float:
     _check("power_w", power_w)
     _check("seconds", seconds)
     if not 1 <= pue <= MAX_PUE:
-        msg = f"PUE {pue} is not facility energy over IT energy, 1 to {MAX_PUE:g}"
+        msg = f"PUE {pue} is not facility energy over IT energy, 1 to {typed(MAX_PUE)}"
         raise EnergyError(msg)
     return power_w * seconds / JOULES_PER_KWH * pue
 

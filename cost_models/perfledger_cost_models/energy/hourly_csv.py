@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from perfledger.rounding import typed
 from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
 
-MAX_SERIES_BYTES = 8 * 1024 * 1024
+MAX_SERIES_BYTES = 8 * 1024 * 1024  # a year of hours has half a megabyte
 MAX_ROWS = 20_000  # ten weeks of five minutes, or two years of hours
 MIN_STEP_S, MAX_STEP_S = SECONDS_PER_MINUTE, SECONDS_PER_DAY
 # Far more than any grid emits or any instance costs: a wrong unit.
@@ -97,16 +98,16 @@ def _step(rows: Sequence[CsvRow], times: Sequence[float], name: str) -> int:
     step = steps[0] if steps else 0.0
     if not MIN_STEP_S <= step <= MAX_STEP_S or step % MIN_STEP_S:
         msg = (
-            f"{name}: the first rows are {step:g} s apart: give two or more, evenly spaced by a "
-            "minute to a day"
+            f"{name}: the first rows are {typed(step)} s apart: give two or more, evenly spaced "
+            "by a minute to a day"
         )
         raise UsageFileError(msg)
     for row, other in zip(rows[1:], steps, strict=True):
         if other != step:
             msg = (
-                f"{row.where}: {other:g} s after the row before, not {step:g} as the first two: "
-                "rows must be evenly spaced. Fill gaps; give UTC or each time's zone where a clock "
-                "changes."
+                f"{row.where}: {typed(other)} s after the row before, not {typed(step)} as the "
+                "first two: rows must be evenly spaced. Fill gaps; give UTC or each time's zone "
+                "where a clock changes."
             )
             raise UsageFileError(msg)
     return round(step)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.rounding import typed
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import SEED
 from perfledger_cost_models.forecasting.model_mixture import (
@@ -115,7 +116,7 @@ def _check(series: FloatArray, horizon: int) -> None:
         msg = f"the history has {count} periods: use {MIN_PERIODS} to {MAX_PERIODS} complete ones"
         raise ForecastError(msg)
     if not (np.isfinite(series).all() and (series >= 0).all() and (series <= MAX_AMOUNT).all()):
-        msg = f"an amount of the history is not between 0 and {MAX_AMOUNT:g}: correct it"
+        msg = f"an amount of the history is not between 0 and {typed(MAX_AMOUNT)}: correct it"
         raise ForecastError(msg)
     if not 1 <= horizon <= min(count // 2, MAX_HORIZON):
         msg = (

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from perfledger.rounding import for_programs, typed
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.job_logs.table import (
     MAX_AMOUNT,
@@ -241,7 +242,10 @@ def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:
     instances = _instances(row, line)
     share = _amount(row, _SHARE, line)
     if not 0 <= requested * instances <= MAX_SECONDS:
-        msg = f"the job log, line {line}: {requested:g} devices times {instances}: correct it"
+        msg = (
+            f"the job log, line {line}: {for_programs(requested)} devices times {instances}: "
+            "correct it"
+        )
         raise JobLogError(msg)
     if 0 < requested < 1:
         return instances, max(1, round(requested * WHOLE_DEVICE))
@@ -253,7 +257,10 @@ def _total(row: Mapping[str, str], units: Mapping[str, float], line: int) -> int
     """Return the sum over all instances."""
     amount = _in_base_unit(row, units, line) * _instances(row, line)
     if amount > MAX_AMOUNT:
-        msg = f"the job log, line {line}: {amount:g} milli-CPUs or MiB is above {MAX_AMOUNT:g}"
+        msg = (
+            f"the job log, line {line}: {for_programs(amount)} milli-CPUs or MiB is above "
+            f"{typed(MAX_AMOUNT)}"
+        )
         raise JobLogError(msg)
     return round(amount)
 

@@ -21,7 +21,7 @@ from perfledger_cost_models.job_logs.swf_and_sacct import (
 from perfledger_cost_models.job_logs.table import Job, JobLogError, JobTable, table_of
 from perfledger_cost_models.job_logs.time_columns import TimeColumns
 
-MAX_LOG_BYTES = 2_000_000_000
+MAX_LOG_BYTES = 2_000_000_000  # of a job log: years of a large cluster
 # The first lines of accounting tables that are not supported.
 _OTHER_ACCOUNTING = {
     "Grid Engine's qacct": re.compile(r"={20,}\s*"),

@@ -11,6 +11,7 @@ from math import inf
 from perfledger_cost_models.job_logs.csv_rows import SkipReason, number_of
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import Job, JobLogError
+from perfledger_cost_models.units import MEBI
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
 from perfledger_profiles.parsing.text_table import checked_lines
@@ -28,7 +29,6 @@ _SACCT_COLUMNS = ("JobID", "Submit", "Start", "End")
 _START_TIME = re.compile(r";\s*UnixStartTime:\s*(\d{1,10})\s*")
 _DEVICES = re.compile(r";\s*MaxProcs:\s*(\d{1,7})\s*")
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?")
-_MIB = 2**20
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
 
 
@@ -126,7 +126,7 @@ def _piece(row: SacctRow, submit: float) -> RunPiece:
         devices=gpus.count,
         share_milli=gpus.share_milli,
         cpu_milli=round(amounts.get("cpu", 0) * 1000),
-        memory_mib=round(amounts.get("mem", 0) / _MIB),
+        memory_mib=round(amounts.get("mem", 0) / MEBI),
         priority=round(number_of(row.get("Priority"), row.line, "Priority") or 0),
         team=row.get("Account") or row.get("User"),
         pool=row.get("Partition"),

@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from perfledger.rounding import typed
 from perfledger_cost_models.arrays import BoolArray, IntArray
 
-MAX_JOBS = 5_000_000
+MAX_JOBS = 5_000_000  # of one log
 MAX_DEVICES = 1_000_000
 MAX_SECONDS = 1e11  # three thousand years; sums over MAX_JOBS stay exact in 64 bits
 MAX_NAME = 200
@@ -154,14 +155,17 @@ def _check(job: Job, row: int) -> None:
         raise JobLogError(msg)
     times = [job.submit_s, *(each for each in (job.run_s, job.wait_s, job.limit_s) if each)]
     if any(not math.isfinite(each) or not 0 <= each <= MAX_SECONDS for each in times):
-        msg = f"job {row}: times in seconds must be from 0 to {MAX_SECONDS:g}, not {times}"
+        msg = f"job {row}: times in seconds must be from 0 to {typed(MAX_SECONDS)}, not {times}"
         raise JobLogError(msg)
     if not 0 <= job.devices <= MAX_DEVICES or not 0 <= job.share_milli <= WHOLE_DEVICE:
         msg = f"job {row} requests {job.devices} devices of {job.share_milli}/1000: correct it"
         raise JobLogError(msg)
     amounts = (job.cpu_milli, job.memory_mib, abs(job.priority))
     if any(not 0 <= each <= MAX_AMOUNT for each in amounts):
-        msg = f"job {row}: milli-CPUs, MiB and priority must be at most {MAX_AMOUNT:g}: {amounts}"
+        msg = (
+            f"job {row}: milli-CPUs, MiB and priority must be at most {typed(MAX_AMOUNT)}: "
+            f"{amounts}"
+        )
         raise JobLogError(msg)
     if any(len(each) > MAX_NAME for each in (job.team, job.pool, job.models)):
         msg = f"job {row}: a name has more than {MAX_NAME} characters: shorten it"

@@ -32,6 +32,7 @@ ACCELERATORS = {
     "tpu v6 lite": ("TPU-v6e", 32),
     "tpu v6e": ("TPU-v6e", 32),
 }
+MEMORY_GB = dict(ACCELERATORS.values())  # by the price sheet's name
 # Least and most reported memory, relative to the nominal size. Devices report less than the nominal
 # size (ECC, reserves) or more (GiB sold as GB), and JAX may report its allocator's limit of three
 # quarters. The largest part of a GPU (MIG) has a half.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, iso_date, read_rows
 from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
@@ -273,6 +274,7 @@ def _steps(listed: list[PricedRow], previous: PriceSheet) -> RowFindings:
         step = price.usd_per_hour / previous_price.usd_per_hour - 1
         if abs(step) > MAX_STEP:
             reason = (
-                f"{100 * step:+.1f} % since {previous_price.as_of}: approve it before it is used"
+                f"{'+' if step > 0 else '-'}{decimals(abs(100 * step), 1)} % since "
+                f"{previous_price.as_of}: approve it before it is used"
             )
             yield one, FindingSeverity.WARN, reason

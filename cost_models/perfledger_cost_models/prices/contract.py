@@ -59,6 +59,7 @@ from typing import Annotated
 
 import msgspec
 
+from perfledger.rounding import decimals, digits
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.check import CheckContext, check_prices
 from perfledger_cost_models.prices.history_rules import ONE_DAY
@@ -104,9 +105,9 @@ class PriceDiscount(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if self.share > MAX_UNCONFIRMED_DISCOUNT and self.confirmed_on is None:
             rest = 1 - self.share
             msg = (
-                f"a discount of {float(100 * self.share):.4g} % leaves {float(100 * rest):.4g} % "
-                f"to pay: give the share that is not paid, {rest} perhaps, or confirm this one "
-                "by confirmed_on = a date"
+                f"a discount of {digits(float(100 * self.share), 4)} % leaves "
+                f"{digits(float(100 * rest), 4)} % to pay: give the share that is not paid, "
+                f"{rest} perhaps, or confirm this one by confirmed_on = a date"
             )
             raise ValueError(msg)
 
@@ -367,7 +368,7 @@ def _with_discount(price: Price, discount: PriceDiscount) -> Price:
         usd_per_hour=price.usd_per_hour * (1 - discount.share),
         source=f"{price.source}; {discount.source}",
         note=_join_notes(
-            price.note, f"list {price.usd_per_hour} less {100 * discount.share:.2f} %"
+            price.note, f"list {price.usd_per_hour} less {decimals(100 * discount.share, 2)} %"
         ),
         layer=PriceLayer.DERIVED,
     )
@@ -377,7 +378,7 @@ def _with_tax(price: Price, tax: PurchaseTax) -> Price:
     return replace(
         price,
         usd_per_hour=price.usd_per_hour * (1 + tax.share),
-        note=_join_notes(price.note, f"with {100 * tax.share:.2f} % tax: {tax.source}"),
+        note=_join_notes(price.note, f"with {decimals(100 * tax.share, 2)} % tax: {tax.source}"),
         layer=PriceLayer.DERIVED,
     )
 

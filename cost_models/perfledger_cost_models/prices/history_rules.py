@@ -5,6 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+from perfledger.rounding import digits
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.prices.priced_rows import (
     FindingSeverity,
@@ -114,9 +115,9 @@ def _contradiction(wrong: Price, reference: Price) -> str:
     difference = fold(wrong.usd_per_device_hour, reference.usd_per_device_hour)
     is_above = wrong.usd_per_device_hour > reference.usd_per_device_hour
     reason = (
-        f"{wrong.usd_per_device_hour:.4g} an accelerator is {float(difference):.3g}-fold "
-        f"{'above' if is_above else 'below'} {reference.usd_per_device_hour:.4g} of "
-        f"{reference.as_of}"
+        f"{digits(wrong.usd_per_device_hour, 4)} an accelerator is "
+        f"{digits(float(difference), 3)}-fold {'above' if is_above else 'below'} "
+        f"{digits(reference.usd_per_device_hour, 4)} of {reference.as_of}"
     )
     if is_same_price(difference, Decimal(wrong.count)):
         unit = "the instance, not of one accelerator" if is_above else "one accelerator, not of all"

@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import islice
 from statistics import median
 
+from perfledger.rounding import digits, integer
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.prices.priced_rows import (
     FindingSeverity,
@@ -63,8 +64,9 @@ def region_levels(listed: Sequence[PricedRow]) -> RowFindings:
             difference = fold(one.price.usd_per_hour, expected)
             if difference > MAX_FROM_REGION_LEVEL:
                 reason = (
-                    f"{one.price.usd_per_hour} is {float(difference):.3g}-fold off {expected:.5g}, "
-                    "which its price in other regions and the region's other prices suggest"
+                    f"{one.price.usd_per_hour} is {digits(float(difference), 3)}-fold off "
+                    f"{digits(expected, 5)}, which its price in other regions and the region's "
+                    "other prices suggest"
                 )
                 yield one, FindingSeverity.REJECT, reason
 
@@ -81,7 +83,7 @@ def region_spread(listed: Sequence[PricedRow]) -> RowFindings:
         middle = median(peers)
         by_distance = sorted(same, key=lambda one: fold(one.price.usd_per_device_hour, middle))
         while (spread := _spread(by_distance)) > MAX_REGION_SPREAD:
-            reason = f"on demand differs {float(spread):.3g}-fold between regions"
+            reason = f"on demand differs {digits(float(spread), 3)}-fold between regions"
             new = [one for one in by_distance if not one.is_reference]
             if len(peers) == len(same) == PAIR_SIZE and len(new) == PAIR_SIZE:
                 # Which of the two is wrong is unknown.
@@ -108,7 +110,8 @@ def family_sizes(listed: Sequence[PricedRow]) -> RowFindings:
             share = unit_prices[place] / (unit_prices[1 - place] if is_pair else middle) - 1
             if abs(share) > MAX_SIZE_SCALING:
                 reference = "the other size" if is_pair else "the median of its family's sizes"
-                reason = f"{100 * share:+.0f} % per accelerator from {reference}"
+                sign = "+" if share > 0 else "-"
+                reason = f"{sign}{integer(abs(100 * share))} % per accelerator from {reference}"
                 yield one, FindingSeverity.WARN, reason
 
 
@@ -122,7 +125,10 @@ def outliers(listed: Sequence[PricedRow]) -> RowFindings:
         for one in same:
             if fold(one.price.usd_per_device_hour, middle) > MAX_OVER_MEDIAN:
                 unit_price = one.price.usd_per_device_hour
-                reason = f"{unit_price:.4g} per accelerator, the median of its kind is {middle:.4g}"
+                reason = (
+                    f"{digits(unit_price, 4)} per accelerator, the median of its kind is "
+                    f"{digits(middle, 4)}"
+                )
                 yield one, FindingSeverity.WARN, reason
 
 
@@ -153,8 +159,8 @@ def ranges(listed: Sequence[PricedRow]) -> RowFindings:
             prices = usd, medians[_mode(one.price)]
             if max(prices) < ends[0] / limit or min(prices) > ends[1] * limit:
                 reason = (
-                    f"{usd:.4g} an accelerator; other prices of {name} are {ends[0]:.4g} to "
-                    f"{ends[1]:.4g}"
+                    f"{digits(usd, 4)} an accelerator; other prices of {name} are "
+                    f"{digits(ends[0], 4)} to {digits(ends[1], 4)}"
                 )
                 yield one, FindingSeverity.REJECT, reason
 

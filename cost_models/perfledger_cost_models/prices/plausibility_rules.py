@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import combinations, islice
 from statistics import median
 
+from perfledger.rounding import digits
 from perfledger_cost_models.prices import history_rules, market_rules, term_rules
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 from perfledger_cost_models.prices.priced_rows import (
@@ -106,7 +107,10 @@ def _chips(listed: Sequence[PricedRow]) -> RowFindings:
             if any(
                 abs(chip / unit_price / CORES_PER_CHIP - 1) <= PRICE_TOLERANCE for chip in chips
             ):
-                reason = f"{unit_price:.4g} is half of what a chip costs elsewhere: a core's price"
+                reason = (
+                    f"{digits(unit_price, 4)} is half of what a chip costs elsewhere: a core's "
+                    "price"
+                )
                 yield one, FindingSeverity.REJECT, reason
 
 

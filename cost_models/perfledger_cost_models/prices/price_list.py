@@ -3,6 +3,7 @@
 from datetime import date
 from decimal import Decimal
 
+from perfledger.rounding import digits
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateError, ExchangeRateTable
 from perfledger_cost_models.prices.price_sheet import (
@@ -115,7 +116,9 @@ def _to_usd(
         rate = exchange_rates.find(currency, day)
     except ExchangeRateError as error:
         row.reject(CURRENCY_COLUMN, f"has no exchange rate: {error}")
-    words = f"{amount} {currency} at {rate.usd:.6g} USD of {rate.as_of}, {exchange_rates.name}"
+    words = (
+        f"{amount} {currency} at {digits(rate.usd, 6)} USD of {rate.as_of}, {exchange_rates.name}"
+    )
     return amount * rate.usd, words
 
 

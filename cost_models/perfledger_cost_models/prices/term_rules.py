@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger.rounding import digits, integer
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 from perfledger_cost_models.prices.priced_rows import (
     MAX_LATER,
@@ -47,8 +48,8 @@ def spot_prices(listed: Sequence[PricedRow]) -> RowFindings:
         for on_demand, other in contradictions:
             if other.price.pricing_model is PricingModel.SPOT:
                 reason = (
-                    f"spot at {other.price.usd_per_hour:.6g} is above on demand, "
-                    f"{on_demand.price.usd_per_hour:.6g}"
+                    f"spot at {digits(other.price.usd_per_hour, 6)} is above on demand, "
+                    f"{digits(on_demand.price.usd_per_hour, 6)}"
                 )
                 yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
 
@@ -60,8 +61,8 @@ def commitments(listed: Sequence[PricedRow]) -> RowFindings:
         for on_demand, other in contradictions:
             if other.price.pricing_model in _COMMITMENTS:
                 reason = (
-                    f"committed at {other.price.usd_per_hour:.6g} is above on demand, "
-                    f"{on_demand.price.usd_per_hour:.6g}"
+                    f"committed at {digits(other.price.usd_per_hour, 6)} is above on demand, "
+                    f"{digits(on_demand.price.usd_per_hour, 6)}"
                 )
                 yield _wrong_price(on_demand, other, contradictions), FindingSeverity.REJECT, reason
         yield from _too_cheap(same)
@@ -82,7 +83,7 @@ def billed_prices(listed: Sequence[PricedRow]) -> RowFindings:
             usd = one.price.usd_per_hour
             if prices and not min(prices) / limit <= usd <= max(prices) * limit:
                 reason = (
-                    f"{usd:.4g} an hour was paid by the bill, and the list says "
+                    f"{digits(usd, 4)} an hour was paid by the bill, and the list says "
                     f"{_range_text(prices)}: the bill's hours or costs are in another unit"
                 )
                 yield one, FindingSeverity.REJECT, reason
@@ -141,9 +142,9 @@ def _too_cheap(same: Sequence[PricedRow]) -> RowFindings:
         is_outvoted = 2 * len(contradictions) < len(same_time)
         for _, other in contradictions:
             reason = (
-                f"{_years(other.price)} years committed at {other.price.usd_per_hour:.6g} are "
-                f"{100 * _share(other, on_demand):.0f} % of on demand, "
-                f"{on_demand.price.usd_per_hour:.6g}: they belong to different price lists"
+                f"{_years(other.price)} years committed at {digits(other.price.usd_per_hour, 6)} "
+                f"are {integer(100 * _share(other, on_demand))} % of on demand, "
+                f"{digits(on_demand.price.usd_per_hour, 6)}: they belong to different price lists"
             )
             wrong = other if is_outvoted else _wrong_price(on_demand, other, contradictions)
             yield wrong, FindingSeverity.REJECT, reason

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
+from perfledger.rounding import decimals, integer
 from perfledger_cost_models.procurement.plan import InputRange, PlannedDemand, ProcurementPlanError
 
 # Percentage points by which two sources of one share may differ: clocks of schedulers and bills
@@ -99,9 +100,9 @@ def reconcile(statements: Iterable[ShareStatement]) -> HourShares:
 
 def _contradiction(share: HourShare, first: InputRange, second: InputRange) -> str:
     statements = " and ".join(
-        f"{100 * each.mode:.1f} % by {each.source!r}" for each in (first, second)
+        f"{decimals(100 * each.mode, 1)} % by {each.source!r}" for each in (first, second)
     )
     return (
         f"the {share} is {statements}: nothing is decided while two sources differ by more than "
-        f"{100 * MAX_DIFFERENCE:.0f} points; correct or remove one"
+        f"{integer(100 * MAX_DIFFERENCE)} points; correct or remove one"
     )

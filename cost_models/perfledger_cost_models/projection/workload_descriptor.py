@@ -33,6 +33,7 @@ from typing import Annotated
 
 import msgspec
 
+from perfledger.rounding import typed
 from perfledger_cost_models.toml_file import Text, read_toml
 
 MAX_CHARACTERS = 1_000_000
@@ -179,5 +180,8 @@ def packaged_descriptors() -> tuple[WorkloadDescriptor, ...]:
 
 def _check_amount(name: str, value: float) -> None:
     if not MIN_AMOUNT <= value <= MAX_AMOUNT:
-        msg = f"{name} is {value}: use a number above 0, from {MIN_AMOUNT:g} to {MAX_AMOUNT:g}"
+        msg = (
+            f"{name} is {value}: use a number above 0, from {typed(MIN_AMOUNT)} to "
+            f"{typed(MAX_AMOUNT)}"
+        )
         raise DescriptorError(msg)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.rounding import digits, integer
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.units import MS_PER_HOUR
@@ -37,7 +38,7 @@ def formula_obstacle(jobs: JobTable) -> str:
         return f"the log has fewer than {MIN_JOBS} jobs that ran"
     if (ran.devices > 1).any():
         percent = 100 * float((ran.devices > 1).mean())
-        return f"{percent:.0f} % of the jobs take several devices, up to {ran.devices.max()}"
+        return f"{integer(percent)} % of the jobs take several devices, up to {ran.devices.max()}"
     if (ran.share_milli != WHOLE_DEVICE).any():
         return "jobs take parts of a device"
     hours: IntArray = ran.submit_ms // MS_PER_HOUR
@@ -51,7 +52,7 @@ def formula_obstacle(jobs: JobTable) -> str:
         ("the time between arrivals", float(gaps.var()) / float(gaps.mean()) ** 2),
     ):
         if not LEAST_DISPERSION <= value <= MOST_DISPERSION:
-            return f"{name} varies {value:.3g} times as much as at random arrivals"
+            return f"{name} varies {digits(value, 3)} times as much as at random arrivals"
     return ""
 
 

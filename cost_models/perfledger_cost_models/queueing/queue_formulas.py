@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger.rounding import for_programs
+
 # The recursion takes one multiplication per server; no organisation has more accelerators.
 MAX_SERVERS = 10_000_000
 
@@ -168,7 +170,7 @@ def _load(arrivals_per_s: float, service_s: float) -> float:
 
 def _stable_share(load: float, servers: int) -> float:
     if load >= servers:
-        msg = f"{servers} servers cannot carry a load of {load:g}: add servers"
+        msg = f"{servers} servers cannot carry a load of {for_programs(load)}: add servers"
         raise QueueError(msg)
     return load / servers
 

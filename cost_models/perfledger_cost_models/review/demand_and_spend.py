@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from perfledger.bundle import PricingConfig
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import exact, integer
 from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
 from perfledger_cost_models.billing.cost_allocation import CostOwner
 from perfledger_cost_models.billing.focus import Bill, device_hours
@@ -67,7 +68,9 @@ def demand_hours(
         used = billed_hours(bill, demand.accelerator)
         year = used * DAYS_PER_YEAR / days
         if year > 0:
-            source = f"{bill_name}: {used:f} hours in {days:.0f} days, times {DAYS_PER_YEAR}"
+            source = (
+                f"{bill_name}: {exact(used)} hours in {integer(days)} days, times {DAYS_PER_YEAR}"
+            )
             return InputRange(
                 low=year,
                 mode=year,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from perfledger.rounding import decimals, integer
 from perfledger_cost_models.billing.allocated_hours import DEVICES, pool_usages
 from perfledger_cost_models.billing.focus import Bill, device_hours
 from perfledger_cost_models.billing.showback import LabelledUsage, bill_days
@@ -73,7 +74,9 @@ def busy_share(
                 basis="measured",
                 as_of=end - timedelta(days=1),
             ),
-            counts=f"{busy_hours:,.0f} of {known_hours:,.0f} sampled device-hours were busy",
+            counts=(
+                f"{integer(busy_hours)} of {integer(known_hours)} sampled device-hours were busy"
+            ),
         ),
     )
 
@@ -94,7 +97,10 @@ def _utilization(bill: Bill, accelerator: str, name: str) -> Iterator[ShareState
         yield ShareStatement(
             share=HourShare.COMMITMENT_UTILIZATION,
             range=_certain(used / committed, f"{name}: used / all committed {accelerator}", bill),
-            counts=f"{used:,.2f} of {committed:,.2f} USD of {accelerator} commitments were used",
+            counts=(
+                f"{decimals(used, 2)} of {decimals(committed, 2)} USD of {accelerator} "
+                "commitments were used"
+            ),
         )
 
 
@@ -118,7 +124,9 @@ def _allocated_shares(
         yield ShareStatement(
             share=HourShare.ALLOCATED,
             range=_certain(min(allocated / paid[scope], Decimal(1)), source, bill),
-            counts=f"{allocated:,.0f} of {paid[scope]:,.0f} paid {scope} hours were allocated",
+            counts=(
+                f"{integer(allocated)} of {integer(paid[scope])} paid {scope} hours were allocated"
+            ),
         )
 
 

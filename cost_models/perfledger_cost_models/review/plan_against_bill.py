@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger.rounding import digits, integer
 from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.price_feeds.rows import known_instances
@@ -55,8 +56,9 @@ def supply_utilization(
     source = f"{bill_name} / [[supply]] of the plan: committed hours used / those of its devices"
     if not supplied:
         msg = (
-            f"{bill_name} has {used:,.0f} committed {accelerator} hours from {start} to {end}, and "
-            "the plan has no committed [[supply]] in these days: add it, with its last day"
+            f"{bill_name} has {integer(used)} committed {accelerator} hours from {start} to "
+            f"{end}, and the plan has no committed [[supply]] in these days: add it, with its "
+            "last day"
         )
         raise PlanContradictionError(msg)
     share = used / supplied
@@ -66,8 +68,8 @@ def supply_utilization(
             range=InputRange(
                 low=share, mode=share, high=share, source=source, basis="measured", as_of=end
             ),
-            counts=f"{used:,.0f} of the {supplied:,.0f} hours that the supply's {devices:,.4g} "
-            f"{accelerator} devices have in the bill's days were used",
+            counts=f"{integer(used)} of the {integer(supplied)} hours that the supply's "
+            f"{digits(devices, 4)} {accelerator} devices have in the bill's days were used",
         ),
     )
 
@@ -109,12 +111,12 @@ def check_planned_hours(
     )
     if high >= billed * (1 - MAX_DIFFERENCE) and low <= (billed + owned) * (1 + MAX_DIFFERENCE):
         return
-    besides = f" and {owned:,.0f} of owned devices" if owned else ""
+    besides = f" and {integer(owned)} of owned devices" if owned else ""
     msg = (
-        f"the paid {demand.accelerator} hours a year are {mode:,.0f} by {demand.hours.source!r} "
-        f"and {billed:,.0f} by {bill_name!r}{besides}: nothing is decided while two sources differ "
-        f"by more than {100 * MAX_DIFFERENCE:.0f} %; correct one, remove the plan's, or give its "
-        "hours as a range that has the bill's in it"
+        f"the paid {demand.accelerator} hours a year are {integer(mode)} by "
+        f"{demand.hours.source!r} and {integer(billed)} by {bill_name!r}{besides}: nothing is "
+        f"decided while two sources differ by more than {integer(100 * MAX_DIFFERENCE)} %; "
+        "correct one, remove the plan's, or give its hours as a range that has the bill's in it"
     )
     raise PlanContradictionError(msg)
 

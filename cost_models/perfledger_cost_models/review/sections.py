@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger.rounding import digits
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -169,5 +170,5 @@ def risks_of(
 def _figure(model_input: ModelInput) -> str:
     """Return an input's most likely value with four digits and its unit; shares in percent."""
     if model_input.unit in SHARES:
-        return f"{float(model_input.mode) * 100:.4g} %"
-    return f"{float(f'{model_input.mode:.4g}'):,.10g} {model_input.unit}"
+        return f"{digits(float(model_input.mode) * 100)} %"
+    return f"{digits(model_input.mode)} {model_input.unit}"

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from perfledger_cost_models.arrays import FloatArray, IntArray
+from perfledger_cost_models.draws import SEED
 
 DRAWS = 2000  # the ends of a 95 % interval then hold to about a twentieth of its width
-SEED = 2026
 COVERAGE = 0.95
 # With jobs on fewer days, the variation between days is unknown.
 MIN_DAYS = 7

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.rounding import for_programs, integer
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray
 from perfledger_cost_models.job_logs.table import MAX_SECONDS, JobLogError, JobTable
@@ -27,9 +28,9 @@ class Reservation:
         if self.nodes < 1 or not 0 <= self.start_ms < self.end_ms <= MAX_SECONDS * 1000:
             hours = (self.start_ms / MS_PER_HOUR, self.end_ms / MS_PER_HOUR)
             msg = (
-                f"invalid reservation of {self.nodes} nodes from hour {hours[0]:g} to "
-                f"{hours[1]:g}: use at least one node, and an end after the start, by hour "
-                f"{MAX_SECONDS / SECONDS_PER_HOUR:.0f}"
+                f"invalid reservation of {self.nodes} nodes from hour {for_programs(hours[0])} to "
+                f"{for_programs(hours[1])}: use at least one node, and an end after the start, by "
+                f"hour {integer(MAX_SECONDS / SECONDS_PER_HOUR)}"
             )
             raise JobLogError(msg)
 

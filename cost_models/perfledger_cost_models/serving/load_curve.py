@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfledger.load import MAX_SERVERS, has_served_offered_load
+from perfledger.rounding import typed
 from perfledger_cost_models.prices.accelerator_names import (
-    ACCELERATORS,
     BYTES_PER_GB,
+    MEMORY_GB,
     accelerator_of,
 )
 from perfledger_cost_models.prices.mig_profiles import mig_share
@@ -29,7 +30,6 @@ DRAINED_SHARE = 0.99
 INTERVAL_SDS = 2 * 1.959964
 # The driver's name of a MIG device: "NVIDIA A100-SXM4-80GB MIG 2g.20gb".
 _MIG = re.compile(r"(?P<model>.+) MIG (?P<profile>[1-7]g\.\d{1,3}gb)(?:\+\S+)?")
-_MEMORY_GB = dict(ACCELERATORS.values())
 _NUMBERS = (
     *("concurrency", "offered_per_second", "batch", "completed", "seconds"),
     *("throughput_per_second", "latency_p50_s", "latency_p95_s", "latency_p99_s"),
@@ -195,7 +195,7 @@ class LoadCurve:
         """Return the price sheet's name of the whole device; None for an unknown device."""
         mig_slice = _MIG.fullmatch(self.device)
         model = mig_slice["model"] if mig_slice else self.device
-        return model if model in _MEMORY_GB else accelerator_of(model, None)
+        return model if model in MEMORY_GB else accelerator_of(model, None)
 
     @property
     def per_device(self) -> int:
@@ -206,7 +206,7 @@ class LoadCurve:
         mig_slice = _MIG.fullmatch(self.device)
         if self.sharing is not ReplicaSharing.MIG or mig_slice is None:
             return self.time_slices
-        device_gb = _MEMORY_GB.get(self.accelerator or "")
+        device_gb = MEMORY_GB.get(self.accelerator or "")
         if device_gb is None:
             msg = f"{self.device} is an unknown device: use the name that the driver prints"
             raise LoadCurveError(msg)
@@ -219,7 +219,7 @@ class LoadCurve:
         It is negative if they do not fit together, and None if the memory is unknown and for MIG
         slices, which have separate memory.
         """
-        total_gb = _MEMORY_GB.get(self.accelerator or "")
+        total_gb = MEMORY_GB.get(self.accelerator or "")
         if total_gb is None or point.memory_bytes is None or self.sharing is ReplicaSharing.MIG:
             return None
         return total_gb * BYTES_PER_GB - self.per_device * point.memory_bytes
@@ -228,6 +228,6 @@ class LoadCurve:
 def _check_order(*values: float | None) -> None:
     measured = [value for value in values if value is not None]
     if measured != sorted(measured):
-        listing = ", ".join(f"{value:g} s" for value in measured)
+        listing = ", ".join(f"{typed(value)} s" for value in measured)
         msg = f"latencies {listing}: they must have P50 <= P95 <= P99, and P99 in its interval"
         raise LoadCurveError(msg)

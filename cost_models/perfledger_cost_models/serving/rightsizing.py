@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from perfledger.load import MAX_POINTS, MAX_REQUESTS
+from perfledger.rounding import digits, for_programs
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import HourlyRate
@@ -87,7 +88,10 @@ class ServingDemand:
                 msg = f"the {name} is {value}: use one above zero"
                 raise SizingError(msg)
         if not 0 <= self.headroom < math.inf:
-            msg = f"the headroom is {self.headroom * 100:g} %: give a percentage of 0 or more"
+            msg = (
+                f"the headroom is {for_programs(self.headroom * 100)} %: give a percentage of 0 "
+                "or more"
+            )
             raise SizingError(msg)
 
     @property
@@ -235,7 +239,7 @@ def _too_slow(setting: ReplicaSettings) -> str:
     full = " of full batches" if setting.batch > 1 else ""
     return (
         f"{setting.label}: no number of replicas meets the P99; the lowest measured{full} is "
-        f"{least_s:.4g} s"
+        f"{digits(least_s, 4)} s"
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from perfledger.rounding import for_programs, typed
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.money import Usd
 from perfledger_cost_models.units import MILLION
@@ -27,20 +28,23 @@ class ApiPrice:
         for name, usd in (("input", self.input_usd), ("output", self.output_usd)):
             if not 0 <= usd <= MAX_USD_PER_MILLION:
                 msg = (
-                    f"{usd:g} USD per million {name} tokens: give a price of 0 or above, up to "
-                    f"{MAX_USD_PER_MILLION:g}"
+                    f"{for_programs(usd)} USD per million {name} tokens: give a price of 0 or "
+                    f"above, up to {typed(MAX_USD_PER_MILLION)}"
                 )
                 raise ApiPriceError(msg)
         if not 0 <= self.output_share <= 1:
-            msg = f"an output share of {self.output_share * 100:g} %: give a percentage, 0 to 100"
+            msg = (
+                f"an output share of {for_programs(self.output_share * 100)} %: give a "
+                "percentage, 0 to 100"
+            )
             raise ApiPriceError(msg)
         if self.usd_per_million <= 0:
             msg = "tokens of this mix cost nothing: no throughput is cheaper"
             raise ApiPriceError(msg)
         if self.usd_per_million < LEAST_USD_PER_MILLION:
             msg = (
-                f"{self.usd_per_million:g} USD per million tokens of this mix: give prices with at "
-                f"least {LEAST_USD_PER_MILLION:g}"
+                f"{typed(self.usd_per_million)} USD per million tokens of this mix: give prices "
+                f"with at least {typed(LEAST_USD_PER_MILLION)}"
             )
             raise ApiPriceError(msg)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from scipy.special import betainc, gammaincinv
 
+from perfledger.rounding import for_programs, typed
 from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 
 MAX_FAULTS = 10_000_000
@@ -77,15 +78,15 @@ def estimate_faults(
         raise FaultCountError(msg)
     if not LEAST_DEVICE_DAYS <= device_days <= MAX_DEVICE_DAYS:
         msg = (
-            f"{device_days:g} device-days: give a number above 0, {LEAST_DEVICE_DAYS:g} at least, "
-            f"and up to {MAX_DEVICE_DAYS:g}"
+            f"{for_programs(device_days)} device-days: give a number above 0, "
+            f"{typed(LEAST_DEVICE_DAYS)} at least, and up to {typed(MAX_DEVICE_DAYS)}"
         )
         raise FaultCountError(msg)
     _check_devices(devices)
     if not 0 < confidence <= MAX_CONFIDENCE:
         msg = (
-            f"a confidence of {confidence * 100:g} %: give a percentage above 0 and below 100, "
-            f"{MAX_CONFIDENCE * 100:g} at most"
+            f"a confidence of {for_programs(confidence * 100)} %: give a percentage above 0 and "
+            f"below 100, {typed(MAX_CONFIDENCE * 100)} at most"
         )
         raise FaultCountError(msg)
     tail = (1 - confidence) / 2

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.contract import (
     OverrideError,
@@ -100,7 +101,7 @@ def _with_tax(parameter: HardwareInput, tax: PurchaseTax) -> HardwareInput:
         return parameter
     factor = 1 + tax.share if is_bought else 1 / (1 + tax.share)
     tax_note = (
-        f"with {100 * tax.share:.2f} % tax: {tax.source}"
+        f"with {decimals(100 * tax.share, 2)} % tax: {tax.source}"
         if is_bought
         else "of the price without tax"
     )

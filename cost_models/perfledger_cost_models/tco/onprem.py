@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from perfledger.rounding import integer
 from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import capital_recovery_factor, sinking_fund_factor
@@ -167,7 +168,7 @@ def owned_rate(
     price = sheet.find(server.price)
     return HourlyRate(
         option=server.option,
-        label=f"{server.label} at {100 * share:.0f} % use",
+        label=f"{server.label} at {integer(100 * share)} % use",
         accelerator=server.accelerator,
         usd_per_device_hour=to_decimal(cost.p50_usd),
         low=to_decimal(cost.p5_usd),

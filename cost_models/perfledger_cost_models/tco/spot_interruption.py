@@ -16,6 +16,7 @@ from decimal import Decimal
 
 from scipy.special import lambertw
 
+from perfledger.rounding import typed
 from perfledger_cost_models.money import to_decimal
 
 # Beyond e^700 a float overflows.
@@ -72,7 +73,7 @@ def expected_hours(work_h: float, interruptions: InterruptionModel, *, interval_
         return work_h / interval_h * stretch
     exponent = interruptions.per_hour * stretch
     if exponent > MAX_EXPONENT:
-        msg = f"{stretch:g} h without an interruption never occur: save more often"
+        msg = f"{typed(stretch)} h without an interruption never occur: save more often"
         raise InterruptionError(msg)
     lost = 1 / interruptions.per_hour + interruptions.restart_h
     return work_h / interval_h * math.expm1(exponent) * lost

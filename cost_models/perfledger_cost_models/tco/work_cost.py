@@ -14,9 +14,8 @@ import numpy as np
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import draw_pert
-from perfledger_cost_models.units import MILLION
+from perfledger_cost_models.units import MILLION, THOUSAND
 
-THOUSAND = 1_000
 # MLPerf's scoring rule: of more runs than this the best and the worst are dropped.
 MIN_SCORED = 3
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfledger.rounding import for_programs
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, UsageFileError
@@ -175,7 +176,10 @@ def _sort_samples(
         table = np.array(each.samples, dtype=float)
         times, shares = table[np.argsort(table[:, 0], kind="stable")].T
         if not (times[0] >= EARLIEST and times[-1] <= LATEST):
-            msg = f"{name}: sample times {times[0]:g} to {times[-1]:g} are impossible: export again"
+            msg = (
+                f"{name}: sample times {for_programs(times[0])} to {for_programs(times[-1])} are "
+                "impossible: export again"
+            )
             raise UsageFileError(msg)
         if (np.diff(times) <= 0).any():
             msg = (

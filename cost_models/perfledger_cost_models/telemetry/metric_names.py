@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from perfledger_cost_models.units import MEBI
+
 PERCENT = 0.01
-MEBI = 2.0**20
 
 
 class MetricMeaning(StrEnum):

@@ -12,12 +12,12 @@ from pathlib import PurePath
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import (
-    MEBI,
     PERCENT,
     ActivityMetric,
     MetricMeaning,
 )
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
+from perfledger_cost_models.units import MEBI
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
     first_label,

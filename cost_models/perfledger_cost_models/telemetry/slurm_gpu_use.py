@@ -17,6 +17,7 @@ from itertools import islice
 import msgspec
 import numpy as np
 
+from perfledger.rounding import decimals
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.prices.accelerator_names import nominal_bytes
@@ -217,8 +218,8 @@ def _missing_note(jobs: Sequence[_Job], activities: Sequence[Activity]) -> Itera
     )
     if known_hours < MIN_ACCOUNTED_SHARE * held_hours:
         yield (
-            f"{held_hours - known_hours:,.1f} of the {held_hours:,.1f} device-hours of jobs have "
-            "no activity: they are unknown and left out of means"
+            f"{decimals(held_hours - known_hours, 1)} of the {decimals(held_hours, 1)} "
+            "device-hours of jobs have no activity: they are unknown and left out of means"
         )
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from perfledger.rounding import for_programs
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import HourlyRate
@@ -114,8 +115,8 @@ def utilization_report(
     """
     if not 0 < target <= 1:
         msg = (
-            f"a target of {target * 100:g} % is not a share of device time: give a percentage "
-            "above 0 and up to 100"
+            f"a target of {for_programs(target * 100)} % is not a share of device time: give a "
+            "percentage above 0 and up to 100"
         )
         raise UsageFileError(msg)
     table = table_of(exports)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger.rounding import typed
 from perfledger_cost_models.usage.device_spans import UsageFileError
 from perfledger_profiles.parsing.text_table import is_number, lower_name, number_problem, read_table
 
@@ -45,7 +46,8 @@ def amounts(
         cell = row.cells[column]
         amount = float(cell) if is_number(cell) else math.nan
         if not minimum <= amount <= maximum:
-            problem = number_problem(cell, otherwise=f"is not {minimum:g} to {maximum:g}")
+            ends = f"{typed(minimum)} to {typed(maximum)}"
+            problem = number_problem(cell, otherwise=f"is not {ends}")
             msg = f"{row.where}: {column} {cell[:40]!r} {problem}: correct it"
             raise UsageFileError(msg)
         numbers.append(amount)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from perfledger.protocol import AGENT_SOCKET
+from perfledger.protocol import AGENT_SOCKET, LOWEST_DESCRIPTOR
 
 RANK_SOCKET = "rank-0"
 # The variables in which launchers give a process its place; the first pair that is set counts. Open
@@ -32,8 +32,6 @@ NUMBER = re.compile(r"[0-9]{1,6}")
 LOOPBACK = "127.0.0.1"
 ENDED_EARLY = "ended before the others"  # what the ranks say that waited for another one
 RETRY_S = 0.01  # until rank 0 listens, or the agent's start-up limit ends it
-# High enough to be safe from workloads that close every low descriptor.
-LOWEST_DESCRIPTOR = 100
 HEADER = struct.Struct("!IBI")  # number of the exchange, its kind, bytes of the payload
 PLACE = struct.Struct("!I")
 TIME = struct.Struct("!d")

@@ -21,12 +21,12 @@ from perfledger.meters.torch_formulas import (
     needs_formula,
     operator_name,
 )
+from perfledger.meters.torch_lines import DISPATCH
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
 MAX_NAMES = 5  # listed in one limit
 FLOP_COUNTER = "torch.utils.flop_counter"
-DISPATCH = "torch.utils._python_dispatch"
 TRITON = "triton.runtime.jit"
 FAKE_TENSOR = "torch._subclasses.fake_tensor"
 

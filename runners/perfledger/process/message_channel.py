@@ -5,10 +5,8 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from perfledger.protocol import PROTOCOL_VERSION, MessageType
+from perfledger.protocol import LOWEST_DESCRIPTOR, PROTOCOL_VERSION, MessageType
 
-# High enough to be safe from workloads that close or write every low descriptor.
-LOWEST_DESCRIPTOR = 100
 FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 
 

@@ -43,6 +43,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     is_on_cpu,
     is_sum_of_kernels,
 )
+from perfledger_profiles.parsing.copy_names import PAGEABLE
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY, STAGED_COPY
 
@@ -198,7 +199,6 @@ _FUSED_UPDATE = re.compile(r"_foreach_|_fused_|multi_tensor|FusedAdam|triton_")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad")
 _FILL = re.compile(r"aten::(zero_|fill_)|[Mm]emset|FillFunctor")
 _HOST_COPY = re.compile(r"^copy-(done|start)")
-_PAGEABLE = re.compile(r"(?i)pageable")
 _TO_DEVICE = re.compile(r"(?i)HtoD|H2D")
 
 
@@ -309,7 +309,7 @@ def _zero_grad(case: AdviceContext) -> Recommendation | None:
 
 
 def _pageable(case: AdviceContext) -> Recommendation | None:
-    operations = _exposed_operations(case, _PAGEABLE)
+    operations = _exposed_operations(case, PAGEABLE)
     share = case.share(operations)
     if share < MIN_SHARE:
         return None
@@ -325,7 +325,7 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     """Return advice on copies to the device; XLA's TPUs call them copy-start and copy-done."""
     offloaded = _exposed_operations(case, _HOST_COPY)
     operations = offloaded or [
-        op for op in _exposed_operations(case, _TO_DEVICE) if not _PAGEABLE.search(op.name)
+        op for op in _exposed_operations(case, _TO_DEVICE) if not PAGEABLE.search(op.name)
     ]
     share = case.share(operations)
     if share < NOTABLE_COPIES:

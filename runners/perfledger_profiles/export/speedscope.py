@@ -21,27 +21,27 @@ MAX_CALLS = 1_000_000
 MAX_TRACKS = 16
 
 
-def omission_note(calls: RecordedCalls, *, most: int = MAX_CALLS) -> str:
+def omission_note(calls: RecordedCalls) -> str:
     """Return a note on what the file leaves out of a recording, or "" if nothing."""
     parts: list[str] = []
-    if calls.count > most:
-        shortest = calls.count - most
+    if calls.count > MAX_CALLS:
+        shortest = calls.count - MAX_CALLS
         parts.append(f"the {shortest:,} shortest of {calls.count:,} calls are left out")
     if dropped := calls.dropped_events:
         parts.append(f"{dropped:,} event{'s' * (dropped != 1)} could not be read")
     return "; ".join(filter(None, (*parts, calls.unread)))
 
 
-def speedscope(calls: RecordedCalls, *, name: str, most: int = MAX_CALLS) -> Iterator[str]:
-    """Yield the parts of speedscope's JSON, with the `most` longest calls of the recording.
+def speedscope(calls: RecordedCalls, *, name: str) -> Iterator[str]:
+    """Yield the parts of speedscope's JSON, with the MAX_CALLS longest calls of the recording.
 
     A thread's call that ends after the enclosing call, due to clock rounding, is cut off there. On
     a device's lane such a call is concurrent work and gets another track, up to MAX_TRACKS.
     """
-    lanes = _longest(calls, most)
+    lanes = _longest(calls)
     begin = min((int(lane.start_ns.min()) for lane in lanes), default=0)
     end = max((int(lane.end_ns.max()) for lane in lanes), default=0) - begin
-    note = omission_note(calls, most=most)
+    note = omission_note(calls)
     head = {
         "$schema": SCHEMA,
         "exporter": "perfledger",
@@ -95,13 +95,13 @@ class _Track:
         self.events.append(f'{{"type":"C","at":{at},"frame":{frame}}}')
 
 
-def _longest(calls: RecordedCalls, most: int) -> list[LaneCalls]:
+def _longest(calls: RecordedCalls) -> list[LaneCalls]:
     """Return the lanes reduced to the longest calls of the recording, in order."""
-    if calls.count <= most:
+    if calls.count <= MAX_CALLS:
         return list(calls.lanes)
     length = np.concatenate([lane.end_ns - lane.start_ns for lane in calls.lanes])
     is_kept = np.zeros(length.shape, dtype=np.bool_)
-    is_kept[np.argsort(-length, kind="stable")[:most]] = True
+    is_kept[np.argsort(-length, kind="stable")[:MAX_CALLS]] = True
     sizes = np.cumsum([lane.name.size for lane in calls.lanes])[:-1]
     lanes = zip(calls.lanes, np.split(is_kept, sizes), strict=True)
     return [_where(lane, mine) for lane, mine in lanes if mine.any()]

@@ -122,24 +122,18 @@ def roofline_attained(
     return flops_per_second / roof
 
 
-def energy_per_step_joules(
-    *, begin_joules: float, end_joules: float, steps: float, seconds: float
-) -> float:
-    """Return the energy of one step from a device's energy counter before and after `steps`.
+def energy_per_step_joules(joules: float, *, steps: float, seconds: float) -> float:
+    """Return the energy of one step from that of `steps`, by a device's counter.
 
-    The readings may lie within steps, so `steps` may be fractional. NVML's
-    nvmlDeviceGetTotalEnergyConsumption counts millijoules since the driver was loaded. Raises
-    MetricError, also if they span less than MIN_ENERGY_SECONDS.
+    The readings may lie within steps, so `steps` may be fractional. Raises MetricError, also if
+    they span less than MIN_ENERGY_SECONDS.
     """
-    _check_not_negative(begin_joules=begin_joules, end_joules=end_joules)
+    _check_not_negative(joules=joules)
     _check_positive(steps=steps, seconds=seconds)
-    if end_joules < begin_joules:
-        msg = "the energy counter went backwards because the driver was reloaded: measure again"
-        raise MetricError(msg)
     if seconds < MIN_ENERGY_SECONDS:
         msg = f"energy over {seconds:g} s is noise: measure at least {MIN_ENERGY_SECONDS:g} s"
         raise MetricError(msg)
-    return (end_joules - begin_joules) / steps
+    return joules / steps
 
 
 def items_per_joule(*, items_per_step: float, joules_per_step: float) -> float:

@@ -15,8 +15,8 @@ MAX_RATIO = 256
 # Below this size no ratio is suspicious: a short log of one repeated line packs very well.
 RATIO_APPLIES_BYTES = 32 * 2**20
 
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # zlib's value for "with a gzip header"
+GZIP_MAGIC = b"\x1f\x8b"
+GZIP_WINDOW = 16 + zlib.MAX_WBITS  # with the header of gzip
 # Unpacks to at most 17 MB, which is lost if the data is damaged.
 PIECE_BYTES = 16 * 2**10
 
@@ -31,7 +31,7 @@ class UnpackedFile:
 
 def is_gzip(data: bytes) -> bool:
     """Return whether the bytes begin with the gzip signature."""
-    return data.startswith(_GZIP)
+    return data.startswith(GZIP_MAGIC)
 
 
 def unpack_gzip(data: bytes, *, max_bytes: int) -> UnpackedFile:
@@ -67,12 +67,12 @@ def unpack_gzip_head(data: bytes, *, max_bytes: int) -> bytes:
 
 def gunzip(file: BinaryIO) -> Iterator[bytes | None]:
     """Yield the members' bytes piece by piece, with None where they are damaged or end early."""
-    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    unpacker = zlib.decompressobj(wbits=GZIP_WINDOW)
     while packed := file.read(PIECE_BYTES):
         rest = packed
         while rest:
             if unpacker.eof:
-                unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+                unpacker = zlib.decompressobj(wbits=GZIP_WINDOW)
             try:
                 yield unpacker.decompress(rest)
             except zlib.error:

@@ -7,7 +7,7 @@ import msgspec
 from perfledger_profiles.parsing.chrome_trace_events import UNREADABLE
 from perfledger_profiles.parsing.safe_names import clean_name
 
-MAX_SHAPES = 200
+MAX_SHAPES = 200  # characters of one operation's shapes
 
 
 def shapes_of(dims: bytes, types: bytes) -> str:

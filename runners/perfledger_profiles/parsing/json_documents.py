@@ -10,7 +10,7 @@ from typing import cast
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.text_file import TextFile
 
-MAX_JSON_BYTES = 64 * 2**20
+MAX_JSON_BYTES = 64 * 2**20  # of one document; traces are read as a stream
 # Each value in a list or an object takes up to a hundred bytes.
 MAX_VALUES = 10_000_000
 # Beyond this the file is not a supported one; each broken object means another scan of the rest.

@@ -9,7 +9,7 @@ from functools import cache
 # Factors from the formats' units to SI units.
 NANO, MICRO, MILLI, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e-3, 1e6, 1e9, 1e12
 MEBI = 2.0**20
-NS_PER_S = 1e9
+NS_PER_S, NS_PER_MS = 1e9, 1e6
 PS_PER_NS = 1000
 
 # No tool prints a longer number; Python itself refuses integers of more than 4300 digits.

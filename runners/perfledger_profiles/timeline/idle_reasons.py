@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger.profile import StreamIdle
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.parsing.units import NS_PER_S
+from perfledger_profiles.parsing.units import NS_PER_MS, NS_PER_S
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
     BoolArray,
@@ -24,7 +24,6 @@ HELD_UP = (
     "launched work begins up to {:.3g} ms late on an idle device, and the file does not show what "
     "holds it up: record from before its launch, and every process that uses the device"
 )
-_MS = 1e6
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
 KERNEL_WAIT_NS = 30_000
 
@@ -129,7 +128,7 @@ def note_on_held_work(
 ) -> tuple[str, ...]:
     """Return a note if a device mostly waits, in its windows, for something not recorded."""
     longest_ns = max((_longest_held_ns(*device) for device in devices), default=0)
-    return (HELD_UP.format(longest_ns / _MS),) if longest_ns >= KERNEL_WAIT_NS else ()
+    return (HELD_UP.format(longest_ns / NS_PER_MS),) if longest_ns >= KERNEL_WAIT_NS else ()
 
 
 def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from perfledger.profile import TORCH_PROFILER, OperationFamily
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of
+from perfledger_profiles.parsing.units import NS_PER_MS
 from perfledger_profiles.timeline.breakdown import note_on_steps, representative_steps, windows_of
 from perfledger_profiles.timeline.device_windows import DeviceTiming, time_on_device
 from perfledger_profiles.timeline.idle_reasons import waits_for_others
@@ -67,7 +68,6 @@ MIN_REPEATS = 3
 # A single repeated kernel says nothing about steps: it may be an element of a loop.
 MIN_KERNELS = 2
 
-_MS = 1e6
 # torch.profiler's own marker, and common names of ranges: "step 3", "Iteration_12", "batch".
 _MARKER = re.compile(r"ProfilerStep#(\d+)")
 # When the profiler ends, it waits for the device, in whatever marker is open.
@@ -352,5 +352,7 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
     iterations = iterations_of(trace)
     if iterations is None:
         return [span], (DEVICE_WINDOW if work.any() else NO_STEPS,)
-    repeats = ITERATIONS.format(iterations.count, iterations.kernels, iterations.mean_ns / _MS)
+    repeats = ITERATIONS.format(
+        iterations.count, iterations.kernels, iterations.mean_ns / NS_PER_MS
+    )
     return [span], (DEVICE_WINDOW, repeats)

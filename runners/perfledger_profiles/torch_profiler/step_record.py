@@ -25,7 +25,7 @@ from perfledger.profile import (
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.trace import MAX_COUNT
 
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 16 * 2**20  # of the record of one profiled step
 MAX_LINES = 5  # of an operation
 MAX_PATH = 400
 _SIZES = re.compile(r"\[[^\]]*\]")

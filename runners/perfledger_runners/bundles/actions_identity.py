@@ -13,7 +13,7 @@ import msgspec
 from perfledger_runners.bundles.service_requests import ServiceRequestError, open_request
 from perfledger_runners.bundles.upload import UrlOpener
 
-MAX_ANSWER_BYTES = 64 * 1024
+MAX_ANSWER_BYTES = 64 * 1024  # GitHub's token has about two kilobytes
 
 
 class _Answer(msgspec.Struct):

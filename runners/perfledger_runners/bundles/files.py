@@ -11,21 +11,20 @@ from typing import Any, cast
 import msgspec
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
+from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC, GZIP_WINDOW
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_runners.bundles.validation import check_bundle
 from perfledger_runners.bundles.value_checks import BundleError, check_values
 
 # Three million samples in full; 200 metrics with 20 samples each are 0.1 % of it.
 MAX_PLAIN_BYTES = 64 * 2**20
-MAX_UNPACKED_BYTES = 256 * 2**20
+MAX_UNPACKED_BYTES = 256 * 2**20  # of an uploaded bundle
 # A gzip bomb has a ratio of 1000. Samples have 3 to 10, but a log of one repeated line compresses
 # like a bomb, so data that is small when unpacked may have any ratio.
 MAX_RATIO = 200
 FREE_UNPACKED_BYTES = 16 * 2**20
 # Every value takes a comma or a bracket, and some 100 bytes of memory when decoded.
 MAX_VALUES = 4_000_000
-GZIP_MAGIC = b"\x1f\x8b"
-GZIP_WINDOW = 16 + zlib.MAX_WBITS
 CHUNK_BYTES = 2**20
 
 # Created here, since msgspec crashes if several threads are the first to decode a type.

@@ -5,14 +5,12 @@ from collections.abc import Collection, Sequence
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import StepSeconds, WorkloadKernels
 from perfledger.metrics import FAMILY_PREFIX, KERNELS
-from perfledger_runners.bundles.value_checks import require
+from perfledger.rounding import typed
+from perfledger_runners.bundles.value_checks import LONGEST_SECONDS, require
 
 MAX_KERNELS = 2000  # per workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100
-MAX_KERNEL_STEPS = 2000  # on one side of a pair
-# Thirty years: no step is longer, and the sum of all kernels stays far below the largest stored
-# value.
-MAX_KERNEL_S = 1e9
+LONGEST_SECONDSTEPS = 2000  # on one side of a pair
 
 
 def check_kernel_plan(bundle: Bundle) -> None:
@@ -53,8 +51,8 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
         shape = tuple(map(len, steps))
         is_whole = len(steps) == len(kernels.pairs) and min(shape, default=1) >= 1
         require(is_whole, f"{where}.{side}_steps: not steps of each pair")
-        is_short = max(shape, default=0) <= MAX_KERNEL_STEPS
-        require(is_short, f"{where}.{side}_steps: more than {MAX_KERNEL_STEPS}")
+        is_short = max(shape, default=0) <= LONGEST_SECONDSTEPS
+        require(is_short, f"{where}.{side}_steps: more than {LONGEST_SECONDSTEPS}")
         is_possible = all(seconds > 0 for windows in steps for seconds in windows)
         require(is_possible, f"{where}.{side}_steps: not above 0")
         for kernel in kernels.kernels:
@@ -66,7 +64,7 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
             require(is_whole, f"{where}.kernels: not one undisturbed time of {side} for each pair")
             all_seconds = (*undisturbed, *(one for pair in times for one in pair))
             require(min(all_seconds, default=0) >= 0, f"{where}.kernels: a negative time on {side}")
-            is_short = max(all_seconds, default=0) <= MAX_KERNEL_S
-            require(is_short, f"{where}.kernels: a time above {MAX_KERNEL_S:.0e} s on {side}")
+            is_short = max(all_seconds, default=0) <= LONGEST_SECONDS
+            require(is_short, f"{where}.kernels: a time above {typed(LONGEST_SECONDS)} s on {side}")
     is_count = all(min(one.base_count, one.head_count) >= 0 for one in kernels.kernels)
     require(is_count, f"{where}.kernels: a negative count")

@@ -14,7 +14,7 @@ from perfledger_runners.bundles.upload import (
     check_url,
 )
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 10.0  # a check goes on without the service's history
 # Ten thousand spreads whose names are some 300 characters long each.
 MAX_ANSWER_BYTES = 8 * 2**20
 

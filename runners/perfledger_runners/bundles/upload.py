@@ -28,14 +28,14 @@ from perfledger_runners.bundles.files import unpack
 from perfledger_runners.safe_text import clean_text
 
 ROUTE = "/api/v1/uploads"
-TIMEOUT_S = 60.0
+TIMEOUT_S = 60.0  # for one attempt; the service answers once the bundle is stored
 # 1, 2, 4, ... seconds: about a minute in all, which outlasts a restart of the service.
 MAX_ATTEMPTS = 7
-MAX_WAIT_S = 120.0
+MAX_WAIT_S = 120.0  # between two attempts, also if the service asks for a longer wait
 # Too busy, or a proxy's answer: the service may be available a moment later.
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-MAX_ANSWER_BYTES = 64 * 1024
-MAX_MESSAGE = 500
+MAX_ANSWER_BYTES = 64 * 1024  # an answer is an id or an error
+MAX_MESSAGE = 500  # characters of the service's error that are shown
 TOKEN = re.compile(r"[\x21-\x7e]+")
 
 

@@ -40,9 +40,9 @@ from perfledger_runners.children.reading_checks import (
 )
 
 MAX_WORKLOADS = 2000
-MAX_METRICS = 100
-MAX_PAIRS = 10_000
-MAX_LOOKS = 100
+MAX_METRICS = 100  # of one check
+MAX_PAIRS = 10_000  # of one workload; the setting max_pairs allows 1,000
+MAX_LOOKS = 100  # of one check
 # Four metrics of the maximum number of workloads.
 MAX_SPREADS = 10_000
 # A history is worth at most two dozen degrees of freedom; a thousand is never written.
@@ -51,8 +51,8 @@ MAX_OPERATIONS = 20_000
 # Entries of each kind: more than a fleet's kinds of jobs, contracts or teams.
 MAX_FLEET = 1000
 MAX_TRANSFER_FACTOR = 100.0
-MAX_COMMITMENTS = 100
-MAX_POLICIES = 100
+MAX_COMMITMENTS = 100  # in a repository's configuration
+MAX_POLICIES = 100  # in a repository's configuration
 MAX_APPROVERS = 50  # of a policy
 MAX_FINDINGS = 100  # on the machine's fitness
 MAX_CLASSES = 32  # machines that report on one pull request

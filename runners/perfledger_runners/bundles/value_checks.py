@@ -4,11 +4,15 @@ import math
 from collections.abc import Iterable
 from typing import cast
 
+from perfledger_runners.safe_text import MAX_DETAIL
+
 # Ids, names, units, refs and versions, which are cells of tables.
 MAX_WORD = 300
-MAX_DETAIL = 4000
 MAX_LOG = 20_000
 MAX_INTEGER = 2**63 - 1
+# Thirty years: no step is longer, and the sum of all kernels stays far below the largest stored
+# value.
+LONGEST_SECONDS = 1e9
 # Names of fields, mappings and lists whose texts may be longer than a word.
 LONG_TEXTS: dict[str | int, int] = {
     "code_differences": MAX_DETAIL,

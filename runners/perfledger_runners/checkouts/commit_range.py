@@ -5,7 +5,7 @@ from perfledger_runners.checkouts.git import RepositoryError, git
 from perfledger_runners.checkouts.repository import MAX_SUBJECT, Repository
 from perfledger_runners.safe_text import clean_text
 
-MAX_COMMITS = 10_000
+MAX_COMMITS = 10_000  # between GOOD and BAD of a bisection
 
 
 class CommitRangeError(RepositoryError):

@@ -21,7 +21,7 @@ from perfledger_runners.private_folder import is_abandoned, private_folder
 from perfledger_runners.safe_text import clean_text
 
 MAX_REVISION_LENGTH = 500
-MAX_SUBJECT = 200
+MAX_SUBJECT = 200  # characters of a commit's subject that are kept
 SHA = re.compile(r"[0-9a-f]{40}")
 # scheme://[user@]host[:port]/owner/name[.git] and user@host:owner/name[.git], as forges write them.
 FORGE_URL = re.compile(

@@ -49,7 +49,7 @@ COMPILED_FILES = frozenset(
 EXTENSION_MACROS = (
     r"(PYBIND11_MODULE|NB_MODULE|BOOST_PYTHON_MODULE)[[:space:]]*\([[:space:]]*\w+|PyInit_\w+"
 )
-MAX_PROJECT_FILE_BYTES = 2**20
+MAX_PROJECT_FILE_BYTES = 2**20  # of a pyproject.toml, setup.cfg or requirements file
 MAX_LOCK_BYTES = 2**24
 SDK = "perfledger"
 # A child is sent no more than this many.

@@ -17,8 +17,8 @@ from perfledger_runners.checkouts.repository import Repository, UnknownRevisionE
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
 
-MAX_FILES = 2000
-MAX_BYTES = 50_000_000
+MAX_FILES = 2000  # that `--workloads-from` lays over both sides
+MAX_BYTES = 50_000_000  # of the files that `--workloads-from` lays over both sides
 MAX_PATH = 300  # characters; it is a key of the bundle
 # Files that Python, git and environments leave in a folder.
 LEFT_OUT = frozenset({"__pycache__", ".git", ".venv"})

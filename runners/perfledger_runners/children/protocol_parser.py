@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
 from perfledger.metrics import CPU_TIME, METRICS, STEP_TIME
 from perfledger.package_code import MAX_PACKAGES
+from perfledger.process.distributions import MAX_DISTRIBUTIONS
 from perfledger.protocol import PROTOCOL_VERSION
 from perfledger.records import (
     CoreTimes,
@@ -51,7 +52,6 @@ MAX_LISTED_DEVICES = 1024  # of one process
 MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
-MAX_DISTRIBUTIONS = 1000
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfledger_runners.children.interpreter import ASK_TIMEOUT_S
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import last_line
 from perfledger_runners.user_folders import home_folder
 
 # Device nodes of accelerators: NVIDIA, AMD and Intel, TPU.
 DEVICE_NODES = ("nvidia*", "dri", "kfd", "accel*", "vfio")
-ASK_TIMEOUT_S = 60.0
 # Where an interpreter finds itself and its modules.
 FOLDERS_PROGRAM = """
 import json, sys

@@ -35,7 +35,7 @@ INHERIT_FILE = "perfledger_inherited.pth"
 RECORD_SUFFIX = ".dist-info"
 DIRECT_URL_FILE = "direct_url.json"
 COMMIT_LETTERS = 12
-TOOL_TIMEOUT_S = 300.0
+TOOL_TIMEOUT_S = 300.0  # for pip or another command that describes an environment
 # Larger build outputs in the checkout are rebuilt each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
 # The variables of a step that change the result of building the same sources.

@@ -31,7 +31,7 @@ from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.machine.memory_state import count_memory_kills
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_text
 
-DEFAULT_POLL_S = 15.0
+DEFAULT_POLL_S = 15.0  # between requests for a job; --poll sets another
 MAX_BACK_OFF_S = 300.0  # between requests to a service that does not answer
 DEFAULT_DRAIN_S = 600.0  # as long as a check may take by default
 USAGE_STATUS, NOT_MEASURED_STATUS = 2, 3  # exit statuses that another attempt would not change

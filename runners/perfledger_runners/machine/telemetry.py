@@ -287,8 +287,7 @@ def _energy_per_step(run: Run, during: Sequence[TelemetrySample], spans_s: Spans
             joules, seconds = joules + end - begin, seconds + ended_s - begun_s
     try:
         joules = energy_per_step_joules(
-            begin_joules=0.0,
-            end_joules=joules,
+            joules,
             steps=seconds / fmean(run.samples[STEP_TIME.name]),
             seconds=seconds,
         )

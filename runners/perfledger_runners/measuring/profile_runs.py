@@ -42,7 +42,7 @@ READER_WALL_S = 180.0
 MAX_PROFILE_BYTES = 16 * 2**20
 # A million calls of a recording, and as many names.
 MAX_EXPORT_BYTES = 512 * 2**20
-MAX_NOTE = 500
+MAX_NOTE = 500  # characters of a note or an error of the reader
 NO_PROFILER_NOTE = "{} was not profiled: its framework has no profiler here"
 # Share of the remaining budget until the last windows begin: few windows explain more than none.
 WINDOWS_SHARE = 0.6

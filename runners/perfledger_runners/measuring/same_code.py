@@ -37,6 +37,7 @@ from perfledger_runners.children.protocol_parser import FailedMessage, RunMessag
 from perfledger_runners.measuring.code_origin import CodeOriginCheck
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.measured_pair import run_of
+from perfledger_runners.measuring.single_runs import NO_RUN
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # Share of the remaining budget: most changes have to be measured, and the pairs need the time.
@@ -44,7 +45,6 @@ WATCHED_SHARE = 0.2
 COMPILE_TIMEOUT_S = 60.0
 BYTECODE_VARIABLE = "PYTHONPYCACHEPREFIX"
 NO_ACCESS_TIMES = "this file system does not record which files are read"
-NO_RUN = "its process ended without a result"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

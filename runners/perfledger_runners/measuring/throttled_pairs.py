@@ -10,7 +10,7 @@ from perfledger_runners.measuring.measured_pair import MeasuredPair
 # Heat sinks need seconds, a rack with other busy devices minutes; longer pauses do not help.
 FIRST_PAUSE_S = 5.0
 PAUSE_FACTOR = 2.0
-MAX_TRIES = 5
+MAX_TRIES = 5  # of a throttled pair, after longer and longer waits
 # The key in a run's left_out for the steps of earlier tries.
 OF_THROTTLED_TRIES = "of tries on a throttled device"
 

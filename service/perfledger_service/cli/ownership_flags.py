@@ -104,7 +104,7 @@ class OwnershipFlags:
         """Name a share below one percent as it is read: 0.6 is hardly ever meant as 0.6 %."""
         from rich.console import Console
 
-        from perfledger_service.rendering.layout.rounding import for_programs
+        from perfledger.rounding import for_programs
 
         percent = self.allocated_percent
         if percent is not None and 0 < percent < 1:

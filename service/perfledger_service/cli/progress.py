@@ -22,10 +22,10 @@ from rich.table import Column
 
 from perfledger.load import LoadResult
 from perfledger.records import Side
+from perfledger.rounding import integer
 from perfledger_service.rendering.bench.load import load_name, rate
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.layout.rounding import integer
 
 _BAR_WIDTH = 20  # columns
 

@@ -28,13 +28,13 @@ from perfledger_service.github.signed_tokens import (
 )
 
 KEYS_PATH = "/.well-known/jwks"
-MAX_KEYS_BYTES = 256 * 1024
+MAX_KEYS_BYTES = 256 * 1024  # of GitHub's public keys, which take a few kilobytes
 # Shortest time between two reads of the keys for unknown ids: strangers can send any id.
 LEAST_REFRESH = timedelta(minutes=1)
 MOST_REFRESH = timedelta(hours=1)
 # A key is trusted for this long after it was read, even if its issuer cannot be reached.
 MOST_AGE = timedelta(days=1)
-MAX_WORD = 1000
+MAX_WORD = 1000  # characters of a claim in the token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from perfledger_service.github.retrying import ONCE, SERVER_ERRORS, RetryingAdap
 from perfledger_service.github.session import new_session
 from perfledger_service.values.service_views.admin import RateLimit
 
-MAX_REASON = 300
+MAX_REASON = 300  # characters of GitHub's own message in an error
 # GitHub may still carry out a POST whose answer was lost: longer than the read timeout.
 LOST_POST_WAIT_S = 30.0
 REDIRECT = 302  # the redirect to another server

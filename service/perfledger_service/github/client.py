@@ -38,6 +38,7 @@ from perfledger_service.github.pull_requests import (
     PullRequest,
     PullRequestComment,
 )
+from perfledger_service.github.rate_limits import WRITE_INTERVAL_S
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import AppDeliveries
 from perfledger_service.values.pull_request_report import CodeAnnotation
@@ -336,7 +337,7 @@ def open_github(
     token: SecretStr | None,
     app_id: str,
     private_key: SecretStr | None,
-    write_interval_s: float = 1.0,
+    write_interval_s: float = WRITE_INTERVAL_S,
 ) -> GitHub | None:
     """Return GitHub with the given credentials, or None without any.
 

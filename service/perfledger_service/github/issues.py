@@ -10,9 +10,9 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.github.documents import COMMENTS, ISSUE_NUMBER, ISSUES, decode_answer
 
 LABEL: Final = "performance"
-MAX_TITLE: Final = 256
+MAX_TITLE: Final = 256  # characters: GitHub's own limit
 _PAGE: Final = 100
-_MAX_PAGES: Final = 20
+_MAX_PAGES: Final = 20  # of 100 issues or comments each
 _GONE: Final = frozenset({404, 410})
 # GitHub's clock may differ from ours.
 _CLOCK_SKEW: Final = timedelta(minutes=10)

@@ -21,6 +21,7 @@ from perfledger_service.values.service_views.admin import RateLimit
 WRITE_INTERVAL_S = 1.0
 # GitHub's documented wait after a secondary limit that gives no time; it doubles each time.
 SECONDARY_WAIT_S = 60.0
+# Waits double up to an hour, in which GitHub's own limits start anew.
 MAX_SECONDARY_WAIT_S = float(SECONDS_PER_HOUR)
 # A rate limit is renewed within an hour: a later time is an error.
 MAX_WAIT_S = 2.0 * SECONDS_PER_HOUR

@@ -8,7 +8,7 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectionError as LostConnectionError, Timeout
 
-MAX_ATTEMPTS = 4
+MAX_ATTEMPTS = 4  # beyond them the post waits in the database
 FIRST_WAIT_S = 0.5
 # Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})

@@ -20,7 +20,7 @@ ALGORITHM = "RS256"
 CLOCK_SKEW = timedelta(seconds=60)
 # GitHub's tokens have about 2 kB.
 MAX_TOKEN = 16 * 1024
-MAX_ID = 200
+MAX_ID = 200  # characters of a token's or a key's id
 PublicKey = jwt.PyJWK
 _REQUIRED = ("exp", "iat", "nbf", "iss", "aud", "jti")
 

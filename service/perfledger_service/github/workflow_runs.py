@@ -25,7 +25,7 @@ from perfledger_service.github.session import token_auth
 
 # A run is about 15 KB of JSON; few are newer than a dispatch.
 RUNS_PAGE = 20
-MAX_RUN_PAGES = 10
+MAX_RUN_PAGES = 10  # of RUNS_PAGE runs each, the newest first
 JOBS_PAGE = 30
 ENDED = 409  # the status for a run that can no longer be cancelled
 # Also for what a token may not see; it may be transient, but nothing was done.

@@ -14,12 +14,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic import SecretStr
 
 from perfledger_service.errors import NoticeServiceError, SettingsError
-from perfledger_service.values.notices.notice import NoticeMessage
+from perfledger_service.values.notices.notice import MAX_ADDRESS, NoticeMessage
 
 URL_SETTING, SENDER_SETTING = "PERFLEDGER_SMTP_URL", "PERFLEDGER_SMTP_SENDER"
 TIMEOUT_S = 15.0  # for each reply
 PORTS = {"smtps": 465, "smtp": 587}
-MAX_ADDRESS = 254
 # No quoted names, comments or lists: one address that cannot break a header or a command.
 ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"

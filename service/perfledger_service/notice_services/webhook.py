@@ -29,9 +29,9 @@ CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 5.0, 10.0
 # the name lookup: a server that answers byte by byte, or many addresses that do not answer, cannot
 # hold a worker longer.
 MAX_SECONDS = 20.0
-MAX_ANSWER_BYTES = 4096
-MAX_REASON = 200
-MAX_WAIT_S = float(SECONDS_PER_HOUR)
+MAX_ANSWER_BYTES = 4096  # only its beginning is quoted if the notice is refused
+MAX_REASON = 200  # characters of the answer in the reason why a notice failed
+MAX_WAIT_S = float(SECONDS_PER_HOUR)  # of the receiver's Retry-After
 # If the answer was lost, the message may have been accepted: it is not sent again at once.
 LOST_ANSWER_WAIT_S = 60.0
 # Slack truncates longer texts.

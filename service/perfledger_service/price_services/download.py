@@ -19,7 +19,7 @@ CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0  # longest silence
 # The file of one AWS region has 200 to 400 MB; at 2 MB/s that takes three minutes.
 MAX_FILE_BYTES = 2 * 2**30
-MAX_SECONDS = 1800.0
+MAX_SECONDS = 1800.0  # for one list; beyond it the download ends with an error
 # Azure returns about a hundred pages of a hundred prices for the instances that we know.
 MAX_PAGES = 2000
 CHUNK_BYTES = 2**18

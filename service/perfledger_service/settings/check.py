@@ -45,7 +45,7 @@ from perfledger_service.settings.validation import setting_text
 
 ENV_PREFIX = "PERFLEDGER_"
 AUTO = "auto"
-MAX_DEVICE_NAME = 1000
+MAX_DEVICE_NAME = 1000  # characters
 # Tables that the bundle stores as separate values, or does not need.
 _TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
 # Settings that do not describe what was measured.

@@ -9,7 +9,7 @@ from perfledger_service.settings.check import ENV_PREFIX
 
 # A request for an A/B run is replaced after a week; after twice that, nobody works on older data.
 FEWEST_DAYS = 14
-MOST_DAYS = 36_500
+MOST_DAYS = 36_500  # a hundred years; without a setting, data is kept for ever
 KeptDays = Annotated[int | None, Field(ge=FEWEST_DAYS, le=MOST_DAYS)]
 
 

@@ -19,7 +19,7 @@ from perfledger_service.settings.service import PriceSettings, ServiceSettings, 
 from perfledger_service.settings.validation import setting_text, validate_settings
 
 CONFIG_FILES = ("perfledger.toml", "pyproject.toml")
-MAX_CONFIG_BYTES = 1_000_000
+MAX_CONFIG_BYTES = 1_000_000  # of perfledger.toml or pyproject.toml
 
 
 @dataclass(frozen=True, slots=True)

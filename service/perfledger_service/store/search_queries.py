@@ -14,12 +14,11 @@ from sqlmodel import Session, col, func, select
 
 from perfledger_service.store.imported_history import IMPORTED_ENVIRONMENTS
 from perfledger_service.store.jobs.tables import RunnerRow
-from perfledger_service.store.tables import ProjectRow, SeriesRow, UploadRow
+from perfledger_service.store.tables import MAX_PULL_REQUEST, ProjectRow, SeriesRow, UploadRow
 from perfledger_service.values.service_views.search import SearchHit, SearchKind
 
 MAX_HITS = 10  # of a kind
 MAX_WORDS = 8  # of a text; a name has to hold each
-MAX_PULL_REQUEST = 2**31 - 1
 _SHA_START = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
 _AFTER_HEX = "g"

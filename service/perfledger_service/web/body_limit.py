@@ -14,7 +14,7 @@ MAX_REQUEST_BYTES = 32 * 2**20
 # its end. A connection that is closed with unread bytes is reset, and most clients do not read an
 # answer before they have sent everything.
 MAX_DRAINED_BYTES = 64 * 2**20
-MAX_DRAIN_SECONDS = 10.0
+MAX_DRAIN_SECONDS = 10.0  # for the rest of a refused body, so that the sender reads the refusal
 
 
 class BodySizeLimit:

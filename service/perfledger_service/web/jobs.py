@@ -40,8 +40,8 @@ from perfledger_service.web.uploads import (
 )
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
-MAX_RUNNER_CLASSES = 16
-MAX_CLASS_DEVICES = 64
+MAX_RUNNER_CLASSES = 16  # machine classes that one runner serves
+MAX_CLASS_DEVICES = 64  # devices of one machine
 JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 Lease = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 LeaseSeconds = Annotated[float, Field(ge=MIN_LEASE_S, le=MAX_LEASE_S)]

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from perfledger.rounding import for_programs
 from perfledger_cost_models.elastic_scheduling.allocation import ElasticPolicy
 from perfledger_cost_models.elastic_scheduling.job_speeds import JobConfiguration, read_speeds
 from perfledger_cost_models.elastic_scheduling.simulation import (
@@ -146,7 +147,7 @@ def test_a_log_without_a_job_that_the_table_covers_is_refused():
 
 @pytest.mark.parametrize("restart_s", [-1.0, 301.0, float("nan")])
 def test_a_restart_is_shorter_than_a_round(restart_s):
-    with pytest.raises(JobLogError, match=f"restart of {restart_s:g} s: give 0 to 300"):
+    with pytest.raises(JobLogError, match=f"restart of {for_programs(restart_s)} s: give 0 to 300"):
         simulated([ALONE], {"A100": 1}, ElasticPolicy.SIA, restart_s=restart_s)
 
 

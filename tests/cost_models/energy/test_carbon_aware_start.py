@@ -169,7 +169,7 @@ def test_waiting_never_emits_more_and_all_work_is_done(values, quarters, pause):
         ({"hours": 1.0, "deadline_s": START + 9 * HOUR}, "does not cover"),
         ({"hours": 1.0, "earliest_s": START - HOUR}, "does not cover"),
         ({"hours": 1.0, "kw": 0.0}, "a power of 0 kW"),
-        ({"hours": 1.0, "kw": float("nan")}, "a power of nan kW"),
+        ({"hours": 1.0, "kw": float("nan")}, "a power of NaN kW"),
         ({"hours": 1.0, "kw": 1e7}, "up to 1,000,000"),
         ({"hours": 1.0, "aim": StartObjective.USD}, "no values of usd"),
     ],

@@ -81,7 +81,7 @@ def test_grams_have_the_limit_of_kilograms(grams, is_read):
     if is_read:
         assert read_hourly_series(text, "grid.csv").kg_per_kwh == (3.0, 0.001)
     else:
-        with pytest.raises(UsageFileError, match="not 0 to 3000"):
+        with pytest.raises(UsageFileError, match="not 0 to 3,000"):
             read_hourly_series(text, "grid.csv")
 
 
@@ -123,7 +123,8 @@ def test_day_ahead_prices_are_per_megawatt_hour():
 def test_an_impossible_price_names_its_column_and_its_limits(column, price):
     text = f'time,{column}\n2026-11-01T00Z,1\n2026-11-01T01Z,"{price}"\n'
 
-    with pytest.raises(UsageFileError, match=rf"line 3: {column} '{price}' is not -\d+ to \d+"):
+    message = rf"line 3: {column} '{price}' is not -[\d,]+ to [\d,]+"
+    with pytest.raises(UsageFileError, match=message):
         read_hourly_series(text, "prices.csv")
 
 
@@ -138,5 +139,5 @@ def test_the_row_after_a_gap_is_named():
     """As in local times in which a clock changes."""
     rows = "".join(f"2026-03-29T0{hour}:00,1\n" for hour in (0, 1, 3, 4))
 
-    with pytest.raises(UsageFileError, match="line 4: 7200 s after the row before, not 3600"):
+    with pytest.raises(UsageFileError, match="line 4: 7,200 s after the row before, not 3,600"):
         read_hourly_series(f"time,usd_per_mwh\n{rows}", "prices.csv")

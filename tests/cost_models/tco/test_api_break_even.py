@@ -41,8 +41,8 @@ def test_at_the_break_even_a_million_tokens_cost_what_the_api_asks(hour, usd):
         ((1.0, math.nan, 0.5), "output"),
         ((1.0, 1.0, 1.5), "150 %"),
         ((0.0, 1.0, 0.0), "cost nothing"),
-        ((5e-324, 0.0, 0.25), "at least 1e-09"),
-        ((1e308, 0.0, 0.25), "up to 1e"),
+        ((5e-324, 0.0, 0.25), "at least 0.000000001"),
+        ((1e308, 0.0, 0.25), "up to 1,000,000,000"),
         ((math.inf, 1.0, 0.5), "input"),
     ],
 )

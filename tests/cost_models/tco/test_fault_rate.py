@@ -103,7 +103,7 @@ def test_devices_times_days_are_device_days_of_a_possible_fleet():
         ({"device_days": 0.0}, "device-days"),
         ({"device_days": math.nan}, "device-days"),
         ({"device_days": 1e-300, "devices": 10**9}, "at least"),
-        ({"device_days": math.inf}, "up to 1e"),
+        ({"device_days": math.inf}, "up to 1,000,000,000"),
         ({"devices": 0}, "0 devices"),
         ({"devices": 10**400}, "devices: give a count"),
         ({"confidence": 0.0}, "confidence of 0 %"),

@@ -1,4 +1,4 @@
-"""Numbers are rounded for people in one module of the renderings, also in other messages."""
+"""Numbers are rounded for people in one module, in renderings and in messages."""
 
 import ast
 import re
@@ -10,11 +10,18 @@ import pytest
 
 RENDERING = Path(__file__).parents[3] / "service" / "perfledger_service" / "rendering"
 TEMPLATES = Path(__file__).parents[3] / "templates" / "perfledger_templates"
-ROUNDING = "layout/rounding.py"
+ROUNDING = Path(__file__).parents[3] / "runners" / "perfledger" / "rounding.py"
+COST_MODELS = Path(__file__).parents[3] / "cost_models" / "perfledger_cost_models"
 # Coordinates and opacities of a picture: nobody reads them.
 GEOMETRY = {"chart/elements.py", "chart/mark_shapes.py", "chart/svg.py"}
 # JSON, CSV and FOCUS hold all digits of a decimal, without separators.
 FOR_PROGRAMS = {"layout/writers.py", "fleet/allocation_focus.py"}
+# Cells of tables and price sheets that are read again, and amounts of JSON.
+READ_AGAIN = {
+    *("job_logs/kube_state_metrics.py", "job_logs/kubernetes.py", "prices/sheet_writer.py"),
+    "money.py",
+}
+ADVICE = "use perfledger/rounding.py or layout/number_format.py"
 # What rounds or chooses an exponent; "," of a whole number and a width do neither.
 _ROUNDS = re.compile(r"[eEfFgGn%]$|\.\d*$")
 _DATE = re.compile(r"%[-a-zA-Z]")
@@ -83,7 +90,7 @@ def test_a_format_that_does_not_round_is_allowed(source):
 
 def test_renderings_round_numbers_in_one_module():
     modules = {str(path.relative_to(RENDERING)): path for path in RENDERING.rglob("*.py")}
-    elsewhere = modules.keys() - {ROUNDING} - GEOMETRY - FOR_PROGRAMS
+    elsewhere = modules.keys() - GEOMETRY - FOR_PROGRAMS
 
     found = [
         f"{name}:{line}: {spec}"
@@ -91,26 +98,28 @@ def test_renderings_round_numbers_in_one_module():
         for line, spec in rounding_specs(modules[name].read_text(encoding="utf-8"))
     ]
 
-    assert not found, "use layout/rounding.py or layout/number_format.py"
+    assert not found, ADVICE
 
 
-def test_messages_of_use_cases_and_commands_round_numbers_there_too():
-    modules = [
-        path for part in ("usecases", "cli") for path in (RENDERING.parent / part).rglob("*.py")
-    ]
+def test_messages_round_numbers_there_too():
+    folders = (RENDERING.parent / "usecases", RENDERING.parent / "cli", COST_MODELS)
+    read_again = {COST_MODELS / name for name in READ_AGAIN}
+    modules = {path for folder in folders for path in folder.rglob("*.py")} - read_again
 
     found = [
         f"{path.name}:{line}: {spec}"
-        for path in modules
+        for path in sorted(modules)
         for line, spec in rounding_specs(path.read_text(encoding="utf-8"))
     ]
 
-    assert found == [], "use layout/rounding.py or layout/number_format.py"
+    assert found == [], ADVICE
 
 
 def test_every_exception_formats_numbers():
-    for name in {ROUNDING} | GEOMETRY | FOR_PROGRAMS:
-        assert list(rounding_specs((RENDERING / name).read_text(encoding="utf-8"))), name
+    exceptions = [RENDERING / name for name in GEOMETRY | FOR_PROGRAMS]
+    exceptions += [COST_MODELS / name for name in READ_AGAIN]
+    for path in (ROUNDING, *exceptions):
+        assert list(rounding_specs(path.read_text(encoding="utf-8"))), path
 
 
 def test_templates_round_only_the_sizes_of_shapes():

@@ -19,8 +19,7 @@ from perfledger_baselines.history.detection.changes import (
 )
 from perfledger_baselines.history.detection.observations import Observations, SeriesError, observe
 from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
-
-NORMAL_QUANTILE = 1.96  # of a 95 % interval
+from perfledger_baselines.history.detection.variance_changes import NORMAL_QUANTILE
 
 
 def detect(

@@ -102,15 +102,15 @@ def late_settings(before: StartSettings | None, frameworks: Iterable[Framework])
     return ""
 
 
-def open_state(process: Path = PROCESS) -> OpenState:
+def open_state() -> OpenState:
     """Return what is open now; nothing if the system does not list it."""
     try:
-        return OpenState(frozenset(_files(process)), frozenset(_shared_mappings(process)))
+        return OpenState(frozenset(_files()), frozenset(_shared_mappings()))
     except OSError:
         return OpenState()
 
 
-def fork_obstacle(before: OpenState, process: Path = PROCESS) -> str:
+def fork_obstacle(before: OpenState) -> str:
     """Return in one clause why forks of this process would not be independent, "" if they are.
 
     `before` is what was open before the user's code was imported. OpenBLAS ends its threads at a
@@ -120,11 +120,11 @@ def fork_obstacle(before: OpenState, process: Path = PROCESS) -> str:
     try:
         if child_processes.has_children():
             return "its imports leave a process running"
-        if _threads(process) > 1:
+        if _threads() > 1:
             _fork_and_exit()
-        if threads := _lasting_threads(process):
+        if threads := _lasting_threads():
             return f"its imports leave {threads} thread{'s' if threads > 1 else ''} running"
-        now = open_state(process)
+        now = open_state()
         if now.files - before.files:
             return "its imports leave a file or a connection open"
         if now.mappings - before.mappings:
@@ -144,10 +144,10 @@ def quiet_fork() -> int:
         return os.fork()
 
 
-def _files(process: Path) -> set[tuple[int, int]]:
+def _files() -> set[tuple[int, int]]:
     """Return the open files; a copy of a descriptor is the same file."""
     files: set[tuple[int, int]] = set()
-    for name in os.listdir(process / "fd"):  # noqa: PTH208 - names, without a Path for each
+    for name in os.listdir(PROCESS / "fd"):  # noqa: PTH208 - names, without a Path for each
         try:
             status = os.fstat(int(name))
         except OSError:  # the descriptor that listed the folder
@@ -156,21 +156,21 @@ def _files(process: Path) -> set[tuple[int, int]]:
     return files
 
 
-def _shared_mappings(process: Path) -> set[str]:
+def _shared_mappings() -> set[str]:
     """Return the lines of mappings that are shared and writable, without their addresses."""
-    lines = (process / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = (PROCESS / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
     mappings = (line.partition(" ")[2] for line in lines)
     return {each for each in mappings if each[1] == "w" and each[3] == "s"}
 
 
-def _threads(process: Path) -> int:
-    return len(os.listdir(process / "task"))  # noqa: PTH208 - names, without a Path for each
+def _threads() -> int:
+    return len(os.listdir(PROCESS / "task"))  # noqa: PTH208 - names, without a Path for each
 
 
-def _lasting_threads(process: Path) -> int:
+def _lasting_threads() -> int:
     """Return the number of threads beside this one that do not end by themselves at once."""
     tries = TRIES
-    while (threads := _threads(process) - 1) and tries:
+    while (threads := _threads() - 1) and tries:
         time.sleep(TRY_S)
         tries -= 1
     return threads

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger.metrics import STEP_TIME
+from perfledger.rounding import integer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import how, out, what
@@ -18,7 +19,6 @@ from perfledger_service.cli.output import Format, Formats, Output, check_writabl
 from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.cli.workload_flags import AsvSuite, Expression, PytestSuite, suite_of
 from perfledger_service.errors import PerfledgerError, UsageError
-from perfledger_service.rendering.layout.rounding import integer
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import Bundle

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perfledger.rounding import integer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.server_modules import server_modules
 from perfledger_service.cli.service_target import UploadUrl, service_at
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import integer
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_runners.jobs.work_loop import Drain

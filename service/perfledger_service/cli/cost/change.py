@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perfledger.rounding import for_programs, typed
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.option_values import today
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import for_programs, typed
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import FleetUse, PricingConfig

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.tco.restart_time import RESTART_SECONDS
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # these would make every help slow
 
 DEFAULT_ACCELERATOR = "H100-80GB"
 ALL = "all"
-DEFAULT_RESTART_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class SpotFlags:
     ] = None
     restart_seconds: Annotated[
         float, how("time until an interrupted job resumes", metavar="SECONDS")
-    ] = DEFAULT_RESTART_SECONDS
+    ] = RESTART_SECONDS
     fallback_percent: Annotated[
         float, how("share of spot work that runs on demand instead", metavar="PERCENT")
     ] = 0.0
@@ -92,9 +92,7 @@ class SpotFlags:
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
         per_hour, save = self.interruptions_per_hour, self.checkpoint_seconds
-        is_about_spot = (
-            self.restart_seconds != DEFAULT_RESTART_SECONDS or self.fallback_percent != 0
-        )
+        is_about_spot = self.restart_seconds != RESTART_SECONDS or self.fallback_percent != 0
         if per_hour is None and save is None and not is_about_spot:
             return None
         if per_hour is None or save is None:

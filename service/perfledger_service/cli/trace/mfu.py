@@ -5,11 +5,11 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from perfledger.rounding import for_programs
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import for_programs
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_profiles.hardware.step_metrics import StepFacts, TransformerShape

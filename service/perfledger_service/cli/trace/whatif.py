@@ -4,12 +4,12 @@ from math import inf, nan
 from pathlib import Path
 from typing import Annotated
 
+from perfledger.rounding import typed
 from perfledger_service.cli.command import command
 from perfledger_service.cli.device_flags import Device, Rank, choice_of
 from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import typed
 
 # No part of a step changes by a larger factor unless it is removed or is the whole step.
 MAX_SPEEDUP = 1e6

@@ -1,8 +1,9 @@
 """Presents the registered workloads."""
 
+from perfledger import rounding
 from perfledger.records import WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,

@@ -1,9 +1,10 @@
 """Presents a measured load curve."""
 
+from perfledger import rounding
 from perfledger.load import LoadResult
 from perfledger_baselines.estimation.latency_quantiles import LatencyQuantile
 from perfledger_baselines.estimation.load_points import MeasuredLoad, MeasuredPoint
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,

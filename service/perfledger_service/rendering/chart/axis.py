@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from perfledger_service.rendering.layout import rounding
+from perfledger import rounding
 
 _TICKS = 5
 _FACTORS = (1, 2, 5)  # times a power of ten: the steps of a logarithmic axis

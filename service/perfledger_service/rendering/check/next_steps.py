@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger import rounding
 from perfledger.records import FailureReason, FindingLevel
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.check.acceptance_rows import acceptance_command
 from perfledger_service.rendering.check.headline import telling_rows
-from perfledger_service.rendering.layout import rounding, verdict_rows
+from perfledger_service.rendering.layout import verdict_rows
 from perfledger_service.rendering.layout.check_command import check_words, is_typable
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 
+from perfledger import rounding
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.chart.axis import Axis, linear_axis, widened
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.report import Report
 
 _WIDTH = 380.0

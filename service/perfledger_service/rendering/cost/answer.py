@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
+from perfledger import rounding
 from perfledger_cost_models.prices.price_sheet import Price
 from perfledger_cost_models.prices.staleness import max_age_of
 from perfledger_cost_models.quote import price_origin
@@ -10,7 +11,7 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
 from perfledger_cost_models.tco.onprem import QUANTILES
 from perfledger_cost_models.tco.purchase_modes import terms_of
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
     display,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
+from perfledger.rounding import decimals, digits, integer
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 from perfledger_cost_models.quote import price_origin
@@ -37,7 +38,6 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.rounding import decimals, digits, integer
 from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
 
 MAX_OPTION = 120  # characters of an option's name

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from perfledger import rounding
 from perfledger_cost_models.energy.energy import CarbonEmissions
-from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.document import (
     Document,
     attributes,

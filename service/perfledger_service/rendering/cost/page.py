@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from shlex import join
 from urllib.parse import urlencode
 
+from perfledger import rounding
 from perfledger.time_units import HOURS_PER_WEEK
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.svg import embedded_svg
@@ -22,7 +23,6 @@ from perfledger_service.rendering.cost.compare import (
     title_of,
 )
 from perfledger_service.rendering.cost.plots import break_even_chart, tornado_chart
-from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.change_price import PriceHistory
 from perfledger_service.values.cost_views import (

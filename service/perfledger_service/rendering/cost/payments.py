@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perfledger.rounding import exact
 from perfledger_service.rendering.cost.compare import origin_of
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -13,7 +14,6 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.rounding import exact
 from perfledger_service.values.cost_views import PaymentView
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from perfledger import rounding
 from perfledger_cost_models.tco.buy_vs_rent import CostSwing
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widened
@@ -36,7 +37,7 @@ from perfledger_service.rendering.cost.tco import (
     title_of_owning,
     useful_hour_sentence,
 )
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostView, OwningView
 
 # Upper end of the axis, relative to the most expensive line at full use: at low use, commitments

@@ -9,6 +9,7 @@ from perfledger_service.rendering.chart.axis import linear_axis, places_axis, wi
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.cost.change_plot import LARGEST_USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
@@ -25,9 +26,6 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.values.change_price import PricedCheck, PriceHistory
 
-# A far larger price, such as one from a typo in a fleet, would squeeze all others: it is only in
-# the table.
-LARGEST_USD = 1e12
 MAX_ROWS = 12  # of a table: two screens with the chart; CSV and JSON have all
 _MARGIN = 0.08  # of the span
 _MAX_LABELS = 8

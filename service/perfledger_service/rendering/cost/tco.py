@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perfledger.rounding import integer, typed
 from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
@@ -38,7 +39,6 @@ from perfledger_service.rendering.layout.document import (
     title,
     words,
 )
-from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.values.cost_views import OwningView, RentalOption
 
 # Medians closer than this to the most likely figure count as equal to it.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
+from perfledger.rounding import digits, exact
 from perfledger_cost_models.change_price.cost_policy import (
     Approval,
     PolicyEvaluation,
@@ -15,7 +16,6 @@ from perfledger_cost_models.change_price.cost_policy import (
 from perfledger_cost_models.money import CENT
 from perfledger_cost_models.quote import ChangePrice, Interval, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.layout.rounding import digits, exact
 
 SHOWN_COMMIT = 12
 

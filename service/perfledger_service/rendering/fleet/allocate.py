@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.billing.cost_allocation import UNALLOCATED, AllocationRow, BillPart
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_service.rendering.layout import number_format
@@ -16,7 +17,6 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean_sentence
-from perfledger_service.rendering.layout.rounding import decimals
 
 UNTAGGED = "(untagged)"
 

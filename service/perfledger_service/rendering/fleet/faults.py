@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from perfledger.rounding import digits
 from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.tco.fault_rate import FaultEstimate, RateInterval
+from perfledger_cost_models.units import THOUSAND
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,
@@ -17,9 +19,7 @@ from perfledger_service.rendering.layout.document import (
     title,
 )
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.layout.rounding import digits
 
-_PER_THOUSAND = 1000.0
 # Key, label, and (low, estimate, high).
 _Row = tuple[str, str, tuple[float, float | None, float | None]]
 
@@ -59,7 +59,7 @@ def faults_document(estimate: FaultEstimate) -> Document:
 
 def _rows(estimate: FaultEstimate) -> Sequence[_Row]:
     rate = estimate.per_device_day
-    yearly, thousand = rate.times(DAYS_PER_YEAR * 100), rate.times(_PER_THOUSAND)
+    yearly, thousand = rate.times(DAYS_PER_YEAR * 100), rate.times(THOUSAND)
     fleet = estimate.per_year
     return (
         ("faults_per_1000_device_days", "faults per 1,000 device-days", _ends(thousand)),

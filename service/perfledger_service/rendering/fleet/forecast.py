@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
 
+from perfledger import rounding
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.forecast import (
     HIGH,
@@ -17,7 +18,7 @@ from perfledger_cost_models.forecasting.forecast import (
     Forecasts,
 )
 from perfledger_cost_models.units import USD
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,

@@ -7,6 +7,7 @@ one; its number is device-hours.
 from collections.abc import Sequence
 from itertools import pairwise
 
+from perfledger.rounding import digits, integer, typed
 from perfledger.time_units import HOURS_PER_DAY
 from perfledger_cost_models.billing.allocated_hours import HeatMap
 from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis
@@ -14,7 +15,6 @@ from perfledger_service.rendering.chart.marks import BarMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.allocate import UNTAGGED
-from perfledger_service.rendering.layout.rounding import digits, integer, typed
 
 MOST_ROWS = 20
 

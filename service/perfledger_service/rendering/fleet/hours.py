@@ -2,6 +2,7 @@
 
 import json
 
+from perfledger.rounding import for_programs, integer
 from perfledger_cost_models.change_price.fleet_hours import (
     FleetProfile,
     UsageMatcher,
@@ -19,7 +20,6 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
-from perfledger_service.rendering.layout.rounding import for_programs, integer
 
 # All digits of a float: the tables are read again.
 _MOST_DIGITS = 15

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from perfledger.rounding import digits
 from perfledger_cost_models.energy.carbon_aware_start import StartPlan, StartWindow
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -16,7 +17,6 @@ from perfledger_service.rendering.layout.document import (
     table,
     title,
 )
-from perfledger_service.rendering.layout.rounding import digits
 
 _MAX_RUNS = 20  # shown to people
 _PLAN = ("hours", "kg_per_kwh", "kg", "usd")

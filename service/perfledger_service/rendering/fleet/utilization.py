@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from perfledger import rounding
 from perfledger.time_units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.idle_periods import IdleJob
@@ -12,7 +13,7 @@ from perfledger_cost_models.telemetry.misleading_gpu_util import MisleadingUtili
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_cost_models.telemetry.utilization import OwnerUtilization
 from perfledger_cost_models.telemetry.utilization_report import UtilizationGain, UtilizationReport
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
     Column,

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger.rounding import for_programs
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_baselines.planning.detectability_trend import PER_CHECKS, DetectabilityTrend
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.values.branch_views import GateView, TriagedEvent, TriagePart
 
 TO_MEASURE = (

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
+from perfledger import rounding
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
 from perfledger_service.rendering.chart.marks import (
     BarMark,
@@ -25,7 +26,7 @@ from perfledger_service.rendering.history.change_rows import (
     finding_rows,
     findings_sentence,
 )
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.measured_series import SearchedSeries
 
 _MARGIN = 0.08  # of the range, above and below

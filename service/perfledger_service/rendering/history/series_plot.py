@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from perfledger import rounding
 from perfledger_service.rendering.chart.axis import (
     Axis,
     Tick,
@@ -25,7 +26,7 @@ from perfledger_service.rendering.chart.marks import (
     Tone,
 )
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
-from perfledger_service.rendering.layout import number_format, provenance_facts, rounding
+from perfledger_service.rendering.layout import number_format, provenance_facts
 from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below

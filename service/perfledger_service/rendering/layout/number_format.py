@@ -10,10 +10,8 @@ from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
 from typing import TypeVar
 
-from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from perfledger_cost_models.money import to_decimal
-from perfledger_service.rendering.layout import rounding
-from perfledger_service.rendering.layout.rounding import (
+from perfledger import rounding
+from perfledger.rounding import (
     HUGE,
     TINY,
     decimals,
@@ -24,6 +22,8 @@ from perfledger_service.rendering.layout.rounding import (
     to_significant,
     with_power_of_ten,
 )
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from perfledger_cost_models.money import to_decimal
 
 Value = TypeVar("Value")
 
@@ -44,7 +44,7 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 
 _UNIT = re.compile(r"\s[^\s\d]+$")
 # A picosecond, the finest resolution of a profiler's clock.
-_SHORTEST_SECONDS = 1e-12
+SHORTEST_SECONDS = 1e-12
 _MOST_PERCENT = 100.0  # 10,000 %; larger percentages are hard to read
 # Higher confidences are shown as this: more digits would claim knowledge of the tails.
 _CERTAIN = 0.9999
@@ -88,7 +88,7 @@ def seconds(value: float) -> str:
 
     A duration below any clock's resolution is a rounding error: zero.
     """
-    return _with_unit_prefix(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
+    return _with_unit_prefix(0.0 if abs(value) < SHORTEST_SECONDS else value, _SECONDS)
 
 
 def hours(value: float) -> str:

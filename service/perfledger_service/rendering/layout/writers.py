@@ -58,9 +58,9 @@ def terminal_blocks(blocks: Iterable[Block]) -> Group:
     return Group(*parts)
 
 
-def plain_lines(renderable: RenderableType, *, width: int = WIDTH) -> str:
+def plain_lines(renderable: RenderableType) -> str:
     """Return the terminal text without colour, for a file or a log."""
-    console = Console(width=width, no_color=True, force_terminal=False, color_system=None)
+    console = Console(width=WIDTH, no_color=True, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(renderable)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

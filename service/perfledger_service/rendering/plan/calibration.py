@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from perfledger import rounding
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.scheduling.calibration import (
     MAX_ERROR,
@@ -11,7 +12,7 @@ from perfledger_cost_models.scheduling.calibration import (
 )
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
     Column,

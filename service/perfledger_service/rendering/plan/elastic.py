@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from perfledger import rounding
 from perfledger_cost_models.elastic_scheduling.comparison import ElasticComparison
 from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,
     display,

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from perfledger import rounding
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,

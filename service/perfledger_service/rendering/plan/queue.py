@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from perfledger import rounding
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.queueing.server_count import QueuePlan
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import Document, sentences
 from perfledger_service.rendering.layout.number_format import duration
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfledger.load import MAX_POINTS, MAX_REQUESTS, MAX_SECONDS
+from perfledger.rounding import digits, for_programs
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.serving.load_curve import LoadCurve, ReplicaSharing
@@ -35,7 +36,6 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.layout.rounding import digits, for_programs
 
 _MAX_ACCELERATOR = 24
 _MAX_DEVICE = 40

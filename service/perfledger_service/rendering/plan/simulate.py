@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.rounding import decimals, digits, integer
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse
 from perfledger_cost_models.scheduling.calibration import FittedReplay
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
@@ -32,7 +33,6 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import device_hours, duration, quantity
-from perfledger_service.rendering.layout.rounding import decimals, digits, integer
 from perfledger_service.rendering.plan.calibration import (
     calibration_facts,
     calibration_sentence,

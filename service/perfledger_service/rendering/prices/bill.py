@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_service.rendering.layout.document import (
@@ -21,7 +22,6 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import cents
-from perfledger_service.rendering.layout.rounding import decimals
 
 _UNCOUNTED = ("unlisted", "unknown_providers", "unread_units")
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")

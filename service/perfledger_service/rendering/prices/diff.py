@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger import rounding
 from perfledger_cost_models.prices.diff import SheetDiff
 from perfledger_cost_models.prices.price_sheet import Price
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
+from perfledger import rounding
 from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import (
     UNKNOWN_CONFIDENCE,
@@ -13,7 +14,6 @@ from perfledger_cost_models.prices.price_sheet import (
 )
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
 from perfledger_cost_models.quote import dated
-from perfledger_service.rendering.layout import rounding
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.rounding import integer
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import YEARS
 from perfledger_cost_models.quote import price_origin
@@ -14,7 +15,6 @@ from perfledger_cost_models.review.document import (
 )
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import integer
 from perfledger_service.rendering.review.rows import whole_usd
 
 _MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger import rounding
 from perfledger_cost_models.forecasting.forecast import (
     HIGH,
     LOW,
@@ -21,7 +22,7 @@ from perfledger_service.rendering.fleet.forecast import (
     period_name,
 )
 from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
 
 _BANDS = "Dark band: 50 % interval; light band: 80 % interval"

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.rounding import digits
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
 from perfledger_cost_models.procurement.cost_model import PLAN_YEARS, YEARS
 from perfledger_cost_models.review.document import OptionFacts, Review, UnknownFigure
-from perfledger_cost_models.units import MILLION
+from perfledger_cost_models.units import MILLION, THOUSAND
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import (
     BandMark,
@@ -23,7 +24,6 @@ from perfledger_service.rendering.chart.marks import (
 )
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import digits
 
 _CURVES_HEIGHT = 280.0
 _MAX_BARS = 12
@@ -31,7 +31,6 @@ _LEAST_SWING = Decimal("0.01")  # of the widest; a smaller one is invisible
 # Upper end of the axis, relative to today's price of an hour: a curve at a tenth of the use would
 # flatten the rest.
 _MAX_TIMES_TODAY = 3
-_THOUSAND = 1_000
 _KG_PER_TONNE = 1000
 # From the bottom layer to the top.
 _ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
@@ -188,7 +187,7 @@ def _tone(review: Review, option: OptionFacts) -> Tone:
 def _money(largest: float) -> tuple[float, str]:
     if largest >= MILLION:
         return 1 / MILLION, "million USD"
-    return (1 / _THOUSAND, "thousand USD") if largest >= _THOUSAND else (1.0, "USD")
+    return (1 / THOUSAND, "thousand USD") if largest >= THOUSAND else (1.0, "USD")
 
 
 def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "") -> Chart:

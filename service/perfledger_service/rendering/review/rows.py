@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from perfledger.rounding import decimals, exact, integer
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
 from perfledger_cost_models.quote import dated, price_origin
@@ -11,7 +12,6 @@ from perfledger_cost_models.review.document import OptionFacts, Review, UnknownF
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import decimals, exact, integer
 from perfledger_service.rendering.review.source_link import source_link
 
 _MAX_LEAD_TIME = 120

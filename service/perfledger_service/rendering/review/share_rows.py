@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from perfledger import rounding
 from perfledger_cost_models.procurement.hour_shares import HourShare, ShareStatement
 from perfledger_cost_models.review.document import Review
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 
 DEFINITIONS: Mapping[HourShare, str] = {
     HourShare.COMMITMENT_UTILIZATION: "the share of commitments that is used",

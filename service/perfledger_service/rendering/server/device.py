@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger import rounding
 from perfledger_baselines.judging.device_drift import ALPHA, MIN_DRIFT, DriftState
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,

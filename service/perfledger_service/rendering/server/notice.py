@@ -11,10 +11,14 @@ from perfledger_service.rendering.layout.document import (
     name,
     table,
 )
-from perfledger_service.values.notices.notice import Notice, NoticeOverview, NoticeTarget
+from perfledger_service.values.notices.notice import (
+    MAX_ADDRESS,
+    Notice,
+    NoticeOverview,
+    NoticeTarget,
+)
 
 MOST_SHOWN = 30
-_MAX_ADDRESS = 254
 _MAX_PROBLEM = 300
 
 
@@ -25,7 +29,7 @@ def _what(target: NoticeTarget) -> str:
 
 _TARGET_COLUMNS: tuple[Column[NoticeTarget], ...] = (
     figure("channel", "channel", lambda target: target.channel.value),
-    name("address", "address", lambda target: target.address, limit=_MAX_ADDRESS),
+    name("address", "address", lambda target: target.address, limit=MAX_ADDRESS),
     display("what", _what),
     figure("hourly", "an hour", lambda target: target.hourly, str),
     fact("is_early", lambda target: target.is_early),

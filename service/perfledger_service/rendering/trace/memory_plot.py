@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
+from perfledger import rounding
 from perfledger.profile import JAX_PROFILER, TORCH_PROFILER, MemoryPoint, Profile
 from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.trace.timeline.lanes import LONGEST_STEP_SECONDS
 
 # With more devices, those that use the most memory are drawn.

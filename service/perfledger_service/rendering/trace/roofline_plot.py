@@ -7,11 +7,12 @@ Patterson, "Roofline", CACM 52 (2009).
 import math
 from collections.abc import Callable, Sequence
 
+from perfledger import rounding
 from perfledger_profiles.hardware.roofline import Roofline, RooflinePoint
 from perfledger_service.rendering.chart.axis import Axis, Tick
 from perfledger_service.rendering.chart.marks import Anchor, DotMark, LineMark, TextMark, Tone
 from perfledger_service.rendering.chart.picture import WIDTH, Chart, KeyShape, LegendKey
-from perfledger_service.rendering.layout import number_format, rounding
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 
 _MAX_NAME = 120

@@ -3,7 +3,7 @@
 Rows are streamed from one snapshot, so the service may keep running.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -37,23 +37,16 @@ ROWS, LARGE_ROWS = 1000, 2
 
 
 def write_backup(
-    engine: Engine,
-    file: IO[bytes],
-    *,
-    watcher: RowWatcher,
-    now: datetime,
-    names: Collection[str] = frozenset(METADATA.tables),
+    engine: Engine, file: IO[bytes], *, watcher: RowWatcher, now: datetime
 ) -> BackupManifest:
-    """Write the tables of these names as they are at one moment, those of sign-ins without rows.
-
-    An older schema has fewer tables than today's code.
+    """Write every table as it is at one moment, those of sign-ins without rows.
 
     Raises PerfledgerError if SQLite finds the database damaged.
     """
     with read_snapshot(engine) as connection:
         _check_integrity(connection)
         tables = MetaData()
-        tables.reflect(connection, only=sorted(names))
+        tables.reflect(connection, only=sorted(METADATA.tables))
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
             manifest = BackupManifest(
                 format=FORMAT,

@@ -1,6 +1,7 @@
 """Computes the rate that a device should reach in a canary, from the packaged device table."""
 
 from perfledger.records import Machine, Run, WorkloadSpec
+from perfledger.rounding import decimals
 from perfledger_profiles.hardware.device_lookup import match_hardware
 from perfledger_profiles.hardware.device_peaks import (
     ACHIEVABLE_BANDWIDTH_FRACTION,
@@ -10,7 +11,6 @@ from perfledger_profiles.hardware.device_peaks import (
     peak_flops,
 )
 from perfledger_profiles.timeline.bus_bandwidth import CollectiveOperation, bus_factor
-from perfledger_service.rendering.layout.rounding import decimals
 from perfledger_service.values.doctor_views import CanaryState, ExpectedRate
 
 ALL_REDUCE = "all_reduce"

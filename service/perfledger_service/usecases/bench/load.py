@@ -19,6 +19,7 @@ from perfledger.load import (
 )
 from perfledger.records import Device, Failure, WorkloadSpec
 from perfledger.registration.variant_name import VARIANT_PARAMETER
+from perfledger.rounding import for_programs, typed
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import for_workloads
@@ -35,7 +36,6 @@ from perfledger_runners.measuring.load_runs import (
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import for_programs, typed
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.bench.repository_harness import repository_harness

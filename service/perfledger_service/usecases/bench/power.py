@@ -10,6 +10,7 @@ import numpy as np
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.records import Run
+from perfledger.rounding import for_programs
 from perfledger_baselines.estimation.pairing import (
     PairedTest,
     estimate_pairs,
@@ -28,7 +29,6 @@ from perfledger_baselines.significance.spread_prior import (
     prior_from_runs,
 )
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.check.step_count import beginnings, best_steps
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import shown_path
@@ -41,7 +41,7 @@ COUNTS = (4, 5, 6, 8, 10, 15, 20, 40)  # of pairs
 CHANGES = (0.005, 0.01, 0.02, 0.05, 0.1)
 MAX_PAIRS = 10_000  # days on a machine: beyond this, a quieter machine is the answer
 FEWEST_PAIRS = 4
-MAX_TESTS = 1_000_000
+MAX_TESTS = 1_000_000  # that share alpha
 MAX_SD = 10.0  # of logs: pairs that differ by a factor of 22,000 are not a measurement
 LAST_LOOK = 40  # the last of the planned looks
 

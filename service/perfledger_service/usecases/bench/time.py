@@ -37,7 +37,7 @@ FEWEST_PROCESSES, MOST_PROCESSES = 2, 100
 # several times per reading, so that the harness's own cost of a reading, about 0.1 µs, is a
 # ten-thousandth of it.
 READING_SECONDS = 1e-3
-MOST_CALLS = 10_000_000
+MOST_CALLS = 10_000_000  # of a short statement within one reading
 
 
 class TimingProgress(Protocol):

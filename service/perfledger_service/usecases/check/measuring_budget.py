@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
 from perfledger.records import Device, Machine, Run, Side
+from perfledger.rounding import decimals, exact, integer
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -26,7 +27,6 @@ from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
-from perfledger_service.rendering.layout.rounding import decimals, exact, integer
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 

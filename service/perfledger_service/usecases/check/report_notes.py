@@ -7,6 +7,7 @@ from statistics import fmean
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import Device, FindingLevel, Framework, Side, WorkloadSpec
+from perfledger.rounding import decimals, integer
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.rank_times import (
     RankSpread,
@@ -25,7 +26,6 @@ from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,
     unknown_sentences,
 )
-from perfledger_service.rendering.layout.rounding import decimals, integer
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
 # The rules that leave a result undecided because of noise.

@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from perfledger.device_telemetry import DeviceTelemetry
 from perfledger.records import Run
-from perfledger_service.rendering.layout.rounding import integer
+from perfledger.rounding import integer
 
 # Relative to the others: identical GPUs differ by one clock step of 15 MHz.
 SAME_CLOCK = 0.01

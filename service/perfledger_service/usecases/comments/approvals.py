@@ -19,10 +19,9 @@ from perfledger_service.store.comments.commands import StoredCommand
 from perfledger_service.store.uploads import StoredUpload, newest_judged, restart_upload
 from perfledger_service.usecases.comments.grammar import ApprovalCommand
 from perfledger_service.usecases.uploads.reports import bundle_of
+from perfledger_service.values.acceptance import MOST_DAYS
 
-# A quarter, after which prices are reviewed; a year is as far ahead as prices are known.
-DEFAULT_DAYS = 90
-MOST_DAYS = 366
+DEFAULT_DAYS = 90  # a quarter, after which prices are reviewed
 
 
 def approve(

@@ -64,12 +64,10 @@ from perfledger_service.usecases.uploads.acceptances import acceptable_workloads
 from perfledger_service.usecases.uploads.machine_classes import judged_of_head
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import work_on
-from perfledger_service.values.acceptance import Acceptance
+from perfledger_service.values.acceptance import MOST_DAYS, Acceptance
 from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
 
 MAX_COMMENT_ID = 2**63 - 1
-# How far ahead an acceptance may end; after that somebody reviews it again.
-MOST_DAYS = 366
 # GitHub's words for those who may push to the repository.
 WRITERS = frozenset({"admin", "maintain", "write"})
 # By whether a command waits for jobs.

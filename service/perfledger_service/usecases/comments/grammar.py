@@ -18,9 +18,10 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
+from perfledger_runners.bundles.validation import SHA
 from perfledger_service.rendering.layout.escape import clean
 
-MAX_REASON = 300
+MAX_REASON = 300  # characters of the reason in a comment
 # Fits the longest workload id; only one line of a comment is read.
 MAX_LINE = 2000
 PREFIX = "/perfledger"
@@ -32,7 +33,6 @@ _APPROVAL = re.compile(
 )
 # Phones and word processors write two hyphens as a dash.
 _OPTION = re.compile(r"(?:^|\s)(?:--|[\u2013\u2014])(?P<name>reason|until)(?:=|\s+|$)")
-_SHA = re.compile(r"[0-9a-f]{40}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
 
@@ -169,7 +169,7 @@ def _permission(sha: str) -> AllowCommand | InvalidCommand:
 
     The fork's owner could make two commits whose hashes share a prefix.
     """
-    if _SHA.fullmatch(sha):
+    if SHA.fullmatch(sha):
         return AllowCommand(sha)
     return InvalidCommand("allow takes the whole hash of the newest commit: 40 hex digits")
 

@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from perfledger.rounding import typed
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.energy.carbon_footprint import GRID, PUE_CLOUD, GridCarbon
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions, energy_kwh
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 

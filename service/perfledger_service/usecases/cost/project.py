@@ -5,6 +5,7 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger.records import WorkloadSpec
+from perfledger.rounding import typed
 from perfledger_cost_models.projection.workload_descriptor import (
     MAX_AMOUNT,
     MAX_CHARACTERS,
@@ -13,7 +14,6 @@ from perfledger_cost_models.projection.workload_descriptor import (
     read_descriptors,
 )
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.cost.projection import (
     ProjectionSource,
     hardware_named,

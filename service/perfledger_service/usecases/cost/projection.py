@@ -8,6 +8,7 @@ from functools import cache
 
 from perfledger.bundle import Bundle
 from perfledger.records import WorkloadSpec
+from perfledger.rounding import typed
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceSheet, PricingModel
 from perfledger_cost_models.projection.error import (
@@ -26,7 +27,6 @@ from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_cost_models.tco.unit_cost import Throughput
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, known_hardware
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import typed
 from perfledger_service.usecases.cost.device_efficiency import known_roofs, roofs_of
 from perfledger_service.usecases.cost.work_rates import PEAK_DTYPE, throughput
 from perfledger_service.usecases.inputs.error_translation import translate_errors

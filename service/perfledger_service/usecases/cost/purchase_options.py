@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+from perfledger.rounding import exact, for_programs, integer, typed
 from perfledger.time_units import HOURS_PER_YEAR
 from perfledger_cost_models.energy.carbon_footprint import (
     POWER_SUBSTITUTES,
@@ -46,7 +47,6 @@ from perfledger_cost_models.tco.purchase_modes import (
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import exact, for_programs, integer, typed
 from perfledger_service.usecases.cost.option_names import is_price_named, is_server_named
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import BreakEvenCurve

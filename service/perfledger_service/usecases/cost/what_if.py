@@ -7,12 +7,13 @@ from datetime import date
 from functools import lru_cache
 from threading import Lock
 
+from perfledger.rounding import integer, typed
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 from perfledger_cost_models.tco.npv import Horizon
+from perfledger_cost_models.tco.restart_time import RESTART_SECONDS
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel
 from perfledger_profiles.parsing.text_table import is_number
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.usecases.cost.compare import compare_costs
 from perfledger_service.usecases.cost.option_names import ON_PREM, accelerators_named
 from perfledger_service.usecases.cost.purchase_options import CostRequest, use_of
@@ -28,7 +29,6 @@ from perfledger_service.values.cost_views import (
 )
 
 OPTION_NAMES = (ON_PREM, "p4d", "p5", "tpu-v4")
-RESTART_SECONDS = 300.0  # until an interrupted job resumes; the command's default
 # Comparisons kept in memory; one takes half a second to compute.
 MAX_COMPARISONS = 64
 SHORTEST_JOB_H = 0.01

@@ -21,6 +21,7 @@ from perfledger_service.store.events.events import (
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.server.project import project_of_name
+from perfledger_service.values.acceptance import MOST_DAYS
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventList,
@@ -29,11 +30,9 @@ from perfledger_service.values.branch_views import (
 )
 from perfledger_service.values.people.person import Actor, AuditAction
 
-MOST_EVENTS = 100
+MOST_EVENTS = 100  # of a list, unless another number is given
 MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column
-MAX_WORDS = 300
-# How far ahead an expectation may end; somebody reviews it by then.
-MOST_DAYS = 366
+MAX_WORDS = 300  # characters of a reason, an owner or a note
 # The report lists expectations that end within this many days, so that they are reviewed in time.
 EXPIRING_DAYS = 14
 MOST_TRIAGED = 500

@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.records import CanaryReading, FindingLevel, Machine
+from perfledger.rounding import decimals
 from perfledger_baselines.judging.device_drift import (
     CanaryComparison,
     CanaryDrift,
@@ -24,7 +25,6 @@ from perfledger_baselines.judging.device_drift import (
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.rendering.layout.number_format import quantity
-from perfledger_service.rendering.layout.rounding import decimals
 from perfledger_service.store.devices.canary_runs import (
     RateKey,
     add_run,

@@ -28,9 +28,9 @@ from perfledger_profiles.benchmark_histories.text import (
     HistoryText,
     parse_history,
 )
+from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC
 from perfledger_profiles.parsing.text_file import encoding_of
 from perfledger_profiles.parsing.text_table import first_row
-from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.clones import branch_of_clone

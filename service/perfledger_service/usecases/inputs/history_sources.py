@@ -13,14 +13,14 @@ import numpy as np
 from perfledger.bundle import BUNDLE_FORMAT, Bundle
 from perfledger.metrics import Metric
 from perfledger.records import Side
+from perfledger.rounding import for_programs
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.planning.epochs import epoch_key
+from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC
 from perfledger_profiles.parsing.text_file import decoded_text
-from perfledger_runners.bundles.files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.inputs import bundle_files
 from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 from perfledger_service.usecases.inputs.run_values import (

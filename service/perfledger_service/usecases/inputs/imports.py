@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from perfledger.rounding import digits, integer
 from perfledger_cost_models.billing.usage_readers import read_usage
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.serving.load_curve import LoadCurve
@@ -19,7 +20,6 @@ from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_service.errors import ConflictError, NotFoundError, TooLargeError, UsageError
-from perfledger_service.rendering.layout.rounding import digits, integer
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.fleet.imports import (
     NewImport,

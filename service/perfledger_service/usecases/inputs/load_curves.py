@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger.rounding import decimals, typed
 from perfledger_cost_models.serving.load_curve import LoadCurve, LoadCurveError, LoadMode, LoadPoint
 from perfledger_cost_models.serving.load_test_json import MAX_LOAD_BYTES, read_load_curve
 from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
@@ -19,7 +20,6 @@ from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVAL
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.layout.rounding import decimals, typed
 from perfledger_service.usecases.inputs.files import missing_file, shown_path, unreadable_file
 
 # The default latency metric, if a tool measured several: a reading's name without its statistic.

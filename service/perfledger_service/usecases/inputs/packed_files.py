@@ -4,13 +4,12 @@ import zlib
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC, GZIP_WINDOW
 from perfledger_profiles.parsing.text_file import UTF_8, decoded_text, encoding_of
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.usecases.inputs.table_columns import quote_names
 
-_GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _HIDDEN = ("__MACOSX/", ".")  # files that macOS adds to an archive
 
 
@@ -20,7 +19,7 @@ def unpacked(data: bytes, name: str, *, most_bytes: int) -> bytes:
     Raises UsageError for a damaged file and for an archive of several files, TooLargeError for more
     than `most_bytes`.
     """
-    if data.startswith(_GZIP):
+    if data.startswith(GZIP_MAGIC):
         data = _gunzip(data, name, most_bytes)
     elif data.startswith(_ZIP):
         data = _unzip(data, name, most_bytes)
@@ -38,8 +37,8 @@ def _gunzip(data: bytes, name: str, most_bytes: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:
-        while data.startswith(_GZIP):
-            member = zlib.decompressobj(_GZIP_WINDOW)
+        while data.startswith(GZIP_MAGIC):
+            member = zlib.decompressobj(GZIP_WINDOW)
             part = member.decompress(data, most_bytes + 1 - size)
             size += len(part)
             if size > most_bytes:

@@ -23,6 +23,7 @@ from perfledger_service.values.project_facts import (
 
 # Enough to see what a repository imports.
 MAX_FILES = 3000
+# The beginning of each Python file in which `init` looks for a framework.
 MAX_SOURCE_BYTES = 200_000
 BENCHMARK_FOLDER = "benchmarks"
 IMPORTS = {

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
+from perfledger.rounding import typed
+from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import typed
 
 # Three times a million points of twenty characters.
 MAX_BYTES = 64 * 2**20
-MAX_POINTS = 1_000_000
+MAX_POINTS = 1_000_000  # of a series
 # Every parsed cell takes some 100 bytes of memory.
 MAX_CELLS = 4_000_000
 # A table of measurements has tens of columns; a file with more is something else.
@@ -29,8 +30,6 @@ MAX_COLUMNS = 1000
 
 # What spreadsheets and data frames write where nothing was measured.
 GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
-# Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
-LARGEST_TIME = 1e11
 
 # A day of 1990 to 2100 without separators, or seconds of 1970.
 _DATE_OR_SECONDS = re.compile(r"(?:199\d|20\d\d)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)

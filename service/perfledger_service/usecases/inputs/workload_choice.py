@@ -8,7 +8,7 @@ from perfledger.records import WorkloadSpec
 from perfledger.registration.workload_pattern import is_match
 from perfledger_service.errors import UsageError
 
-MAX_EXPRESSION_LENGTH = 1000
+MAX_EXPRESSION_LENGTH = 1000  # characters of `-k`
 MAX_NESTED = 50  # parentheses and nots: each is a few calls deep
 # As in pytest's -k, and "=" and "," of ids.
 _TOKEN = re.compile(r"\s*(?:(?P<word>[\w:+.\[\]\\/=,-]+)|(?P<sign>[()]))")

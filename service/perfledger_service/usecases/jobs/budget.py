@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
+from perfledger.rounding import integer, typed
 from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.jobs.runner_job import RunnerJobState
-from perfledger_service.rendering.layout.rounding import integer, typed
 from perfledger_service.store.jobs.policies import budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
 from perfledger_service.values.jobs.policies import JobBudget

@@ -40,7 +40,7 @@ from perfledger_service.usecases.jobs.request import JobRequest
 from perfledger_service.values.service_views.devices import Quarantine
 
 MAX_OPEN_JOBS = 1000  # per project: more than its runners can measure in a week
-MAX_LISTED_JOBS = 200
+MAX_LISTED_JOBS = 200  # the newest of a project
 # After this many attempts a job fails if its runners could not do it. If its runners were lost, it
 # fails only then, and only if the job caused that.
 MAX_ATTEMPTS = 5

@@ -20,7 +20,7 @@ from perfledger_service.usecases.notices.queue import skip_open_events
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeOverview, NoticeTarget
 from perfledger_service.values.people.person import Actor, AuditAction
 
-MAX_HOURLY = 1000
+MAX_HOURLY = 1000  # notices of a target; beyond it they are counted in a summary
 
 
 def set_target(

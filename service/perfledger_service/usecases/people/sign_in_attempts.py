@@ -21,7 +21,7 @@ from perfledger_service.usecases.people.sign_in import ProvenAccount, new_secret
 from perfledger_service.values.people.person import PersonProvider
 
 ATTEMPT_LIFETIME = timedelta(minutes=10)
-MAX_NEXT_PATH = 2000
+MAX_NEXT_PATH = 2000  # characters of the page to which signing in leads back
 MAX_STATE = 4000  # with a path of MAX_NEXT_PATH it has 2,808
 HOME = "/"
 

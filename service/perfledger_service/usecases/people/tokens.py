@@ -29,7 +29,7 @@ from perfledger_service.usecases.server.token import new_token, token_hash, toke
 from perfledger_service.values.people.person import AuditAction, Person, PersonalToken, Role
 from perfledger_service.values.token_scope import TokenScope
 
-MAX_PERSONAL_DAYS = 366
+MAX_PERSONAL_DAYS = 366  # until a person's own token expires
 MAX_PERSONAL_TOKENS = 100  # per person, without those that are revoked or expired
 # The role that each scope needs.
 ROLE_OF_SCOPE = {

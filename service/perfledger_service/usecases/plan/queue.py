@@ -2,6 +2,7 @@
 
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan, log_queue_plan
+from perfledger_cost_models.capacity.node_shape import USUAL_DEVICES
 from perfledger_cost_models.job_logs.formats import LogFormat
 from perfledger_cost_models.queueing.server_count import (
     QueuePlan,
@@ -14,8 +15,6 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.plan.job_logs import job_log_of
 from perfledger_service.usecases.plan.simulate import policy_named
-
-USUAL_DEVICES = 8  # of a server
 
 
 @translate_errors()

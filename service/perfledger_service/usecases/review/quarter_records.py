@@ -35,7 +35,7 @@ from perfledger_service.usecases.cost.change import registered_workloads
 from perfledger_service.usecases.cost.work_rates import throughput, units_per_second
 from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.history_sources import is_of_branch
+from perfledger_service.usecases.inputs.history_sources import MAX_BUNDLES, is_of_branch
 from perfledger_service.usecases.inputs.stored_bundles import StoredWorkloads, read_fields
 from perfledger_service.usecases.review.quarter_projections import (
     ProjectionTargets,
@@ -43,7 +43,6 @@ from perfledger_service.usecases.review.quarter_projections import (
 )
 
 SHOWN_SHA = 12
-MAX_BUNDLES = 10_000
 # Newest bundles that are read completely for projections; that of a large check has megabytes.
 MAX_PROJECTED = 50
 

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 
 from perfledger.profile import Profile, ProfileReading
+from perfledger.rounding import for_programs
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, hardware_of, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, known_hardware, peak_flops
 from perfledger_profiles.hardware.device_state import SM_CLOCK
@@ -19,7 +20,6 @@ from perfledger_profiles.hardware.step_metrics import (
 )
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.rounding import for_programs
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.trace.summary import summarize
 from perfledger_service.values.trace_views import StepMetricsView

@@ -6,6 +6,7 @@ from perfledger import step_work
 from perfledger.bundle import Bundle
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Device, Machine, Side, WorkloadSpec
+from perfledger.rounding import decimals
 from perfledger.step_work import Count, StepWork
 from perfledger_cost_models.projection.workload_descriptor import (
     ArithmeticWork,
@@ -17,7 +18,6 @@ from perfledger_cost_models.tco.unit_cost import Throughput
 from perfledger_profiles.hardware.device_lookup import match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.layout.rounding import decimals
 
 # Host time, which no accelerator shortens; copies and messages are not part of it.
 HOST_BUCKETS = (Bucket.INPUT, Bucket.SYNC, Bucket.RUNTIME, Bucket.CPU, Bucket.OTHER)

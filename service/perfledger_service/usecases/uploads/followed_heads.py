@@ -18,6 +18,7 @@ from perfledger_service.store.projects import lock_project, projects
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 
+# Between two questions to GitHub about the heads of open checks.
 POLL_INTERVAL = timedelta(minutes=5)
 MAX_HEADS = 20  # heads to ask GitHub about in one poll
 

@@ -23,7 +23,7 @@ from perfledger_service.store.webhook_polls import (
 
 # The GitHub events that the service reads.
 READ_EVENTS = frozenset({"issue_comment", "merge_group", "pull_request"})
-POLL_INTERVAL = timedelta(minutes=1)
+POLL_INTERVAL = timedelta(minutes=1)  # between questions about deliveries that failed
 MAX_POLL_WAIT = timedelta(hours=1)  # after polls that failed
 # GitHub repeats only deliveries up to this age.
 MAX_AGE = timedelta(days=3)

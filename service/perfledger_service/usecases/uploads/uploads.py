@@ -13,7 +13,8 @@ from perfledger.bundle import Bundle
 from perfledger.records import Machine
 from perfledger_baselines.judging.kernel_verdicts import family_verdicts
 from perfledger_baselines.judging.pair_spreads import pair_differences
-from perfledger_runners.bundles.files import GZIP_MAGIC, decode_bundle, unpack
+from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC
+from perfledger_runners.bundles.files import decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+MAX_ADDRESS = 254  # characters of a mail address: the longest that SMTP can carry (RFC 5321)
+
 
 class NoticeChannel(StrEnum):
     """How a notice is sent."""

@@ -21,7 +21,7 @@ from fastapi.exceptions import RequestValidationError
 from perfledger_service.store.api_reads.values import Key
 from perfledger_service.web.uploads import UPLOAD_ID
 
-MAX_CURSOR: Final = 400
+MAX_CURSOR: Final = 400  # characters of a cursor in an address
 _CHECKSUM_BYTES: Final = 12
 _PAGING = frozenset({"cursor", "limit"})
 _LARGEST_NUMBER: Final = 2**31 - 1  # of an integer column

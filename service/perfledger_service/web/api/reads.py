@@ -31,8 +31,8 @@ from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID, MachineClass
 
 Item = TypeVar("Item")
-MOST_ROWS = 1000
-USUAL_ROWS = 100
+MOST_ROWS = 1000  # of a page; further rows are on the next one
+USUAL_ROWS = 100  # of a page without `limit`
 MAX_SERIES_ID = 2**31 - 1  # a larger one fits no column
 # PostgreSQL cannot store NUL.
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]

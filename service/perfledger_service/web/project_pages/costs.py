@@ -23,7 +23,7 @@ from perfledger_service.web.sign_in.readers import SEE_OTHER, CurrentPageReader
 
 router = APIRouter(prefix="/{owner}/{name}/costs", include_in_schema=False)
 MAX_TEXT = 80  # characters of a field
-MAX_OPTION_NAMES = 12
+MAX_OPTION_NAMES = 12  # in one comparison
 OK, UNPROCESSABLE = 200, 422
 Text = Annotated[str, Query(max_length=MAX_TEXT)]
 

@@ -30,7 +30,7 @@ from perfledger_service.web.sign_in.readers import CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-MAX_WORKLOAD = 2000
+MAX_WORKLOAD = 2000  # characters of a workload's id in an address
 MAX_US = SECONDS_PER_DAY * US_PER_S  # a day
 Workload = Annotated[str, Query(min_length=1, max_length=MAX_WORKLOAD)]
 Microseconds = Annotated[int, Query(ge=0, le=MAX_US)]

@@ -26,8 +26,8 @@ from perfledger_service.web.sign_in.readers import (
     require_browser,
 )
 
-MAX_FORM_BYTES = 64 * 1024
-MAX_FIELDS = 20
+MAX_FORM_BYTES = 64 * 1024  # of a form: a few words and a token
+MAX_FIELDS = 20  # of a form
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field
 TOKEN_HEADER = "X-Form-Token"  # noqa: S105 - the name of a header
 Values = TypeVar("Values", bound=BaseModel)

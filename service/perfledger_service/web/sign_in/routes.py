@@ -38,7 +38,7 @@ from perfledger_service.web.sign_in.proxy_names import proxy_name
 from perfledger_service.web.sign_in.readers import SEE_OTHER, CurrentPageReader, require_browser
 
 router = APIRouter(include_in_schema=False)
-MAX_PARAMETER = 1000
+MAX_PARAMETER = 1000  # characters of what GitHub sends back
 Parameter = Annotated[str, Query(max_length=MAX_PARAMETER)]
 State = Annotated[str, Query(max_length=MAX_STATE)]
 NextPath = Annotated[str, Query(alias="next", max_length=4 * MAX_PARAMETER)]

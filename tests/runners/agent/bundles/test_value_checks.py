@@ -1,7 +1,6 @@
 import pytest
 
 from perfledger_runners.bundles.value_checks import (
-    MAX_DETAIL,
     MAX_INTEGER,
     MAX_LOG,
     MAX_WORD,
@@ -9,6 +8,7 @@ from perfledger_runners.bundles.value_checks import (
     check_values,
     require,
 )
+from perfledger_runners.safe_text import MAX_DETAIL
 
 
 @pytest.mark.parametrize(

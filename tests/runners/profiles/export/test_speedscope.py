@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_profiles import __main__ as command
+from perfledger_profiles.export import speedscope as speedscope_module
 from perfledger_profiles.export.all_calls import (
     LaneCalls,
     RecordedCalls,
@@ -14,8 +15,6 @@ from perfledger_profiles.export.all_calls import (
 from perfledger_profiles.export.speedscope import (
     MAX_TRACKS,
     SCHEMA,
-    omission_note,
-    speedscope,
 )
 from perfledger_profiles.formats import read_calls
 from perfledger_profiles.parsing.errors import ProfileError
@@ -42,8 +41,8 @@ def lane(calls, *, is_device=False):
     )
 
 
-def document(calls, **options):
-    return json.loads("".join(speedscope(calls, name="trace.json", **options)))
+def document(calls):
+    return json.loads("".join(speedscope_module.speedscope(calls, name="trace.json")))
 
 
 def spans(profile):
@@ -99,15 +98,16 @@ def test_tracks_are_bounded():
     assert len(document(RecordedCalls(names=NAMES, lanes=(many,)))["profiles"]) == MAX_TRACKS
 
 
-def test_the_longest_calls_are_kept_and_the_file_says_what_is_not():
+def test_the_longest_calls_are_kept_and_the_file_says_what_is_not(monkeypatch):
+    monkeypatch.setattr(speedscope_module, "MAX_CALLS", 2)
     host, stream = lane([(0, 0, 9), (1, 1, 1)]), lane([(0, 2, 5), (1, 20, 2)], is_device=True)
     calls = RecordedCalls(names=NAMES, lanes=(host, stream), dropped_events=3)
 
-    found = document(calls, most=2)
+    found = document(calls)
 
     assert [spans(profile) for profile in found["profiles"]] == [[(0, 0, 9)], [(0, 2, 7)]]
     words = "the 2 shortest of 4 calls are left out; 3 events could not be read"
-    assert omission_note(calls, most=2) == words
+    assert speedscope_module.omission_note(calls) == words
     assert found["name"] == f"trace.json: {words}"
 
 

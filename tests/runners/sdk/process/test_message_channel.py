@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.process.message_channel import LOWEST_DESCRIPTOR, MessageChannel
-from perfledger.protocol import MessageType
+from perfledger.process.message_channel import MessageChannel
+from perfledger.protocol import LOWEST_DESCRIPTOR, MessageType
 
 
 @pytest.fixture

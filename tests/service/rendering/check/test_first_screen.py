@@ -14,8 +14,8 @@ from perfledger_service.rendering.check.headline import headline
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout.provenance_facts import decision_sentences
 from perfledger_service.rendering.layout.verdict_rows import verdict_rows
-from perfledger_service.rendering.layout.writers import plain_lines
 from tests.service.rendering.example_evidence import compile_explanation
+from tests.service.rendering.terminal_lines import lines_at
 
 CHECK_OF_GPT = (
     "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f "
@@ -247,7 +247,7 @@ def test_without_a_fleet_nothing_is_said_of_money(reports):
 def test_comment_and_terminal_say_the_same(reports):
     report = reports["regressed"]
     screen = screen_of(report)
-    said = " ".join(plain_lines(report_table(report), width=1000).split())
+    said = " ".join(lines_at(report_table(report), width=1000).split())
     posted = " ".join(comment(report).replace("`", "").replace("**", "").split())
 
     for text in (report.headline, screen.why, screen.counts, *screen.actions):

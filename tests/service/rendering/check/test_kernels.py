@@ -18,7 +18,7 @@ from perfledger_service.rendering.check.next_steps import next_steps
 from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows
-from perfledger_service.rendering.layout.writers import plain_lines
+from tests.service.rendering.terminal_lines import lines_at
 
 NORM = KernelFinding(
     family="aten::native_layer_norm",
@@ -61,7 +61,7 @@ def slower(reports):
 
 
 def test_terminal_and_comment_name_the_kernel(slower):
-    terminal = " ".join(plain_lines(report_table(slower), width=80).split())
+    terminal = " ".join(lines_at(report_table(slower), width=80).split())
 
     assert SLOWER in terminal
     assert "aten::native" in comment(slower)
@@ -83,7 +83,7 @@ def test_kernels_that_did_not_change_take_no_line_of_their_own(reports):
     rows = [row for row in verdict_rows.verdict_rows(report) if row.kind is KERNELS.kind]
 
     assert [(row.word, row.base, row.change) for row in rows] == [("unchanged", "", "")]
-    assert UNCHANGED not in " ".join(plain_lines(report_table(report), width=80).split())
+    assert UNCHANGED not in " ".join(lines_at(report_table(report), width=80).split())
 
 
 def test_cost_that_moved_is_told_beside_an_unchanged_verdict(reports):

@@ -10,9 +10,9 @@ from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.rendering.check.terminal import report_table
-from perfledger_service.rendering.layout.writers import plain_lines
 from perfledger_service.values.report import Conclusion
 from tests.service.rendering.example_prices import QUEUE, policy_evaluation, summed_price
+from tests.service.rendering.terminal_lines import lines_at
 
 HOSTILE = "<b>`|nlp` \x1b[31m"
 
@@ -49,7 +49,7 @@ def test_the_comment_says_policies_prices_their_sum_and_the_queue(ruled, matches
 
 
 def test_the_terminal_says_the_same(ruled, matches_golden):
-    matches_golden("terminal_policy.txt", plain_lines(report_table(ruled), width=80))
+    matches_golden("terminal_policy.txt", lines_at(report_table(ruled), width=80))
 
 
 def test_json_has_the_figures_of_all_of_it(ruled):
@@ -81,5 +81,5 @@ def test_what_a_team_is_called_is_never_markup(reports):
         policy_evaluations=(policy_evaluation(PolicyOutcome.NEEDS_APPROVAL, team=HOSTILE),),
     )
 
-    assert "\x1b" not in comment(report) + plain_lines(report_table(report), width=80)
+    assert "\x1b" not in comment(report) + lines_at(report_table(report), width=80)
     assert "Policy of ``" in comment(report)

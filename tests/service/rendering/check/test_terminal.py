@@ -8,7 +8,7 @@ from rich.console import Console
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import report_table
-from perfledger_service.rendering.layout.writers import plain_lines
+from tests.service.rendering.terminal_lines import lines_at
 from tests.suite.tries import tries
 
 NASTY = (
@@ -26,7 +26,7 @@ nasty = st.lists(pieces, min_size=1, max_size=6).map("".join)
 
 
 def plain_text(report, *, width=80):
-    return plain_lines(report_table(report), width=width)
+    return lines_at(report_table(report), width=width)
 
 
 def test_the_table_is_as_agreed(named_report, matches_golden):

@@ -11,6 +11,7 @@ from perfledger_service.rendering.layout import document
 from perfledger_service.rendering.layout.document import CellKind, TextStyle
 from perfledger_service.rendering.layout.terminal_table import STYLES, TerminalTable
 from perfledger_service.rendering.layout.writers import plain_lines
+from tests.service.rendering.terminal_lines import lines_at
 
 COLUMNS = (
     document.name("option", "option", lambda row: row[0]),
@@ -21,7 +22,7 @@ ROWS = (("aws:p5", 1234.5, "on demand"), ("own", None, "over five years"))
 
 
 def lines_of(table, width=80):
-    return plain_lines(TerminalTable(table), width=width).splitlines()
+    return lines_at(TerminalTable(table), width=width).splitlines()
 
 
 def test_columns_are_two_apart_and_figures_end_at_one_edge():

@@ -25,12 +25,12 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.writers import (
     json_values,
-    plain_lines,
     to_csv,
     to_json,
     to_markdown,
     to_terminal,
 )
+from tests.service.rendering.terminal_lines import lines_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def document(**changes):
 
 def terminal(shown_document, width=80):
     """Return what a terminal of some width shows."""
-    return plain_lines(to_terminal(shown_document), width=width)
+    return lines_at(to_terminal(shown_document), width=width)
 
 
 def test_a_terminal_shows_headings_figures_and_a_dash_where_there_is_none():

@@ -2,13 +2,14 @@ import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from perfledger_service.rendering.layout.writers import plain_lines, to_csv, to_json, to_terminal
+from perfledger_service.rendering.layout.writers import to_csv, to_json, to_terminal
 from perfledger_service.rendering.server.acceptances import (
     PER_PAGE,
     accepted_document,
     accepted_page,
 )
 from perfledger_service.values.acceptance import Acceptance
+from tests.service.rendering.terminal_lines import lines_at
 
 ACCEPTED = Acceptance(
     pull_request=7,
@@ -30,7 +31,7 @@ def test_an_acceptance_is_shown_with_its_end_and_the_beginning_of_its_commit():
     ignored = replace(ACCEPTED, workload="", until=None, merged_sha="")
     document = accepted_document("octo/models", [ACCEPTED, ignored])
 
-    shown = plain_lines(to_terminal(document), width=200)
+    shown = lines_at(to_terminal(document), width=200)
     assert "0123456789 " in shown
     assert "(ignored)" in shown
     first, second = json.loads(to_json(document))["accepted"]

@@ -16,6 +16,7 @@ from perfledger_baselines.history.commits.tracked_event import (
 from perfledger_service.rendering.layout import writers
 from perfledger_service.rendering.server.event import event_document, events_document
 from perfledger_service.values.branch_views import EventHistory, EventList, EventNote, EventView
+from tests.service.rendering.terminal_lines import lines_at
 
 MOMENT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SMALL = ChangedSeries(
@@ -54,7 +55,7 @@ def view_of(event):
 def every_format(document):
     return "\n".join(
         (
-            writers.plain_lines(writers.to_terminal(document), width=160),
+            lines_at(writers.to_terminal(document), width=160),
             writers.to_markdown(document),
             writers.to_csv(document),
             writers.to_json(document),
@@ -87,7 +88,7 @@ def test_the_workload_that_changed_most_stands_for_the_others(series, words):
     view = view_of(replace(OPEN, measured_series=series))
     document = events_document(EventList(repository="octo/models", events=(view,)))
 
-    assert words in writers.plain_lines(writers.to_terminal(document), width=160)
+    assert words in lines_at(writers.to_terminal(document), width=160)
 
 
 def test_an_event_of_an_import_is_said_to_be_one():
@@ -95,4 +96,4 @@ def test_an_event_of_an_import_is_said_to_be_one():
     views = tuple(view_of(replace(OPEN, measured_series=(one,))) for one in (SMALL, imported))
     document = events_document(EventList(repository="octo/models", events=views))
 
-    assert writers.plain_lines(writers.to_terminal(document), width=160).count("imported") == 1
+    assert lines_at(writers.to_terminal(document), width=160).count("imported") == 1

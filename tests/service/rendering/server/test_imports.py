@@ -4,6 +4,7 @@ from dataclasses import replace
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
 from perfledger_service.rendering.server.imports import imports_document, new_imports_document
 from perfledger_service.values.fleet_views import ImportKind
+from tests.service.rendering.terminal_lines import lines_at
 
 
 def test_a_row_says_what_a_file_is_of_and_since_when_it_is_here(imported):
@@ -27,7 +28,7 @@ def test_a_new_import_has_what_the_list_says_of_it_and_whether_it_is_new(importe
     document = new_imports_document(files)
 
     new, again = json.loads(to_json(document))["imports"]
-    text = plain_lines(to_terminal(document), width=120).splitlines()
+    text = lines_at(to_terminal(document), width=120).splitlines()
 
     (listed,) = json.loads(to_json(imports_document((imported,))))["imports"]
     assert new == {**listed, "is_new": True}
@@ -42,7 +43,7 @@ def test_files_keep_their_order_and_are_a_table(imported):
     load = replace(imported, id=1, kind=ImportKind.LOAD, since=None, until=None)
     document = imports_document((imported, load))
 
-    lines = plain_lines(to_terminal(document), width=120).splitlines()
+    lines = lines_at(to_terminal(document), width=120).splitlines()
 
     assert [line.split()[:2] for line in lines[1:]] == [["3", "usage"], ["1", "load"]]
     assert [one["id"] for one in json.loads(to_json(document))["imports"]] == [3, 1]
@@ -51,7 +52,7 @@ def test_files_keep_their_order_and_are_a_table(imported):
 def test_names_of_others_are_only_text(imported):
     evil = replace(imported, source="\x1b[31mred", name="[bold]x[/]", summary="\u202eevil")
 
-    text = plain_lines(to_terminal(imports_document((evil,))), width=120)
+    text = lines_at(to_terminal(imports_document((evil,))), width=120)
 
     assert not {"\x1b", "\u202e"} & set(text)
     assert "[bold]x[/]" in text

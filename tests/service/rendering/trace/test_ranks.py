@@ -14,6 +14,7 @@ from perfledger_service.rendering.layout.writers import (
 )
 from perfledger_service.rendering.trace.ranks import ranks_document
 from perfledger_service.values.trace_views import RanksView
+from tests.service.rendering.terminal_lines import lines_at
 
 
 def load(rank, **values):
@@ -44,7 +45,7 @@ def view(make):
 
 
 def sentences(view):
-    text = plain_lines(to_terminal(ranks_document(view)), width=200)
+    text = lines_at(to_terminal(ranks_document(view)), width=200)
     return " ".join(text.partition("\n\n")[0].replace("\xa0", " ").split())
 
 
@@ -61,7 +62,7 @@ def test_each_collective_is_listed_with_the_rank_that_is_last(view):
     reduce = CollectiveLoad(name="AllReduce", calls=20, rank=1, last=18, late_seconds=0.002)
     document = ranks_document(view(replace(UNEVEN, by_collective=(reduce,))))
 
-    text = plain_lines(to_terminal(document), width=80).replace("\xa0", " ")
+    text = lines_at(to_terminal(document), width=80).replace("\xa0", " ")
     (record,) = json.loads(to_json(document))["by_collective"]
 
     assert "2.00 ms" in text.partition("By collective")[2]
@@ -118,7 +119,7 @@ def test_a_step_without_a_length_has_no_share_of_waiting(view):
 
 
 def test_the_table_has_a_row_for_each_rank_and_what_it_is_bound_by(view):
-    text = plain_lines(to_terminal(ranks_document(view())), width=120).replace("\xa0", " ")
+    text = lines_at(to_terminal(ranks_document(view())), width=120).replace("\xa0", " ")
 
     lines = [line.split() for line in text.splitlines() if line.endswith(".json")]
     assert lines[1] == [

@@ -27,6 +27,7 @@ from perfledger_service.rendering.trace.diff import trace_diff_document
 from perfledger_service.rendering.trace.summary import head_line, trace_document
 from perfledger_service.rendering.trace.whatif import what_if_document
 from perfledger_service.values.trace_views import TraceDiffView
+from tests.service.rendering.terminal_lines import lines_at
 
 HOSTILE = "`</b>|<img src=x>\x1b[31m@octocat\n# head"
 
@@ -82,7 +83,7 @@ def what_if():
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_summary_is_as_agreed(make, matches_golden, width):
-    text = plain_lines(to_terminal(trace_document(make.trace_view())), width=width)
+    text = lines_at(to_terminal(trace_document(make.trace_view())), width=width)
 
     assert max(map(len, text.splitlines())) <= width
     matches_golden(f"trace_summary_{width}.txt", text)
@@ -90,7 +91,7 @@ def test_the_summary_is_as_agreed(make, matches_golden, width):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_difference_is_as_agreed(diff_view, matches_golden, width):
-    text = plain_lines(to_terminal(trace_diff_document(diff_view)), width=width)
+    text = lines_at(to_terminal(trace_diff_document(diff_view)), width=width)
 
     assert max(map(len, text.splitlines())) <= width
     matches_golden(f"trace_diff_{width}.txt", text)

@@ -3,14 +3,17 @@
 import json
 import shutil
 from datetime import date
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import column, insert, inspect, select, table as sql_table
 
 from perfledger_service.store.database import open_engine
+from perfledger_service.store.maintenance import backup_writer
 from perfledger_service.store.maintenance.backup_rows import kind_of
 from perfledger_service.store.maintenance.backup_writer import write_backup
+from perfledger_service.store.maintenance.table_modules import METADATA
 from perfledger_service.values.backups.manifest import ColumnKind
 
 TEXT = 'x"}\u2028\té'  # the same in every column, so that each row refers to one that is there
@@ -94,13 +97,17 @@ def _comparable(value):
 
 
 @pytest.fixture
-def backup_of(tmp_path, watcher, now):
-    """Write a backup of a database, and return its path and its manifest."""
+def backup_of(tmp_path, watcher, now, monkeypatch):
+    """Write a backup of a database, and return its path and its manifest.
 
-    def back_up(engine, **values):
+    `names` are the tables of the code that writes it; older code knows fewer.
+    """
+
+    def back_up(engine, names=METADATA.tables):
         path = tmp_path / "backup.zip"
-        with path.open("wb") as file:
-            manifest = write_backup(engine, file, watcher=watcher, now=now, **values)
+        with monkeypatch.context() as older, path.open("wb") as file:
+            older.setattr(backup_writer, "METADATA", SimpleNamespace(tables=names))
+            manifest = write_backup(engine, file, watcher=watcher, now=now)
         return path, manifest
 
     return back_up

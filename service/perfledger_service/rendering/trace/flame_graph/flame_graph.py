@@ -54,10 +54,10 @@ def flame_graph(base: Profile, head: Profile) -> FlameGraph:
     )
 
 
-def frame_rows(tree: Frame, *, most: int = MAX_ROWS) -> tuple[tuple[FrameRow, ...], int]:
+def frame_rows(tree: Frame) -> tuple[tuple[FrameRow, ...], int]:
     """Return the frames that changed most, those around them, and the number left out."""
     every = list(frames_below(tree))
-    changed = sorted(every, key=lambda one: -abs(one[1].delta_seconds))[:most]
+    changed = sorted(every, key=lambda one: -abs(one[1].delta_seconds))[:MAX_ROWS]
     chosen = {id(frame) for _, frame in changed}
     listed = [(0, tree), *_with_chosen(tree, chosen, depth=1)]
     rows = tuple(_row(frame, depth, tree) for depth, frame in listed)

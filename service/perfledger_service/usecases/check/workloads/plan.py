@@ -9,9 +9,10 @@ from typing import Self
 from perfledger.bundle import SAME_CODE
 from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
 from perfledger.registration.workload_pattern import is_match
-from perfledger_runners.bundles.value_checks import MAX_DETAIL, MAX_WORD
+from perfledger.rounding import typed
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
-from perfledger_service.rendering.layout.rounding import typed
+from perfledger_runners.safe_text import MAX_DETAIL
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 NOT_TIMED = "not timed: a limit of fail_on is exceeded"

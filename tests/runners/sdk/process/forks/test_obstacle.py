@@ -91,9 +91,9 @@ def test_the_backend_of_jax_leaves_threads_and_an_import_does_not():
 def test_a_system_that_lists_nothing_has_an_obstacle(tmp_path):
     program = (
         "from pathlib import Path\n"
-        "from perfledger.process.forks.obstacle import fork_obstacle, open_state\n"
-        f"nothing = Path({str(tmp_path)!r})\n"
-        "print(fork_obstacle(open_state(nothing), nothing))\n"
+        "from perfledger.process.forks import obstacle\n"
+        f"obstacle.PROCESS = Path({str(tmp_path)!r})\n"
+        "print(obstacle.fork_obstacle(obstacle.open_state()))\n"
     )
 
     assert run_alone(program) == NO_LIST

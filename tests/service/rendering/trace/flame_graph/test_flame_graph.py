@@ -7,6 +7,7 @@ from perfledger.records import Side
 from perfledger_profiles.flame_graph.frame_tree import Frame
 from perfledger_service.rendering.chart.marks import Tone
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.trace.flame_graph import flame_graph as flame_graph_module
 from perfledger_service.rendering.trace.flame_graph.flame_graph import flame_graph, frame_rows
 
 
@@ -24,7 +25,8 @@ def test_two_steps_become_a_picture_and_rows_that_say_the_same(make):
     assert any("softmax" in row.name for row in slower)
 
 
-def test_rows_are_the_frames_that_changed_most_with_those_around_them():
+def test_rows_are_the_frames_that_changed_most_with_those_around_them(monkeypatch):
+    monkeypatch.setattr(flame_graph_module, "MAX_ROWS", 1)
     tree = frame(
         "step",
         1.0,
@@ -33,7 +35,7 @@ def test_rows_are_the_frames_that_changed_most_with_those_around_them():
         frame("other", 0.5, 0.5),
     )
 
-    rows, hidden = frame_rows(tree, most=1)
+    rows, hidden = frame_rows(tree)
 
     assert [(row.depth, row.name) for row in rows][:2] == [(0, "step"), (1, "outer")]
     assert len(rows) + hidden == 5

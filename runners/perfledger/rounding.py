@@ -86,6 +86,6 @@ def with_power_of_ten(value: Decimal | float, most: int) -> str:
     return f"{figure}{_TIMES_TEN}{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
-def for_programs(value: float, most: int = _TYPED_DIGITS) -> str:
+def for_programs(value: Decimal | float, most: int = _TYPED_DIGITS) -> str:
     """Return a number for a command, a setting or a form: without separators and exponents."""
     return f"{Decimal(f'{value:.{most}g}'):f}"

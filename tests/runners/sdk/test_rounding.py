@@ -4,7 +4,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_service.rendering.layout import rounding
+from perfledger import rounding
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e14, max_value=1e14)
 
