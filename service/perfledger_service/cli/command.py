@@ -12,7 +12,8 @@ from typer.core import TyperArgument, TyperCommand
 from typer.main import get_command
 
 from perfledger_service.cli.option_groups import OptionGroup
-from perfledger_service.cli.output import Formats
+from perfledger_service.cli.output import Format, Formats
+from perfledger_service.errors import UsageError
 
 HELP_NAMES = {"help_option_names": ["--help", "-h"]}
 # A line of an example: 80 columns, minus its indent and the backslash that continues it.
@@ -75,6 +76,18 @@ class GroupedCommand(TyperCommand):
             rows[OptionGroup(group)].append((_without_list(name), _plain_words(meaning)))
         return rows
 
+    def invoke(self, ctx: object) -> object:
+        """Run the command; raises UsageError for --json beside a --format that it would replace."""
+        context = cast("typer.Context", ctx)
+        other_formats = [name for name in self._given_formats(context) if name != Format.JSON]
+        if other_formats and context.params.get("json"):
+            msg = (
+                "--json is short for --format json: leave out --json or "
+                f"--format {other_formats[0]}"
+            )
+            raise UsageError(msg)
+        return super().invoke(context)
+
     def format_help(self, ctx: object, formatter: HelpFormatter) -> None:
         """Write the help text."""
         context = cast("typer.Context", ctx)
@@ -84,6 +97,15 @@ class GroupedCommand(TyperCommand):
                 with formatter.section(group):
                     formatter.write_dl(records)
         write_examples(self.examples, formatter)
+
+    def _given_formats(self, context: typer.Context) -> tuple[str, ...]:
+        """Return the values of --format on the command line."""
+        for param in self.params:
+            source = context.get_parameter_source(param.name or "")
+            if "--format" in param.opts and source is not None and source.name == "COMMANDLINE":
+                value = context.params[param.name or ""]
+                return tuple(map(str, value if getattr(param, "multiple", False) else (value,)))
+        return ()
 
 
 def command(*, examples: tuple[str, ...]) -> Callable[[Callable[..., None]], HelpCommand]:

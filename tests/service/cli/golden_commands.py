@@ -47,8 +47,9 @@ COMMANDS = {
     ),
     "fleet_allocate": (
         "fleet allocate usage.csv --bill bill.csv --project-label label_project",
-        PICTURES,
+        TEXTS,
     ),
+    "fleet_allocate_chart": ("fleet allocate usage.csv", ("svg",)),
     "fleet_forecast": ("fleet forecast history.csv --budget-usd 500000", PICTURES),
     "fleet_start_window": (
         "fleet start-window carbon.csv --job-hours 6 --mean-kw 40",
@@ -101,8 +102,9 @@ COMMANDS = {
     # The same of cents and minutes: no amount of these files reaches one.
     "small_allocate": (
         "fleet allocate small_usage.csv --bill small_bill.csv --project-label label_project",
-        ("table", "json", "svg"),
+        ("table", "json"),
     ),
+    "small_allocate_chart": ("fleet allocate small_usage.csv", ("svg",)),
     "small_hours": ("fleet hours small_usage.csv --config fleet.toml", ("table", "toml")),
     "small_forecast": (
         "fleet forecast small_history.csv --budget-usd 0.5",

@@ -7,6 +7,7 @@ import pytest
 from perfledger_service.cli.command import command, typer_command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output
+from perfledger_service.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,21 @@ def test_what_is_not_given_has_the_defaults_of_the_fields(made, calls):
 
 def test_json_is_a_format_of_its_own(made, calls):
     run(made, "--json")
+
+    assert calls[0][1].chosen is Format.JSON
+
+
+@pytest.mark.parametrize("words", [("--json", "--format", "csv"), ("--format", "table", "--json")])
+def test_json_beside_another_format_is_refused(made, calls, words):
+    other = next(word for word in words if not word.startswith("--"))
+
+    with pytest.raises(UsageError, match=f"leave out --json or --format {other}"):
+        run(made, *words)
+    assert calls == []
+
+
+def test_json_may_be_asked_for_twice(made, calls):
+    run(made, "--json", "--format", "json")
 
     assert calls[0][1].chosen is Format.JSON
 

@@ -9,7 +9,7 @@ import typer
 from perfledger.rounding import for_programs, typed
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
-from perfledger_service.cli.option_values import today
+from perfledger_service.cli.option_values import refuse_unused, today
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.values.change_price import ChangePriceView
 
 ANY_WORKLOAD = "*"
+RATIO_WORKLOAD = "workload"  # the name of a ratio's workload, unless it is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class PricedChangeFlags:
     ] = None
     workload: Annotated[
         str, what("workload of the ratio, to find its fleet entries", metavar="NAME")
-    ] = "workload"
+    ] = RATIO_WORKLOAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +146,11 @@ def _price(
 
     ratio, interval = flags.ratio, flags.interval
     if bundle is not None and ratio is None:
+        options = {
+            "--interval": interval is not None,
+            "--workload": flags.workload != RATIO_WORKLOAD,
+        }
+        refuse_unused(options, "a bundle has its own changes: leave these out")
         read = read_bundle_file(bundle)
         pricing = _on(
             fleet.entry, read.pricing if fleet.config is None else pricing_at(fleet.config)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, out, what
-from perfledger_service.cli.option_values import usd
+from perfledger_service.cli.option_values import refuse_unused, usd
 from perfledger_service.cli.output import ChartOutput, Format, write_text
-from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.billing.allocated_hours import DayRange
     from perfledger_service.usecases.fleet.allocate import PaidCosts, UsageSources
+
+NO_OVERHEAD = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,18 @@ class PaymentFlags:
     devices: Annotated[
         int | None, what("all devices that the amount paid for", metavar="COUNT")
     ] = None
-    overhead_usd: Annotated[str, what("further USD, shared by use", metavar="USD")] = "0"
+    overhead_usd: Annotated[str, what("further USD, shared by use", metavar="USD")] = NO_OVERHEAD
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Return the flags of the payment that are given, for `refuse_unused`."""
+        return {
+            "--bill": self.bill is not None,
+            "--team-tag": bool(self.team_tag),
+            "--amount-usd": self.amount_usd is not None,
+            "--devices": self.devices is not None,
+            "--overhead-usd": self.overhead_usd != NO_OVERHEAD,
+        }
 
     @property
     def paid(self) -> "PaidCosts":
@@ -56,6 +68,14 @@ class LabelFlags:
         how("the label that names a job's team", metavar="LABEL", default="the first one known"),
     ] = ""
     project_label: Annotated[str, how("the label that names its project", metavar="LABEL")] = ""
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Return the flags of the labels that are given, for `refuse_unused`."""
+        return {
+            "--team-label": bool(self.team_label),
+            "--project-label": bool(self.project_label),
+        }
 
 
 @command(
@@ -97,12 +117,20 @@ def allocate(
     from perfledger_service.rendering.fleet.heat_map import heat_svg
     from perfledger_service.usecases.fleet.allocate import allocate_cost, hours_by_team
 
+    has_usage = bool(usage) or source is not None
+    if output.chosen is Format.SVG:
+        cost_options = {"--quotas": quotas is not None, "--save-focus": save_focus is not None}
+        reason = "the heat map shows hours, not cost: leave these out, or choose another --format"
+        refuse_unused(payment.flags | cost_options, reason)
+    if has_usage:
+        reason = "with usage files, labels name the teams: leave this out, or leave out the files"
+        refuse_unused({"--team-tag": bool(payment.team_tag)}, reason)
+    else:
+        reason = "labels are those of usage files: give a file, or leave these out"
+        refuse_unused(labels.flags, reason)
     sources = _sources(usage or (), source, labels)
     days = _days(period)
     if output.chosen is Format.SVG:
-        if save_focus is not None:
-            msg = "--save-focus needs another --format: the heat map shows hours, not cost"
-            raise UsageError(msg)
         output.write(hours_by_team(sources, days=days), {Format.SVG: heat_svg})
         return
     allocation = allocate_cost(payment.paid, sources, days=days, entitlement=quotas)

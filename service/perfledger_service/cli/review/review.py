@@ -86,8 +86,8 @@ def review(
     from perfledger_service.cli.progress import TerminalProgress
     from perfledger_service.usecases.review.documents import write_review
 
-    if json:
-        refuse_unused({"--format": bool(format_)}, "--json writes only JSON: give one of the two")
+    is_alone = bool(inputs.team_tag) and inputs.bill is None
+    refuse_unused({"--team-tag": is_alone}, "the tag is the bill's: give --bill, or leave this out")
     day = today() if as_of is None else as_of.date()
     request = _request(inputs, price_flags, day, is_stale_allowed=allow_stale_prices)
     forms = (ReviewFormat.JSON,) if json else tuple(format_ or ReviewFormat)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from perfledger.rounding import for_programs
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import refuse_unused
 from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
@@ -140,6 +141,9 @@ def mfu(
     from perfledger_service.rendering.trace.mfu import step_metrics_document
     from perfledger_service.usecases.trace.mfu import compute_step_metrics, model_flops
 
+    is_alone = step.strong_scaling and step.one_device_seconds is None
+    reason = "it says what --one-device-seconds is for: give that as well, or leave this out"
+    refuse_unused({"--strong-scaling": is_alone}, reason)
     flops = model_flops(flops=step.model_flops, shape=transformer.shape, tokens=step.units_per_step)
     if clock_mhz is not None and not 0 < clock_mhz < inf:
         msg = f"--clock-mhz {for_programs(clock_mhz)} is not a clock rate: give a value above 0"

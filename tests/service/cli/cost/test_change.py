@@ -49,6 +49,12 @@ def test_a_ratio_without_its_interval_is_refused(run):
         run("cost", "change", "--ratio", "1.12", *HOURS)
 
 
+@pytest.mark.parametrize("words", [("--interval", "1", "2"), ("--workload", "m:f")])
+def test_options_of_a_ratio_are_refused_with_a_bundle(run, words):
+    with pytest.raises(UsageError, match=f"{words[0]}: a bundle has its own changes"):
+        run("cost", "change", "bundle.json", *words)
+
+
 @pytest.mark.parametrize("ratio", ["nan", "0.5", "inf"])
 def test_a_ratio_outside_of_its_interval_is_refused(run, ratio):
     with pytest.raises(UsageError, match="0 <= low <= ratio <= high"):

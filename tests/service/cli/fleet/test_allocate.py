@@ -239,7 +239,26 @@ def test_very_many_teams_are_one_row_and_a_short_week_has_a_week_s_colour(run, u
         (("USAGE", "--start", "2026-07-02"), UsageError, "go together"),
         (("USAGE", "--start", "2026-07-02", "--end", "2026-07-02"), UsageError, "is not before"),
         (("--format", "svg"), UsageError, "heat map"),
-        (("USAGE", "--format", "svg", "--save-focus", "x.csv"), UsageError, "not cost"),
+        (
+            ("USAGE", "--format", "svg", "--save-focus", "x.csv"),
+            UsageError,
+            "--save-focus: .*not cost",
+        ),
+        (
+            ("USAGE", *PAID, "--format", "svg", "--overhead-usd", "3", "--quotas", "QUOTAS"),
+            UsageError,
+            "--amount-usd, --devices, --overhead-usd, --quotas: the heat map shows hours",
+        ),
+        (
+            ("USAGE", "--bill", "BILL", "--team-tag", "team"),
+            UsageError,
+            "--team-tag: with usage files",
+        ),
+        (
+            ("--bill", "BILL", "--team-label", "team", "--project-label", "app"),
+            UsageError,
+            "--team-label, --project-label: labels are those of usage files",
+        ),
         (("USAGE", *PAID, "--save-focus", "no/folder/x.csv"), UsageError, "cannot write"),
     ],
 )

@@ -330,5 +330,10 @@ def test_assumptions_are_figures_that_people_read(run, plan, tmp_path):
 
 
 def test_json_beside_another_format_is_refused(run, plan):
-    with pytest.raises(UsageError, match="--format: --json writes only JSON"):
+    with pytest.raises(UsageError, match="leave out --json or --format html"):
         run("--plan", plan, "--json", "--format", "html")
+
+
+def test_the_tag_of_a_bill_needs_a_bill(run, plan):
+    with pytest.raises(UsageError, match="--team-tag: the tag is the bill's: give --bill"):
+        run("--plan", plan, "--team-tag", "team")

@@ -97,6 +97,11 @@ def test_a_figure_follows_from_the_given_values(figures, arguments, name, value)
     )
 
 
+def test_strong_scaling_needs_the_time_on_one_device(mfu):
+    with pytest.raises(UsageError, match=r"--strong-scaling: .* --one-device-seconds"):
+        mfu("--step-seconds", "1", "--strong-scaling")
+
+
 def test_figures_are_shown_with_their_formulas(mfu):
     shown = mfu(
         "--step-seconds", "0.5", "--model-flops", "78e12", "--accelerator", "a100-sxm4-80gb"
