@@ -18,11 +18,10 @@ Foreign = Any  # an object of the user's code
 
 
 @contextmanager
-def foreign_arrays(array: type, package: str) -> Generator[Collection[str]]:
+def foreign_arrays(package: str) -> Generator[Collection[str]]:
     """Yield the libraries of large arrays in the variables of the functions that run meanwhile.
 
-    `array` is the type of the framework's arrays, and functions of its `package` do not count. Only
-    this thread is watched.
+    Arrays and functions of the framework's `package` do not count. Only this thread is watched.
     """
     libraries: dict[str, None] = {}
     before = sys.getprofile()
@@ -31,12 +30,11 @@ def foreign_arrays(array: type, package: str) -> Generator[Collection[str]]:
         match event:
             case "return" if not _is_of(frame, package):
                 values = (*frame.f_locals.values(), argument, *_globals_of(frame))
-                libraries.update(dict.fromkeys(_libraries(values, array)))
             case "c_call":
-                receiver = getattr(argument, "__self__", None)
-                libraries.update(dict.fromkeys(_libraries((receiver,), array)))
+                values = (getattr(argument, "__self__", None),)
             case _:
-                pass
+                return
+        libraries.update(dict.fromkeys(_libraries(values, package)))
 
     sys.setprofile(look)
     try:
@@ -55,14 +53,15 @@ def _globals_of(frame: FrameType) -> Iterable[object]:
     return [names[name] for name in frame.f_code.co_names if name in names]
 
 
-def _libraries(values: Iterable[object], array: type) -> Iterable[str]:
+def _libraries(values: Iterable[object], package: str) -> Iterable[str]:
     for value in values:
         kind = type(value)
         # Look-ups on the type are static: attributes of a foreign object may run its code.
-        if issubclass(kind, array) or not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
+        if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
             continue
-        if _elements(value) >= LEAST_ELEMENTS:
-            yield _library_of(kind)
+        library = _library_of(kind)
+        if library != package and _elements(value) >= LEAST_ELEMENTS:
+            yield library
 
 
 def _library_of(kind: type) -> str:

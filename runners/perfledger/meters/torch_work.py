@@ -81,7 +81,7 @@ def _count_work(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
         launches = stack.enter_context(_triton_launches())
         stack.enter_context(traffic.mode(load(DISPATCH).TorchDispatchMode))
         stack.enter_context(flops)
-        libraries = stack.enter_context(foreign_arrays(torch.Tensor, "torch"))
+        libraries = stack.enter_context(foreign_arrays("torch"))
         step()
     counted = {str(operator) for operator in flops.get_flop_counts().get("Global", {})}
     called = traffic.called.items()

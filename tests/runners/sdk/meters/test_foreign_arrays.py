@@ -11,8 +11,13 @@ LARGE = numpy.ones(LEAST_ELEMENTS)
 
 
 class OwnArray:
+    __module__ = "framework.arrays"
     dtype = "f4"
     shape = (LEAST_ELEMENTS,)
+
+
+class OwnSubclass(OwnArray):
+    """The user's array, which extends the framework's."""
 
 
 class LazyArray:
@@ -24,7 +29,7 @@ class LazyArray:
 
 
 def seen(step):
-    with foreign_arrays(OwnArray, "framework") as libraries:
+    with foreign_arrays("framework") as libraries:
         step()
     return list(libraries)
 
@@ -36,6 +41,10 @@ def local():
 
 def parameter(values):
     return values[0]
+
+
+def has_first(array):
+    return array is not None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +67,8 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
     [
         lambda: parameter(numpy.arange(LEAST_ELEMENTS - 1)),
         lambda: numpy.sqrt(64),
-        lambda: parameter([OwnArray()]),
+        lambda: has_first(OwnArray()),
+        lambda: has_first(OwnSubclass()),
         lambda: parameter([1.0] * LEAST_ELEMENTS),
         lambda: parameter([LazyArray()]),
     ],
