@@ -37,6 +37,9 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # Python's message for a missing module inside a package.
 MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
+# Stands in a report for the paths that a suite's own configuration names: "the list of workloads
+# was not finished before the time limit".
+ALL_WORKLOADS = "the list of workloads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +179,7 @@ def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> Unreada
             case NoForkMessage(workloads=paths):
                 listing.refused += paths
             case FailedMessage(reason=reason, detail=detail):
-                path = ", ".join(request.paths) or "."
+                path = ", ".join(request.paths) or ALL_WORKLOADS
                 death = UnreadablePath(path=path, reason=reason, detail=detail)
             case ChildExit() as ended:
                 listing.broken[first:] = [

@@ -50,7 +50,8 @@ _MENDS = {
     FailureReason.PYTHON: "set python to an interpreter of Python 3.11 or newer",
     FailureReason.THROTTLED: "let the device cool, check its power limit, and measure again",
     FailureReason.BUDGET: "raise budget, or measure fewer workloads in one check",
-    FailureReason.UNPROVEN: "if head is meant to do less work, list the workload in accepted_work",
+    FailureReason.UNPROVEN: "if head is meant to do less work, list the workload in accepted_work, "
+    "in the configuration of the default branch",
     FailureReason.DIFFERENT: "fix the result, or the workload's own check of it",
     FailureReason.SKIPPED: "measure where the workload does not skip itself",
     FailureReason.NOT_AVAILABLE: "install what the variant needs, or leave it out",

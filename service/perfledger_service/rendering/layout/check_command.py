@@ -21,10 +21,13 @@ _DEVICES = ("cpu", "cuda", "tpu")
 
 def reproduction(report: Report) -> str:
     """Return the shell command that reproduces the check, on one or several lines."""
-    loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
-    names = [spec.id for spec in report.workloads if spec.id in loud]
-    # A shortened name would match nothing: the command then measures everything.
-    is_chosen = len(names) <= _MAX_PATTERNS and all(map(is_typable, names))
+    loud = {v.workload: "" for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
+    registered = [spec.id for spec in report.workloads if spec.id in loud]
+    names = [*registered, *(name for name in loud if name not in registered)]
+    # A shortened name or a file's would match nothing: the command then measures everything.
+    is_chosen = len(names) <= _MAX_PATTERNS and all(
+        ":" in name and is_typable(name) for name in names
+    )
     parts = check_words(
         report.base, report.head, report.options, workloads=names if is_chosen else ()
     )

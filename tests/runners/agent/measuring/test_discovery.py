@@ -120,11 +120,14 @@ def test_an_interpreter_that_cannot_start_is_asked_once_and_blamed(
     sitecustomize.parent.mkdir()
     sitecustomize.write_text("import os\nos._exit(6)\n")
     environment = {"PYTHONPATH": str(sitecustomize.parent)}
+    request = request_for(root, command=Command.LIST)
     with prepare_harness(interpreter, environment=environment) as harness:
-        discovery = discover(harness, request_for(root, command=Command.LIST))
+        discovery = discover(harness, request)
+        without_paths = discover(harness, replace(request, paths=()))
 
     assert discovery.workloads == ()
     assert [each.path for each in discovery.broken] == ["benchmarks"]
+    assert [each.path for each in without_paths.broken] == ["the list of workloads"]
     assert "exit status 6" in discovery.broken[0].detail
 
 

@@ -30,11 +30,22 @@ def test_a_command_that_would_name_many_workloads_names_none(reports, make):
         make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
     )
 
-    few = reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
+    few = reproduction(replace(report, workloads=specs, verdicts=verdicts[:1]))
     many = reproduction(replace(report, workloads=specs, verdicts=verdicts))
 
     assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f --workload b.m0:f"
     assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
+
+
+def test_a_command_names_what_one_side_alone_registers_but_no_file(reports, make):
+    def command(*names):
+        verdicts = tuple(
+            make.verdict(name, make.STEP_TIME, Outcome.NOT_MEASURED, None) for name in names
+        )
+        return reproduction(replace(reports["regressed"], workloads=(), verdicts=verdicts))
+
+    assert command("b:gone").endswith("--workload b:gone")
+    assert "--workload" not in command("b:gone", "benchmarks/b.py")
 
 
 def test_a_command_names_a_workload_by_its_whole_id_or_not_at_all(reports, make):
