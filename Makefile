@@ -55,6 +55,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/baselines/judge_error_rates.py --history
 	$(BIN)/python benchmarks/baselines/judge_kinds.py
 	$(BIN)/python benchmarks/baselines/share_scales.py
+	$(BIN)/python benchmarks/baselines/gate_advice.py
 	$(BIN)/python benchmarks/profiles/trace_reading.py
 	$(BIN)/python benchmarks/fuzzing/trace_fuzzing.py
 	$(BIN)/python benchmarks/profiles/planted_causes.py

@@ -1,16 +1,21 @@
 """Stores and reads what each check shows about its gate."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import exists, func
+from sqlalchemy import ColumnElement, exists, func, select as columns
 from sqlmodel import Session, col, select
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import MetricKind
 from perfledger_baselines.judging.shadow_checks import ShadowCheck
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.planning.gate_health import DetectableChange, GateCheck
+from perfledger_baselines.planning.gate_health import (
+    NOISE_CHECKS,
+    DetectableChange,
+    GateCheck,
+)
 from perfledger_service.store.page_queries import COUNTED_STATUSES, IS_BELIEVED
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -22,8 +27,10 @@ from perfledger_service.store.tables import (
 from perfledger_service.store.uploads import StoredUpload
 
 RED_CONCLUSION = "failure"  # GitHub's conclusion for a check that blocks
-# Newest uploads per project: older ones are about other code and other machines.
+# Newest checks per gate: older ones are about other code and other machines.
 MOST_CHECKS = 100
+# Newest uploads of a project among which its gates are: one that measured none of these is unused.
+MOST_UPLOADS = 1000
 # A check whose workloads were all skipped or failed is neither decided nor undecided.
 HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
@@ -97,18 +104,24 @@ def _count_undecided(session: Session, upload: StoredUpload) -> tuple[int, int]:
             HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
-        .limit(MOST_CHECKS)
+        .limit(NOISE_CHECKS)
     ).all()
     return len(uploads_with(session, newest, Outcome.UNDECIDED)), len(newest)
 
 
 def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
-    """Return the newest uploads of a project's gates, the last received first.
+    """Return the newest uploads of each of a project's gates, the last received first.
 
     What is stored of one does not change while it is among them.
     """
-    rows = session.exec(
-        select(UploadRow, EnvironmentRow.machine_class)
+    rows = session.connection().execute(
+        columns(
+            col(UploadRow.id),
+            col(EnvironmentRow.machine_class),
+            col(UploadRow.bundle_sha256),
+            col(UploadRow.conclusion),
+            col(UploadRow.base_sha) == col(UploadRow.head_sha),
+        )
         .join(EnvironmentRow)
         .where(
             col(UploadRow.project_id) == project_id,
@@ -116,18 +129,23 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
             HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
-        .limit(MOST_CHECKS)
+        .limit(MOST_UPLOADS)
     )
-    return tuple(
-        GateUpload(
-            id=upload.id,
-            machine_class=machine_class,
-            bundle_sha256=upload.bundle_sha256,
-            conclusion=upload.conclusion,
-            is_same_code=upload.base_sha == upload.head_sha,
-        )
-        for upload, machine_class in rows
-    )
+    counts: Counter[str] = Counter()
+    uploads: list[GateUpload] = []
+    for upload_id, machine_class, sha256, conclusion, is_same_code in rows:
+        counts[machine_class] += 1
+        if counts[machine_class] <= MOST_CHECKS:
+            uploads.append(
+                GateUpload(
+                    id=upload_id,
+                    machine_class=machine_class,
+                    bundle_sha256=sha256,
+                    conclusion=conclusion,
+                    is_same_code=bool(is_same_code),
+                )
+            )
+    return tuple(uploads)
 
 
 def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[StoredGate, ...]:
@@ -137,7 +155,7 @@ def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[Store
     """
     upload_ids = [upload.id for upload in uploads]
     regressed = uploads_with(session, upload_ids, Outcome.REGRESSED)
-    undecided = uploads_with(session, upload_ids, Outcome.UNDECIDED)
+    undecided = _undecided_metrics(session, upload_ids)
     detectable = _detectable_changes(session, upload_ids)
     stored = select(GateCheckRow).where(col(GateCheckRow.upload_id).in_(upload_ids))
     records = {row.upload_id: row for row in session.exec(stored)}
@@ -149,7 +167,7 @@ def stored_gates(session: Session, uploads: Sequence[GateUpload]) -> tuple[Store
         bundles.setdefault(upload.machine_class, upload.bundle_sha256)
         gates.setdefault(upload.machine_class, []).append(
             GateCheck(
-                is_undecided=upload.id in undecided,
+                undecided_metrics=tuple(undecided.get(upload.id, ())),
                 is_false_alarm=is_red if upload.is_same_code else None,
                 is_shadow_false_alarm=record.is_shadow_false_alarm if record else None,
                 held_s=record.held_s if record else None,
@@ -203,37 +221,54 @@ def uploads_with(session: Session, upload_ids: Sequence[str], outcome: Outcome) 
     """Return the uploads with a verdict of this outcome that decides their check."""
     return set(
         session.exec(
-            select(VerdictRow.upload_id)
-            .distinct()
-            .where(
-                col(VerdictRow.upload_id).in_(upload_ids),
-                col(VerdictRow.outcome) == outcome,
-                col(VerdictRow.is_warning).is_(False),
-            )
+            select(VerdictRow.upload_id).distinct().where(*_is_decisive(upload_ids, outcome))
         )
+    )
+
+
+def _undecided_metrics(session: Session, upload_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the metrics whose verdicts leave an upload undecided."""
+    rows = session.exec(
+        select(VerdictRow.upload_id, VerdictRow.metric)
+        .distinct()
+        .where(*_is_decisive(upload_ids, Outcome.UNDECIDED))
+        .order_by(col(VerdictRow.metric))
+    )
+    metrics: defaultdict[str, list[str]] = defaultdict(list)
+    for upload_id, metric in rows:
+        metrics[upload_id].append(metric)
+    return metrics
+
+
+def _is_decisive(upload_ids: Sequence[str], outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
+    return (
+        col(VerdictRow.upload_id).in_(upload_ids),
+        col(VerdictRow.outcome) == outcome,
+        col(VerdictRow.is_warning).is_(False),
     )
 
 
 def _detectable_changes(
     session: Session, upload_ids: Sequence[str]
 ) -> dict[str, list[DetectableChange]]:
-    """Return what each upload's pairs show about a change of step times."""
-    rows = session.exec(
-        select(
-            VerdictRow.upload_id,
-            VerdictRow.workload,
-            VerdictRow.smallest_detectable,
-            func.coalesce(VerdictRow.pairs, 0),
+    """Return what each upload's pairs show about a change, except that of a single kernel."""
+    rows = session.connection().execute(
+        columns(
+            col(VerdictRow.upload_id),
+            col(VerdictRow.workload),
+            col(VerdictRow.metric),
+            col(VerdictRow.smallest_detectable),
+            func.coalesce(col(VerdictRow.pairs), 0),
         ).where(
             col(VerdictRow.upload_id).in_(upload_ids),
-            col(VerdictRow.metric) == STEP_TIME.name,
+            col(VerdictRow.kind) != MetricKind.KERNEL,
             col(VerdictRow.smallest_detectable).is_not(None),
         )
     )
-    changes: dict[str, list[DetectableChange]] = {}
-    for upload_id, workload, change, pairs in rows:
+    changes: defaultdict[str, list[DetectableChange]] = defaultdict(list)
+    for upload_id, workload, metric, change, pairs in rows:
         if change:
-            changes.setdefault(upload_id, []).append(
-                DetectableChange(workload=workload, change=change, pairs=pairs)
+            changes[upload_id].append(
+                DetectableChange(workload=workload, metric=metric, change=change, pairs=pairs)
             )
     return changes

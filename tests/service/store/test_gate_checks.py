@@ -89,7 +89,7 @@ def test_a_check_has_its_shadow_its_time_and_what_it_finds(check, gates, engine)
     assert each.is_shadow_false_alarm is False
     with read_session(engine) as session:
         verdict = next(one for one in verdicts_of(session, upload.id) if one.metric == STEP_TIME)
-    (found,) = each.detectable
+    (found,) = (one for one in each.detectable if one.metric == STEP_TIME.name)
     assert found.workload == verdict.workload
     assert found.change == verdict.estimate.smallest_detectable
     assert found.pairs == 4

@@ -1,15 +1,18 @@
 """Words how reliable a project's checks are, for its page."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perfledger.rounding import for_programs
+from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger_baselines.judging.explanation import MOST_PAIRS
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_baselines.planning.detectability_trend import PER_CHECKS, DetectabilityTrend
 from perfledger_baselines.planning.gate_health import GateHealth
 from perfledger_service.rendering.history.stored_verdict_rows import device
-from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.branch_views import GateView, TriagedEvent, TriagePart
 
 TO_MEASURE = (
@@ -17,6 +20,8 @@ TO_MEASURE = (
     "--head HEAD --upload-url"
 )
 
+
+MOST_OWN_MARGINS = 5  # in the advice on a gate
 
 _UNKNOWN = "unknown"
 _MARKS = {
@@ -88,14 +93,37 @@ def gate_rows(
 
 
 def gate_advice(health: GateHealth) -> str:
-    """Return the settings that would decide more checks, "" if none are needed."""
-    if health.margin is None or health.budget_s is None:
+    """Return what would decide more checks of a gate that is too noisy, "" for any other."""
+    if not health.is_too_noisy:
         return ""
-    budget = f"{max(1, round(health.budget_s / 60)):,}m"
+    if health.settings is None:
+        return "no margin can be suggested: the newest check does not say which settings it used"
+    if health.detectable is None:
+        return "no margin can be suggested: no check had enough pairs; raise budget or max_pairs"
+    present = _as_setting(health.settings.margin)
+    if health.margin is None:
+        return (
+            f"no other margin is suggested: most workloads can detect {present}; "
+            "perfledger bench doctor shows what disturbs the others"
+        )
+    advice = f"set {_as_setting(health.margin)}, which most workloads can detect now"
+    if health.own_margins:
+        margins = ", ".join(
+            f"{name} {for_programs(margin)}"
+            for name, margin in health.own_margins[:MOST_OWN_MARGINS]
+        )
+        advice += f", and a margin of its own for each of these workloads: {margins}"
+    if health.longer is None:
+        return f"{advice}; {MOST_PAIRS:,} pairs are not enough for {present}"
+    budget = f"{math.ceil(health.longer.budget_s / SECONDS_PER_MINUTE)}m"
     return (
-        f"set margin = {for_programs(health.margin)}, which nine of ten workloads can detect now; "
-        f'or keep it and measure longer: budget = "{budget}", with max_pairs to match'
+        f"{advice}; or keep {present} and measure longer: max_pairs = {health.longer.pairs} and "
+        f'budget = "{budget}"'
     )
+
+
+def _as_setting(margin: float) -> str:
+    return f"margin = {for_programs(margin)}"
 
 
 def _false_alarm_bound(health: GateHealth) -> str:
@@ -120,8 +148,13 @@ def _usd(gate: GateView) -> str:
 
 
 def _sentences(health: GateHealth) -> Iterator[str]:
-    share = number_format.whole_share(health.undecided / health.checks)
-    yield f"{health.undecided:,} of {_checks(health.checks)} undecided ({share})"
+    share = number_format.whole_share(health.undecided / health.judged)
+    metrics = ", ".join(
+        f"{vocabulary.metric_label(name) or name} in {count}"
+        for name, count in health.undecided_metrics
+    )
+    undecided = f"{health.undecided:,} of the last {_checks(health.judged)} undecided ({share})"
+    yield f"{undecided}: {metrics}" if metrics else undecided
     yield _false_alarms(health.false_alarms)
     if health.shadows is not None:
         shadows = health.shadows

@@ -13,6 +13,7 @@ import msgspec
 from sqlmodel import Session
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_baselines.judging.explanation import MOST_PAIRS
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -103,7 +104,7 @@ def gate_notes(session: Session, upload: StoredUpload) -> tuple[str, ...]:
         return ()
     note = (
         f"this gate is too noisy to be required: {undecided} of its last {checks} checks on this "
-        "machine class were undecided; the project's page says which margin or budget would do"
+        "machine class were undecided; the project's page says which settings would help"
     )
     return (note,)
 
@@ -123,10 +124,13 @@ def _gate_view(session: Session, gate: StoredGate, uploads: Sequence[GateUpload]
 
 
 def _settings(settings: Mapping[str, object]) -> GateSettings | None:
-    """Return a check's margin and budget, None if it lacks them."""
+    """Return a check's margin, budget and number of pairs; None if it lacks one."""
     margin, budget_s = settings.get("margin"), settings.get("budget")
+    pairs = settings.get("max_pairs")
     if not isinstance(margin, float) or not isinstance(budget_s, int | float):
         return None
     if not (0 < margin < 1 and math.isfinite(budget_s) and budget_s > 0):
         return None
-    return GateSettings(margin=margin, budget_s=budget_s)
+    if not isinstance(pairs, int) or not 0 < pairs <= MOST_PAIRS:
+        return None
+    return GateSettings(margin=margin, budget_s=budget_s, max_pairs=pairs)

@@ -5,33 +5,46 @@ import pytest
 
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
 from perfledger_baselines.planning.detectability_trend import DetectabilityTrend
-from perfledger_baselines.planning.gate_health import DetectableChange, GateHealth
+from perfledger_baselines.planning.gate_health import (
+    DetectableChange,
+    GateHealth,
+    GateSettings,
+    LongerCheck,
+)
 from perfledger_service.rendering.history.gate_health import gate_advice, gate_rows
 from perfledger_service.values.branch_views import GateView
 
 UNKNOWN = GateHealth(
     checks=1,
+    judged=1,
     undecided=0,
+    undecided_metrics=(),
     false_alarms=None,
     shadows=None,
     minutes=None,
     detectable=None,
     trend=None,
     hardest=None,
+    settings=None,
     margin=None,
-    budget_s=None,
+    own_margins=(),
+    longer=None,
 )
 NOISY = GateHealth(
     checks=40,
-    undecided=12,
+    judged=20,
+    undecided=6,
+    undecided_metrics=(("step_time_p50", 5), ("kernels", 2)),
     false_alarms=false_alarm_rate(false=0, checks=60),
     shadows=false_alarm_rate(false=1, checks=38),
     minutes=2.5,
     detectable=0.012,
     trend=DetectabilityTrend(change=-0.12, low=-0.2, high=-0.03, checks=24),
     hardest=DetectableChange(workload="gpt:step", change=0.05, pairs=20),
+    settings=GateSettings(margin=0.02, budget_s=600.0, max_pairs=20),
     margin=0.044,
-    budget_s=1210.0,
+    own_margins=(),
+    longer=LongerCheck(pairs=97, budget_s=1210.0),
 )
 
 
@@ -45,7 +58,7 @@ def test_what_is_not_known_says_so_and_how_to_learn_it():
 
     assert not row.is_too_noisy
     assert row.advice == ""
-    assert said[0] == "0 of 1 check was undecided (0 %)"
+    assert said[0] == "0 of the last 1 check was undecided (0 %)"
     assert said[1].startswith("the false-alarm rate is unknown: no check has compared a commit")
     assert "perfledger check --base HEAD --head HEAD" in said[1]
     assert said[2:] == ["the smallest detectable change is unknown: no check had enough pairs"]
@@ -56,7 +69,7 @@ def test_a_noisy_gate_has_its_figures_with_their_bounds():
 
     assert row.is_too_noisy
     assert said == [
-        "12 of 40 checks were undecided (30 %)",
+        "6 of the last 20 checks were undecided (30 %): step time in 5, kernels in 2",
         (
             "0 of 60 checks of unchanged code failed: the false-alarm rate is at most 6.0 % with "
             "95 % confidence"
@@ -75,8 +88,34 @@ def test_a_noisy_gate_has_its_figures_with_their_bounds():
 
 
 def test_advice_is_settings_that_can_be_copied():
-    assert "set margin = 0.044, which nine of ten workloads can detect now" in gate_advice(NOISY)
-    assert 'budget = "20m", with max_pairs to match' in gate_advice(NOISY)
+    own = replace(NOISY, own_margins=(("gpt:step", 0.09), ("gpt:load", 0.3)))
+
+    assert gate_advice(NOISY) == (
+        "set margin = 0.044, which most workloads can detect now; or keep margin = 0.02 and "
+        'measure longer: max_pairs = 97 and budget = "21m"'
+    )
+    assert "of its own for each of these workloads: gpt:step 0.09, gpt:load 0.3;" in gate_advice(
+        own
+    )
+    assert gate_advice(replace(NOISY, longer=None)).endswith(
+        "1,000 pairs are not enough for margin = 0.02"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"undecided": 5}, ""),
+        ({"settings": None, "margin": None}, "does not say which settings"),
+        ({"margin": None}, "most workloads can detect margin = 0.02"),
+        ({"margin": None, "detectable": None, "hardest": None}, "no check had enough pairs"),
+    ],
+)
+def test_a_gate_that_is_too_noisy_always_has_advice(values, words):
+    advice = gate_advice(replace(NOISY, **values))
+
+    assert words in advice
+    assert bool(advice) is bool(words)
 
 
 @pytest.mark.parametrize("machine_class", ["cpu::1", "<script>", ""])

@@ -7,6 +7,8 @@ from decimal import Decimal
 import pytest
 
 from perfledger.bundle import Plan
+from perfledger.records import Device, Machine
+from perfledger_service.store import gate_checks
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.history.gate_health import (
@@ -18,7 +20,7 @@ from perfledger_service.usecases.uploads.reports import UploadReports
 from tests.cases import case
 
 TOO_FINE = Plan(seed=1, order=("base",) * 4, looks=(4,), margin=0.0001, floor=0.0001)
-SETTINGS = {"margin": 0.0001, "budget": 300.0}
+SETTINGS = {"margin": 0.0001, "budget": 300.0, "max_pairs": 20}
 
 
 @pytest.fixture
@@ -45,8 +47,7 @@ def test_the_settings_of_the_newest_check_give_what_would_do(check, engine):
     assert gate.health.shadows is not None
     assert gate.health.margin is not None
     assert gate.health.margin > SETTINGS["margin"]
-    assert gate.health.budget_s is not None
-    assert gate.health.budget_s > SETTINGS["budget"]
+    assert gate.health.undecided_metrics
 
 
 def test_gates_are_computed_again_after_another_check(check, engine):
@@ -73,10 +74,12 @@ def test_settings_that_no_check_has_give_no_advice(check, engine):
 
     for settings in (
         {},
-        {"margin": "0.02", "budget": 300.0},
-        {"margin": 1e300, "budget": 300.0},
-        {"margin": 0.02, "budget": -1.0},
-        {"margin": True, "budget": 300.0},
+        {"margin": 0.02, "budget": 300.0},
+        SETTINGS | {"margin": "0.02"},
+        SETTINGS | {"margin": 1e300},
+        SETTINGS | {"budget": -1.0},
+        SETTINGS | {"margin": True},
+        SETTINGS | {"max_pairs": 0},
     ):
         number += 1
         check(number, settings=settings)
@@ -84,7 +87,7 @@ def test_settings_that_no_check_has_give_no_advice(check, engine):
             (gate,) = ProjectGates().of_project(session, 1)
 
             assert gate.health.is_too_noisy
-            assert (gate.health.margin, gate.health.budget_s) == (None, None)
+            assert (gate.health.settings, gate.health.margin, gate.health.longer) == (None,) * 3
 
 
 @pytest.mark.slow(ci_only=True)
@@ -100,6 +103,21 @@ def test_a_report_says_that_its_gate_was_too_noisy_before_it(check, engine):
     (note,) = notes[10]
     assert note.startswith("this gate is too noisy to be required: 10 of its last 10 checks")
     assert note in report.notes
+
+
+def test_a_gate_that_is_used_seldom_is_not_crowded_out(check, engine, monkeypatch):
+    monkeypatch.setattr(gate_checks, "MOST_CHECKS", 2)
+    check(0, machine=Machine(device=Device.CPU, model="Rare CPU"))
+    for number in range(1, 5):
+        check(number)
+
+    with read_session(engine) as session:
+        gates = ProjectGates().of_project(session, 1)
+
+    assert {gate.machine_class: gate.health.checks for gate in gates} == {
+        "cpu:Rare CPU:1": 1,
+        "cpu:Test CPU:1": 2,
+    }
 
 
 def test_a_gate_knows_its_last_conclusions_and_how_long_it_held_its_machine(check, engine):
