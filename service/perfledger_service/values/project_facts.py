@@ -33,6 +33,7 @@ class ProjectFacts:
     packages: tuple[str, ...] = ()  # its own
     manager: EnvironmentManager = EnvironmentManager.PIP
     has_manager: bool = True  # its program is on PATH here
+    has_profile_reader: bool = True  # perfledger's own Python can read the framework's profiles
     manager_file: str = ""  # that names the environment's packages, unless pip reads them
     has_requirements: bool = False  # a requirements.txt
     is_installable: bool = False  # by `pip install .`

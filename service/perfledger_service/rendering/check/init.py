@@ -98,6 +98,11 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
             f"{set_up.program} is not on PATH here: install it, or a change of {set_up.source} is "
             "not measured, as each side then needs a separate environment"
         )
+    if not facts.has_profile_reader:
+        sentences.append(
+            "perfledger explains a change in JAX by XLA's profiles, which it reads with jax: "
+            "pip install 'perfledger[jax]', in perfledger's environment"
+        )
     if facts.unignored_environments:
         names = ", ".join(facts.unignored_environments)
         lines = " and ".join(f"`/{name}/`" for name in facts.unignored_environments)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from shutil import which
 
@@ -82,11 +83,13 @@ def read_project_facts(root: Path) -> ProjectFacts:
     }
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
+    framework = _framework(root, _measured(texts))
     return ProjectFacts(
-        framework=_framework(root, _measured(texts)),
+        framework=framework,
         packages=packages,
         manager=manager,
         has_manager=manager is EnvironmentManager.PIP or which(manager) is not None,
+        has_profile_reader=framework is not Framework.JAX or find_spec("jax") is not None,
         manager_file=manager_file,
         has_requirements=(root / "requirements.txt").is_file(),
         is_installable=_is_installable(root),

@@ -64,6 +64,12 @@ def test_a_manager_that_is_not_installed_is_named():
     )
 
 
+def test_what_reads_the_profiles_of_jax_is_named_where_it_is_missing():
+    (sentence,) = advice(ProjectFacts(has_environment=True, has_profile_reader=False))
+
+    assert "pip install 'perfledger[jax]'" in sentence
+
+
 def test_benchmarks_of_another_tool_run_as_they_are():
     facts = ProjectFacts(
         has_environment=True, benchmark_tools=(BenchmarkTool.ASV, BenchmarkTool.PYTEST)

@@ -6,6 +6,7 @@ from shutil import which
 import pytest
 
 from perfledger.records import Framework
+from perfledger_service.usecases.inputs import project_facts
 from perfledger_service.usecases.inputs.project_facts import read_project_facts
 from perfledger_service.values.project_facts import (
     BenchmarkTool,
@@ -169,6 +170,16 @@ def test_a_lock_file_names_the_environment_manager(facts_of, name, manager):
     facts = facts_of({name: "", "requirements.txt": ""})
 
     assert (facts.manager, facts.has_requirements) == (manager, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "spec", "can_read"),
+    [("import jax", None, False), ("import jax", "found", True), ("import torch", None, True)],
+)
+def test_profiles_of_jax_need_jax_beside_perfledger(facts_of, monkeypatch, source, spec, can_read):
+    monkeypatch.setattr(project_facts, "find_spec", lambda _: spec)
+
+    assert facts_of({"model.py": source}).has_profile_reader is can_read
 
 
 @pytest.mark.parametrize("has_manager", [True, False])
