@@ -156,8 +156,8 @@ def main() -> None:
     totals = {change: Tally() for change in CHANGES}
     for number, noise in enumerate(NOISES):
         tallies = {change: Tally() for change in CHANGES}
-        for place, change in enumerate(CHANGES):
-            rng = np.random.default_rng([arguments.seed, number, place])
+        for index, change in enumerate(CHANGES):
+            rng = np.random.default_rng([arguments.seed, number, index])
             for _ in range(arguments.series):
                 Bench(noise, change, rng).run(tallies[change])
             for name in ("commits", "false", "requests", "pairs"):

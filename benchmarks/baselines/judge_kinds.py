@@ -172,15 +172,15 @@ def runs_of(readings: Mapping[str, Draws], pairs: int) -> tuple[Run, ...]:
             workload=WORKLOAD,
             side=side,
             pair=pair,
-            position=place,
-            process=2 * pair + place,
+            position=index,
+            process=2 * pair + index,
             started_at="",
             samples={
-                name: tuple(rows[2 * pair + place].tolist()) for name, rows in readings.items()
+                name: tuple(rows[2 * pair + index].tolist()) for name, rows in readings.items()
             },
         )
         for pair in range(pairs)
-        for place, side in enumerate(sides)
+        for index, side in enumerate(sides)
     )
 
 

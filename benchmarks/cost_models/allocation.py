@@ -34,7 +34,7 @@ NO_USD = Decimal(0)
 
 def off_by(source: random.Random) -> Decimal:
     """Return how far the rows of a random bill are from it, over all and in the worst part."""
-    holders = [CostOwner(f"team {place}", source.choice(("", "a"))) for place in range(9)]
+    holders = [CostOwner(f"team {index}", source.choice(("", "a"))) for index in range(9)]
     names = ("H100", "A100", "L4")[: source.randint(1, 3)]
     claims = [
         PoolUsage(source.choice(holders), source.choice(names), amount(source, 1e4))

@@ -74,8 +74,8 @@ def made_up(family: Family, count: int, season: int, rng: np.random.Generator) -
 def recorded(train: Path, test: Path, season: int) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield what was known of a file's series and what came, where both are enough."""
     came = dict(_series(test))
-    for place, (name, values) in enumerate(_series(train)):
-        past = values[-KNOWN[season][place % len(KNOWN[season])] :]
+    for index, (name, values) in enumerate(_series(train)):
+        past = values[-KNOWN[season][index % len(KNOWN[season])] :]
         ahead = came[name][: AHEAD[season]]
         if len(ahead) == AHEAD[season] <= len(past) // 2 and past.min() >= 0:
             yield past, ahead

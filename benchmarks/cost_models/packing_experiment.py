@@ -72,8 +72,8 @@ def read_pods(path: Path) -> JobTable:
     """Read a list of pods by their requests; some lists have no times, and the order is drawn."""
     with path.open(encoding="utf-8", newline="") as lines:
         rows = [
-            {name: row[name] for name in REQUESTS if name in row} | {"creation_time": str(place)}
-            for place, row in enumerate(csv.DictReader(lines))
+            {name: row[name] for name in REQUESTS if name in row} | {"creation_time": str(index)}
+            for index, row in enumerate(csv.DictReader(lines))
         ]
     text = StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]))

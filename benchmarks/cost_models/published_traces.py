@@ -183,8 +183,8 @@ def pai_jobs(path: Path, *, count: int, per_minute: int) -> JobTable:
         rows = list(csv.DictReader(lines))
     Random(PAI_SEED).shuffle(rows)
     drawn = sorted(rows[:count], key=lambda row: (float(row["submit_time"]), int(row["job_id"])))
-    for place, row in enumerate(drawn):
-        row["submit_time"] = str(place // per_minute * 60)
+    for index, row in enumerate(drawn):
+        row["submit_time"] = str(index // per_minute * 60)
         row["num_gpu"] = str(round(PAI_HUNDREDTHS * float(row["num_gpu"] or 0)))
     drawn.sort(key=lambda row: (int(row["submit_time"]), int(row["job_id"])))
     text = StringIO()

@@ -139,24 +139,24 @@ def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadC
     found: list[list[list[LoadPoint]]] = [[[] for _ in case.devices] for case in drawn]
     for number, kind in enumerate(KINDS):
         mine = [
-            (row, place, device)
+            (row, index, device)
             for row, case in enumerate(drawn)
-            for place, device in enumerate(case.devices)
+            for index, device in enumerate(case.devices)
             if device.kind == kind
         ]
         if not mine:
             continue
         uses = np.tile(SHARES, len(mine)) * kind.capacity
         taken = latencies(kind, uses, requests, seed + 1 + number)
-        for run, (row, place, device) in enumerate(mine):
-            points = found[row][place]
+        for run, (row, index, device) in enumerate(mine):
+            points = found[row][index]
             points += _closed_points(device, requests, rng)
             for column in range(run * len(SHARES), (run + 1) * len(SHARES)):
                 rate = float(uses[column]) / device.service_s
                 points.append(_open_point(rate, taken[:, column] * device.service_s))
     return [
-        [LoadCurve(workload="simulated", device=DEVICES[place], devices=1, points=tuple(points))
-         for place, points in enumerate(each)]
+        [LoadCurve(workload="simulated", device=DEVICES[index], devices=1, points=tuple(points))
+         for index, points in enumerate(each)]
         for each in found
     ]  # fmt: skip
 

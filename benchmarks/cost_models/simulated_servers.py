@@ -133,12 +133,12 @@ def _slots(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) 
         size = min(_BLOCK, count - first)
         gaps = rng.standard_exponential((size, many)) / rates
         services = _services(kind, (size, many), rng)
-        for place in range(size):
-            now += gaps[place]
+        for index in range(size):
+            now += gaps[index]
             soonest = free.argmin(axis=0) * many + column
-            end = np.maximum(now, flat[soonest]) + services[place]
+            end = np.maximum(now, flat[soonest]) + services[index]
             flat[soonest] = end
-            found[first + place] = end - now
+            found[first + index] = end - now
     return found
 
 
@@ -150,8 +150,8 @@ def _batches(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator
     batch = np.empty((count, many), np.int32)
     ends = np.zeros((count + 1, many))
     start, inside, number = np.full(many, -1.0), np.zeros(many), np.zeros(many, np.int64)
-    for place in range(count):
-        now = arrived[place]
+    for index in range(count):
+        now = arrived[index]
         is_new = (now > start) | (inside >= kind.most)
         noise = _services(kind, (many,), rng)
         end = start + (kind.fixed + inside) * noise * (inside > 0)
@@ -159,7 +159,7 @@ def _batches(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator
         number += is_new
         start = np.where(is_new, np.maximum(now, end), start)
         inside = np.where(is_new, 1, inside + 1)
-        batch[place] = number
+        batch[index] = number
     ends[number, column] = start + kind.fixed + inside
     found: FloatArray = np.take_along_axis(ends, batch, axis=0) - arrived
     return found

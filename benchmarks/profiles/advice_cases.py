@@ -105,7 +105,7 @@ def _removable(rows: Sequence[Any], conclude: Callable[[Sequence[Any]], Any]) ->
     gone: list[Any] = []
     rest = list(rows)
     for size in (64, 16, 4, 1):
-        chunks = [rest[place : place + size] for place in range(0, len(rest), size)]
+        chunks = [rest[index : index + size] for index in range(0, len(rest), size)]
         rest = []
         for chunk in chunks:
             if _agree(conclude([*gone, *chunk]), before):

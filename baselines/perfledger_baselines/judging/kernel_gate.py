@@ -105,7 +105,7 @@ def judge_kernels(
 
 
 def _places(windows: WorkloadKernels, pairs: Collection[int]) -> list[int]:
-    return [place for place, pair in enumerate(windows.pairs) if pair in pairs]
+    return [index for index, pair in enumerate(windows.pairs) if pair in pairs]
 
 
 def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJudgement:

@@ -113,7 +113,7 @@ def _decide_until_clear(
 def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:
     if test.numbers[-1] <= pairs:
         return test
-    places = [place for place, number in enumerate(test.numbers) if number <= pairs]
+    places = [index for index, number in enumerate(test.numbers) if number <= pairs]
     return replace(
         test,
         base=tuple(test.base[place] for place in places),

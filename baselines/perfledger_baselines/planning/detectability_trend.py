@@ -57,8 +57,8 @@ def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityT
             by_workload[workload].append(value)
     levels = {workload: median(values) for workload, values in by_workload.items()}
     points = [
-        (-place, median(value - levels[workload] for workload, value in check.items()))
-        for place, check in enumerate(logs)
+        (-index, median(value - levels[workload] for workload, value in check.items()))
+        for index, check in enumerate(logs)
         if check
     ]
     if len(points) < FEWEST_CHECKS:

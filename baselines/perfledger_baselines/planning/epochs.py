@@ -32,6 +32,6 @@ def epoch_starts(keys: Sequence[str]) -> tuple[int, ...]:
 
     Machines that take turns are one epoch: a key that comes back begins none.
     """
-    last_places = {key: place for place, key in enumerate(keys)}
+    last_places = {key: index for index, key in enumerate(keys)}
     latest = list(accumulate((last_places[key] for key in keys), max))
     return tuple(at + 1 for at, last in enumerate(latest) if last == at and at + 1 < len(keys))

@@ -103,9 +103,9 @@ def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
         end = np.where(is_open & is_found, middle, end)
         start = np.where(is_open & ~is_found, middle + 1, start)
     numbers = np.where(start <= MOST_PAIRS, start, 0)
-    for place, look in reversed(tuple(enumerate(rule.looks))):
+    for index, look in reversed(tuple(enumerate(rule.looks))):
         at_look = np.full(len(results), look)
-        numbers = np.where((look >= fewest) & are_found(at_look, levels[:, place]), look, numbers)
+        numbers = np.where((look >= fewest) & are_found(at_look, levels[:, index]), look, numbers)
     return numbers
 
 

@@ -62,12 +62,12 @@ def overall_p_values(p_values: FloatArray, looks: InterimLooks) -> FloatArray:
     result = np.empty_like(p_values)
     with np.errstate(divide="ignore"):  # a p-value of 0 stays one
         logs: FloatArray = np.log(p_values)
-    for place in range(len(looks.completed)):
-        here: FloatArray = logs[place]
-        nominal: FloatArray = np.log(levels[place])
+    for index in range(len(looks.completed)):
+        here: FloatArray = logs[index]
+        nominal: FloatArray = np.log(levels[index])
         inside = np.interp(here, nominal, np.log(overall))
-        below = p_values[place] * (overall[0] / levels[place, 0])
-        result[place] = np.where(here < nominal[0], below, np.exp(inside))
+        below = p_values[index] * (overall[0] / levels[index, 0])
+        result[index] = np.where(here < nominal[0], below, np.exp(inside))
     return result
 
 

@@ -41,16 +41,16 @@ def adjust_family(
         for result in results
     ]
     family = {
-        place: result
-        for place, result in enumerate(results)
+        index: result
+        for index, result in enumerate(results)
         if result is not None and not result.is_exact
     }
     p_values = np.array([result.p_value for result in family.values()] + [1.0] * untested)
     strict, mild = holm(p_values), benjamini_hochberg(p_values)
     rejections = np.count_nonzero(strict < alpha)
     sharing = len(p_values) - rejections + (strict < alpha)
-    for member, (place, result) in enumerate(family.items()):
-        adjusted[place] = AdjustedResult(
+    for member, (index, result) in enumerate(family.items()):
+        adjusted[index] = AdjustedResult(
             result=result,
             holm=float(strict[member]),
             benjamini_hochberg=float(mild[member]),

@@ -54,12 +54,12 @@ def _columns(file: Any) -> tuple[str, ...]:  # noqa: ANN401 - pyarrow has no typ
     """Return the FOCUS columns of the file; raise BillError for a file that is too large."""
     names = tuple(column_places(file.schema_arrow.names))
     footer = file.metadata
-    groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
+    groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
     size = sum(
-        group.column(place).total_uncompressed_size
+        group.column(index).total_uncompressed_size
         for group in groups
-        for place in range(group.num_columns)
-        if group.column(place).path_in_schema.split(".")[0] in names
+        for index in range(group.num_columns)
+        if group.column(index).path_in_schema.split(".")[0] in names
     )
     if footer.num_rows > MAX_ROWS or size > MAX_UNPACKED_BYTES:
         msg = f"the bill has {footer.num_rows} rows and {size} bytes: export shorter periods"

@@ -47,8 +47,8 @@ def fitted_policy(
 ) -> SchedulingPolicy | None:
     """Return the policy whose replay on a cluster is nearest to the record; None without any."""
     fits = [
-        (calibration.rank, place)
-        for place, policy in enumerate(policies)
+        (calibration.rank, index)
+        for index, policy in enumerate(policies)
         if (calibration := _calibration(jobs, cluster, policy)) is not None
     ]
     return policies[min(fits)[1]] if fits else None

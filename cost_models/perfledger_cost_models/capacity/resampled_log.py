@@ -24,8 +24,8 @@ def resampled_log(jobs: JobTable, *, seed: int) -> JobTable:
     ends = np.searchsorted(jobs.submit_ms // MS_PER_DAY, np.arange(days + 1))
     rows = [np.arange(ends[day], ends[day + 1], dtype=np.int64) for day in day_order]
     shifts = [
-        np.full(len(part), (place - day) * MS_PER_DAY, np.int64)
-        for place, (day, part) in enumerate(zip(day_order, rows, strict=True))
+        np.full(len(part), (index - day) * MS_PER_DAY, np.int64)
+        for index, (day, part) in enumerate(zip(day_order, rows, strict=True))
     ]
     chosen = jobs.take(np.concatenate(rows))
     return replace(chosen, submit_ms=chosen.submit_ms + np.concatenate(shifts))

@@ -129,9 +129,9 @@ def _period(
 
 
 def _place(span: DeviceSpan, matchers: Sequence[UsageMatcher]) -> int:
-    for place, matcher in enumerate(matchers):
+    for index, matcher in enumerate(matchers):
         if all(is_match(glob, span.labels.get(key, "")) for key, glob in matcher.match.items()):
-            return place
+            return index
     return len(matchers)
 
 

@@ -97,14 +97,14 @@ def _max_min_fair(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> All
     The time shares x of a job sum to at most 1, and those of an accelerator, times devices, to at
     most its devices. A job is weighted by its number of devices.
     """
-    pairs = [(place, each) for place, job in enumerate(jobs) for each in job.rigid]
+    pairs = [(index, each) for index, job in enumerate(jobs) for each in job.rigid]
     total = sum(devices.values())
     equal = [
         sum(each.speed * devices[each.accelerator] / total for each in job.rigid) for job in jobs
     ]
     gains = np.zeros((len(jobs), len(pairs)))
-    for column, (place, each) in enumerate(pairs):
-        gains[place, column] = each.speed / equal[place]
+    for column, (index, each) in enumerate(pairs):
+        gains[index, column] = each.speed / equal[index]
     weighted = gains * np.array([[job.rigid[0].devices] for job in jobs], np.float64)
     limits, bounds = _limits(pairs, len(jobs), devices)
     least = linprog(
@@ -131,7 +131,7 @@ def _best_speed_ups(jobs: Sequence[WaitingJob], devices: Mapping[str, int]) -> A
 
     Speed-ups are relative to the job's slowest configuration; a waiting job costs SIA_WAITING.
     """
-    pairs = [(place, each) for place, job in enumerate(jobs) for each in job.elastic]
+    pairs = [(index, each) for index, job in enumerate(jobs) for each in job.elastic]
     slowest = [min(each.speed for each in job.elastic) for job in jobs]
     costs = np.array(
         [
@@ -158,8 +158,8 @@ def _limits(
     """Return the constraints' matrix and bounds: one configuration per job, no device twice."""
     accelerators = list(devices)
     limits = np.zeros((jobs + len(accelerators), len(pairs)))
-    for column, (place, each) in enumerate(pairs):
-        limits[place, column] = 1.0
+    for column, (index, each) in enumerate(pairs):
+        limits[index, column] = 1.0
         limits[jobs + accelerators.index(each.accelerator), column] = each.devices
     return limits, np.array([1.0] * jobs + [float(devices[each]) for each in accelerators])
 

@@ -117,7 +117,7 @@ def _stretches(
     values: Sequence[float], task: DeferrableJob, series: HourlySeries
 ) -> tuple[tuple[float, float, float], ...]:
     """Return the values from the earliest start to the deadline, each with its start and end."""
-    starts = (series.start_s + place * series.step_s for place in range(len(values)))
+    starts = (series.start_s + index * series.step_s for index in range(len(values)))
     return tuple(
         (max(start, task.earliest_s), min(start + series.step_s, task.deadline_s), value)
         for start, value in zip(starts, values, strict=True)

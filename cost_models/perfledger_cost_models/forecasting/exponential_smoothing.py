@@ -89,14 +89,14 @@ def run_models(
     damping = np.cumsum(phi[:, None] ** np.arange(1, horizon + 1), axis=1)
     ahead = np.arange(1, horizon + 1)
     width = seasons.shape[1]
-    for place, value in enumerate(series):
-        now = place % width
+    for index, value in enumerate(series):
+        now = index % width
         error = value - (level + phi * trend + seasons[:, now])
         level = level + phi * trend + alpha * error
         trend = phi * trend + beta * error
         seasons[:, now] += gamma * error
-        coming = seasons[:, (place + ahead) % width]
-        points[:, place] = level[:, None] + damping * trend[:, None] + coming
+        coming = seasons[:, (index + ahead) % width]
+        points[:, index] = level[:, None] + damping * trend[:, None] + coming
     return points
 
 

@@ -150,7 +150,7 @@ def forecast_of(
         quantity=quantity,
         calendar=calendar,
         past=quantity.amounts(amounts),
-        periods=tuple(quantity.amounts(_quantiles(draws[:, place])) for place in range(horizon)),
+        periods=tuple(quantity.amounts(_quantiles(draws[:, index])) for index in range(horizon)),
         total=quantity.amounts(_quantiles(draws.sum(axis=1))),
         has_trend=paths.has_trend,
         has_season=paths.has_season,
@@ -248,7 +248,7 @@ def _budget_day(budget: SpendingBudget, history: UsageHistory, draws: FloatArray
     if not budget.usd.is_finite() or budget.usd <= 0:
         msg = f"the budget is {budget.usd} USD: use one above 0"
         raise ForecastError(msg)
-    starts = [calendar.start(place) for place in range(count + 1)]
+    starts = [calendar.start(index) for index in range(count + 1)]
     since = starts[count] if budget.since is None else budget.since
     if since not in starts:
         msg = (

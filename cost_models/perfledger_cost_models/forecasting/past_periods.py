@@ -68,7 +68,7 @@ def history_of(
         (min(after, end) - max(before, start)) / (after - before)
         for before, after in pairwise(edges)
     ]
-    complete = [place for place, share in enumerate(recorded_shares) if share >= MIN_KNOWN_SHARE]
+    complete = [index for index, share in enumerate(recorded_shares) if share >= MIN_KNOWN_SHARE]
     if not complete:
         msg = f"the files do not cover a whole {step}: export a longer time"
         raise UsageFileError(msg)
@@ -110,11 +110,11 @@ def read_history(text: str, name: str) -> UsageHistory:
         msg = f"{name} lacks a column month or week, or a column hours or usd: add it"
         raise UsageFileError(msg)
     calendar = calendar_of(step, _day(rows[0], step))
-    for place, row in enumerate(rows):
-        if _day(row, step) != calendar.start(place):
+    for index, row in enumerate(rows):
+        if _day(row, step) != calendar.start(index):
             msg = (
                 f"{row.where}: {row.cells[step][:40]!r} is not the expected "
-                f"{calendar.start(place)}: list each {step} once, in order, with 0 for no use"
+                f"{calendar.start(index)}: list each {step} once, in order, with 0 for no use"
             )
             raise UsageFileError(msg)
     return UsageHistory(calendar=calendar, hours=hours, usd=usd)

@@ -44,8 +44,8 @@ def metrics_jobs(text: str) -> Iterator[Job | SkipReason]:
     except UsageFileError as error:
         raise JobLogError(str(error)) from error
     times = TimeColumns()
-    for place, pod in enumerate(_pods(series), start=1):
-        yield job_of(pod, place, times)
+    for number, pod in enumerate(_pods(series), start=1):
+        yield job_of(pod, number, times)
 
 
 def is_samples(header: str) -> bool:

@@ -164,13 +164,13 @@ def kubernetes_jobs(text: str) -> Iterator[Job | SkipReason]:
         owner for each in jobs if each.kind == _WORKLOAD for owner in _owners(each)
     } | listed_objects
     times = TimeColumns()
-    for place, (item, kind) in enumerate(zip(items, kinds, strict=True), start=1):
+    for number, (item, kind) in enumerate(zip(items, kinds, strict=True), start=1):
         if kind not in _KINDS:
             yield SkipReason.OTHER_KIND
             continue
         counted_owners = listed_objects if kind == _WORKLOAD else queued
         yield (
-            job_of(_row(item), place, times)
+            job_of(_row(item), number, times)
             if counted_owners.isdisjoint(_owners(item))
             else SkipReason.STEP
         )

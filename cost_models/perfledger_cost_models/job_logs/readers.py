@@ -160,16 +160,16 @@ def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
         msg = f"the job log is not Philly's JSON: {error}"
         raise JobLogError(msg) from error
     times = TimeColumns()
-    for place, job in enumerate(jobs, start=1):
-        submit = times.seconds(job.submitted_time or "", place, "submitted_time")
+    for number, job in enumerate(jobs, start=1):
+        submit = times.seconds(job.submitted_time or "", number, "submitted_time")
         if submit is None:
             yield SkipReason.NO_SUBMISSION
             continue
         ran = [
             (start, end)
             for attempt in job.attempts
-            if (start := times.seconds(attempt.start_time or "", place, "start_time")) is not None
-            and (end := times.seconds(attempt.end_time or "", place, "end_time")) is not None
+            if (start := times.seconds(attempt.start_time or "", number, "start_time")) is not None
+            and (end := times.seconds(attempt.end_time or "", number, "end_time")) is not None
         ]
         first = job.attempts[0].detail if job.attempts else []
         yield Job(

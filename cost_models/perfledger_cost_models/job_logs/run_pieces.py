@@ -61,8 +61,8 @@ def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
         cuts.update(each.moment for each in began[1:])
         joined.append(_joined(began) or run[:1])
     for wholes in joined:
-        for place, piece in enumerate(wholes):
-            is_cut = place > 0 or (piece.may_be_cut and _is_at_cut(piece, cuts))
+        for index, piece in enumerate(wholes):
+            is_cut = index > 0 or (piece.may_be_cut and _is_at_cut(piece, cuts))
             yield _cut_job(piece) if is_cut else piece.job
 
 

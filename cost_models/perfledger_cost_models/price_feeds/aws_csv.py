@@ -38,7 +38,7 @@ def open_aws(lines: Iterable[str], *, columns: Sequence[str], name: str) -> AwsC
         if row[:1] == ["Publication Date"] and len(row) > 1:
             published = day_of(row[1])
         if "SKU" in row:
-            places = {column: place for place, column in enumerate(row)}
+            places = {column: index for index, column in enumerate(row)}
             missing = [column for column in columns if column not in places]
             if missing:
                 msg = f"AWS's price list lacks the columns {missing}. Fetch {name}'s index.csv."

@@ -220,7 +220,7 @@ def _future_rows(listed: Sequence[PricedRow], today: date) -> RowFindings:
 def _references(sheet: PriceSheet | None) -> list[PricedRow]:
     """Return a checked sheet's prices as rows that cannot be rejected."""
     prices = () if sheet is None else sheet.prices
-    return [PricedRow(-place, price, is_reference=True) for place, price in enumerate(prices)]
+    return [PricedRow(-index, price, is_reference=True) for index, price in enumerate(prices)]
 
 
 def _rejected_price(rejected_row: PricedRow, name: str, reason: str) -> RejectedPrice:

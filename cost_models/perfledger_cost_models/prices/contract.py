@@ -343,14 +343,14 @@ def _apply_discounts(
     used: set[int] = set()
     discounted_prices: list[Price] = []
     for price in prices:
-        places = [place for place, each in enumerate(discounts) if _is_for(each, price)]
+        places = [index for index, each in enumerate(discounts) if _is_for(each, price)]
         if len(places) > 1:
             msg = f"two discounts apply to {price.provider}:{price.option}: keep one"
             raise OverrideError(msg)
         discounted_prices.append(_with_discount(price, discounts[places[0]]) if places else price)
         used.update(places)
-    for place, discount in enumerate(discounts):
-        if place not in used:
+    for index, discount in enumerate(discounts):
+        if index not in used:
             msg = f"the discount of {discount.share} on {discount.provider!r} applies to no price"
             raise OverrideError(msg)
     return tuple(discounted_prices)

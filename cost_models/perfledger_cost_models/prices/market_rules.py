@@ -106,8 +106,8 @@ def family_sizes(listed: Sequence[PricedRow]) -> RowFindings:
         unit_prices = [one.price.usd_per_device_hour for one in same]
         middle = median(unit_prices)
         is_pair = len(same) == PAIR_SIZE  # half-way between the two, neither is far from the middle
-        for place, one in enumerate(same):
-            share = unit_prices[place] / (unit_prices[1 - place] if is_pair else middle) - 1
+        for index, one in enumerate(same):
+            share = unit_prices[index] / (unit_prices[1 - index] if is_pair else middle) - 1
             if abs(share) > MAX_SIZE_SCALING:
                 reference = "the other size" if is_pair else "the median of its family's sizes"
                 sign = "+" if share > 0 else "-"

@@ -119,7 +119,7 @@ def _ladder(
     stride = _stride(most, step)
     totals = tuple(range(0, most + stride, stride))
     costs = _ladder_costs(model, terms, totals, draws)
-    ladders = [costs.best_with(place) for place in range(len(totals))]
+    ladders = [costs.best_with(index) for index in range(len(totals))]
     usd, sizes = min(ladders)
     return CommitmentLadder(
         long=long,

@@ -32,9 +32,9 @@ def purchase_options(
     """
     options: list[PurchaseOption] = []
     unpriced: list[UnpricedOption] = []
-    for place, planned in enumerate(figures.plan.option, start=1):
+    for number, planned in enumerate(figures.plan.option, start=1):
         try:
-            option = _option(f"w{place}", planned, figures, need_hours)
+            option = _option(f"w{number}", planned, figures, need_hours)
         except (PriceMissingError, ProcurementPlanError) as error:
             if planned.where == figures.plan.demand.keep:
                 raise

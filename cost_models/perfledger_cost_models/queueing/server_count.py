@@ -19,7 +19,7 @@ from perfledger_cost_models.queueing.queue_formulas import (
 )
 
 # Shares of the curve of waits.
-CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999)
+CURVE = (*(index / 100 for index in range(100)), 0.995, 0.999)
 QUANTILES = (0.5, 0.95, 0.99)
 
 

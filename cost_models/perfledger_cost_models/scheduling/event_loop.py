@@ -84,7 +84,7 @@ class PoolSimulation:
     def run(self) -> None:
         """Run all jobs to their ends."""
         can_fit = [self._placer.place(request) is not None for request in self._jobs.requests]
-        arrivals = [job for job, place in enumerate(self._jobs.class_of) if can_fit[place]]
+        arrivals = [job for job, index in enumerate(self._jobs.class_of) if can_fit[index]]
         submit_ms = self._jobs.submit_ms
         heapq.heapify(self._events)
         place = 0

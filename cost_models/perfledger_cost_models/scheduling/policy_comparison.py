@@ -34,7 +34,7 @@ from perfledger_cost_models.scheduling.policy_intervals import (
 from perfledger_cost_models.units import MILLI_MS_PER_HOUR, MS_PER_DAY
 
 # Shares of the curve of waits.
-CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)
+CURVE = (*(index / 100 for index in range(100)), 0.995, 0.999, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

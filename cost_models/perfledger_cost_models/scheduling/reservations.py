@@ -39,7 +39,7 @@ class ReservationCalendar:
     """The reservations of a pool's nodes."""
 
     def __init__(self, reservations: Sequence[Reservation], jobs: JobTable, nodes: int) -> None:
-        places = {name: place for place, name in enumerate(jobs.team.names)}
+        places = {name: index for index, name in enumerate(jobs.team.names)}
         self._all = [
             (
                 places.get(each.team, len(places)),

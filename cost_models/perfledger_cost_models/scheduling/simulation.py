@@ -100,7 +100,7 @@ def _pools(jobs: JobTable, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:
     names = cluster.pool.names
     if len(names) == 1:
         return [(np.arange(len(cluster.devices)), np.arange(len(jobs)))]
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     codes = np.array([places.get(name, len(names)) for name in jobs.pool.names], np.int64)
     of_job = codes[jobs.pool.codes]
     pairs = zip(_places(cluster.pool.codes, names), _places(of_job, names), strict=True)

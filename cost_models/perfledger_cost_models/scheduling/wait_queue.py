@@ -38,9 +38,9 @@ class WaitQueue:
         if self._least[line] > within_ms:
             return None
         queue = self._lines[line]
-        for place, (_, job) in enumerate(queue):
+        for index, (_, job) in enumerate(queue):
             if limits[job] <= within_ms:
-                return place
+                return index
         self._least[line] = min(limits[job] for _, job in queue)
         return None
 

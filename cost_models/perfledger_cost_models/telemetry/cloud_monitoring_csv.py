@@ -55,11 +55,11 @@ def read_metrics_explorer(text: str, name: str) -> ActivityExport:
     for number, cells in untitled_rows(text, name, error=UsageFileError):
         where = f"{name}, line {number}"
         time = _time(cells[0])
-        for place, cell in enumerate(cells[1:]):
+        for index, cell in enumerate(cells[1:]):
             if time is None:
-                labels.setdefault(place, {})[cells[0].strip()] = cell.strip()
+                labels.setdefault(index, {})[cells[0].strip()] = cell.strip()
             elif cell.strip() not in UNDEFINED:
-                series.setdefault(place, []).append((time, number_of(cell, where)))
+                series.setdefault(index, []).append((time, number_of(cell, where)))
         if time is None and series:
             msg = f"{where}: {cells[0][:40]!r} is not a time: download it again"
             raise UsageFileError(msg)

@@ -76,10 +76,10 @@ def mig_candidates(
         if (samples := table.signals.get(signal)) is not None
     }
     candidates: list[MigCandidate] = []
-    for place, owner in enumerate(table.owners):
-        activity = next(((key, of[place]) for key, of in active.items() if len(of[place])), None)
-        if activity is not None and not owner.is_free and len(memory_by_owner[place]):
-            candidates += _fitting(table, memory_by_owner[place], *activity, parts)
+    for index, owner in enumerate(table.owners):
+        activity = next(((key, of[index]) for key, of in active.items() if len(of[index])), None)
+        if activity is not None and not owner.is_free and len(memory_by_owner[index]):
+            candidates += _fitting(table, memory_by_owner[index], *activity, parts)
     return tuple(sorted(candidates, key=lambda each: (-each.freed_hours, each.owner)))
 
 

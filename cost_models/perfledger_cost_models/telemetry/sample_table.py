@@ -96,8 +96,8 @@ def table_of(exports: Sequence[ActivityExport]) -> ActivityTable:
     by_name = {each.device: each for each in activities}
     models = {each.device: each.model for each in activities if each.model}
     devices = tuple(sorted(by_name))
-    owner_codes = {owner: place for place, owner in enumerate(owners)}
-    device_codes = {device: place for place, device in enumerate(devices)}
+    owner_codes = {owner: index for index, owner in enumerate(owners)}
+    device_codes = {device: index for index, device in enumerate(devices)}
     signals = {
         signal: _samples(signal_activities, owner_codes, device_codes)
         for signal in Signal

@@ -98,9 +98,9 @@ def read_gpu_table(text: str, name: str) -> DeviceUsage:
         where = f"{name}, line {number}"
         row = {key: cells[place] for key, place in places.items()}
         labels = {
-            column: cells[place].strip()
-            for place, column in enumerate(table.header)
-            if cells[place].strip() and _normalize(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
+            column: cells[index].strip()
+            for index, column in enumerate(table.header)
+            if cells[index].strip() and _normalize(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
         }
         start, end = _window(row, where)
         hours = _hours(row, where, seconds=end - start)
@@ -160,7 +160,7 @@ def _first(row: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
-    return {_normalize(column): place for place, column in enumerate(header)}
+    return {_normalize(column): index for index, column in enumerate(header)}
 
 
 def _normalize(column: str) -> str:

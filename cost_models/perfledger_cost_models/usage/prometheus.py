@@ -123,15 +123,15 @@ def _cells(
     if "value" in lower:
         value = lower.index("value")
         labels = tuple(
-            (header[place], cell)
-            for place, cell in enumerate(cells)
-            if place not in {time, value} and cell
+            (header[index], cell)
+            for index, cell in enumerate(cells)
+            if index not in {time, value} and cell
         )
         yield labels, cells[value]
         return
-    for place, cell in enumerate(cells):
-        if place != time and cell.strip():
-            column = header[place]
+    for index, cell in enumerate(cells):
+        if index != time and cell.strip():
+            column = header[index]
             labels = tuple(_LABEL.findall(column)) or (("series", column),)
             metric = column.partition("{")[0].strip()
             yield ((("__name__", metric), *labels) if metric and "{" in column else labels), cell
@@ -165,9 +165,9 @@ def _by_device(series: Sequence[LabelledSamples]) -> Iterable[Sequence[LabelledS
     """
     groups: dict[tuple[object, ...], list[LabelledSamples]] = {}
     part_times: dict[str, list[float]] = {}
-    for place, (labels, samples) in enumerate(series):
+    for index, (labels, samples) in enumerate(series):
         is_device = labels.get("__name__", "").startswith(DCGM) and labels.get("UUID")
-        key = (labels["UUID"], labels.get("GPU_I_ID", "")) if is_device else (place,)
+        key = (labels["UUID"], labels.get("GPU_I_ID", "")) if is_device else (index,)
         groups.setdefault(key, []).append((labels, samples))
         if is_device and labels.get("GPU_I_ID"):
             part_times.setdefault(labels["UUID"], []).extend(time for time, _ in samples)

@@ -111,8 +111,8 @@ def run_load(
         _sweep(load, workers, timer, report)
     for clients in load.concurrency:
         report(_closed_loop(clients, workers, timer, seconds=load.seconds))
-    for place, rate in enumerate(load.rates):
-        report(_poisson(rate, place, load, workers, timer))
+    for index, rate in enumerate(load.rates):
+        report(_poisson(rate, index, load, workers, timer))
     if load.arrivals_s:
         span = load.arrivals_s[-1]
         report(_open_loop(load.arrivals_s, load, workers, timer, seconds=span))
@@ -128,8 +128,8 @@ def _sweep(
         is_enough = result.per_second < (1 + MIN_GAIN) * best
         best = max(best, result.per_second)
         clients *= 2
-    for place, share in enumerate(SHARES):
-        report(_poisson(share * best, place, load, workers, timer))
+    for index, share in enumerate(SHARES):
+        report(_poisson(share * best, index, load, workers, timer))
 
 
 def _closed_loop(clients: int, workers: Workers, timer: LoadTimer, *, seconds: float) -> LoadResult:

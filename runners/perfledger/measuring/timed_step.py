@@ -206,8 +206,8 @@ def count_warmup_steps(times: Sequence[float]) -> int:
 def _ranks(times: Sequence[float]) -> tuple[float, ...]:
     """Return the rank of each time, from 1; ties share their mean rank."""
     ordered = sorted(times)
-    first = {time: place for place, time in reversed(tuple(enumerate(ordered, start=1)))}
-    last = {time: place for place, time in enumerate(ordered, start=1)}
+    first = {time: number for number, time in reversed(tuple(enumerate(ordered, start=1)))}
+    last = {time: number for number, time in enumerate(ordered, start=1)}
     return tuple((first[time] + last[time]) / 2 for time in times)
 
 

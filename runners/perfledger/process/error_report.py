@@ -44,10 +44,10 @@ def _chain(report: TracebackException) -> Iterator[TracebackException]:
 def _fold(frames: StackSummary, root: Path, folded: Counter[str]) -> StackSummary:
     """Return the frames to show, and count the others in `folded`."""
     kept_frames: list[FrameSummary] = []
-    for place, frame in enumerate(frames, start=1):
+    for number, frame in enumerate(frames, start=1):
         path = Path(frame.filename)
         owner = "" if path.is_relative_to(root) else _owner(path)
-        if owner and (place < len(frames) or owner == HARNESS):
+        if owner and (number < len(frames) or owner == HARNESS):
             folded[owner] += 1
             continue
         name = frame.filename if owner else str(path.relative_to(root))

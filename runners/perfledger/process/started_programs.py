@@ -189,10 +189,10 @@ def _python_call(program: StartedProgram) -> PythonCall | None:
     if words and Path(words[0]).name in SHELLS and "-c" in words[:-1]:
         with suppress(ValueError):  # an open quotation
             words = shlex.split(words[words.index("-c") + 1])
-    for place, word in enumerate(words):
-        is_bare = not NO_ENVIRONMENT.isdisjoint(words[:place])
+    for index, word in enumerate(words):
+        is_bare = not NO_ENVIRONMENT.isdisjoint(words[:index])
         if PYTHON.fullmatch(Path(word).name):
-            return _call(words[place + 1 :], program.folder, is_isolated=is_bare)
+            return _call(words[index + 1 :], program.folder, is_isolated=is_bare)
         script = shutil.which(word, path=program.environment.get("PATH"))
         first_line = _beginning(Path(script)).partition("\n")[0] if script else ""
         if script and first_line.startswith("#!") and "python" in first_line:
@@ -204,14 +204,14 @@ def _python_call(program: StartedProgram) -> PythonCall | None:
 def _call(words: Sequence[str], here: Path, *, is_isolated: bool) -> PythonCall:
     """Return what an interpreter runs with these arguments in a folder."""
     flags, text, folder = "", "", here
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         match = COMMAND_FLAG.fullmatch(word)
         if match is not None:  # -m NAME or -c CODE
-            flags, text = flags + match[1], " ".join((match[3], *words[place + 1 :]))
+            flags, text = flags + match[1], " ".join((match[3], *words[index + 1 :]))
             break
         if word.startswith("-") and not word.startswith(("--", "-W", "-X")):
             flags += word[1:]
-        elif not word.startswith("-") and words[place - 1 : place] not in (["-W"], ["-X"]):
+        elif not word.startswith("-") and words[index - 1 : index] not in (["-W"], ["-X"]):
             text, folder = _beginning(here / word), (here / word).resolve().parent
             break
     is_isolated = is_isolated or not {"I", "E"}.isdisjoint(flags)

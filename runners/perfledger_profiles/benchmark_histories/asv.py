@@ -162,7 +162,7 @@ def _combinations(row: JsonObject, definition: _Definition) -> list[str]:
     names = definition.params if len(definition.params) == len(choices) else ()
     return [
         ", ".join(
-            f"{names[place]}={value}" if names else value for place, value in enumerate(values)
+            f"{names[index]}={value}" if names else value for index, value in enumerate(values)
         )
         for values in product(*choices)
     ]

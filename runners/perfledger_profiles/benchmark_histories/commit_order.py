@@ -74,7 +74,7 @@ class CommitLine:
     """The commits of a branch, oldest first, looked up by full hash or by its first digits."""
 
     def __init__(self, commits: Sequence[str]) -> None:
-        self._places = {commit: place for place, commit in enumerate(commits)}
+        self._places = {commit: index for index, commit in enumerate(commits)}
         self._sorted = sorted(commits)
 
     def place_of(self, commit: str) -> int | None:

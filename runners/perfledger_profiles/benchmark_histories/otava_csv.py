@@ -43,21 +43,21 @@ def read_otava_csv(file: HistoryText) -> Iterator[BenchmarkResult]:
     table = _table(file)
     header = table.header
     start = next(table.rows, None)
-    times = [place for place, name in enumerate(header) if name.lower() in TIME_COLUMNS]
-    commits = [place for place, name in enumerate(header) if name.lower() in COMMIT_COLUMNS]
+    times = [index for index, name in enumerate(header) if name.lower() in TIME_COLUMNS]
+    commits = [index for index, name in enumerate(header) if name.lower() in COMMIT_COLUMNS]
     if not times or start is None:
         msg = (
             f"{file.source} has no column {' or '.join(TIME_COLUMNS)}, or no row: add Otava's time"
         )
         raise HistoryFileError(msg)
     metrics = [
-        place
-        for place, cell in enumerate(start[1])
-        if place not in times
-        and place not in commits
+        index
+        for index, cell in enumerate(start[1])
+        if index not in times
+        and index not in commits
         and (is_number(cell) or cell.strip().lower() in _GAPS)
     ]
-    branches = [place for place, name in enumerate(header) if name.lower() == BRANCH_COLUMN]
+    branches = [index for index, name in enumerate(header) if name.lower() == BRANCH_COLUMN]
     names: set[str] = set()
     for number, (line, row) in enumerate(chain([start], table.rows), start=1):
         where = f"{file.source}, line {line}"

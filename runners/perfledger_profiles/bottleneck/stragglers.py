@@ -112,12 +112,12 @@ def stragglers_of(profiles: Sequence[Profile | DeviceStep]) -> Stragglers | None
             RankLoad(
                 rank=number,
                 step_seconds=profile.step_seconds,
-                compute_seconds=computes[place],
-                last=int(counts[place]),
-                late_seconds=float(late[last == place].sum()),
-                wait_seconds=float(waits[place]),
+                compute_seconds=computes[index],
+                last=int(counts[index]),
+                late_seconds=float(late[last == index].sum()),
+                wait_seconds=float(waits[index]),
             )
-            for place, (number, profile) in enumerate(zip(numbers, profiles, strict=True))
+            for index, (number, profile) in enumerate(zip(numbers, profiles, strict=True))
         ),
         collectives=calls.shape[1],
         skew=float(np.median((calls.max(axis=0) - first) / mean)) if mean.size else None,

@@ -239,7 +239,7 @@ def _seconds(
     keys = set(map(_key, operations))
     return tuple(
         tuple(
-            fsum(pair[key].seconds[place] for key in keys & pair.keys()) for place in range(width)
+            fsum(pair[key].seconds[index] for key in keys & pair.keys()) for index in range(width)
         )
         for pair, width in zip(pairs, widths, strict=True)
     )

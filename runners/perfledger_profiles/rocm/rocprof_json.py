@@ -162,7 +162,7 @@ def _devices(document: _Document) -> Mapping[int, int]:
         for agent in process.agents
         if agent.type == _GPU
     )
-    return {handle: place for place, handle in enumerate(handles)}
+    return {handle: index for index, handle in enumerate(handles)}
 
 
 def _facts(document: _Document, places: Mapping[int, int]) -> Iterator[ProfiledDevice]:
@@ -182,14 +182,14 @@ def _calls_of_several(document: _Document, places: Mapping[int, int]) -> Iterato
     Each process counts its calls from 1, so the numbers cannot link calls with their work. In
     containers, all processes may have the same number.
     """
-    for place, process in enumerate(document.processes):
+    for index, process in enumerate(document.processes):
         for call in _calls(process, places):
             is_device = call.kind <= LAST_ON_DEVICE
             yield replace(
                 call,
                 correlation=UNKNOWN,
-                owner=place,
-                process=call.process if is_device else place,
+                owner=index,
+                process=call.process if is_device else index,
             )
 
 

@@ -48,7 +48,7 @@ DEVICE_ORDER = (
 OUTSIDE_OPERATIONS = "(outside operations)"
 OTHER_OPERATIONS = "(other operations)"
 
-_BUCKETS = {bucket: place for place, bucket in enumerate(Bucket)}
+_BUCKETS = {bucket: index for index, bucket in enumerate(Bucket)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +306,10 @@ def _evened(
     if not any(spans is not None for spans in timeline.shared):
         return None
     excess_ns = np.zeros(calls)
-    for place, spans in enumerate(timeline.shared):
+    for index, spans in enumerate(timeline.shared):
         if spans is None:
             continue
-        time = share_evenly(spans, windows, hidden_by=timeline.layers[:place])
+        time = share_evenly(spans, windows, hidden_by=timeline.layers[:index])
         share_ns = time.between(spans.start_ns, spans.end_ns)
         is_mine = np.zeros(calls + 1, dtype=np.bool_)
         is_mine[spans.owner] = True

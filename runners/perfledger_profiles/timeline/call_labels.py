@@ -45,7 +45,7 @@ LONG_LAUNCH = " (over 1 ms)"
 KERNEL_LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Module)?Launch")
 
 _BUCKETS = tuple(Bucket)
-_PLACE = {bucket: place for place, bucket in enumerate(_BUCKETS)}
+_PLACE = {bucket: index for index, bucket in enumerate(_BUCKETS)}
 _BY_KIND = {
     CallKind.MEMSET: Bucket.MEMSET,
     CallKind.DEVICE_WAIT: Bucket.OTHER,

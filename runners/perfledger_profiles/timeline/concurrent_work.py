@@ -27,7 +27,7 @@ ALONE_TIME = "alone_time"
 # Share of the step: less time beside other work is not worth a reading.
 MIN_CONCURRENT_SHARE = 0.01
 
-_PLACES = {bucket: place for place, bucket in enumerate(Bucket)}
+_PLACES = {bucket: index for index, bucket in enumerate(Bucket)}
 
 
 def device_layers(

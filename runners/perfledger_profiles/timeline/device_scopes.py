@@ -226,7 +226,7 @@ def _check_links(
     unlinked = is_work & (launched_by == NO_CALL)
     on_shared = is_shared[trace.lane] & is_work
     is_graph = trace.find_by_name([_GRAPH in name for name in trace.names])[launched_by]
-    places = {lane.process: place for place, lane in enumerate(trace.lanes)}
+    places = {lane.process: index for index, lane in enumerate(trace.lanes)}
     device = np.array([places[lane.process] for lane in trace.lanes], dtype=np.int64)[trace.lane]
     alone = np.flatnonzero(is_of_either & ~on_shared & ~is_graph)
     keys = np.stack([device[alone], trace.correlation[alone]])

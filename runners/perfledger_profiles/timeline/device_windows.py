@@ -111,7 +111,7 @@ def with_known_steps(has_steps: Sequence[bool]) -> tuple[list[int], tuple[str, .
 
     If steps are unknown, a whole recording stands for them; it must not be averaged with steps.
     """
-    places = [place for place, is_known in enumerate(has_steps) if is_known]
+    places = [index for index, is_known in enumerate(has_steps) if is_known]
     if not places or len(places) == len(has_steps):
         return list(range(len(has_steps))), ()
     return places, (UNKNOWN_DEVICES.format(len(has_steps) - len(places), len(has_steps)),)
@@ -268,7 +268,7 @@ def _time_by_annotations(
 def _annotation_begins(trace: Trace, lane: int, marker_names: IntArray) -> IntArray:
     """Return when each marker begins on a stream, NO_CALL if no annotation has its name."""
     begins = np.full(marker_names.shape, NO_CALL, dtype=np.int64)
-    places = {name: place for place, name in enumerate(to_list(marker_names))}
+    places = {name: index for index, name in enumerate(to_list(marker_names))}
     if len(places) < marker_names.size:
         return begins  # several markers have one name, so it is ambiguous
     is_annotation = trace.kind == CallKind.DEVICE_ANNOTATION

@@ -257,11 +257,11 @@ def period_of(names: IntArray) -> int:
     sequence = to_list(names)
     border = [0] * len(sequence)
     length = 0
-    for place in range(1, len(sequence)):
-        while length and sequence[place] != sequence[length]:
+    for index in range(1, len(sequence)):
+        while length and sequence[index] != sequence[length]:
             length = border[length - 1]
-        length += sequence[place] == sequence[length]
-        border[place] = length
+        length += sequence[index] == sequence[length]
+        border[index] = length
     return len(sequence) - length
 
 
@@ -295,7 +295,7 @@ def _markers(trace: Trace, marks: IntArray) -> StepMarkers:
     if trace.tool == TORCH_PROFILER:
         _check_order(starts, ends)
     names = [by_end[end] for end in to_list(spans.end_ns)]
-    numbers = [_number(trace.names[name], place) for place, name in enumerate(names)]
+    numbers = [_number(trace.names[name], index) for index, name in enumerate(names)]
     return StepMarkers(spans=spans, names=np.array(names, dtype=np.int64), numbers=tuple(numbers))
 
 

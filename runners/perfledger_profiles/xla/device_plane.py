@@ -202,8 +202,8 @@ def _label_calls(
     calls: list[DeviceCall] = []
     has_parts = frozenset(parents)
     places: list[int] = around.at(starts).tolist()
-    for number, (event, place) in enumerate(zip(events, places, strict=True)):
-        module = "" if place == NO_CALL else names[place]
+    for number, (event, index) in enumerate(zip(events, places, strict=True)):
+        module = "" if index == NO_CALL else names[index]
         label = labels.get((event.name, module))
         if label is None:
             label = instruction_label(event.name, module=module)

@@ -33,7 +33,7 @@ def recorded_memory(lines: Sequence[XLine], devices: Sequence[str]) -> MemoryIns
         key=lambda event: event.start_ns,
     )
     names = [_allocator(event, devices) for event in events]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    places = {name: index for index, name in enumerate(dict.fromkeys(names))}
     return MemoryInstants(
         time_ns=np.array([event.start_ns for event in events], dtype=np.int64),
         allocated_bytes=np.array([_in_use(event) for event in events], dtype=np.int64),

@@ -92,7 +92,7 @@ class Harness:
         workloads = request.workloads
         if not request.is_forking:
             return replace(request, workloads=workloads[:1])
-        alone = [place for place, each in enumerate(workloads) if each in self.launches]
+        alone = [index for index, each in enumerate(workloads) if each in self.launches]
         workloads = workloads[: max(1, alone[0])] if alone else workloads
         frameworks = {self.frameworks.get(each, Framework.HOST) for each in workloads}
         imported = tuple(sorted(frameworks - {Framework.HOST}))

@@ -46,9 +46,9 @@ def _worst(findings: Sequence[HostFinding]) -> HostFinding:
     severity = list(FindingLevel)
     worst = min(findings, key=lambda each: severity.index(each.level))
     places_by_detail: dict[str, list[int]] = {}
-    for place, each in enumerate(findings):
+    for index, each in enumerate(findings):
         if each.level is worst.level:
-            places_by_detail.setdefault(each.detail, []).append(place)
+            places_by_detail.setdefault(each.detail, []).append(index)
     parts = [
         f"{_gpus(places, len(findings))}: {detail}" for detail, places in places_by_detail.items()
     ]

@@ -242,16 +242,16 @@ class ActivityMeter:
         request = self._nvml.c_nvmlGpmMetricsGet_t()
         request.version, request.numMetrics = GPM_VERSION, len(GPM_METRICS)
         request.sample1, request.sample2 = self._before, self._after
-        for place, metric in enumerate(GPM_METRICS):
-            request.metrics[place].metricId = metric
+        for index, metric in enumerate(GPM_METRICS):
+            request.metrics[index].metricId = metric
         answer = _call(self._nvml, "nvmlGpmMetricsGet", request)
         self._before, self._after = self._after, self._before
         if answer is None:
             return GpuActivity()
         values = {
-            metric: float(answer.metrics[place].value)
-            for place, metric in enumerate(GPM_METRICS)
-            if answer.metrics[place].nvmlReturn == 0
+            metric: float(answer.metrics[index].value)
+            for index, metric in enumerate(GPM_METRICS)
+            if answer.metrics[index].nvmlReturn == 0
         }
         share = values.get(GPM_SM_UTIL, math.nan) / 100
         return GpuActivity(

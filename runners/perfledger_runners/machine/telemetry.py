@@ -141,12 +141,12 @@ class GpuTelemetry:
                         since_s=since_s,
                         at_s=read_s,
                         state=gpu.state(),
-                        activity=activities[place],
-                        energy_joules=energies[place],
-                        place=place,
-                        name=names[place],
+                        activity=activities[index],
+                        energy_joules=energies[index],
+                        place=index,
+                        name=names[index],
                     )
-                    for place, gpu in enumerate(self._gpus)
+                    for index, gpu in enumerate(self._gpus)
                 ]
 
 

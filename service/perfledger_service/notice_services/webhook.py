@@ -53,10 +53,10 @@ def read_webhooks(setting: SecretStr | None) -> Mapping[str, SecretStr]:
     """
     words = setting.get_secret_value().split() if setting else []
     webhooks: dict[str, SecretStr] = {}
-    for place, word in enumerate(words, 1):
+    for number, word in enumerate(words, 1):
         name, _, url = word.partition("=")
         if WEBHOOK_NAME.fullmatch(name) is None or _split(url) is None:
-            msg = f"{WEBHOOKS_SETTING}: entry {place} is not NAME=https://…"
+            msg = f"{WEBHOOKS_SETTING}: entry {number} is not NAME=https://…"
             raise SettingsError(msg)
         webhooks[name] = SecretStr(url)
     return webhooks

@@ -194,7 +194,7 @@ def _first_observations(
     session: Session, series_ids: Collection[int | None], upload_ids: Sequence[str]
 ) -> dict[int | None, ObservationRow]:
     """Return what the first upload that has a series measured of its base commit."""
-    rank = {upload_id: place for place, upload_id in enumerate(upload_ids)}
+    rank = {upload_id: index for index, upload_id in enumerate(upload_ids)}
     rows = session.exec(
         select(ObservationRow)
         .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))

@@ -89,8 +89,8 @@ def with_family_changes(grouped: GroupedChanges, groups: Sequence[FamilyGroup]) 
 def _event_place(change: AttributedChange, events: Sequence[ChangeEvent]) -> int | None:
     """Return the place of the nearest event that the change belongs to; None if there is none."""
     near = [
-        (distance, place)
-        for place, event in enumerate(events)
+        (distance, index)
+        for index, event in enumerate(events)
         if event.is_significant
         and event.harm is change.harm
         and (distance := event.commits.distance(change.commits)) <= PLACE_ERROR_COMMITS

@@ -210,7 +210,7 @@ def pairs_needed(search: CommitSearch) -> int:
     levels.
     """
     distance = abs(search.size) / search.spread
-    noise = [NormalDist().inv_cdf(place / PERCENTILES) for place in range(1, PERCENTILES)]
+    noise = [NormalDist().inv_cdf(index / PERCENTILES) for index in range(1, PERCENTILES)]
     gain = fmean(log_density(each) - log_density(each - distance) for each in noise)
     sure = math.log(SURE / (1 - SURE))
     return min(MOST_NEEDED, math.ceil(sure / gain)) if gain > sure / MOST_NEEDED else MOST_NEEDED

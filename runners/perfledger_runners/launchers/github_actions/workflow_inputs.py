@@ -28,7 +28,7 @@ def workflow_inputs(submission: Submission) -> dict[str, str]:
     LauncherError for a command that no workflow can run.
     """
     words = submission.command
-    start = next((place for place, word in enumerate(words) if word in COMMANDS), len(words))
+    start = next((index for index, word in enumerate(words) if word in COMMANDS), len(words))
     arguments = words[start:]
     if not arguments:
         msg = (

@@ -115,8 +115,8 @@ def _advice(findings: Sequence[HostFinding]) -> Iterator[str]:
     for each in findings:
         if each.advice:
             by_advice.setdefault(each.advice, each)
-    for place, each in enumerate(list(by_advice.values())[:_MAX_ADVICE]):
-        yield f"{'What would help most' if place == 0 else 'Then'}: {each.advice} ({each.name})."
+    for index, each in enumerate(list(by_advice.values())[:_MAX_ADVICE]):
+        yield f"{'What would help most' if index == 0 else 'Then'}: {each.advice} ({each.name})."
 
 
 _COLUMNS: tuple[Column[HostFinding], ...] = (

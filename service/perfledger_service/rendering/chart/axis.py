@@ -106,7 +106,7 @@ def nice_ticks(low: float, high: float) -> tuple[float, ...]:
     power = 10.0 ** math.floor(math.log10(raw))
     step = next((power * factor for factor in _FACTORS if power * factor >= raw), power * 10)
     first, last = math.ceil(low / step), math.floor(high / step)
-    return tuple(place * step for place in range(first, last + 1))
+    return tuple(index * step for index in range(first, last + 1))
 
 
 def widened(low: float, high: float, *, share: float) -> tuple[float, float]:

@@ -65,8 +65,8 @@ def _text_within(
         text = first + _text(result, sections, url=url)
         if len(text.encode("utf-8")) <= limit:
             return text
-    for place in reversed(range(len(sections))):
-        sections[place] = ""
+    for index in reversed(range(len(sections))):
+        sections[index] = ""
         text = first + _text(result, sections, url=url)
         if len(text.encode("utf-8")) <= limit:
             break

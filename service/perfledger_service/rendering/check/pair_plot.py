@@ -60,12 +60,12 @@ def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | 
             *(
                 DotMark(
                     x=change,
-                    y=place + 0.5,
+                    y=index + 0.5,
                     tone=_TONES[verdict.outcome],
                     opacity=0.75,
                     title=f"pair {number}: {number_format.percent(change)}",
                 )
-                for place, (number, change) in enumerate(changes.items())
+                for index, (number, change) in enumerate(changes.items())
             ),
             LineMark(
                 points=((estimate.low, level), (estimate.high, level)), tone=Tone.INK, width=3.0

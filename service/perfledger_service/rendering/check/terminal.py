@@ -98,13 +98,13 @@ def _results(
     tests = pairs_by_result(report)
     groups = verdict_rows.group_by_workload(rows)
     left = _MAX_PICTURES
-    for place, (workload, group) in enumerate(groups):
+    for index, (workload, group) in enumerate(groups):
         yield Text()
         title = Text(clean(workload, limit=MAX_LONG_NAME), style="bold")
         if rule := provenance_facts.own_rule(report.plan, workload):
             title.append(f" ({rule})", style="not bold dim")
         yield title
-        yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
+        yield Padding(_result_grid(group, has_titles=index == 0), _INDENT)
         yield from (Padding(line, _INDENT) for line in _detectable(group))
         pictures = tuple(_pictures(report, workload, tests))[:left]
         left -= len(pictures)

@@ -76,7 +76,7 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
     ]
     # A bill without any shares may still have been invoiced.
     parts = parts or [(_nobody(), BillPart.OVERHEAD, NO_USD)]
-    weights = {str(place): abs(usd) for place, (_, _, usd) in enumerate(parts)}
+    weights = {str(index): abs(usd) for index, (_, _, usd) in enumerate(parts)}
     costs = {
         name: share_out(total, weights, rest="0")
         for name, total in (
@@ -89,7 +89,7 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
         {
             **_same_in_all(allocation, quarter),
             **_owner(row),
-            **{name: usd_of.get(str(place), NO_USD) for name, usd_of in costs.items()},
+            **{name: usd_of.get(str(index), NO_USD) for name, usd_of in costs.items()},
             "AllocatedMethodDetails": _method(row, part, usd, allocation.effective_usd),
             "AllocatedMethodId": f"perfledger-{part}",
             "ChargeDescription": f"{part} cost of accelerators",
@@ -98,7 +98,7 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
             "PricingQuantity": _quantity(row, part),
             "x_AllocationPart": part,
         }
-        for place, (row, part, usd) in enumerate(parts)
+        for index, (row, part, usd) in enumerate(parts)
     ]
     return csv_text(COLUMNS, rows)
 

@@ -157,8 +157,8 @@ def _ahead(forecast: Forecast) -> Table:
     columns: tuple[Column[_Row], ...] = (
         words("", unit, lambda row: row.period),
         *(
-            figure("", f"P{name[1:]}", _quantile(place), _amount)
-            for place, name in enumerate(_NAMES)
+            figure("", f"P{name[1:]}", _quantile(index), _amount)
+            for index, name in enumerate(_NAMES)
         ),
     )
     rows = [row for row in _rows(forecast) if row.amount is None]
@@ -170,7 +170,7 @@ def _row_columns() -> tuple[Column[_Row], ...]:
         fact("quantity", lambda row: row.quantity),
         fact("period", lambda row: row.period),
         fact("past", lambda row: row.amount),
-        *(fact(name, _quantile(place)) for place, name in enumerate(_NAMES)),
+        *(fact(name, _quantile(index)) for index, name in enumerate(_NAMES)),
     )
 
 
@@ -184,10 +184,10 @@ def _quantile(place: int) -> Callable[[_Row], float | None]:
 def _rows(forecast: Forecast) -> Iterator[_Row]:
     """Yield the past periods, the future ones, and their total."""
     count, quantity = len(forecast.past), forecast.quantity
-    for place, amount in enumerate(forecast.past):
-        yield _Row(quantity=quantity, period=period_name(forecast, place), amount=amount)
-    for place, quantiles in enumerate(forecast.periods):
-        period = period_name(forecast, count + place)
+    for index, amount in enumerate(forecast.past):
+        yield _Row(quantity=quantity, period=period_name(forecast, index), amount=amount)
+    for index, quantiles in enumerate(forecast.periods):
+        period = period_name(forecast, count + index)
         yield _Row(quantity=quantity, period=period, quantiles=quantiles)
     yield _Row(quantity=quantity, period="total ahead", quantiles=forecast.total)
 
@@ -248,13 +248,13 @@ def _document(forecast: Forecast) -> dict[str, object]:
         "quantity": forecast.quantity,
         "step": forecast.calendar.step,
         "past": [
-            {"period": period_name(forecast, place), "amount": amount}
-            for place, amount in enumerate(forecast.past)
+            {"period": period_name(forecast, index), "amount": amount}
+            for index, amount in enumerate(forecast.past)
         ],
         "periods": [
-            {"period": period_name(forecast, count + place)}
+            {"period": period_name(forecast, count + index)}
             | dict(zip(_NAMES, quantiles, strict=True))
-            for place, quantiles in enumerate(forecast.periods)
+            for index, quantiles in enumerate(forecast.periods)
         ],
         "total": dict(zip(_NAMES, forecast.total, strict=True)),
         "has_trend": forecast.has_trend,

@@ -67,7 +67,7 @@ def fan_chart(forecast: Forecast) -> Chart:
         BandMark(points=tuple(zip(places, low, high, strict=True)), opacity=0.22)
         for low, high in pairs
     )
-    names = [period_name(forecast, before + place) for place in range(count)]
+    names = [period_name(forecast, before + index) for index in range(count)]
     unit = "device-hours" if forecast.quantity is ForecastQuantity.HOURS else USD
     most = max(*past, *columns[-1]) or 1.0
     return Chart(

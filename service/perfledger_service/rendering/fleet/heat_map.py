@@ -87,8 +87,8 @@ def _legend(most: float) -> tuple[LegendKey, ...]:
         f"{digits(most, 3)} devices on average",
     ]
     return tuple(
-        LegendKey(label=label, tone=Tone.BLUE, opacity=_opacity(place, _SWATCHES - 1))
-        for place, label in enumerate(labels)
+        LegendKey(label=label, tone=Tone.BLUE, opacity=_opacity(index, _SWATCHES - 1))
+        for index, label in enumerate(labels)
     )
 
 

@@ -109,7 +109,7 @@ def _row(family: FamilyHistory, commits: int) -> list[float]:
 
 
 def _newest_changes(history: KernelHistory) -> tuple[FamilyChangeRow, ...]:
-    places = {sha: place for place, sha in enumerate(history.commits)}
+    places = {sha: index for index, sha in enumerate(history.commits)}
     changes = [(family, one) for family in history.families for one in family.changes]
     changes.sort(key=lambda item: (-places[item[1].change.sha], -abs(item[1].added_s)))
     return tuple(_change_rows(changes[:MAX_CHANGES]))

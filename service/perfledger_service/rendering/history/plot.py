@@ -73,7 +73,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
 
 
 def _numbers(values: Sequence[float]) -> list[str]:
-    return [f"{place:,}" for place, _ in enumerate(values, start=1)]
+    return [f"{number:,}" for number, _ in enumerate(values, start=1)]
 
 
 def _legend(searched: SearchedSeries) -> Iterator[LegendKey]:
@@ -88,7 +88,7 @@ def _legend(searched: SearchedSeries) -> Iterator[LegendKey]:
 
 def _drawn_places(values: Sequence[float]) -> list[int]:
     """Return the indices of the points to draw: all, or three per column if there are many."""
-    places = [place for place, value in enumerate(values) if not math.isnan(value)]
+    places = [index for index, value in enumerate(values) if not math.isnan(value)]
     if len(places) <= 3 * _MAX_COLUMNS:
         return places
     bounds = [column * len(places) // _MAX_COLUMNS for column in range(_MAX_COLUMNS + 1)]
@@ -115,13 +115,13 @@ def _levels(searched: SearchedSeries, factor: float) -> Iterator[LineMark]:
     """Yield a line at the median of each stretch between two change points."""
     values = searched.series.values
     away = {
-        place for one in searched.history.transients for place in range(one.first, one.last + 1)
+        index for one in searched.history.transients for index in range(one.first, one.last + 1)
     }
     for first, stop in searched.stretches:
         stretch = [
-            values[place]
-            for place in range(first, stop)
-            if place not in away and not math.isnan(values[place])
+            values[index]
+            for index in range(first, stop)
+            if index not in away and not math.isnan(values[index])
         ]
         if stretch:
             level = median(stretch) * factor

@@ -136,10 +136,10 @@ def comparison_chart(
             LineMark(points=tuple(enumerate(centers)), tone=tone),
             *(
                 DotMark(
-                    x=place, y=value, tone=tone, title=f"{_name(one)}: {rounding.digits(value)} %"
+                    x=index, y=value, tone=tone, title=f"{_name(one)}: {rounding.digits(value)} %"
                 )
-                for place, (one, value) in enumerate(zip(mine, centers, strict=True))
-                if place >= len(mine) - MAX_DOTS
+                for index, (one, value) in enumerate(zip(mine, centers, strict=True))
+                if index >= len(mine) - MAX_DOTS
             ),
         ]
     shas = [provenance_facts.short_sha(one.sha)[:7] for one, _ in pairs]

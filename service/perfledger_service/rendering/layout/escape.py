@@ -119,9 +119,9 @@ def prose(
     parts = re.split(pattern, line)
     return "".join(
         code(part, limit=limit, in_table=in_table)
-        if place % 2
-        else _with_spaces(part, is_start=place == 0, in_table=in_table)
-        for place, part in enumerate(parts)
+        if index % 2
+        else _with_spaces(part, is_start=index == 0, in_table=in_table)
+        for index, part in enumerate(parts)
     )
 
 
@@ -248,7 +248,7 @@ def _split_brackets(text: str) -> tuple[str, str, str]:
     if not inner.startswith("("):
         return "", inner, closing
     depths = accumulate((character == "(") - (character == ")") for character in inner)
-    closed = next((place for place, depth in enumerate(depths) if depth == 0), None)
+    closed = next((index for index, depth in enumerate(depths) if depth == 0), None)
     if closed is None:  # a later word of the sentence closes it
         return "(", inner[1:], closing
     if closed == len(inner) - 1:

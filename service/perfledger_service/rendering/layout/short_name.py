@@ -18,9 +18,9 @@ def short_name(name: str) -> str:
 def _parameters_start(name: str) -> int:
     """Return the position of the first bracket outside template arguments, or the end."""
     depth = 0
-    for place, character in enumerate(name):
-        if character == "(" and depth == 0 and not name.startswith(_UNNAMED, place):
-            return place
-        if name[place - 1 : place + 1] != "->":
+    for index, character in enumerate(name):
+        if character == "(" and depth == 0 and not name.startswith(_UNNAMED, index):
+            return index
+        if name[index - 1 : index + 1] != "->":
             depth += (character == "<") - (character == ">")
     return len(name)

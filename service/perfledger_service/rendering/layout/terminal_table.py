@@ -46,7 +46,7 @@ class TerminalTable:
         """Store the table and the columns that a terminal shows."""
         self._table = table
         self._gap = 1
-        places = [place for place, column in enumerate(table.columns) if column.heading is not None]
+        places = [index for index, column in enumerate(table.columns) if column.heading is not None]
         self._remarks = [at for at in places if table.columns[at].kind in _BELOW]
         self._places = [at for at in places if at not in self._remarks]
 

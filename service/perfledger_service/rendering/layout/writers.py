@@ -207,8 +207,8 @@ def _markdown_paragraph(block: Paragraph) -> str:
 
 def _markdown_table(table: Table) -> Iterator[str]:
     places = [
-        place
-        for place, column in enumerate(table.columns)
+        index
+        for index, column in enumerate(table.columns)
         if column.heading is not None and column.kind is not CellKind.PICTURE
     ]
     columns = [table.columns[place] for place in places]

@@ -121,7 +121,7 @@ def calibration_table(calibrations: Iterable[ReplayCalibration]) -> tuple[Table,
     names = [name for name, _ in calibration_ratios(rows[0])]
     columns: tuple[Column[ReplayCalibration], ...] = (
         words("", "replay / record", lambda row: row.policy),
-        *(display(name, _ratio_of(place)) for place, name in enumerate(names)),
+        *(display(name, _ratio_of(index)) for index, name in enumerate(names)),
     )
     return (table(columns, rows),)
 

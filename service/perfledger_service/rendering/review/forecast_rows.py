@@ -102,8 +102,8 @@ def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ..
     """Return the name and quantiles of each future period, and last those of their total."""
     count = len(forecast.past)
     ahead = (
-        (period_name(forecast, count + place), quantiles)
-        for place, quantiles in enumerate(forecast.periods)
+        (period_name(forecast, count + index), quantiles)
+        for index, quantiles in enumerate(forecast.periods)
     )
     return (*ahead, ("total", forecast.total))
 

@@ -86,8 +86,8 @@ def option_rows(review: Review) -> tuple[OptionRow, ...]:
     origins = {each.name: _origin(each) for each in review.model.inputs}
     order = sorted(review.options, key=lambda one: one.outcome.npv_mean)
     return tuple(
-        _option(review, facts, place, numbers[rate], origins[rate])
-        for place, facts in enumerate(order, start=1)
+        _option(review, facts, number, numbers[rate], origins[rate])
+        for number, facts in enumerate(order, start=1)
         if (rate := facts.outcome.option.rate)
     )
 

@@ -112,8 +112,8 @@ def _timelines(profiles: Mapping[str, Profile]) -> Iterator[Chart]:
 def _memories(profiles: Mapping[str, Profile]) -> Iterator[Chart]:
     among = tuple(profiles.values())
     for title, profile in profiles.items():
-        for place, chart in enumerate(memory_charts(profile, among=among)):
-            yield chart if place else replace(chart, title=title)
+        for index, chart in enumerate(memory_charts(profile, among=among)):
+            yield chart if index else replace(chart, title=title)
 
 
 def _missing_memories(profiles: Mapping[str, Profile]) -> Iterator[str]:

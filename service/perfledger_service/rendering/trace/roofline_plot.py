@@ -129,7 +129,7 @@ def _dots(
 
 def _labels(points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[str]) -> list[str]:
     """Return the label of each dot; the first of overlapping dots has all their numbers."""
-    numbers = {name: str(place) for place, name in enumerate(names, start=1)}
+    numbers = {name: str(number) for number, name in enumerate(names, start=1)}
     positions = [
         (x.share(one.intensity_flop_per_byte) * WIDTH, y.share(one.flops_per_second) * _HEIGHT)
         for one in points

@@ -52,10 +52,10 @@ def step_pictures(
     """
     by_side = {(profile.workload, profile.side): profile for profile in profiles}
     collected: list[StepPictures] = []
-    for place, explanation in enumerate(explanations):
+    for index, explanation in enumerate(explanations):
         sides = sides_of(explanation.workload, by_side)
         mine = {side: roofs[key] for side in Side if (key := (explanation.workload, side)) in roofs}
-        if sides and place < MAX_PICTURED:
+        if sides and index < MAX_PICTURED:
             is_drawn = sum(one.has_steps for one in collected) < MAX_DRAWN
             collected.append(_pictures(explanation, sides, mine, is_drawn=is_drawn))
         else:

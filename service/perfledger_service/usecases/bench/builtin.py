@@ -138,8 +138,8 @@ def measure_canaries(
             processes=request.processes,
         )
         results: list[CanaryResult] = []
-        for place, spec in enumerate(chosen, 1):
-            progress.stage(f"measuring {spec.id} ({place} of {len(chosen)})")
+        for number, spec in enumerate(chosen, 1):
+            progress.stage(f"measuring {spec.id} ({number} of {len(chosen)})")
             results.append(_measure(site, spec))
     return CanaryView(
         machine=machine,

@@ -168,10 +168,10 @@ class BaselineFolder:
             msg = f"{quote_text(name)} is too short to name a commit: give {FEWEST_LETTERS} letters"
             raise UsageError(msg)
         places: dict[str, list[int]] = {}
-        for place, bundle in enumerate(self._bundles):
+        for index, bundle in enumerate(self._bundles):
             for identifier in (_sha(bundle), bundle.id):
                 if identifier.startswith(name):
-                    places.setdefault(identifier, []).append(place)
+                    places.setdefault(identifier, []).append(index)
         if len(places) != 1:
             problem = "several commits or ids begin" if places else "no commit or id begins"
             msg = f"{problem} with {quote_text(name)} in {len(self._bundles)} bundles"
@@ -179,7 +179,7 @@ class BaselineFolder:
         return tuple(*places.values())
 
     def _place_of(self, sha: str) -> int:
-        places = [place for place, bundle in enumerate(self._bundles) if _sha(bundle) == sha]
+        places = [index for index, bundle in enumerate(self._bundles) if _sha(bundle) == sha]
         return max(places, default=len(self._bundles))
 
     def _checks(self, head: Bundle, workload: str, metric: Metric) -> tuple[_StoredCheck, ...]:
@@ -189,13 +189,13 @@ class BaselineFolder:
         """
         unit = _unit(head, workload)
         checks: list[_StoredCheck] = []
-        for place, bundle in enumerate(self._bundles):
+        for index, bundle in enumerate(self._bundles):
             is_alike = metric in bundle.metrics and _unit(bundle, workload) == unit
             runs = runs_of(bundle, _side(bundle)).get(workload, ())
             estimates = run_estimates(runs, metric)
             if bundle.id != head.id and is_alike and len(estimates) == len(runs) > 0:
                 values = usable_values(estimates, metric)
-                checks.append(_StoredCheck(place, bundle, runs, estimates, values))
+                checks.append(_StoredCheck(index, bundle, runs, estimates, values))
         return tuple(checks)
 
 

@@ -121,7 +121,7 @@ def triaged_events(
     search: BranchSearch, stored: Sequence[EventView], alerts: Sequence[AlertView]
 ) -> tuple[TriagedEvent, ...]:
     """Return stored events and the changes of a search that are not stored yet, newest first."""
-    places = {sha: place for place, sha in enumerate(search.commits)}
+    places = {sha: index for index, sha in enumerate(search.commits)}
     changes = dict(_changes_by_place(search))
     events: list[tuple[datetime, int, TriagedEvent]] = []
     for view in sorted(stored, key=lambda one: one.event.id, reverse=True):

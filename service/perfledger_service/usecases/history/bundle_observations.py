@@ -24,9 +24,9 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     places: dict[tuple[str, Side], list[int]] = {}
     is_same = bundle.base.sha == bundle.head.sha
     # A new commit's position is after its base's, whichever side was measured first.
-    for place, run in sorted(enumerate(bundle.runs), key=lambda item: item[1].side is Side.HEAD):
+    for index, run in sorted(enumerate(bundle.runs), key=lambda item: item[1].side is Side.HEAD):
         if not (is_same and run.side is Side.HEAD):
-            places.setdefault((run.workload, run.side), []).append(place)
+            places.setdefault((run.workload, run.side), []).append(index)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
     estimate = medians if bundle.is_imported else point_estimates

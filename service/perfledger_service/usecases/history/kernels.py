@@ -47,7 +47,7 @@ def _machine_class(family: BranchSeries) -> str:
 
 def _kernel_history(series: Sequence[BranchSeries], commits: Sequence[str]) -> KernelHistory:
     measured = sorted({position for one in series for position in one.positions})
-    place_of = {position: place for place, position in enumerate(measured)}
+    place_of = {position: index for index, position in enumerate(measured)}
     observed = observed_series(series)
     changes = [attributed_changes(one) for one in observed]
     without_cost = moved_changes([one for group in changes for one in group])

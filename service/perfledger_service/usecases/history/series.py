@@ -42,8 +42,8 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
         changes += [series_change(one, shas) for one in attributed_changes(observed)]
         new_machines += [
             sha
-            for place, sha in enumerate(shas)
-            if place > 0 and begins_environment(series.environments, place)
+            for index, sha in enumerate(shas)
+            if index > 0 and begins_environment(series.environments, index)
         ]
     for family in _families(session, project.id, view):
         if family.series_id == series_id:

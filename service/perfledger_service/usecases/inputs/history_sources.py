@@ -128,7 +128,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     read: dict[tuple[str, str, str], list[UsableValues]] = {}
     metrics: dict[str, Metric] = {}
     labels: list[str] = []
-    for place, bundle in enumerate(ordered):
+    for index, bundle in enumerate(ordered):
         is_branch = is_of_branch(bundle) and not bundle.is_imported
         side = Side.HEAD if is_branch else Side.BASE
         labels.append((bundle.head if is_branch else bundle.base).sha[:SHA_DIGITS])
@@ -142,7 +142,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
                     metrics[metric.name] = metric
                     read.setdefault(key, []).append(point)
                     if point.comparable:
-                        values.setdefault(key, {})[place] = point.comparable
+                        values.setdefault(key, {})[index] = point.comparable
     has_one_machine = len({machine for _, _, machine in read}) == 1
     names = {
         key: f"{key[0]} {key[1]}" + ("" if has_one_machine else f" on {key[2]}") for key in read
@@ -159,7 +159,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
         MeasuredSeries(
             name=names[workload, metric, machine],
             unit=metrics[metric].unit,
-            values=tuple(geometric_mean(points.get(place, ())) for place in range(len(ordered))),
+            values=tuple(geometric_mean(points.get(index, ())) for index in range(len(ordered))),
             errors=_errors(points, len(ordered)),
             times=times,
             labels=tuple(labels),
@@ -200,10 +200,10 @@ def _errors(points: Mapping[int, Sequence[float]], count: int) -> tuple[float, .
     squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs.values())
     sd = math.sqrt(squares / degrees)
     return tuple(
-        sd / math.sqrt(len(points[place])) * geometric_mean(points[place])
-        if place in points
+        sd / math.sqrt(len(points[index])) * geometric_mean(points[index])
+        if index in points
         else math.nan
-        for place in range(count)
+        for index in range(count)
     )
 
 

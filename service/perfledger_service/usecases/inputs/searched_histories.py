@@ -53,7 +53,7 @@ def _epochs_of(series: MeasuredSeries) -> tuple[int, ...]:
 
 
 def _measured_places(series: MeasuredSeries) -> list[int]:
-    return [place for place, value in enumerate(series.values) if not math.isnan(value)]
+    return [index for index, value in enumerate(series.values) if not math.isnan(value)]
 
 
 def observed_in(searched: SearchedSeries) -> ObservedSeries | None:

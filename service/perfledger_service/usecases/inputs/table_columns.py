@@ -234,8 +234,8 @@ def _numbered_columns(first: Sequence[str]) -> Sequence[str]:
     """Return names for the columns of a table whose first row has only numbers, else ()."""
     if not all(_has_number(cell) for cell in first if cell.strip()):
         return ()
-    width = max(place for place, cell in enumerate(first, start=1) if cell.strip())
-    return [f"column {place}" for place in range(1, width + 1)]
+    width = max(number for number, cell in enumerate(first, start=1) if cell.strip())
+    return [f"column {index}" for index in range(1, width + 1)]
 
 
 def _fields(objects: Sequence[Mapping[str, object]], source: str) -> list[TableColumn]:

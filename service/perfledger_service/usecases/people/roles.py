@@ -141,7 +141,7 @@ def _refreshed(
     answers: dict[int, RepositoryRole] = {}
     asked_at = {project_id: answer.asked_at for project_id, answer in stored.items()}
     due = sorted(due, key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # new: first
-    for place, project in enumerate(due[:MOST_QUESTIONS]):
+    for index, project in enumerate(due[:MOST_QUESTIONS]):
         try:
             role = _role_at_github(permissions, project, person)
         except GitHubError as error:
@@ -150,7 +150,7 @@ def _refreshed(
             )
             is_away = error.github_status is None or error.github_status >= SERVER_ERROR
             # If GitHub is down, asking for other projects would take as long.
-            for one in due[place:] if is_away else (project,):
+            for one in due[index:] if is_away else (project,):
                 answers[one.id] = _unanswered(one, stored.get(one.id), now=now)
             if is_away:
                 break

@@ -99,7 +99,7 @@ def _read_order(
 ) -> tuple[str, BranchPlaces]:
     """Return the source of the order, and the places."""
     if line:
-        return "the clone", BranchPlaces(places={sha: place for place, sha in enumerate(line)})
+        return "the clone", BranchPlaces(places={sha: index for index, sha in enumerate(line)})
     if project.trust_runners:
         return "the runners", BranchPlaces(places=_places_by_runners(session, project))
     if commits is not None:

@@ -111,7 +111,7 @@ def _links(start_us: int, end_us: int, whole_us: int) -> Iterator[PartLink]:
     if length > 2 * _SHORTEST_US:
         yield PartLink("Zoom in", start_us + quarter, end_us - quarter)
     if length >= whole_us:
-        thirds = [whole_us * place // 3 for place in range(4)]
+        thirds = [whole_us * index // 3 for index in range(4)]
         for words, (low, high) in zip(("Begin", "Middle", "End"), pairwise(thirds), strict=True):
             if high - low >= _SHORTEST_US:
                 yield PartLink(words, low, high)
