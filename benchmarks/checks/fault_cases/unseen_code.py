@@ -1,6 +1,8 @@
 """Faults in code that a check may not see: of other programs, other requirements, overlays."""
 
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from fault_cases.case import (
     BENCHMARK,
@@ -85,9 +87,9 @@ DYNAMIC = (
 )
 
 
-def from_program(name: str, text: str, **options: object) -> FaultCase:
+def from_program(name: str, text: str, **options: Any) -> FaultCase:
     """Return a package that becomes slower, in a program that a step starts."""
-    return FaultCase(
+    case = FaultCase(
         name=name,
         group="unseen code",
         base={
@@ -97,8 +99,10 @@ def from_program(name: str, text: str, **options: object) -> FaultCase:
         },
         head={"src/mypkg/__init__.py": SLOW_PACKAGE},
         prepare=partial(install, name="src/mypkg"),
-        **{"expected": NOT_MEASURED, "words": COPY, **options},
+        expected=NOT_MEASURED,
+        words=COPY,
     )
+    return replace(case, **options)
 
 
 def requirements(name: str, base: dict[str, str], head: dict[str, str]) -> FaultCase:

@@ -47,8 +47,8 @@ def kill(session: int, mark: str) -> None:
 
 def _family(session: int, mark: str) -> set[int]:
     """Return the members of a session and their descendants, without this process."""
-    found = {process for process in members(session, mark) if process != os.getpid()}
-    return found.union(*(descendants(str(process)) for process in found))
+    family = {process for process in members(session, mark) if process != os.getpid()}
+    return family.union(*(descendants(str(process)) for process in family))
 
 
 def resident_bytes(processes: Iterable[int]) -> int:

@@ -114,9 +114,9 @@ def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, _Mis
         explanation = explain_verdict(verdict, bundle.plan)
         needed = explanation.pairs_needed
         if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS and needed is not None:
-            each = _MissingPairs(measured=_pairs_of(bundle.runs, verdict), needed=needed)
-            before = fewest.get(verdict.workload, each)
-            fewest[verdict.workload] = max(before, each, key=lambda pairs: pairs.count)
+            missing = _MissingPairs(measured=_pairs_of(bundle.runs, verdict), needed=needed)
+            before = fewest.get(verdict.workload, missing)
+            fewest[verdict.workload] = max(before, missing, key=lambda pairs: pairs.count)
     return fewest
 
 
