@@ -28,6 +28,10 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 
 NO_STEPS = "no step markers: the whole trace counts as one step"
 DEVICE_WINDOW = "no step markers: the time from the device's first work to its last is one step"
+SHORT_WINDOW = (
+    "the recording is {:.3g} ms long, and only {:.3g} ms of it are shown, from the device's first "
+    "work to its last: what the host does before and after is left out"
+)
 ITERATIONS = (
     "iterations detected from repeated kernels: {} of {} kernels, one every {:.3g} ms; each may be "
     "a step, or a layer of one"
@@ -56,6 +60,8 @@ STEPS_OVERLAP = (
 
 # Share of a typical step's calls: the profiler's end cuts off a marker whose step has not begun.
 MAX_STUB_CALLS = 0.1
+# Share of a recording: with a larger one, most of it is shown.
+SHORT_SHARE = 0.1
 # Share of the shorter of two steps: rounding makes neighbours overlap by a microsecond.
 MAX_OVERLAP = 0.1
 # If they cover less of the steps, the host's calls say nothing about most of them.
@@ -349,10 +355,21 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
     if not chosen.any():
         return [], (NO_STEPS,)
     span = int(trace.start_ns[chosen].min()), int(trace.end_ns[chosen].max())
+    if not work.any():
+        return [span], (NO_STEPS,)
+    notes = [DEVICE_WINDOW, *_note_on_short_window(trace, span)]
     iterations = iterations_of(trace)
-    if iterations is None:
-        return [span], (DEVICE_WINDOW if work.any() else NO_STEPS,)
-    repeats = ITERATIONS.format(
-        iterations.count, iterations.kernels, iterations.mean_ns / NS_PER_MS
-    )
-    return [span], (DEVICE_WINDOW, repeats)
+    if iterations is not None:
+        mean_ms = iterations.mean_ns / NS_PER_MS
+        notes.append(ITERATIONS.format(iterations.count, iterations.kernels, mean_ms))
+    return [span], tuple(notes)
+
+
+def _note_on_short_window(trace: Trace, span: tuple[int, int]) -> tuple[str, ...]:
+    """Return a note if the device works in a small part of what was recorded of the host."""
+    is_call = trace.is_on_host | trace.is_device_work
+    recorded_ns = int(trace.end_ns[is_call].max()) - int(trace.start_ns[is_call].min())
+    shown_ns = span[1] - span[0]
+    if shown_ns >= SHORT_SHARE * recorded_ns:
+        return ()
+    return (SHORT_WINDOW.format(recorded_ns / NS_PER_MS, shown_ns / NS_PER_MS),)

@@ -11,6 +11,7 @@ from perfledger_profiles.timeline.step_windows import (
     LENT_STEPS,
     NO_STEPS,
     ONLY_COLLECTIVES,
+    SHORT_WINDOW,
     STUB,
     is_host_known,
     iterations_of,
@@ -113,7 +114,14 @@ def test_without_markers_the_devices_own_window_is_the_step(trace):
     steps = found(trace.columns())
 
     assert (lengths(steps), steps.has_markers) == ([40_000], False)
-    assert steps.notes == (DEVICE_WINDOW,)
+    assert steps.notes == (DEVICE_WINDOW, SHORT_WINDOW.format(1.6, 0.04))
+
+
+def test_a_window_of_a_tenth_of_the_recording_or_more_is_most_of_it(trace):
+    trace.add("load the model", 0, 360)
+    trace.launch("cudaGraphLaunch", 350, 5, kernel="k", at=360, lasts=40, correlation=1)
+
+    assert found(trace.columns()).notes == (DEVICE_WINDOW,)
 
 
 def test_repeats_of_a_sequence_of_kernels_are_noted_but_are_no_steps(trace):
