@@ -122,7 +122,7 @@ def _shares(reading: MetricValues, memory: _Memory) -> _Samples:
         used = value * reading.metric.factor
         free = _bytes_or_none(memory.free, time)
         size = nominal if free is None else used + free
-        is_known = 0 <= used <= MAX_MEMORY_BYTES and size is not None and size > 0
+        is_known = 0 <= used <= MAX_MEMORY_BYTES
         # A device has a little more than its nominal size, so the share is capped at 1.
         shares.append((time, min(used / size, 1.0) if is_known and size else np.nan))
     return shares
