@@ -6,13 +6,13 @@
 
 Each kind has a sample of its own. Mutants run in copies of the last commit, one for each job. For
 each, the fast tests of the module's name run first, then those that import the module, then those
-of its folder and those of documented limits, then the slow tests of these with those that are left
-to CI, then what commands write is compared with the golden files, and last the fast rest runs, of
-its package and then of the service, which takes minutes. The first failure ends it. `--rounds` ends
-it earlier, for a lower bound in less time; `--only` then judges the survivors fully. A mutant
-that equals the original, such as a larger cache or a longer time limit that no input can reach,
-survives and counts against the rate too. A test that fails without the mutant says nothing of it:
-it is set aside for the rest of the sample and named at the end.
+of its folder and those of known limits and bounds, then the slow tests of all these with those that
+are left to CI, then what commands write is compared with the golden files, and last the fast rest
+runs, of its package and then of the service, which takes minutes. The first failure ends it.
+`--rounds` ends it earlier, for a lower bound in less time; `--only` then judges the survivors
+fully. A mutant that equals the original, such as a larger cache or a longer time limit that no
+input can reach, survives and counts against the rate too. A test that fails without the mutant says
+nothing of it: it is set aside for the rest of the sample and named at the end.
 """
 
 import argparse
@@ -53,6 +53,7 @@ TESTS = {
     "perfledger_service": "tests/service",
 }
 LIMITS = Path("tests/test_limits.py")  # of every package
+BOUNDS = "assert_bounds_are_known"  # of fields and parameters: the tests of each package call it
 GOLDEN_FILES = (  # what commands write, and the workbook of a review: of every package
     Path("tests/service/cli/test_golden_outputs.py"),
     Path("tests/service/rendering/review/test_golden_workbook.py"),
@@ -194,7 +195,8 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     ]
     near = sorted((tests / Path(*path.parts[2:-1])).rglob("test_*.py"))
     rest = sorted(tests.rglob("test_*.py"))
-    groups = [named, direct, [*near, root / LIMITS]]
+    bounds = [test for test in rest if BOUNDS in test.read_text(encoding="utf-8")]
+    groups = [named, direct, [*near, root / LIMITS, *bounds]]
     seen: set[Path] = set()
     for group in groups:
         yield FAST, [test for test in group if test not in seen]

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
-from inspect import signature
+from inspect import signature, unwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -52,16 +52,29 @@ def bounds_of(package: ModuleType) -> Iterator[str]:
 
 
 def lines_of(each: object, name: str) -> Iterator[str]:
-    """Yield the lines of a message, a model, a dataclass or a function."""
+    """Yield the lines of a function, or of a class with those of its methods."""
     for key, words in parts_of(each):
         if words:
             yield f"{name}.{key}: {', '.join(words)}"
+    if isinstance(each, type):
+        for method, function in methods_of(each):
+            yield from lines_of(function, f"{name}.{method}")
+
+
+def methods_of(owner: type) -> Iterator[tuple[str, object]]:
+    """Yield the methods that a class itself defines, without those that its fields make."""
+    is_made_of_fields = is_dataclass(owner) or issubclass(owner, (msgspec.Struct, BaseModel))
+    for name, each in vars(owner).items():
+        is_made = is_made_of_fields and name.startswith("__")
+        if isinstance(each, types.FunctionType | staticmethod | classmethod) and not is_made:
+            yield name, each
 
 
 def parts_of(each: object) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each field or parameter, with its bounds and default."""
-    if isinstance(each, types.FunctionType):
-        for key, parameter in signature(each).parameters.items():
+    function = unwrap(each) if callable(each) else each
+    if isinstance(function, types.FunctionType):
+        for key, parameter in signature(function).parameters.items():
             yield key, [*default_of(parameter.default)]
     elif isinstance(each, type) and issubclass(each, msgspec.Struct):
         found = inspect.type_info(each)

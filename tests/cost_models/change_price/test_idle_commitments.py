@@ -56,6 +56,7 @@ def test_waits_are_those_of_as_many_servers_as_jobs_fit():
 def test_fewer_hours_shorten_the_wait():
     effect = queue_effect(POOL, (-30_000.0, -20_000.0, -10_000.0))
 
+    assert effect.wait_s == queue_effect(POOL, (0.0, 0.0, 0.0)).wait_s
     assert effect.extra_wait_s is not None
     low, middle, high = effect.extra_wait_s
     assert low < middle < high < 0

@@ -40,7 +40,7 @@ def measured_descriptor(
         raise UsageError(msg)
     counts = _counts(bundle, spec)
     flops, moved_bytes = (counts.get(name) for name in (step_work.FLOPS, step_work.BYTES))
-    if flops is None or moved_bytes is None or not (flops.value > 0 and moved_bytes.value > 0):
+    if flops is None or moved_bytes is None or not (flops.value and moved_bytes.value):
         msg = f"the work of {spec.id} was not counted: declare it in a file of workloads"
         raise NotFoundError(msg)
     if not (flops.is_complete and moved_bytes.is_complete):

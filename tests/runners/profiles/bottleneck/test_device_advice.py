@@ -37,6 +37,22 @@ def test_each_trigger_on_the_device_asks_for_its_advice(operation, more, text):
     assert found == [getattr(device_advice, "MULTIPLE_OF_8" if text == "X8" else text).text]
 
 
+@pytest.mark.parametrize("hardware", [None, V100])
+@pytest.mark.parametrize(
+    ("operation", "more"),
+    [
+        (op("gemm", 0.05), {"family": OperationFamily.GEMM, "is_tensor": False}),
+        (op("gemm", 0.05, shapes="double[8,8]"), {}),
+        (op("gemm", 0.05, path="aten::mm", shapes="Half[8,7] Half[7,8]"), {}),
+    ],
+)
+def test_work_that_could_take_half_the_time_saves_half_of_its_share(operation, more, hardware):
+    [found] = advice(step(operation, kernels=(kernel("gemm", **more),)), hardware=hardware)
+
+    assert "half the time" in found.assumption
+    assert found.saved_share == pytest.approx(found.share / 2)
+
+
 @pytest.mark.parametrize(
     ("operation", "more"),
     [

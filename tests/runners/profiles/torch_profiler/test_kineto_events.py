@@ -147,7 +147,16 @@ def test_memory_is_followed_device_by_device(trace):
 
 @pytest.mark.parametrize(
     ("stated", "share"),
-    [(37, 0.37), (100, 1.0), (0, None), (101, None), (-1, None), ("37", None), (None, None)],
+    [
+        (37, 0.37),
+        (0.5, 0.005),
+        (100, 1.0),
+        (0, None),
+        (101, None),
+        (-1, None),
+        ("37", None),
+        (None, None),
+    ],
 )
 def test_the_stated_occupancy_is_a_share_and_0_says_nothing(trace, stated, share):
     said = {"est. achieved occupancy %": stated}

@@ -68,6 +68,7 @@ def test_a_folder_is_no_file(tmp_path, read):
         ("log.csv has no jobs", "logs/log.csv has no jobs"),
         ("'log.csv', line 3: no hour", "'logs/log.csv', line 3: no hour"),
         ("no jobs", "logs/log.csv: no jobs"),
+        ("log.csv: no log.csv in it", "logs/log.csv: no log.csv in it"),
         ("my-log.csv has no jobs", "logs/log.csv: my-log.csv has no jobs"),
         ("there is no file logs/log.csv", "there is no file logs/log.csv"),
     ],
