@@ -59,7 +59,7 @@ def candidate_models(*, season: int) -> tuple[SmoothingWeights, ...]:
     """Return the models to try, with a season of a number of values; 0 is no season."""
     gammas = GAMMAS if season else (0.0,)
     return tuple(
-        SmoothingWeights(alpha, alpha * share, phi if share else 0.0, gamma, season)
+        SmoothingWeights(alpha, alpha * share, phi, gamma, season)
         for alpha, share, phi, gamma in product(ALPHAS, BETA_SHARES, PHIS, gammas)
         if share or phi == PHIS[0]
     )
