@@ -24,6 +24,8 @@ from perfledger_service.values.service_views.admin import (
 )
 from perfledger_service.values.upload_views import UploadStatus
 
+_Uploads = tuple[int, int, datetime | None]  # their number, failures, and newest arrival
+NO_UPLOADS: _Uploads = (0, 0, None)
 _PERSON_DECODER = msgspec.json.Decoder(Person)
 _TOKEN_DECODER = msgspec.json.Decoder(TokenSummary)
 _WAITING_UPLOAD_DECODER = msgspec.json.Decoder(WaitingUpload)
@@ -44,16 +46,15 @@ def project_summaries(
     uploads = _uploads(session, ids)
     series = _counts(session, SeriesRow, ids)
     tokens = _live_tokens(session, ids, now=now)
-    nothing = (0, 0, None)
     return tuple(
         ProjectSummary(
             repository=row.repository,
             created_at=row.created_at,
             follows_renames=row.actions_repository_id is not None,
             trust_runners=row.trust_runners,
-            uploads=uploads.get(row.id, nothing)[0],
-            failed=uploads.get(row.id, nothing)[1],
-            newest_upload_at=uploads.get(row.id, nothing)[2],
+            uploads=uploads.get(row.id, NO_UPLOADS)[0],
+            failed=uploads.get(row.id, NO_UPLOADS)[1],
+            newest_upload_at=uploads.get(row.id, NO_UPLOADS)[2],
             series=series.get(row.id, 0),
             tokens=tokens.get(row.id, 0),
         )
@@ -123,17 +124,15 @@ def _state(row: TokenRow, *, now: datetime) -> TokenState:
     return TokenState.EXPIRED if is_expired else TokenState.LIVE
 
 
-def _uploads(
-    session: Session, project_ids: Sequence[int]
-) -> dict[int | None, tuple[int, int, datetime | None]]:
-    """Return each project's uploads: their number, failures, and newest arrival."""
-    newest: dict[int | None, tuple[int, int, datetime | None]] = {}
+def _uploads(session: Session, project_ids: Sequence[int]) -> dict[int | None, _Uploads]:
+    """Return the uploads of each project that has any."""
+    newest: dict[int | None, _Uploads] = {}
     for project_id, status, number, arrived in session.exec(
         select(UploadRow.project_id, UploadRow.status, func.count(), func.max(UploadRow.created_at))
         .where(col(UploadRow.project_id).in_(project_ids))
         .group_by(col(UploadRow.project_id), col(UploadRow.status))
     ):
-        total, failed, last = newest.get(project_id, (0, 0, None))
+        total, failed, last = newest.get(project_id, NO_UPLOADS)
         newest[project_id] = (
             total + number,
             failed + (number if status == UploadStatus.FAILED else 0),
