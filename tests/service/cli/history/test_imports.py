@@ -31,6 +31,21 @@ def test_a_dry_run_needs_no_service_and_shows_series_points_and_commits(run, dat
     assert document["left_out"] == []
 
 
+def test_results_that_are_left_out_are_counted_by_reason(run, tmp_path):
+    bench = {"name": "fib_10", "unit": "ns/iter", "value": 1.0}
+    path = tmp_path / "data.json"
+    first = samples.ACTION_RUNS[0] | {"benches": [bench]}
+    runs = [first, first | {"date": first["date"] + 60_000}]
+    path.write_text(json.dumps(samples.ACTION | {"entries": {"B": runs}}))
+    words = ("history", "import", path, "--repository", "octo/models", "--dry-run")
+
+    text, document = run(*words), json.loads(run(*words, "--json"))
+
+    reason = "whose commit already has a value"
+    assert document["left_out"] == [{"reason": reason, "results": 1}]
+    assert f"Left out: 1 result {reason}." in " ".join(text.split())
+
+
 def test_a_plain_csv_is_imported_without_saying_which_tool_made_it(run, tmp_path):
     path = tmp_path / "values.csv"
     path.write_text(samples.PLAIN_CSV.replace("aaa", "8c1f0a2b3c4d5e6f708192a3b4c5d6e7f8091a2"))
