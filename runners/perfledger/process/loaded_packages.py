@@ -165,8 +165,8 @@ def open_unnoticed(path: str, flags: int) -> int:
     Only the file's owner can do this.
     """
     is_own = os.stat(path).st_uid == os.geteuid()  # noqa: PTH116 - a module's path may be any text
-    unnoticed: int = getattr(os, "O_NOATIME", 0)
-    return os.open(path, flags | unnoticed if is_own else flags)
+    no_access_time: int = getattr(os, "O_NOATIME", 0)
+    return os.open(path, flags | no_access_time if is_own else flags)
 
 
 def _torch_extensions(modules: Mapping[str, object]) -> frozenset[str]:
