@@ -299,6 +299,8 @@ class VerdictRow(StoreRow, table=True):
     spread_degrees: float | None = None
     spread_source: str | None = None
     spread_values: int | None = None
+    queued_share: float | None = None
+    profiled_pairs: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class GateCheckRow(StoreRow, table=True):

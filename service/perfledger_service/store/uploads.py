@@ -366,14 +366,13 @@ def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object
         "position": position,
         "workload": verdict.workload,
         "metric": metric.name,
-        "unit": metric.unit,
-        "worse": metric.worse,
-        "kind": metric.kind,
-        "scale": metric.scale,
+        **{name: getattr(metric, name) for name in ("unit", "worse", "kind", "scale")},
         "outcome": verdict.outcome,
         "adjusted_p": verdict.adjusted_p,
         "is_warning": verdict.is_warning,
         "reason": verdict.reason,
+        "queued_share": verdict.queued_share,
+        "profiled_pairs": verdict.profiled_pairs,
         **{name: getattr(estimate, name, None) for name in EffectEstimate.__dataclass_fields__},
         **{
             f"spread_{name}": getattr(verdict.prior, name, None)

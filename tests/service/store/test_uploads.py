@@ -1,4 +1,5 @@
 import gzip
+from dataclasses import replace
 
 import pytest
 from sqlmodel import select
@@ -9,6 +10,7 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.tables import BundleRow, EnvironmentRow, UploadRow
 from perfledger_service.store.uploads import (
+    add_judgement,
     bundle_content,
     set_status,
     unfinished_uploads,
@@ -34,6 +36,29 @@ def test_verdicts_come_back_as_they_were_said(any_engine, judged, make_bundle):
     assert {verdict.outcome for verdict in stored} >= {Outcome.REGRESSED, Outcome.NOT_MEASURED}
     assert upload.headline == report.headline
     assert upload.conclusion == "failure"
+
+
+def test_what_settled_a_verdict_and_what_one_on_kernels_rests_on_come_back(
+    any_engine, received, make_bundle, now
+):
+    received(any_engine, make_bundle(), upload_id="1" * 32)
+    report = build_report(make_bundle(), today=now.date(), is_local=False)
+    first, *rest = report.verdicts
+    verdicts = (replace(first, queued_share=0.25, profiled_pairs=12), *rest)
+
+    with write_session(any_engine) as session:
+        add_judgement(
+            session,
+            "1" * 32,
+            verdicts,
+            conclusion="success",
+            title="",
+            headline="",
+            now=now,
+        )
+        session.commit()
+    with read_session(any_engine) as session:
+        assert verdicts_of(session, "1" * 32) == verdicts
 
 
 def test_a_bundle_and_a_machine_are_stored_once(any_engine, received, make_bundle):

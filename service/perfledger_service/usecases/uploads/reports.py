@@ -128,7 +128,7 @@ class UploadReports:
         report = replace(
             report,
             repository=upload.repository,
-            verdicts=verdicts,
+            verdicts=_with_states(verdicts, report.verdicts),
             takes_commands=self._takes_commands,
         )
         if not approvals or upload.conclusion == Conclusion.FAILURE:
@@ -184,6 +184,16 @@ class UploadReports:
         """Return whether there are more or larger reports than are kept; the caller locks."""
         total_bytes = sum(size for *_, size in self._reports.values())
         return len(self._reports) > MAX_REPORTS or total_bytes > MAX_BUNDLE_BYTES
+
+
+def _with_states(
+    verdicts: Sequence[Verdict], computed_verdicts: Sequence[Verdict]
+) -> tuple[Verdict, ...]:
+    """Return stored verdicts with the states of their runs, which are not stored."""
+    states = {(one.workload, one.metric.name): one.states for one in computed_verdicts}
+    return tuple(
+        replace(one, states=states.get((one.workload, one.metric.name))) for one in verdicts
+    )
 
 
 def _covers(acceptance: Acceptance, upload: StoredUpload, decided: CheckedHead) -> bool:
