@@ -30,7 +30,7 @@ _SERIES_COLUMNS: tuple[Column[ChangedSeries], ...] = (
         "metric",
         "metric",
         lambda one: one.metric,
-        show=lambda one: vocabulary.metric_label(one.metric) or one.metric,
+        show=lambda one: vocabulary.series_label(one.metric),
     ),
     display("change", lambda one: number_format.change(one.change, one.low, one.high)[0]),
     display("interval", lambda one: number_format.change(one.change, one.low, one.high)[1]),
@@ -93,7 +93,7 @@ def _what(notice: EventNotice) -> str:
     if series is None:
         return f"Event {notice.view.event.id} is a change of unknown size"
     size, _ = number_format.change(series.change, series.low, series.high)
-    metric = vocabulary.metric_label(series.metric) or series.metric
+    metric = vocabulary.series_label(series.metric)
     return f"{series.workload} on the default branch: {metric} {size}"
 
 

@@ -56,6 +56,16 @@ def test_without_a_check_its_largest_change_is_the_headline(notice_of):
     assert "Not confirmed by paired runs yet." in to_markdown(event_notice_document(notice))
 
 
+def test_a_kernel_family_is_the_headline_only_if_nothing_else_changed(notice_of):
+    gelu = changed(change=0.5, metric="kernel:gelu")
+    alone = notice_of(NoticeSubject.OPEN, an_event(5, gelu), headline="")
+    beside = notice_of(NoticeSubject.OPEN, an_event(5, changed(change=0.1), gelu), headline="")
+
+    assert "kernel family gelu +50" in event_title(alone)
+    assert "step time +10" in event_title(beside)
+    assert "kernel family gelu" in to_markdown(event_notice_document(beside))
+
+
 def test_a_change_of_unknown_size_is_said_so(notice_of):
     event = an_event(5, changed(change=float("nan")), id=3)
 
