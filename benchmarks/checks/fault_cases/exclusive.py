@@ -41,7 +41,7 @@ WAITING = exclusive("held = open(PLACE, 'w')\nfcntl.flock(held, fcntl.LOCK_EX)")
 TAKEN = exclusive("held = socket.socket()\nheld.bind(('127.0.0.1', 28_520))")
 
 
-def control(name: str, text: str, *, words: str = IN_TURN, settings: str = "") -> FaultCase:
+def control(name: str, text: str, *, words: str = IN_TURN) -> FaultCase:
     """Return a workload whose code does not change what its step does."""
     return FaultCase(
         name=name,
@@ -50,7 +50,6 @@ def control(name: str, text: str, *, words: str = IN_TURN, settings: str = "") -
         head={"benchmarks/b.py": f"import sys\n{text}"},
         expected=SILENT,
         words=words,
-        settings=settings,
     )
 
 
@@ -62,7 +61,7 @@ EXCLUSIVE = (
     control("shared memory of a fixed name", MEMORY),
     control("torch: a fixed port of a process group", TORCH),
     control("a fixed port at import", IMPORT, words=""),
-    control("a lock that is waited for", WAITING, settings='timeout = "15s"\n'),
+    control("a lock that is waited for", WAITING),
     FaultCase(
         name="three times the work behind a fixed port",
         group="one at a time",

@@ -15,6 +15,7 @@ from fault_cases.case import (
     step,
 )
 from fault_cases.code import PACKAGE, SLOW_PACKAGE, install
+from fault_cases.copies import copied
 from fault_cases.dependencies import CALLER, REQUIREMENTS, WHEELS, wheel
 
 PROGRAM = (
@@ -76,6 +77,7 @@ def register_all():
     perfledger.workload(steps)
 """
 CALLS = "from helper import register_all\nregister_all()\n"
+INCLUDED = replaced(REQUIREMENTS, "wheels", "../wheels")
 READ_BY_SETUP = (
     "from setuptools import setup\n"
     "setup(name='mine', py_modules=[], install_requires=open('deps.in').read().split())\n"
@@ -112,7 +114,7 @@ def requirements(name: str, base: dict[str, str], head: dict[str, str]) -> Fault
         group="unseen code",
         base={"benchmarks/b.py": CALLER, **WHEELS, **base},
         head=head,
-        prepare=None,
+        prepare=partial(copied, files={"dep/__init__.py": PACKAGE}),
         expected=NOT_GREEN,
     )
 
@@ -147,8 +149,8 @@ UNSEEN_CODE = (
     ),
     requirements(
         "requirements in a file that another one includes",
-        {"requirements.txt": "-r pins/run.list\n", "pins/run.list": REQUIREMENTS},
-        {"pins/run.list": replaced(REQUIREMENTS, "1.0", "2.0")},
+        {"requirements.txt": "-r pins/run.list\n", "pins/run.list": INCLUDED},
+        {"pins/run.list": replaced(INCLUDED, "1.0", "2.0")},
     ),
     requirements(
         "requirements that setup.py reads",

@@ -16,6 +16,7 @@ from perfledger_runners.checkouts.dependency_files import (
     project_build,
 )
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+from perfledger_runners.checkouts.included_requirements import included_files
 from perfledger_runners.checkouts.package_layout import (
     ASIDE,
     VENDORED,
@@ -189,6 +190,8 @@ def refuse_new_environment(base: SourceTree, head: SourceTree) -> None:
 def _dependencies(hashes: Mapping[str, str], read: ReadFile) -> dict[str, DeclaredDependencies]:
     """Return what files declare to be installed, and the archives that may be."""
     texts = {path: read(path) for path in hashes if is_dependency_file(path)}
+    readable = {path: text for path, text in texts.items() if text}
+    texts |= included_files(readable, hashes, lambda path: read(path) or b"")
     declared = {
         path: declared_dependencies(path, text or hashes[path].encode())
         for path, text in texts.items()
