@@ -14,7 +14,8 @@ from perfledger_service.usecases.uploads.actions_runs import check_subject
 from perfledger_service.usecases.uploads.machine_classes import announce_classes, work_at
 from perfledger_service.usecases.uploads.merge_groups import check_announced_group
 from perfledger_service.web.app_state import CurrentAppState, CurrentUploader
-from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS, MachineClass
+from perfledger_service.web.responses.problems import Problem
+from perfledger_service.web.uploads import CALLER_PROBLEMS, MachineClass
 
 router = APIRouter(prefix="/api/v1/checks", tags=["uploads"])
 
@@ -53,9 +54,9 @@ class AnnouncedCheckResponse(BaseModel):
     "",
     status_code=202,
     responses={
-        400: {**PROBLEMS[400], "description": "more machine classes than the limit"},
+        400: {"model": Problem, "description": "more machine classes than the limit"},
         **CALLER_PROBLEMS,
-        429: {**PROBLEMS[429], "description": "more commits are announced than the limit"},
+        429: {"model": Problem, "description": "more commits are announced than the limit"},
     },
 )
 def announce_check(

@@ -28,7 +28,8 @@ from perfledger_service.web.app_state import (
     CurrentMaintainer,
     CurrentReader,
 )
-from perfledger_service.web.uploads import CALLER_PROBLEMS, PROBLEMS
+from perfledger_service.web.responses.problems import Problem
+from perfledger_service.web.uploads import CALLER_PROBLEMS
 
 router = APIRouter()
 _reads = APIRouter(
@@ -106,8 +107,8 @@ class EventStateRequest(BaseModel):
 
 
 _NO_EVENT: dict[int | str, dict[str, object]] = {
-    404: {**PROBLEMS[400], "description": "the project has no such event"},
-    410: {**PROBLEMS[400], "description": "the event was removed after its retention period"},
+    404: {"model": Problem, "description": "the project has no such event"},
+    410: {"model": Problem, "description": "the event was removed after its retention period"},
 }
 
 
@@ -145,7 +146,7 @@ def get_event(
 @_states.put(
     "/{event_id}/state",
     responses={
-        400: {**PROBLEMS[400], "description": "a state that cannot be set, or not in this way"},
+        400: {"model": Problem, "description": "a state that cannot be set, or not in this way"},
         **CALLER_PROBLEMS,
         **_NO_EVENT,
     },

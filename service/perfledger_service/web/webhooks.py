@@ -31,6 +31,7 @@ from perfledger_service.usecases.uploads.merges import receive_closing
 from perfledger_service.usecases.uploads.pushes import receive_push
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
+from perfledger_service.web.responses.problems import Problem
 from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's description have up to 65,536 characters each, written as JSON.
@@ -173,8 +174,8 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     status_code=202,
     responses={
         200: {"model": CommentResponse, "description": "a comment that was already delivered"},
-        400: {**PROBLEMS[400], "description": "signed, but not a delivery from GitHub"},
-        401: {**PROBLEMS[401], "description": "not signed with the secret"},
+        400: {"model": Problem, "description": "signed, but not a delivery from GitHub"},
+        401: {"model": Problem, "description": "not signed with the secret"},
         413: PROBLEMS[413],
     },
 )
