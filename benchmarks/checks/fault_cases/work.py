@@ -251,7 +251,7 @@ NO_WORK = (
             ).replace("    a = torch.randn", "    a0 = torch.randn")
         },
         expected=NOT_MEASURED,
-        words="counted work fell",
+        words="counted work fell|not counted: budget",
     ),
     FaultCase(
         name="torch: a result cached across steps",
