@@ -18,7 +18,8 @@ EUR = "EUR"
 MAX_CHARACTERS = 20_000_000  # the history since 1999 has 2 million
 # The ECB publishes on working days: Christmas and Easter leave five days without a rate.
 MAX_DAYS_WITHOUT_RATE = timedelta(days=7)
-MAX_RATE = 10**9  # units of a currency to the euro: more is a typing error
+# Units of a currency to the euro: fewer or more are a typing error.
+MIN_RATE, MAX_RATE = Decimal("1e-9"), 10**9
 _LATEST_DAY = "%d %B %Y"  # 20 November 2026, in eurofxref.csv
 
 
@@ -98,7 +99,7 @@ def _read_rates(header: Sequence[str], row: list[str], name: str) -> Mapping[str
 
 def _read_rate(cell: str, currency: str, name: str) -> Decimal:
     rate = Decimal(cell.strip()) if is_number(cell) else Decimal(0)
-    if not 0 < rate <= MAX_RATE:
+    if not MIN_RATE <= rate <= MAX_RATE:
         problem = number_problem(cell, otherwise=f"is not a rate of {currency[:20]!r}")
         msg = f"{name}: {cell[:40]!r} {problem}"
         raise ExchangeRateError(msg)

@@ -1,5 +1,6 @@
 """Values of usage files: which job held how many devices, from when to when."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
-_NOT_FINITE = {"nan", "inf", "infinity"}  # as Prometheus writes them
+# As Prometheus writes them.
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 Document = TypeVar("Document")
 
@@ -148,7 +150,7 @@ def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: 
 
 def number_of(text: str, where: str, *, otherwise: str = "is not a number") -> float:
     """Return the number in a cell, also NaN and Inf; raise UsageFileError for anything else."""
-    if is_number(text) or text.strip().lstrip("+-").lower() in _NOT_FINITE:
+    if is_number(text) or _NOT_FINITE.fullmatch(text.strip()):
         return float(text)
     msg = f"{where}: {text[:40]!r} {number_problem(text, otherwise=otherwise)}: export it again"
     raise UsageFileError(msg)

@@ -50,6 +50,9 @@ def test_a_rate_that_the_table_lacks_is_an_error(currency, day, problem):
         ("Date,USD\n20/11/2026,1.1\n", "'20/11/2026' is not a day"),
         ("Date,USD\n2026-11-20,-1\n", "'-1' is not a rate of 'USD'"),
         ("Date,USD\n2026-11-20,NaN\n", "'NaN' is not a rate"),
+        ("Date,USD\n2026-11-20,1e-999999999\n", "'1e-999999999' is not a rate"),
+        ("Date,USD\n2026-11-20,9e-10\n", "'9e-10' is not a rate"),
+        ("Date,USD\n2026-11-20,1000000001\n", "'1000000001' is not a rate"),
         ("Date,USD\n2026-11-20,much\n", "'much' is not a rate"),
     ],
 )

@@ -303,6 +303,14 @@ def test_what_no_table_means_by_a_number_is_not_one(cell):
     assert not is_number(cell)
 
 
+def test_a_cell_of_very_many_digits_is_examined_once():
+    """A pattern that tries every division of the digits would not end."""
+    cell = f"{'1' * 1_000_000}x"
+
+    assert not is_number(cell)
+    assert number_problem(cell) == "is not a number"
+
+
 def test_a_number_beyond_all_others_is_called_too_large():
     assert number_problem("1e400") == "is too large"
 
