@@ -83,8 +83,9 @@ class GateHealth:
     `false_alarms` are of all `checks` of a commit against itself, `shadows` of those whose sides
     were exchanged; None without any. `detectable` is the typical smallest change of the step time
     that a workload's recent checks find, and `hardest` the workload with the largest; `trend` is
-    how it develops. None: not known. `settings` are those of the newest check; `margin` and
-    `longer` are alternative suggestions; None if the settings are sufficient, or nothing else is.
+    how it develops. `reached` is what most workloads find in all of their metrics. None: not known.
+    `settings` are those of the newest check; `margin` and `longer` are alternative suggestions;
+    None if the settings are sufficient, or nothing else is.
     """
 
     checks: int
@@ -97,6 +98,7 @@ class GateHealth:
     detectable: float | None
     trend: DetectabilityTrend | None
     hardest: DetectableChange | None
+    reached: float | None
     settings: GateSettings | None
     margin: float | None
     own_margins: tuple[tuple[str, float], ...]  # of the workloads that find more than `margin`
@@ -129,9 +131,10 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
     undecided = [check.undecided_metrics for check in newest if check.undecided_metrics]
     held_times = [check.held_s for check in checks if check.held_s is not None]
     minutes = median(held_times) / SECONDS_PER_MINUTE if held_times else None
+    reached = _reached_change(typical)
     margin, longer = None, None
     if settings is not None and is_too_noisy(undecided=len(undecided), checks=len(newest)):
-        margin = _reached_margin(typical, settings)
+        margin = _better_margin(reached, settings)
         longer = None if margin is None else _longer_check(typical, settings, minutes)
     return GateHealth(
         checks=len(checks),
@@ -146,6 +149,7 @@ def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> G
         detectable=median(each.change for each in steps) if steps else None,
         trend=detectability_trend([_step_times(check.detectable) for check in checks]),
         hardest=max(steps, key=lambda each: each.change) if steps else None,
+        reached=reached,
         settings=settings,
         margin=margin,
         own_margins=() if margin is None else tuple(_own_margins(typical, margin)),
@@ -161,15 +165,18 @@ def _own_margins(typical: Sequence[DetectableChange], margin: float) -> Iterator
             yield each.workload, own_margin
 
 
-def _reached_margin(typical: Sequence[DetectableChange], settings: GateSettings) -> float | None:
-    """Return the margin that the checks reach; None if that is the present one, or unknown."""
-    hardest = _hardest_of_workloads(typical)
-    if not hardest:
+def _reached_change(typical: Sequence[DetectableChange]) -> float | None:
+    """Return the change that most workloads find; None if no check found any."""
+    changes = [each.change for each in _hardest_of_workloads(typical)]
+    return float(np.quantile(changes, REACHING_SHARE, method="higher")) if changes else None
+
+
+def _better_margin(reached: float | None, settings: GateSettings) -> float | None:
+    """Return the margin that is reached; None if the present one is, or none below one."""
+    if reached is None or reached <= settings.margin:
         return None
-    changes = [each.change for each in hardest]
-    reached = float(np.quantile(changes, REACHING_SHARE, method="higher"))
     margin = _rounded_up(reached)
-    return margin if settings.margin < reached and margin < 1 else None
+    return margin if margin < 1 else None
 
 
 def _longer_check(

@@ -98,27 +98,38 @@ def gate_advice(health: GateHealth) -> str:
         return ""
     if health.settings is None:
         return "no margin can be suggested: the newest check does not say which settings it used"
-    if health.detectable is None:
+    if health.reached is None:
         return "no margin can be suggested: no check had enough pairs; raise budget or max_pairs"
     present = _as_setting(health.settings.margin)
     if health.margin is None:
-        return (
-            f"no other margin is suggested: most workloads can detect {present}; "
-            "perfledger bench doctor shows what disturbs the others"
-        )
+        return _advice_without_margin(present, is_reached=health.reached <= health.settings.margin)
     advice = f"set {_as_setting(health.margin)}, which most workloads can detect now"
     if health.own_margins:
         margins = ", ".join(
             f"{name} {for_programs(margin)}"
             for name, margin in health.own_margins[:MOST_OWN_MARGINS]
         )
-        advice += f", and a margin of its own for each of these workloads: {margins}"
+        more = len(health.own_margins) - MOST_OWN_MARGINS
+        others = f" and {more:,} more" if more > 0 else ""
+        advice += f", and a margin of its own for each of these workloads: {margins}{others}"
     if health.longer is None:
         return f"{advice}; {MOST_PAIRS:,} pairs are not enough for {present}"
     budget = f"{math.ceil(health.longer.budget_s / SECONDS_PER_MINUTE)}m"
     return (
         f"{advice}; or keep {present} and measure longer: max_pairs = {health.longer.pairs} and "
         f'budget = "{budget}"'
+    )
+
+
+def _advice_without_margin(present: str, *, is_reached: bool) -> str:
+    if is_reached:
+        return (
+            f"no other margin is suggested: most workloads can detect {present}; "
+            "perfledger bench doctor shows what disturbs the others"
+        )
+    return (
+        "no margin would help: many workloads detect no change below 99 %; perfledger bench "
+        "doctor shows what disturbs them"
     )
 
 

@@ -25,6 +25,7 @@ UNKNOWN = GateHealth(
     detectable=None,
     trend=None,
     hardest=None,
+    reached=None,
     settings=None,
     margin=None,
     own_margins=(),
@@ -41,6 +42,7 @@ NOISY = GateHealth(
     detectable=0.012,
     trend=DetectabilityTrend(change=-0.12, low=-0.2, high=-0.03, checks=24),
     hardest=DetectableChange(workload="gpt:step", change=0.05, pairs=20),
+    reached=0.0432,
     settings=GateSettings(margin=0.02, budget_s=600.0, max_pairs=20),
     margin=0.044,
     own_margins=(),
@@ -97,6 +99,8 @@ def test_advice_is_settings_that_can_be_copied():
     assert "of its own for each of these workloads: gpt:step 0.09, gpt:load 0.3;" in gate_advice(
         own
     )
+    many = replace(NOISY, own_margins=tuple((f"m:{n}", 0.5) for n in range(7)))
+    assert "m:4 0.5 and 2 more; or keep" in gate_advice(many)
     assert gate_advice(replace(NOISY, longer=None)).endswith(
         "1,000 pairs are not enough for margin = 0.02"
     )
@@ -107,8 +111,10 @@ def test_advice_is_settings_that_can_be_copied():
     [
         ({"undecided": 5}, ""),
         ({"settings": None, "margin": None}, "does not say which settings"),
-        ({"margin": None}, "most workloads can detect margin = 0.02"),
-        ({"margin": None, "detectable": None, "hardest": None}, "no check had enough pairs"),
+        ({"margin": None, "reached": 0.02}, "most workloads can detect margin = 0.02"),
+        ({"margin": None, "reached": 0.996}, "many workloads detect no change below 99 %"),
+        ({"margin": None, "reached": None}, "no check had enough pairs"),
+        ({"detectable": None, "hardest": None}, "set margin = 0.044"),
     ],
 )
 def test_a_gate_that_is_too_noisy_always_has_advice(values, words):
