@@ -30,6 +30,7 @@ from perfledger_baselines.history.commits.tracked_event import (
     EventUpdate,
     TrackedEvent,
     changed_series,
+    decisive,
     harm_of_change,
 )
 
@@ -185,7 +186,7 @@ class _Tracking:
                 continue
             is_back = any(
                 one.remaining_share(series[one.key].after) >= RETURNED_SHARE
-                for one in event.series
+                for one in event.decisive_series
                 if one.key in series
             )
             fixed_at = self._history.places.get(event.fixed_sha, -1)
@@ -208,7 +209,7 @@ class _Tracking:
                 one.key == series.key and one.remaining_share(series.after) <= UNDONE_SHARE
                 for one in earlier
             )
-            for series in finding.series
+            for series in decisive(finding.series)
         )
 
 

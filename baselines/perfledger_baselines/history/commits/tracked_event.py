@@ -1,5 +1,6 @@
 """Holds events that are followed from one search of a history to the next, with their states."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import isfinite
@@ -142,12 +143,8 @@ class TrackedEvent:
 
     @property
     def decisive_series(self) -> tuple[ChangedSeries, ...]:
-        """Return the changed metrics, or the kernel families if only these changed.
-
-        A family that stays slower after the step recovered keeps no event open.
-        """
-        metrics = tuple(one for one in self.series if not one.is_family)
-        return metrics or self.series
+        """Return the series that decide whether the event was undone, or is back."""
+        return decisive(self.series)
 
     @property
     def beyond_expected(self) -> str:
@@ -193,6 +190,15 @@ class EventUpdate:
 
     event: TrackedEvent
     note: str = ""
+
+
+def decisive(series: Sequence[ChangedSeries]) -> tuple[ChangedSeries, ...]:
+    """Return the changed metrics, or the kernel families if only these changed.
+
+    A family that stays slower after the step recovered keeps no event open, and one that becomes
+    slower later opens none again.
+    """
+    return tuple(one for one in series if not one.is_family) or tuple(series)
 
 
 def changed_series(change: ChangeEvent | EnvironmentChange) -> tuple[ChangedSeries, ...]:

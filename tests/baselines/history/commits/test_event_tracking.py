@@ -345,6 +345,28 @@ def test_a_step_that_recovered_is_fixed_though_one_of_its_kernels_stays_slower(t
     assert {one.metric for one in tracker.events[0].series} == {"step_time_p50", "kernel:gelu"}
 
 
+def test_a_kernel_family_that_becomes_slower_later_brings_no_recovered_step_back(tracker, past):
+    gelu, family = step(past, 40, 1.0, 1.5), {"metric": family_metric("gelu")}
+    fixed = past.history("m:f", step(past, 40, 1.0, 1.1), step(past, 60, 1.1, 1.0))
+    tracker.search(fixed, past.history("m:f", gelu, **family))
+    assert tracker.states == [EventState.FIXED]
+
+    tracker.search(fixed, past.history("m:f", gelu, step(past, 80, 1.5, 2.0), **family))
+
+    assert tracker.states == [EventState.FIXED, EventState.OPEN]
+    assert [one.metric for one in tracker.events[1].series] == ["kernel:gelu"]
+
+
+def test_a_step_that_another_kernel_family_made_fast_again_is_undone_and_no_gain(tracker, past):
+    slower, back = step(past, 40, 1.0, 1.1), step(past, 60, 1.1, 1.0)
+    tracker.search(past.history("m:f", slower))
+
+    softmax = past.history("m:f", step(past, 60, 2.0, 1.0), metric=family_metric("softmax"))
+    tracker.search(past.history("m:f", slower, back), softmax)
+
+    assert tracker.states == [EventState.FIXED]
+
+
 def test_an_event_of_a_kernel_family_alone_is_fixed_by_that_family(tracker, past):
     gelu = {"metric": family_metric("gelu")}
     tracker.search(past.history("m:f", step(past, 40, 1.0, 1.5), **gelu))

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from perfledger.metrics import family_metric
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import group_changes
@@ -13,6 +14,7 @@ from perfledger_baselines.history.commits.tracked_event import (
     ChangedSeries,
     TrackedEvent,
     changed_series,
+    decisive,
     harm_of_change,
 )
 
@@ -91,3 +93,10 @@ def test_the_harm_of_a_change_of_machines_is_the_worst_of_it(past):
 
     assert harm_of_change(machine_change) is Harm.WORSE
     assert {one.workload for one in changed_series(machine_change)} == {"m0:f", "m1:f"}
+
+
+def test_metrics_decide_where_there_are_any_and_kernel_families_elsewhere():
+    family = replace(SLOWER, metric=family_metric("gelu").name)
+
+    assert decisive((family, SLOWER)) == (SLOWER,)
+    assert decisive((family,)) == (family,)
