@@ -195,12 +195,8 @@ def test_calls_of_hip_show_what_a_device_waits_for(database):
         connection.execute(
             f"INSERT INTO \"rocpd_info_agent{PROCESS}\" VALUES (4, 'GPU', 'AMD Instinct MI300X')"
         )
-        marks = ",".join("?" * 12)
         for number, start_ns, event in ((1, 1000, 1), (2, 10000, 2)):
-            row = (number, 4, 1, start_ns, start_ns + 2000, 64, 1, 1, 64, 1, 1, event)
-            connection.execute(
-                f'INSERT INTO "rocpd_kernel_dispatch{PROCESS}" VALUES ({marks})', row
-            )
+            add_dispatch(connection, PROCESS, number, start_ns, event)
         connection.commit()
 
     profile = read(path)
@@ -221,11 +217,7 @@ def test_each_process_counts_its_calls_from_one(database):
         connection.executescript((SCHEMA + EVENTS).replace(PROCESS, "_other"))
         for process, start_ns in ((PROCESS, 1000), ("_other", 50000)):
             connection.execute(f"INSERT INTO \"rocpd_info_agent{process}\" VALUES (4, 'GPU', 'M')")
-            row = (1, 4, 1, start_ns, start_ns + 2000, 64, 1, 1, 64, 1, 1, 1)
-            marks = ",".join("?" * 12)
-            connection.execute(
-                f'INSERT INTO "rocpd_kernel_dispatch{process}" VALUES ({marks})', row
-            )
+            add_dispatch(connection, process, 1, start_ns, 1)
         connection.commit()
 
     trace = read_rocpd_trace(path)
