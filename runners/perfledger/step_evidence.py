@@ -29,8 +29,8 @@ class StepEvidence:
     `tolerance` how much numbers of base and head may differ, relative to the larger one. A reading
     of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
     read in the same way, None if the step is clearly longer than an empty one. `paused_cores` are
-    the cores that the process used or waited for between its turns, although a finished step needs
-    none; None if it had no turns, or if unknown.
+    the cores that the process used between its turns, or lacked there, although a finished step
+    needs none; None if it had no turns, or if unknown.
     """
 
     result: ResultState = ResultState.UNKNOWN

@@ -41,8 +41,8 @@ NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
 RUN_QUEUE = Path("/proc/thread-self/schedstat")
 PAUSES_PER_WATCHED = 4
-# Share of the time in which a thread wants a core. A worker gets more, even with the lowest
-# priority. A thread that only wakes up needs microseconds, and waits milliseconds for them.
+# Share of the time in which a thread wants a core. A worker gets more; with less, too little is
+# known of how long it sleeps.
 LEAST_WORKING_SHARE = 0.005
 
 ThreadTimes = Mapping[int, tuple[float, float]]  # seconds run, and waited for a core, by thread
@@ -162,16 +162,19 @@ class CoreWatch:
         """
         is_watched = self._pauses % PAUSES_PER_WATCHED == 0
         self._pauses += 1
+        watched_from = (
+            self._host.wall()
+        )  # the readings of a thread are as far apart as their starts
         before = self._host.threads() if is_watched else _no_threads()
         wall, cpu = self._host.wall(), self._host.cpu()
         yield
         used_s = self._host.cpu() - cpu
         # If a child ends unnoticed, its CPU time disappears from the sum, which then falls.
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
-        elapsed_s = self._host.wall() - wall
-        self._paused_s += elapsed_s
+        until = self._host.wall()
+        self._paused_s += until - wall
         if is_watched:
-            self._waits.add(before, self._host.threads(), elapsed_s)
+            self._waits.add(before, self._host.threads(), until - watched_from)
 
     @contextmanager
     def block(self, steps: int) -> Generator[None]:
@@ -239,11 +242,11 @@ class CoreWatch:
 
 
 class _ThreadWaits:
-    """How long threads that work between turns wait for a core then.
+    """How many cores threads would use between turns beyond those that they get.
 
     What a step leaves to another thread or process gets little time on a core that it shares with
-    other programs, but it waits for it all the more. A thread that only wakes up now and then waits
-    too, and uses next to nothing.
+    other programs, and waits for the rest. A thread that wakes up now and then waits too, but
+    sleeps in between: beside no other programs it would use little.
     """
 
     def __init__(self) -> None:
@@ -260,13 +263,17 @@ class _ThreadWaits:
             self._waited_s[thread] += max(0.0, waited_s - earlier[1])
 
     def cores(self) -> float:
-        """Return the cores that working threads waited for, on average."""
-        waited_s = math.fsum(
-            waited
-            for thread, waited in self._waited_s.items()
-            if self._ran_s[thread] > LEAST_WORKING_SHARE * (self._ran_s[thread] + waited)
-        )
-        return waited_s / self._elapsed_s if self._elapsed_s > 0 else 0.0
+        """Return the cores that the threads lack, on average."""
+        return math.fsum(map(self._lacks, self._ran_s)) if self._elapsed_s > 0 else 0.0
+
+    def _lacks(self, thread: int) -> float:
+        """Return the share of a core that a thread would use if it never waited, less its own."""
+        ran_s, waited_s = self._ran_s[thread], self._waited_s[thread]
+        if ran_s <= LEAST_WORKING_SHARE * (ran_s + waited_s):
+            return 0.0
+        # A wait counts where it ends, and may have begun before the pause.
+        unhindered_s = max(ran_s, self._elapsed_s - waited_s)
+        return max(0.0, ran_s / unhindered_s - ran_s / self._elapsed_s)
 
 
 def _without_wait(block: _Block, *, is_long: bool) -> float:

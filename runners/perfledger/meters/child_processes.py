@@ -82,12 +82,21 @@ def thread_times_s(*, without: int) -> dict[int, tuple[float, float]]:
     """
     times: dict[int, tuple[float, float]] = {}
     for process in ("self", *map(str, descendants() if has_children() else ())):
-        for path in (PROCESSES / process / "task").glob("*/schedstat"):
-            with suppress(OSError, ValueError):  # a thread or a process that ended meanwhile
-                ran_ns, waited_ns, _ = map(int, path.read_text(encoding="ascii").split())
-                times[int(path.parent.name)] = ran_ns / 1e9, waited_ns / 1e9
+        # Texts and unbuffered files: a Path and a buffer for each thread take three times as long.
+        folder = f"{PROCESSES}/{process}/task"
+        for thread in _names_in(folder):
+            with suppress(OSError, ValueError):  # a thread that ended meanwhile
+                with open(f"{folder}/{thread}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123
+                    ran_ns, waited_ns, _ = map(int, file.read().split())
+                times[int(thread)] = ran_ns / 1e9, waited_ns / 1e9
     times.pop(without, None)
     return times
+
+
+def _names_in(folder: str) -> list[str]:
+    with suppress(OSError):  # a process that ended meanwhile
+        return os.listdir(folder)  # noqa: PTH208 - names, without a Path for each
+    return []
 
 
 def kill_all() -> None:
