@@ -220,7 +220,8 @@ class _Check:
             self.remaining = remaining
             return
         measured = measured_when_cool(first_try, again, self._cooling_time())
-        if self.measurement.requests[Side.HEAD].is_interleaved:
+        is_interleaved = self.measurement.requests[Side.HEAD].is_interleaved
+        if is_interleaved and self.separation.is_at_once(workloads):
             in_turn = partial(self._pair_of_children, pair, at_once=False)
             measured = measured_in_turn(measured, in_turn, seconds_left=self._seconds_left())
         measured = self._without_cut(measured)

@@ -28,6 +28,22 @@ import perfledger
 def exclusive():
     raise ValueError("by itself")
 """
+# Fails in every second process.
+FLAKY = """
+import os, pathlib
+import perfledger
+
+@perfledger.workload()
+def exclusive():
+    path = pathlib.Path({path!r})
+    processes = path.read_text().split() if path.exists() else []
+    if str(os.getpid()) not in processes:
+        processes.append(str(os.getpid()))
+        path.write_text(" ".join(processes))
+    if processes.index(str(os.getpid())) % 2 == 0:
+        raise ValueError("now and then")
+    return lambda: sum(range(100))
+"""
 FINE = """
 @perfledger.workload()
 def fine():
@@ -114,6 +130,19 @@ def test_a_side_that_fails_by_itself_fails_in_turn_too(harness, sides, text):
     assert (failure.side, failure.why) == (Side.HEAD, FailureReason.RAISED)
     assert "by itself" in failure.detail
     assert measured.separation.notes() == ()
+
+
+@pytest.mark.slow
+def test_a_side_that_fails_alone_has_no_second_try(harness, sides, tmp_path):
+    flaky = FLAKY.format(path=str(tmp_path / "processes"))
+    requests = at_once(sides("import perfledger\n" + FINE.replace("fine", "exclusive"), flaky))
+
+    measured = measure(harness, requests, "exclusive", pairs=2)
+
+    (failure,) = measured.failures
+    assert (failure.side, failure.why) == (Side.HEAD, FailureReason.RAISED)
+    assert "now and then" in failure.detail
+    assert len(measured.separation.notes()) == 1
 
 
 def pair(*, run_sides=(Side.BASE,), failed=((Side.HEAD, FailureReason.RAISED),)):
