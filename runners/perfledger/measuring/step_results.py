@@ -22,8 +22,8 @@ from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState
 
 # The most parts of a result that are examined: so many containers and objects, or a twentieth as
 # many arrays. A model has a thousand gradients, and each array costs a pass, on a device a
-# synchronization too. A list of numbers is one part however long: examining it takes less time than
-# making it.
+# synchronization too. A list of numbers or texts is one part however long: examining it takes less
+# time than making it.
 MAX_EXAMINED = 100_000
 ARRAY_COST = 20
 MAX_TEXT = 100  # of an answer
@@ -33,7 +33,8 @@ Foreign = Any  # an array of torch, JAX or numpy
 PLAIN = int | float | complex | str | bytes | None
 NUMBERS = frozenset({int, float, complex, bool})
 CONTAINERS = (list, tuple, set, frozenset, deque, dict)
-TEXT_TYPECODES = frozenset({"u", "w"})  # of array
+# Of plain values: text cannot hold a NaN.
+PLAIN_TYPES = NUMBERS | {str, bytes, type(None)}
 
 
 def result_state(result: object) -> ResultState:
@@ -46,7 +47,7 @@ def result_state(result: object) -> ResultState:
         return ResultState.NOT_READY
     states: set[ResultState] = set()
     examined = 0
-    for leaf in result_leaves(result, as_leaf=_are_numbers):
+    for leaf in result_leaves(result, as_leaf=_are_plain):
         examined += 1 if isinstance(leaf, (PLAIN, *CONTAINERS, array)) else ARRAY_COST
         if examined > MAX_EXAMINED:
             states.add(ResultState.PARTLY_EXAMINED)
@@ -141,22 +142,31 @@ def _parts_of_array(value: Foreign) -> Iterable[object] | None:
     return [value.to_numpy()] if is_table else None
 
 
-def _are_numbers(value: object) -> bool:
-    """Return whether this is a container of plain numbers alone."""
+def _are_plain(value: object) -> bool:
+    """Return whether this is a container of plain numbers and texts alone."""
     if type(value) is array:
-        return value.typecode not in TEXT_TYPECODES
+        return True
     if not isinstance(value, CONTAINERS):
         return False
-    numbers = _numbers_in(value)
-    return bool(numbers) and NUMBERS.issuperset(map(type, numbers))
+    values = _values_in(value)
+    return bool(values) and PLAIN_TYPES.issuperset(map(type, values))
+
+
+def _values_in(value: Foreign) -> Foreign:
+    return cast("Foreign", value).values() if isinstance(value, dict) else value
 
 
 def _numbers_in(value: Foreign) -> Foreign:
-    return cast("Foreign", value).values() if isinstance(value, dict) else value
+    """Return the numbers of a container of plain values."""
+    values = _values_in(value)
+    are_all = NUMBERS.issuperset(map(type, values))
+    return values if are_all else [each for each in values if type(each) in NUMBERS]
 
 
 def _numbers_state(numbers: Foreign) -> ResultState:
     """Return the state of plain numbers; a NaN or an infinity stays in their sum."""
+    if not numbers:
+        return ResultState.UNKNOWN
     try:
         total = complex(sum(numbers))
     except OverflowError:  # a whole number beyond the largest float

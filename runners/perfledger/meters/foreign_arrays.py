@@ -7,7 +7,7 @@ them, or receive the calls of their methods.
 
 import sys
 from collections.abc import Collection, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, cast
 
@@ -27,6 +27,10 @@ def foreign_arrays(package: str) -> Generator[Collection[str]]:
     before = sys.getprofile()
 
     def look(frame: FrameType, event: str, argument: Foreign) -> None:
+        with suppress(Exception):  # a boundary: an error here would be raised in the user's step
+            look_at(frame, event, argument)
+
+    def look_at(frame: FrameType, event: str, argument: Foreign) -> None:
         match event:
             case "return" if not _is_of(frame, package):
                 values = (*frame.f_locals.values(), argument, *_globals_of(frame))
@@ -55,17 +59,20 @@ def _globals_of(frame: FrameType) -> Iterable[object]:
 
 def _libraries(values: Iterable[object], package: str) -> Iterable[str]:
     for value in values:
-        kind = type(value)
-        # Look-ups on the type are static: attributes of a foreign object may run its code.
-        if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
-            continue
-        library = _library_of(kind)
-        if library != package and _elements(value) >= LEAST_ELEMENTS:
+        library = ""
+        with suppress(Exception):  # a boundary: a type may not answer
+            library = _library_of(type(value))
+        if library not in {"", package} and _elements(value) >= LEAST_ELEMENTS:
             yield library
 
 
 def _library_of(kind: type) -> str:
-    """Return the library of an array's type, or of the type that it extends."""
+    """Return the library of an array's type, or of the type that it extends; "" for no array.
+
+    Look-ups on the type are static: attributes of a foreign object may run its code.
+    """
+    if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
+        return ""
     bases = [base for base in kind.__mro__ if hasattr(base, "dtype")]
     return bases[-1].__module__.partition(".")[0]
 

@@ -213,13 +213,23 @@ def test_rows_of_numbers_are_parts():
 
 
 def test_a_result_of_too_many_parts_is_examined_partly():
-    parts = [(1.0, "a")] * MAX_EXAMINED
+    parts = [(1.0, ())] * MAX_EXAMINED
 
     assert result_state(parts[1:2]) is ResultState.FINITE
-    assert result_state([(1.0, "a"), *parts]) is ResultState.FINITE  # the same tuple is one part
+    assert result_state([(1.0, ()), *parts]) is ResultState.FINITE  # the same tuple is one part
     assert (
-        result_state([("a", each) for each in range(MAX_EXAMINED)]) is ResultState.PARTLY_EXAMINED
+        result_state([("a", each) for each in range(MAX_EXAMINED + 1)])
+        is ResultState.PARTLY_EXAMINED
     )
+
+
+def test_a_list_of_texts_is_one_part():
+    texts = [str(each) for each in range(MAX_EXAMINED)]
+
+    assert result_state([texts, texts[1:], {"loss": 1.0}]) is ResultState.FINITE
+    assert result_state([*texts, None, b"", 1.0]) is ResultState.FINITE
+    assert result_state([*texts, None, b"", NAN]) is ResultState.NOT_FINITE
+    assert result_state([*texts, "nan"]) is ResultState.UNKNOWN
 
 
 def test_fewer_arrays_than_numbers_are_examined():

@@ -28,6 +28,22 @@ class LazyArray:
         raise RuntimeError
 
 
+class UnknowableKind(type):
+    def __getattr__(cls, name):
+        raise RuntimeError(name)
+
+
+class Unknowable(metaclass=UnknowableKind):
+    """An object whose type cannot be asked for attributes."""
+
+
+class Unlistable(dict):
+    """A namespace, as of a class's body, whose values cannot be listed."""
+
+    def values(self):
+        raise RuntimeError
+
+
 def seen(step):
     with foreign_arrays("framework") as libraries:
         step()
@@ -41,6 +57,10 @@ def local():
 
 def parameter(values):
     return values[0]
+
+
+def is_pair(one, other):
+    return one is not other
 
 
 def has_first(array):
@@ -75,6 +95,16 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
 )
 def test_small_arrays_and_the_frameworks_own_are_not_foreign(step):
     assert seen(step) == []
+
+
+def test_an_object_that_cannot_be_examined_does_not_end_the_step():
+    results = []
+
+    assert seen(lambda: results.append(parameter([1, Unknowable()]))) == []
+    assert seen(lambda: results.append(has_first(Unknowable()))) == []
+    assert seen(lambda: results.append(is_pair(Unknowable(), LARGE))) == ["numpy"]
+    assert seen(lambda: exec("results.append(2)", {"results": results}, Unlistable())) == []
+    assert results == [1, True, True, 2]
 
 
 def test_arrays_in_the_frameworks_own_functions_are_its_work():
