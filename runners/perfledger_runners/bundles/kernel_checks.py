@@ -10,7 +10,7 @@ from perfledger_runners.bundles.value_checks import LONGEST_SECONDS, require
 
 MAX_KERNELS = 2000  # per workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100
-LONGEST_SECONDSTEPS = 2000  # on one side of a pair
+MAX_KERNEL_STEPS = 2000  # on one side of a pair
 
 
 def check_kernel_plan(bundle: Bundle) -> None:
@@ -51,8 +51,8 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
         shape = tuple(map(len, steps))
         is_whole = len(steps) == len(kernels.pairs) and min(shape, default=1) >= 1
         require(is_whole, f"{where}.{side}_steps: not steps of each pair")
-        is_short = max(shape, default=0) <= LONGEST_SECONDSTEPS
-        require(is_short, f"{where}.{side}_steps: more than {LONGEST_SECONDSTEPS}")
+        is_short = max(shape, default=0) <= MAX_KERNEL_STEPS
+        require(is_short, f"{where}.{side}_steps: more than {MAX_KERNEL_STEPS}")
         is_possible = all(seconds > 0 for windows in steps for seconds in windows)
         require(is_possible, f"{where}.{side}_steps: not above 0")
         for kernel in kernels.kernels:
