@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -63,62 +62,6 @@ def test_cores_that_work_between_turns_are_told():
             clocks.now["cpu"] += cpu
 
     assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores == 0.5
-
-
-def test_threads_that_work_between_turns_also_want_the_time_they_wait_for_a_core():
-    clocks = Clocks()  # thread 1 works all the time, 2 hardly ran, 3 is new and works half the time
-    after = {1: (5.1, 8.9), 2: (1.001, 1.9), 3: (0.5, 1.0)}
-    times = iter([{1: (5.0, 7.0), 2: (1.0, 1.0)}, after])
-    watch = CoreWatch(replace(clocks.host, threads=lambda: next(times)))
-    with watch.block(1):
-        clocks.now["wall"] += 1.0
-    for cpu in (0.2, 0.0):  # reading takes time: the second pause is left out
-        with watch.pause():
-            clocks.now["wall"] += 2.0
-            clocks.now["cpu"] += cpu
-
-    cores = watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores
-    assert cores == pytest.approx(0.2 / 4.0 + (1.0 - 0.1 / 2.0) + (0.5 - 0.5 / 2.0))
-
-
-@pytest.mark.parametrize(
-    ("ran", "waited", "expected"),
-    [
-        (0.002, 0.3, 0.002 / 0.7 - 0.002),  # wakes up now and then, beside other programs
-        (0.1, 1.2, 0.9),  # a wait that began before the pause counts where it ends
-        (0.1, 0.0, 0.0),  # its own time counts elsewhere
-        (0.0, 0.0, 0.0),  # a kernel without these statistics
-    ],
-)
-def test_a_thread_lacks_what_it_would_use_if_it_never_waited(ran, waited, expected):
-    clocks = Clocks()
-    times = iter([{1: (5.0, 7.0)}, {1: (5.0 + ran, 7.0 + waited)}])
-    watch = CoreWatch(replace(clocks.host, threads=lambda: next(times)))
-    with watch.block(1):
-        clocks.now["wall"] += 1.0
-    with watch.pause():
-        clocks.now["wall"] += 1.0
-
-    cores = watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores
-    assert cores == pytest.approx(expected)
-
-
-def test_the_time_of_reading_many_threads_belongs_to_their_pause():
-    clocks = Clocks()
-    times = iter([{1: (0.0, 0.0)}, {1: (0.2, 1.8)}])
-
-    def threads():
-        clocks.now["wall"] += 1.0
-        return next(times)
-
-    watch = CoreWatch(replace(clocks.host, threads=threads))
-    with watch.block(1):
-        clocks.now["wall"] += 1.0
-    with watch.pause():
-        clocks.now["wall"] += 1.0
-
-    cores = watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores
-    assert cores == pytest.approx(1.0 - 0.2 / 2.0)
 
 
 def test_pauses_with_child_processes_that_the_kernel_does_not_list_are_unknown():
