@@ -218,8 +218,9 @@ class CommitMeasurements:
         if (base, head) not in self._sites:
             before, after = (one.checkout for one in prepared)
             sides = self.checkouts.comparable(before, after, self._stack)
-            if sides[1].code.failure is not None:
-                return self._skipped_commit(head, str(sides[1].code.failure))
+            for commit, side in zip((base, head), sides, strict=True):
+                if side.code.failure is not None:
+                    return self._skipped_commit(commit, str(side.code.failure))
             files = {
                 Side.BASE: before.code.request.files,
                 Side.HEAD: after.code.request.files,

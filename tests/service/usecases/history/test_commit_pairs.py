@@ -2,16 +2,18 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from perfledger_runners.checkouts.commit_range import commit_range
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.environments.build import BuildError
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.check.checkouts import open_checkouts
+from perfledger_service.usecases.check.checkouts import CheckoutFolder, open_checkouts
 from perfledger_service.usecases.check.revisions import RevisionPair, configuration_of
 from perfledger_service.usecases.history.commit_pairs import (
     CommitMeasurements,
@@ -123,3 +125,34 @@ def test_an_end_that_cannot_be_measured_is_a_wrong_use(measurements, stages):
         pytest.raises(UsageError, match=r"the bad commit .* does not register .*--workloads-from"),
     ):
         measured.measure(0, 2)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.parametrize("failed", [0, 1], ids=["base", "head"])
+def test_a_commit_whose_environment_cannot_be_built_again_is_left_out(
+    measurements, stages, failed, monkeypatch
+):
+    def not_again(_folder, *checkouts_and_stack):
+        sides = list(checkouts_and_stack[:2])
+        error = BuildError("the index has no such package any more")
+        code = replace(sides[failed].code, failure=error)
+        sides[failed] = replace(sides[failed], code=code)
+        return tuple(sides)
+
+    monkeypatch.setattr(CheckoutFolder, "comparable", not_again)
+    opened, commits = measurements("HEAD")
+    with (
+        opened as checkouts,
+        CommitMeasurements(
+            checkouts=checkouts,
+            commits=(*commits[:1], commits[4], commits[4], commits[5]),
+            workload="w:step",
+            progress=stages,
+            locks=DeviceLocks(folder="", waiting=stages.stage),
+            cores=CoreReservation(),
+            seed=1,
+        ) as measured,
+    ):
+        skipped = measured.measure(1, 2)
+
+    assert skipped == SkippedCommit(1 + failed, "the index has no such package any more")
