@@ -110,8 +110,8 @@ def gate_advice(health: GateHealth) -> str:
             for name, margin in health.own_margins[:MOST_OWN_MARGINS]
         )
         more = len(health.own_margins) - MOST_OWN_MARGINS
-        others = f" and {more:,} more" if more > 0 else ""
-        advice += f", and a margin of its own for each of these workloads: {margins}{others}"
+        unlisted = f" and {more:,} more" if more > 0 else ""
+        advice += f", and a margin of its own for each of these workloads: {margins}{unlisted}"
     if health.longer is None:
         return f"{advice}; {MOST_PAIRS:,} pairs are not enough for {present}"
     budget = f"{math.ceil(health.longer.budget_s / SECONDS_PER_MINUTE)}m"
