@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from perfledger.measuring.core_use import PREPARED, THIS_HOST, CoreUse, CoreWatch, HostProbe
 from perfledger.measuring.memory_watch import MemoryWatch
+from perfledger.measuring.stack_room import with_stack_room
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
@@ -49,6 +50,7 @@ class StepSamples:
     rank_times_s: tuple[tuple[float, ...], ...] = ()  # each rank's; steps_s are the largest
 
 
+@with_stack_room
 def measure(
     set_up: Callable[[], AnyStep],
     clock: Clock,
