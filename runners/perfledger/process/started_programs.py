@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,7 +101,7 @@ class ProgramWatch:
 
     def _copies_of(self, program: StartedProgram) -> Iterator[tuple[str, Path]]:
         call = _python_call(program)
-        if call is None or (not call.is_isolated and self._is_on(program.search_path)):
+        if call is None or (not call.is_isolated and self._is_found_by(program)):
             return
         for name in dict.fromkeys(each.name.partition(".")[0] for each in self.packages):
             first = call.folder
@@ -112,8 +112,10 @@ class ProgramWatch:
             if folder is not None:
                 yield name, folder
 
-    def _is_on(self, search_path: Iterable[str]) -> bool:
-        return any(Path(each).is_relative_to(self.root) for each in search_path)
+    def _is_found_by(self, program: StartedProgram) -> bool:
+        """Return whether a variable leads a program to the side; its folders may be relative."""
+        folders = (Path(os.path.normpath(program.folder / each)) for each in program.search_path)
+        return any(folder.is_relative_to(self.root) for folder in folders)
 
     def _installed_copy(self, name: str) -> Path | None:
         """Return the folder that a program imports a package from; None if it is the side's."""

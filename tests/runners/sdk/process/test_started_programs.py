@@ -109,6 +109,17 @@ def test_the_sides_path_counts_unless_the_program_ignores_it(side, words, is_cop
     assert bool(side.copies(words, side.path)) is is_copy
 
 
+@pytest.mark.parametrize(
+    ("path", "folder", "is_copy"),
+    [("src", ".", False), ("lib:../src", "src", False), ("../src", ".", True)],
+)
+def test_the_sides_path_may_be_relative_to_the_programs_folder(side, path, folder, is_copy):
+    environment = {**BARE, "PYTHONPATH": path}
+    copies = side.copies(["python", "-m", "mine"], environment, folder=side.root / folder)
+
+    assert bool(copies) is is_copy
+
+
 def test_a_copy_in_the_sides_own_environment_is_its_own(side):
     watch = side.watch(environment=str(side.root.parent / "venv"))
     side.hooks[0]("os.posix_spawn", ("/usr/bin/python3", ["python", "-Im", "mine"], BARE))
