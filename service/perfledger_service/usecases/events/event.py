@@ -190,6 +190,6 @@ def _in_state(views: list[EventView], state: EventState) -> tuple[EventView, ...
 
 
 def _size(view: EventView) -> float:
-    """Return the largest change of an event, 0 where none has a size."""
-    sizes = (abs(one.change) for one in view.event.series)
+    """Return the largest change of an event as it is shown, 0 where none has a size."""
+    sizes = (abs(one.change) for one in view.event.decisive_series)
     return max(filter(isfinite, sizes), default=0.0)

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from perfledger.metrics import family_metric
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import (
@@ -114,6 +115,17 @@ def test_a_page_of_events_says_whether_there_are_more(engine, project, save):
 
     assert list_events(engine, project, most=1).has_more
     assert not list_events(engine, project, most=2).has_more
+
+
+def test_an_event_is_as_large_as_its_step_and_not_as_its_kernel_families(engine, save, now):
+    family = replace(SERIES, metric=family_metric("gelu").name, change=3.0, high=3.1)
+    small = replace(SERIES, change=0.02, low=0.01, high=0.03)
+    larger = save()
+    smaller = save(replace(EVENT, pull_request=8, measured_series=(small, family)))
+
+    report = triage(engine, "octo/models", period=WEEK, now=now)
+
+    assert [view.event.id for view in report.to_decide] == [larger, smaller]
 
 
 def test_the_report_has_open_regressions_the_largest_first(engine, save, decide, now):
