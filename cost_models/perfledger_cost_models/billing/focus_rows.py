@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 import msgspec
 
@@ -18,7 +18,7 @@ from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
-from perfledger_profiles.parsing.text_table import number_problem, read_table
+from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 
 COLUMNS = (
     "BillingCurrency",
@@ -224,17 +224,15 @@ class BillRow:
 
     def number(self, name: str) -> Decimal:
         """Return an amount, which may be negative."""
-        try:
-            number = Decimal(self.cells[name].strip())
-        except InvalidOperation:
-            number = Decimal("NaN")
+        cell = self.cells[name]
+        number = Decimal(cell.strip()) if is_number(cell) else Decimal("NaN")
         if not number:
             return Decimal(0)  # with any exponent
         is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
         if not is_amount:
-            problem = number_problem(self.cells[name], otherwise="is not an amount")
-            cell = f"{name} {self.cells[name][:40]!r}"
-            msg = f"the bill, line {self.line}: {cell} {problem}: export it again"
+            problem = number_problem(cell, otherwise="is not an amount")
+            where = f"the bill, line {self.line}: {name} {cell[:40]!r}"
+            msg = f"{where} {problem}: export it again"
             raise BillError(msg)
         return number
 

@@ -116,6 +116,7 @@ def test_more_jobs_than_fit_are_refused():
         pytest.param(b"{", "not an answer of OpenCost", id="a brace"),
         pytest.param(bill({"BillingCurrency": "EUR"}), "'EUR'", id="another currency"),
         pytest.param(bill({"PricingQuantity": "many"}), "not an amount", id="no number"),
+        pytest.param(bill({"PricingQuantity": "1_0"}), "'1_0' is not an amount", id="Python's"),
         pytest.param(bill({})[:-40], "31 cells for 32 columns", id="a cut bill"),
         pytest.param(bill({}) + b'"', "line 3, is not CSV", id="an open quote"),
         pytest.param(bill(), "no entries", id="a bill without rows"),
