@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perfledger.rounding import digits
 from perfledger_baselines.judging.kernel_judgement import (
     TOGETHER,
     KernelFinding,
@@ -133,7 +134,7 @@ def _names(finding: KernelFinding) -> str:
 def _percent(share: float) -> str:
     """Return a share to two digits, and to whole percents from 10 % on."""
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= WHOLE_PERCENTS_FROM else f"{percent:.2g} %"
+    return f"{percent:.0f} %" if percent >= WHOLE_PERCENTS_FROM else f"{digits(percent, 2)} %"
 
 
 def _signed(share: float) -> str:

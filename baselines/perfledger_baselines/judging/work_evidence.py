@@ -13,6 +13,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import digits
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, Count, StepWork
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -241,7 +242,7 @@ def _time_doubt(pairs: Pairs) -> str:
     ratios = [ratio for run in runs if (ratio := _empty_steps(run)) is not None]
     if 2 * len(ratios) <= len(runs) or median(ratios) >= EMPTY_STEPS:
         return ""
-    return f"its step takes {median(ratios):.2g} times as long as an empty one"
+    return f"its step takes {digits(median(ratios), 2)} times as long as an empty one"
 
 
 def _empty_steps(run: Run) -> float | None:
@@ -257,9 +258,8 @@ def _pause_doubt(pairs: Pairs) -> str:
         return "whether it computes between its steps is known only for base"
     if base is None or head is None or head - base < MAX_PAUSED_CORES:
         return ""
-    return (
-        f"it has work for {head:.2g} cores between its steps: they may return before they are done"
-    )
+    cores = digits(head, 2)
+    return f"it has work for {cores} cores between its steps: they may return before they are done"
 
 
 def _paused_cores(pairs: Pairs, side: Side) -> float | None:
@@ -299,7 +299,7 @@ def _first_count(counts: Mapping[str, Count]) -> str:
 
 
 def _fall(before: Count, after: Count) -> str:
-    return f"from {before.value:.3g} to {after.value:.3g} {after.unit}"
+    return f"from {digits(before.value, 3)} to {digits(after.value, 3)} {after.unit}"
 
 
 def _counts(bundle: Bundle, workload: str, side: Side) -> dict[str, Count]:

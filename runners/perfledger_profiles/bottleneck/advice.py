@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from perfledger.profile import JAX_PROFILER, Kernel, Operation, Profile
+from perfledger.rounding import digits
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
 from perfledger_profiles.bottleneck.step_shares import (
@@ -165,7 +166,7 @@ Rule = Callable[[AdviceContext], Recommendation | None]
 def name_operations(operations: Sequence[Operation]) -> str:
     """Return the longest operations' names and their number of calls, for a trigger."""
     calls = sum(operation.count for operation in operations)
-    number = f"{calls:,.0f}" if calls >= 1 else f"{calls:.2g}"  # the devices' mean may be below 1
+    number = f"{calls:,.0f}" if calls >= 1 else digits(calls, 2)  # the devices' mean may be below 1
     return f"{first_names(operations)}; {number} call{'' if calls == 1 else 's'}"
 
 

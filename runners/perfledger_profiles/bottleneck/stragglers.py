@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfledger.profile import Bucket, DeviceStep, Profile, ProfileReading
+from perfledger.rounding import digits
 from perfledger_profiles.bottleneck.communication_bound import MAX_SKEW, SKEW
 from perfledger_profiles.timeline.intervals import IntArray
 
@@ -161,7 +162,9 @@ def with_late_device(profile: Profile) -> Profile:
         slowest = stragglers.slowest
         device = profile.devices[stragglers.ranks.index(slowest)]
         milliseconds = 1e3 * slowest.late_seconds
-        waits = f"the other devices wait for {device.name}, about {milliseconds:.2g} ms a step"
+        waits = (
+            f"the other devices wait for {device.name}, about {digits(milliseconds, 2)} ms a step"
+        )
         notes += (f"{waits}: it joins {slowest.last} of {stragglers.collectives} collectives last",)
     return replace(profile, readings=(*profile.readings, *stragglers.readings()), notes=notes)
 

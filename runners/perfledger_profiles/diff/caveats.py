@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from perfledger.profile import TORCH_PROFILER, Bucket, Profile
+from perfledger.rounding import digits
 from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -111,7 +112,9 @@ def _note_on_nothing(evidence: ProfileComparison) -> str:
     if are_recordings(evidence.base, evidence.head):
         return LENGTHS
     if evidence.floor_seconds > NOISE_SHARE * base_s:
-        noise = f" (± {100 * evidence.floor_seconds / base_s:.2g} % of a step)" if base_s else ""
+        noise = (
+            f" (± {digits(100 * evidence.floor_seconds / base_s, 2)} % of a step)" if base_s else ""
+        )
         return (
             "too noisy to attribute: the profiled steps differ by no more than two profiles of the "
             f"same code{noise}"

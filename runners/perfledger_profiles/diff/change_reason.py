@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Kernel, Operation, Profile
+from perfledger.rounding import digits
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -160,4 +161,4 @@ def _bytes_per_launch(kernels: Sequence[Kernel]) -> float | None:
 
 def _bytes(value: float) -> str:
     unit, name = next(pair for pair in _BYTE_UNITS if value >= pair[0] or pair[1] == "B")
-    return f"{value / unit:.3g} {name}"
+    return f"{digits(value / unit, 3)} {name}"

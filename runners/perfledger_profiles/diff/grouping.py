@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from perfledger.profile import Operation
+from perfledger.rounding import digits
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import normal_name, normal_path, normal_region
@@ -86,7 +87,7 @@ def _other_count(change: OperationChange) -> Hashable:
     """Return the ratio of calls, which all operations of a layer have in common."""
     if not (change.base_count and change.head_count):
         return None
-    ratio = f"{change.head_count / change.base_count:.3g}"
+    ratio = digits(change.head_count / change.base_count, 3)
     return None if ratio == "1" else f"{ratio} times as many calls"
 
 

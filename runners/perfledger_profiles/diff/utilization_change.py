@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Kernel, Profile
+from perfledger.rounding import digits
 
 # The work of multiprocessors; other engines copy to and from the host.
 WORK = frozenset({Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.DEVICE_COPY, Bucket.MEMSET})
@@ -55,7 +56,9 @@ def _largest_waits(base: Profile, head: Profile) -> str:
                 grown[operation.name] += sign * operation.seconds
     longest = sorted(grown.items(), key=lambda each: -each[1])[:MAX_NAMED]
     return " and ".join(
-        f"{name} (+{1e3 * seconds:.3g} ms a step)" for name, seconds in longest if seconds > 0
+        f"{name} (+{digits(1e3 * seconds, 3)} ms a step)"
+        for name, seconds in longest
+        if seconds > 0
     )
 
 
@@ -69,7 +72,7 @@ def _small_kernels(base: Sequence[Kernel], head: Sequence[Kernel]) -> str:
         if kernel.name not in same or (kernel.name in filled and not _is_full(kernel))
     ]
     return " and ".join(
-        f"{kernel.name} ({_blocks(kernel)}{1e3 * kernel.seconds:.3g} ms a step)"
+        f"{kernel.name} ({_blocks(kernel)}{digits(1e3 * kernel.seconds, 3)} ms a step)"
         for kernel in sorted(small, key=lambda kernel: -kernel.seconds)[:MAX_NAMED]
     )
 
@@ -81,4 +84,4 @@ def _is_full(kernel: Kernel) -> bool:
 
 def _blocks(kernel: Kernel) -> str:
     blocks = kernel.blocks_per_multiprocessor
-    return "" if blocks is None else f"{blocks:.2g} blocks a multiprocessor, "
+    return "" if blocks is None else f"{digits(blocks, 2)} blocks a multiprocessor, "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfledger.profile import StreamIdle
+from perfledger.rounding import digits
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_MS, NS_PER_S
 from perfledger_profiles.timeline.intervals import (
@@ -21,7 +22,7 @@ from perfledger_profiles.timeline.launch_links import LaunchedWork
 from perfledger_profiles.timeline.trace import UNKNOWN, Trace
 
 HELD_UP = (
-    "launched work begins up to {:.3g} ms late on an idle device, and the file does not show what "
+    "launched work begins up to {} ms late on an idle device, and the file does not show what "
     "holds it up: record from before its launch, and every process that uses the device"
 )
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
@@ -128,7 +129,8 @@ def note_on_held_work(
 ) -> tuple[str, ...]:
     """Return a note if a device mostly waits, in its windows, for something not recorded."""
     longest_ns = max((_longest_held_ns(*device) for device in devices), default=0)
-    return (HELD_UP.format(longest_ns / NS_PER_MS),) if longest_ns >= KERNEL_WAIT_NS else ()
+    longest_ms = digits(longest_ns / NS_PER_MS, 3)
+    return (HELD_UP.format(longest_ms),) if longest_ns >= KERNEL_WAIT_NS else ()
 
 
 def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:

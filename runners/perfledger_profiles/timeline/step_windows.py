@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger.profile import TORCH_PROFILER, OperationFamily
+from perfledger.rounding import digits
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.parsing.units import NS_PER_MS
@@ -29,11 +30,11 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 NO_STEPS = "no step markers: the whole trace counts as one step"
 DEVICE_WINDOW = "no step markers: the time from the device's first work to its last is one step"
 SHORT_WINDOW = (
-    "the recording is {:.3g} ms long, and only {:.3g} ms of it are shown, from the device's first "
+    "the recording is {} ms long, and only {} ms of it are shown, from the device's first "
     "work to its last: what the host does before and after is left out"
 )
 ITERATIONS = (
-    "iterations detected from repeated kernels: {} of {} kernels, one every {:.3g} ms; each may be "
+    "iterations detected from repeated kernels: {} of {} kernels, one every {} ms; each may be "
     "a step, or a layer of one"
 )
 NO_DEVICE_WORK = (
@@ -361,7 +362,7 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
     iterations = iterations_of(trace)
     if iterations is not None:
         mean_ms = iterations.mean_ns / NS_PER_MS
-        notes.append(ITERATIONS.format(iterations.count, iterations.kernels, mean_ms))
+        notes.append(ITERATIONS.format(iterations.count, iterations.kernels, digits(mean_ms, 3)))
     return [span], tuple(notes)
 
 
@@ -372,4 +373,5 @@ def _note_on_short_window(trace: Trace, span: tuple[int, int]) -> tuple[str, ...
     shown_ns = span[1] - span[0]
     if shown_ns >= SHORT_SHARE * recorded_ns:
         return ()
-    return (SHORT_WINDOW.format(recorded_ns / NS_PER_MS, shown_ns / NS_PER_MS),)
+    lengths_ms = (recorded_ns / NS_PER_MS, shown_ns / NS_PER_MS)
+    return (SHORT_WINDOW.format(*(digits(length, 3) for length in lengths_ms)),)

@@ -53,8 +53,8 @@ def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):  # a s
     assert outcome(bundle) is Outcome.IMPROVED
     (warning,) = warnings_of(bundle)
     assert warning == (
-        "m:f is 40 % faster and its counted work fell from 1e+09 to 6e+08 FLOP: check that its "
-        "step still does all that base's does"
+        "m:f is 40 % faster and its counted work fell from 1,000,000,000 to 600,000,000 FLOP: "
+        "check that its step still does all that base's does"
     )
 
 

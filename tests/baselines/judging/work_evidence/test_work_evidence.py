@@ -68,7 +68,7 @@ def test_an_unproven_gain_says_why_and_how_to_go_on(checked):
     assert (failure.why, failure.side) == (FailureReason.UNPROVEN, Side.HEAD)
     assert failure.detail == (
         "cannot tell whether head still does the work: it is 98 % faster, and its counted work "
-        "fell from 6e+08 to 0 FLOP; give the workload a check=, or name it in accepted_work"
+        "fell from 600,000,000 to 0 FLOP; give the workload a check=, or name it in accepted_work"
     )
     assert verdict.metric is STEP_TIME
     assert verdict.estimate is None

@@ -131,7 +131,7 @@ def test_repeats_of_a_sequence_of_kernels_are_noted_but_are_no_steps(trace):
     steps = found(trace.columns())
 
     assert lengths(steps) == [6_900_000]
-    assert steps.notes[1] == ITERATIONS.format(3, 2, 2.0)
+    assert steps.notes[1] == ITERATIONS.format(3, 2, "2")
 
 
 def test_a_process_without_markers_has_the_steps_of_another(trace):
