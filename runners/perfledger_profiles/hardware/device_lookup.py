@@ -141,7 +141,7 @@ def _match_size(
     if len(rows) != 1:
         names = " or ".join(row.names[0] for row in rows) or "no device of the hardware table"
         return _unknown_device(f"the file does not name its device: {size} are those of {names}")
-    caveat = f"the file does not name its device: by its {size} it is {rows[0].names[0]}"
+    caveat = f"the file does not name its device: by its {size} it is taken for {rows[0].names[0]}"
     return HardwareMatch(hardware=rows[0], caveats=(caveat,))
 
 

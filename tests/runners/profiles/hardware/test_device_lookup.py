@@ -257,6 +257,7 @@ def test_a_device_without_a_model_is_the_one_of_its_size(model, multiprocessors,
     assert match.hardware is not None
     assert match.hardware.key == key
     assert match.caveats[0].startswith("the file does not name its device: by its ")
+    assert f"it is taken for {match.hardware.names[0]}" in match.caveats[0]
 
 
 @pytest.mark.parametrize(
