@@ -298,7 +298,9 @@ def test_a_decimal_number_is_one(cell):
     assert is_number(cell)
 
 
-@pytest.mark.parametrize("cell", ["", "1_5", "\u0661", "nan", "-Infinity", "0x1", ".", "1e400"])
+@pytest.mark.parametrize(
+    "cell", ["", "1_5", "\u0661", "nan", "-Infinity", "0x1", ".", "1e400", "1e-99999"]
+)
 def test_what_no_table_means_by_a_number_is_not_one(cell):
     assert not is_number(cell)
 
