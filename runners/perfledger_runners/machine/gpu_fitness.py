@@ -158,7 +158,7 @@ def _locality(
     """Return the finding about the cores near any of the GPUs."""
     slots = files.sys / "bus/pci/devices"
     cores_by_gpu = [
-        read_cores(slots / each.bus_id / "local_cpulist") if each.bus_id else frozenset()
+        read_cores(slots / each.bus_id / "local_cpulist") if each.bus_id else frozenset[int]()
         for each in conditions
     ]
     if not all(cores_by_gpu):
