@@ -37,7 +37,7 @@ class Unknowable(metaclass=UnknowableKind):
     """An object whose type cannot be asked for attributes."""
 
 
-class Unlistable(dict):
+class Unlistable(dict[str, object]):
     """A namespace, as of a class's body, whose values cannot be listed."""
 
     def values(self):
