@@ -370,7 +370,8 @@ def test_a_command_writes_every_format_that_it_offers(run_in_formats, example, o
         example += f" {FEW_PROCESSES}"
 
     def run_as(format_):
-        done = run(f"{example} --format {format_}")
+        refused = " --bill bill.csv" if format_ == "svg" else ""  # a heat map shows hours, not cost
+        done = run(f"{example.replace(refused, '') if refused else example} --format {format_}")
         assert done.exit_code == 0, done.output
         return done.stdout
 

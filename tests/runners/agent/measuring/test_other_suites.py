@@ -136,7 +136,7 @@ def test_without_paths_the_whole_suite_of_pytest_is_broken(
 
     discovery = discover(harness, request_for(root, suite=BenchmarkSuite.PYTEST, paths=()))
 
-    assert [each.path for each in discovery.broken] == ["."]
+    assert [each.path for each in discovery.broken] == ["the list of workloads"]
     assert "exit status 5" in discovery.broken[0].detail
 
 

@@ -243,7 +243,7 @@ def test_a_budget_is_plain_decimal_text_in_json(run, tmp_path):
         (
             ("start-window", "GRID", "--job-hours", "1", "--mean-kw", "nan"),
             UsageError,
-            "a power of nan kW",
+            "a power of NaN kW",
         ),
     ],
 )

@@ -215,7 +215,7 @@ def test_every_kind_of_page_has_its_data_as_csv_and_json_and_links_to_both(site,
         ("/octo/models/workloads?page=1&", "series"),
         ("/octo/models/workloads/gpt%3Astep?", "series"),
         ("/series/1?", "commits"),
-        ("/octo/models?", "events"),
+        ("/octo/models?part=to-decide&order=newest&", "events"),
         ("/octo/models/events/1?", "notes"),
     ):
         with case(page=page):
