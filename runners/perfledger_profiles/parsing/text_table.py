@@ -34,7 +34,7 @@ _DIVIDED_NUMBER = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?[^\d.:-]*")
 # Excel writes this line to name the delimiter, and shows it nowhere.
 _DELIMITER_LINE = re.compile(r'"?sep=([,;\t])"?[\r\n]*', re.IGNORECASE)
 # No two neighbours match the same characters: a cell that fills its line takes linear time.
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _NUMBER_WITH_COMMAS = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?", re.ASCII)
 
 NumberedCells = tuple[int, list[str]]  # the line where a row begins, from 1, and its cells

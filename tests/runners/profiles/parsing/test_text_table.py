@@ -299,7 +299,7 @@ def test_a_decimal_number_is_one(cell):
 
 
 @pytest.mark.parametrize(
-    "cell", ["", "1_5", "\u0661", "nan", "-Infinity", "0x1", ".", "1e400", "1e-99999"]
+    "cell", ["", "1_5", "\u0661", "nan", "-Infinity", "0x1", ".", "1e400", "1e-9999999"]
 )
 def test_what_no_table_means_by_a_number_is_not_one(cell):
     assert not is_number(cell)
