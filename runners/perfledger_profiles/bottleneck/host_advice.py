@@ -1,7 +1,7 @@
 """Holds the rules of advice on time off the device: input, host, copies and collectives."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from perfledger.profile import Bucket, Operation
@@ -43,7 +43,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     is_on_cpu,
     is_sum_of_kernels,
 )
-from perfledger_profiles.parsing.copy_names import PAGEABLE
+from perfledger_profiles.parsing.copy_names import is_pageable_copy
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
 from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY, STAGED_COPY
 
@@ -309,7 +309,7 @@ def _zero_grad(case: AdviceContext) -> Recommendation | None:
 
 
 def _pageable(case: AdviceContext) -> Recommendation | None:
-    operations = _exposed_operations(case, PAGEABLE)
+    operations = _exposed_operations(case, is_pageable_copy)
     share = case.share(operations)
     if share < MIN_SHARE:
         return None
@@ -323,9 +323,9 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     """Return advice on copies to the device; XLA's TPUs call them copy-start and copy-done."""
-    offloaded = _exposed_operations(case, _HOST_COPY)
+    offloaded = _exposed_operations(case, _HOST_COPY.search)
     operations = offloaded or [
-        op for op in _exposed_operations(case, _TO_DEVICE) if not PAGEABLE.search(op.name)
+        op for op in _exposed_operations(case, _TO_DEVICE.search) if not is_pageable_copy(op.name)
     ]
     share = case.share(operations)
     if share < NOTABLE_COPIES:
@@ -337,10 +337,12 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     return case.recommendation(advice, trigger=trigger, share=share)
 
 
-def _exposed_operations(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:
+def _exposed_operations(
+    case: AdviceContext, has_kind: Callable[[str], object]
+) -> tuple[Operation, ...]:
     if is_on_cpu(case.profile) or is_sum_of_kernels(case.profile):
         return ()  # sums do not show what is exposed
-    return case.select(lambda op: op.bucket is Bucket.COPY and bool(pattern.search(op.name)))
+    return case.select(lambda op: op.bucket is Bucket.COPY and bool(has_kind(op.name)))
 
 
 def _staged_copies(case: AdviceContext) -> Recommendation | None:

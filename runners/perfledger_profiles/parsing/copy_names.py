@@ -13,7 +13,7 @@ _WITHIN_DEVICE = re.compile(r"(?i)[DA]to[DA](?![a-z])|D2D|Device(?:-?to-?| -> )D
 # Calls that return when the data has arrived: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
 _BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w*")
 _COPY_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy\w*")
-PAGEABLE = re.compile(r"(?i)pageable")
+_PAGEABLE = re.compile(r"(?i)pageable")
 
 # A trace has a few dozen names of copies and of the calls that start them.
 MAX_CACHED_NAMES = 1000
@@ -45,4 +45,4 @@ def is_pageable_copy(name: str) -> bool:
 
     CUDA stages such data through pinned memory (CUDA Runtime API, "API synchronization behavior").
     """
-    return PAGEABLE.search(name) is not None
+    return _PAGEABLE.search(name) is not None
