@@ -13,6 +13,7 @@ from typing import Any, cast
 
 # Elements of an array whose work counts: smaller ones hold shapes, indices and constants.
 LEAST_ELEMENTS = 1000
+UNKNOWN_LIBRARIES = "unknown, because the step uses a profiler of its own"
 
 Foreign = Any  # an object of the user's code
 
@@ -44,6 +45,8 @@ def foreign_arrays(package: str) -> Generator[Collection[str]]:
     try:
         yield libraries.keys()
     finally:
+        if sys.getprofile() is not look:  # what was called since is not known
+            libraries[UNKNOWN_LIBRARIES] = None
         sys.setprofile(before)
 
 

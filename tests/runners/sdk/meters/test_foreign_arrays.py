@@ -4,7 +4,11 @@ import sys
 import numpy
 import pytest
 
-from perfledger.meters.foreign_arrays import LEAST_ELEMENTS, foreign_arrays
+from perfledger.meters.foreign_arrays import (
+    LEAST_ELEMENTS,
+    UNKNOWN_LIBRARIES,
+    foreign_arrays,
+)
 from perfledger.meters.torch_work import count_torch_work
 
 LARGE = numpy.ones(LEAST_ELEMENTS)
@@ -155,3 +159,11 @@ def test_counts_of_a_step_that_also_computes_with_numpy_are_lower_bounds(torch, 
     assert counted.limits[-1] == (
         "the work of libraries whose arrays the step uses beside torch's is not counted: numpy"
     )
+
+
+@pytest.mark.parametrize("hook", [None, lambda *_: None])
+def test_after_a_profiler_of_the_steps_own_the_libraries_are_unknown(hook):
+    before = sys.getprofile()
+
+    assert seen(lambda: sys.setprofile(hook)) == [UNKNOWN_LIBRARIES]
+    assert sys.getprofile() is before
