@@ -282,18 +282,21 @@ class Repository:
 
         A file that a sparse checkout leaves out keeps its mark: it is not there.
         """
-        listing = git(self.root, "ls-files", "-v", "-z", environment=environment)
+        listing = git(self.root, "ls-files", "-v", "-s", "-z", environment=environment)
         entries = (entry.split(b" ", 1) for entry in listing.split(b"\0") if entry)
-        names = [
-            name
-            for tag, name in entries
+        root = os.fsencode(self.root) + b"/"
+        # A new entry has neither a mark nor the file's time and size. Those of a marked file may
+        # be of another content: git overlooks a change in the second of `git add` from then on.
+        marked = [
+            entry
+            for tag, entry in entries
             if (tag.islower() or tag == SKIPPED_TAG)
-            and (tag.upper() != SKIPPED_TAG or os.path.lexists(self.root / os.fsdecode(name)))
+            and (tag.upper() != SKIPPED_TAG or os.path.lexists(root + entry.partition(b"\t")[2]))
         ]
-        for option in ("--no-assume-unchanged", "--no-skip-worktree") if names else ():
-            update = ("update-index", "-z", option, "--stdin")
-            paths = b"\0".join((*names, b""))
-            git(self.root, *update, environment=environment, standard_input=paths)
+        if marked:
+            update = ("update-index", "-z", "--index-info")
+            lines = b"\0".join((*marked, b""))
+            git(self.root, *update, environment=environment, standard_input=lines)
 
     def _add_submodules(self, environment: Mapping[str, str]) -> None:
         """Replace each changed submodule in an index by its snapshot."""

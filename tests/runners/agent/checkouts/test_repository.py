@@ -1,5 +1,6 @@
 """Real git in real repositories; the user's own state must never move."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -270,6 +271,21 @@ def test_a_snapshot_has_changes_that_git_was_told_to_overlook(theirs, mark, rest
     assert theirs.git("show", f"{sha}:a.txt") == "2"
     assert theirs.git("ls-tree", "--name-only", sha) == rest
     assert theirs.state() == before
+
+
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+def test_a_snapshot_has_a_change_of_a_marked_file_that_looks_like_the_committed_one(theirs, mark):
+    """Git overlooks a change in the second of `git add` once `git status` has run."""
+    theirs.commit("one", a="1")
+    theirs.git("config", "core.trustctime", "false")
+    path = theirs.root / "a.txt"
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    theirs.git("add", "a.txt")
+    theirs.git("update-index", mark, "a.txt")
+    path.write_text("2")
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+
+    assert theirs.git("show", f"{theirs.open().snapshot().sha}:a.txt") == "2"
 
 
 def test_a_snapshot_in_a_linked_work_tree_is_of_that_tree(theirs, tmp_path):
