@@ -83,11 +83,12 @@ class Child:
         self.log_from = 0  # where the current workload's output starts
         self._selector = selectors.DefaultSelector()
         self._answers.watch(self._selector)
-        self._end: int | None = None
+        self._exit_descriptor: int | None = None
+        self._ended: os.waitid_result | None = None
         self._is_open = True
         if hasattr(os, "pidfd_open"):  # on Linux; elsewhere the next check detects its exit
-            self._end = os.pidfd_open(self.process_id)
-            self._selector.register(self._end, selectors.EVENT_READ)
+            self._exit_descriptor = os.pidfd_open(self.process_id)
+            self._selector.register(self._exit_descriptor, selectors.EVENT_READ)
 
     def has_exited(self) -> bool:
         """Return whether the process has exited; it stays a zombie, so its id is not reused."""
@@ -99,7 +100,11 @@ class Child:
         return ended is not None and ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
 
     def _exit(self) -> os.waitid_result | None:
-        return os.waitid(os.P_PID, self.process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        """Return how the process ended by itself; None if it has not, or if `close` ended it."""
+        if self._ended is None and self._is_open:
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            self._ended = os.waitid(os.P_PID, self.process_id, options)
+        return self._ended
 
     def read(self) -> bytes:
         """Wait briefly for output or the exit of the child; return its output."""
@@ -152,11 +157,12 @@ class Child:
     def close(self) -> int:
         """Kill the process and its descendants; return its exit status as Popen defines it."""
         if self._is_open:
+            self._exit()  # is told from the end that follows
             self._is_open = False
             kill(self.process_id, self.mark)
             self._selector.close()
-            if self._end is not None:
-                os.close(self._end)
+            if self._exit_descriptor is not None:
+                os.close(self._exit_descriptor)
             self._answers.close()
         status = self._process.wait()
         return exit_status(status) if self._harness.sandbox else status

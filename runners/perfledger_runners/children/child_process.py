@@ -296,8 +296,10 @@ def _rank_trouble(child: Child, state: ProtocolState) -> tuple[FailureReason, st
 
 def _by_rank(message: AnyMessage, child: Child, state: ProtocolState) -> AnyMessage:
     """Name the rank that failed first; rank 0 fails if another one does, and the reverse."""
+    if not isinstance(message, FailedMessage):
+        return message
     trouble = _rank_trouble(child, state)
-    if not isinstance(message, FailedMessage) or trouble is None:
+    if trouble is None:
         return message
     if ENDED_EARLY in trouble[1] and ENDED_EARLY not in message.detail:
         return message

@@ -1,6 +1,7 @@
 """One child process: its log, its end, and the variables that it did not get."""
 
 import os
+import signal
 from contextlib import closing
 from dataclasses import replace
 
@@ -36,3 +37,15 @@ def test_a_child_knows_which_variables_it_did_not_get(harness, request_for, tmp_
         assert child.withheld_hint("KeyError: 'WANDB_API_KEY'").startswith("WANDB_API_KEY is set")
         assert child.withheld_hint("KeyError: 'PATH'") == ""
         assert "canary" not in child.withheld_note()
+
+
+def test_what_ended_a_child_is_known_after_it_is_closed(harness, request_for, tmp_path):
+    killed, closed = (Child(harness, request_for(tmp_path)) for _ in range(2))
+    os.kill(killed.process_id, signal.SIGKILL)
+    while not killed.has_exited():
+        killed.read()
+
+    for child in (killed, closed):
+        child.close()
+
+    assert [child.was_killed() for child in (killed, closed)] == [True, False]
