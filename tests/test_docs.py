@@ -33,6 +33,7 @@ FOREIGN_OPTIONS = {
     "--now",
     "--loop",
     "--query-gpu",
+    "--find-links",
     "--request-distribution",
     "--help",
 }
