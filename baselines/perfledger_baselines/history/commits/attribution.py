@@ -9,6 +9,7 @@ place in a range.
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,6 +24,11 @@ PLACE_ERROR_COMMITS = 2
 # Observations on either side that show which machines are in use there. Of two machines that are
 # chosen by a coin, five in a row are the one and the next five the other in 1 of 500 places.
 NEAR_OBSERVATIONS = 5
+
+# Observations on either side, of which one may be a stray: a re-run on the old machine, or a trial
+# of the new one. Where two machines begin to take turns, eight show at most one stray as often as
+# five show none: 9 of 256 and 1 of 32.
+STRAY_REACH = 8
 
 
 class AttributionError(ValueError):
@@ -201,11 +207,26 @@ def begins_environment(environments: Sequence[str], place: int) -> bool:
     """Return whether the machines of a series changed at this place, which is not the first.
 
     The observations just before it and those from it on then share no environment: machines that
-    take turns change nowhere. The newest observation alone shows none.
+    take turns change nowhere. The newest observation alone shows none. Of STRAY_REACH observations
+    on either side one may be a stray, which is never beside the place itself.
     """
     before = environments[max(0, place - NEAR_OBSERVATIONS) : place]
     after = environments[place : place + NEAR_OBSERVATIONS]
-    return len(after) > 1 and set(before).isdisjoint(after)
+    if len(after) > 1 and set(before).isdisjoint(after):
+        return True
+    return _begins_beside_stray(environments, place)
+
+
+def _begins_beside_stray(environments: Sequence[str], place: int) -> bool:
+    before = environments[max(0, place - STRAY_REACH) : place]
+    after = environments[place : place + STRAY_REACH]
+    if len(before) < NEAR_OBSERVATIONS or len(after) < STRAY_REACH:
+        return False
+    earlier, later = Counter(before), Counter(after)
+    strays = (earlier & later).total()
+    # Of "a, b, a, b" the first b is the new environment, as the second a is the stray.
+    is_old = all(earlier[one] > later[one] for one in before[-2:])
+    return strays <= 1 and is_old and later[after[0]] > earlier[after[0]]
 
 
 def observations_around(observed: ObservedSeries, commits: CommitRange) -> tuple[int, int]:

@@ -248,6 +248,8 @@ def test_half_and_double_are_equally_large_and_nothing_is_the_largest(size, expe
         ("abb", [1]),
         ("aaaaab", []),
         ("aaaa", []),
+        ("aaaaabababa" + "ab" * 8, []),
+        ("a" * 10 + "ba" * 5, []),
     ],
 )
 def test_machines_that_take_turns_change_nowhere(environments, places):
@@ -256,3 +258,37 @@ def test_machines_that_take_turns_change_nowhere(environments, places):
     ]
 
     assert changed == places
+
+
+@pytest.mark.parametrize(
+    ("environments", "places"),
+    [
+        ("aaaaaaaababbbbbb", [8]),
+        ("aaaaaaaabbabbbbb", [8]),
+        ("aaaaaaaabbbbabbb", [8]),
+        ("aaaaaaaabbbbbbba", [8]),
+        ("aaaaababbbbbb", [5]),
+        ("aaaaabaabbbbbbbb", [8]),
+        ("aaabaaaabbbbbbbb", [8]),
+        ("aaaacaaabbbcbbbb", [8]),
+        ("aaaababbbbbb", []),
+        ("aaaaaaaababbbbb", []),
+        ("aaaaaaaabbaabbbb", []),
+        ("aaaaaaaababbabbb", []),
+        ("aaaaabaabbabbbbb", []),
+    ],
+)
+def test_one_stray_of_another_machine_hides_no_change_of_machines(environments, places):
+    changed = [
+        place for place in range(1, len(environments)) if begins_environment(environments, place)
+    ]
+
+    assert changed == places
+
+
+def test_a_rerun_on_the_old_machine_leaves_the_change_to_the_new_one():
+    environments = "a" * 10 + "bba" + "b" * 7
+
+    moves = attributed_changes(observed(range(20), change(10), environments=environments))
+
+    assert [move.has_new_environment for move in moves] == [True]

@@ -161,3 +161,17 @@ def test_machines_that_take_turns_excuse_no_change_of_most_workloads(past):
     event = past.only_event(*workloads)
 
     assert (event.commits, event.has_new_environment) == (CommitRange(40, 40), False)
+
+
+def test_one_rerun_on_the_old_machine_makes_the_driver_no_regression(past):
+    environments = ["old"] * 40 + ["new"] * 60
+    environments[41] = "old"
+    workloads = [
+        replace(past.history(name, past.change(40)), environments=tuple(environments))
+        for name in ("m:f", "m:g")
+    ]
+
+    happened = group_changes(workloads)
+
+    assert happened.events == ()
+    assert [found.commits for found in happened.environment_changes] == [CommitRange(40, 40)]
