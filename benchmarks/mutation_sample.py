@@ -1,18 +1,21 @@
-"""Mutates a seeded sample of constants and comparisons, and counts how many the tests notice.
+"""Mutates a seeded sample of numbers and comparisons, and counts how many the tests notice.
 
     python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--kinds constants]
         [--only cost_models baselines service/perfledger_service/errors.py:60:16] [--rounds 3]
         [--jobs 2]
 
-Each kind has a sample of its own. Mutants run in copies of the last commit, one for each job. For
-each, the fast tests of the module's name run first, then those that import the module, then those
-of its folder and those of known limits and bounds, then the slow tests of all these with those that
-are left to CI, then what commands write is compared with the golden files, and last the fast rest
-runs, of its package and then of the service, which takes minutes. The first failure ends it.
-`--rounds` ends it earlier, for a lower bound in less time; `--only` then judges the survivors
-fully. A mutant that equals the original, such as a larger cache or a longer time limit that no
-input can reach, survives and counts against the rate too. A test that fails without the mutant says
-nothing of it: it is set aside for the rest of the sample and named at the end.
+Each kind has a sample of its own. Constants are the numbers in the value of an upper-case name of a
+module or class, and those given to a bound, such as a field's `le` or an option's `minimum`; all
+other literals are numbers, mostly the zeros, ones and indices of expressions. Mutants run in copies
+of the last commit, one for each job. For each, the fast tests of the module's name run first, then
+those that import the module, then those of its folder and the lists of known values, then the slow
+tests of all these with those that are left to CI, then what commands write is compared with the
+golden files, and last the fast rest runs, of its package and then of the service, which takes
+minutes. The first failure ends it, and its test is named. `--rounds` ends it earlier, for a lower
+bound in less time; `--only` then judges the survivors fully. A mutant that equals the original,
+such as a larger cache or a longer time limit that no input can reach, survives and counts against
+the rate too. A test that fails without the mutant says nothing of it: it is set aside for the rest
+of the sample and named at the end.
 """
 
 import argparse
@@ -24,23 +27,25 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import islice, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("service", "runners", "baselines", "cost_models")
@@ -52,8 +57,10 @@ TESTS = {
     "perfledger_cost_models": "tests/cost_models",
     "perfledger_service": "tests/service",
 }
-LIMITS = Path("tests/test_limits.py")  # of every package
+# Lists of known values: they notice a constant whatever it does.
+LIMITS = "tests/test_limits.py"  # of every package
 BOUNDS = "assert_bounds_are_known"  # of fields and parameters: the tests of each package call it
+LIST = re.compile(rf"{LIMITS}|.*::test_fields_and_parameters_have_known_bounds_and_defaults$")
 GOLDEN_FILES = (  # what commands write, and the workbook of a review: of every package
     Path("tests/service/cli/test_golden_outputs.py"),
     Path("tests/service/rendering/review/test_golden_workbook.py"),
@@ -85,20 +92,17 @@ SWAPPED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("==", "!="),
     ast.NotEq: ("!=", "=="),
 }
+CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+# Arguments that bound a field, a parameter, an option or a shown text.
+BOUND = re.compile(r"ge|gt|le|lt|(max|min)_length|multiple_of|max|min|maximum|minimum|limit")
 
 
 class SiteKind(StrEnum):
     """What a mutant changes."""
 
     CONSTANTS = "constants"
+    NUMBERS = "numbers"
     COMPARISONS = "comparisons"
-
-
-class MutantOutcome(StrEnum):
-    """What the tests say of a mutant."""
-
-    NOTICED = "noticed"
-    SURVIVED = "SURVIVED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +129,42 @@ class Site:
         return "".join(lines)
 
 
-def number_site(path: Path, node: ast.Constant) -> Site | None:
-    """Return a site that changes a number, or None for a constant that is no number."""
+def constant_values(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield the values that statements give to upper-case names."""
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case _:
+                continue
+        parts = [part for target in targets for part in ast.walk(target)]
+        if any(isinstance(part, ast.Name) and CONSTANT.fullmatch(part.id) for part in parts):
+            yield value
+
+
+def parts_of_constants(tree: ast.Module) -> set[ast.AST]:
+    """Return all parts of the constants of a module and its classes, and of bounds."""
+    values: list[ast.expr] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module(body=statements) | ast.ClassDef(body=statements):
+                values += constant_values(statements)
+            case ast.keyword(arg=str(name), value=value) if BOUND.fullmatch(name):
+                values.append(value)
+            case _:
+                pass
+    return {part for value in values for part in ast.walk(value)}
+
+
+def number_site(path: Path, node: ast.Constant, kind: SiteKind) -> Site | None:
+    """Return a site that changes a number, or None for a literal that is no number."""
     value = node.value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     other = value + 1 if isinstance(value, int) else (value * 1.5 or 1.0)
-    end = node.end_col_offset or 0
-    return Site(path, node.lineno, node.col_offset, end, repr(other), SiteKind.CONSTANTS)
+    return Site(path, node.lineno, node.col_offset, node.end_col_offset or 0, repr(other), kind)
 
 
 def comparison_sites(path: Path, node: ast.Compare, lines: Sequence[str]) -> Iterator[Site]:
@@ -153,16 +185,18 @@ def sites_in(root: Path, path: Path) -> Iterator[Site]:
     source = (root / path).read_text(encoding="utf-8")
     tree = ast.parse(source)
     formatted = {
-        id(inner)
+        inner
         for node in ast.walk(tree)
         if isinstance(node, ast.JoinedStr)
         for inner in ast.walk(node)
     }
+    constants = parts_of_constants(tree)
     lines = source.splitlines()
     for node in ast.walk(tree):
-        if id(node) in formatted:
+        if node in formatted:
             continue
-        if isinstance(node, ast.Constant) and (site := number_site(path, node)):
+        kind = SiteKind.CONSTANTS if node in constants else SiteKind.NUMBERS
+        if isinstance(node, ast.Constant) and (site := number_site(path, node, kind)):
             yield site
         elif isinstance(node, ast.Compare):
             yield from comparison_sites(path, node, lines)
@@ -181,6 +215,12 @@ def product_sites(root: Path, only: Sequence[str]) -> list[Site]:
     return [site for site in sites if site.place.startswith(tuple(only))]
 
 
+@cache
+def text_of(test: Path) -> str:
+    """Return the text of a test file, which no mutant changes."""
+    return test.read_text(encoding="utf-8")
+
+
 def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     """Yield marks and test files that could notice a mutant of a file, the nearest first."""
     module = ".".join(path.with_suffix("").parts[1:])
@@ -188,14 +228,11 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     tests = root / TESTS[module.split(".", maxsplit=1)[0]]
     imports = (f"from {module} import", f"from {parent} import {name}\n", f"import {module}\n")
     named = sorted(tests.rglob(f"test_{path.stem}.py"))
-    direct = [
-        test
-        for test in sorted((root / "tests").rglob("test_*.py"))
-        if any(line in test.read_text(encoding="utf-8") for line in imports)
-    ]
+    every = sorted((root / "tests").rglob("test_*.py"))
+    direct = [test for test in every if any(line in text_of(test) for line in imports)]
     near = sorted((tests / Path(*path.parts[2:-1])).rglob("test_*.py"))
     rest = sorted(tests.rglob("test_*.py"))
-    bounds = [test for test in rest if BOUNDS in test.read_text(encoding="utf-8")]
+    bounds = [test for test in rest if BOUNDS in text_of(test)]
     groups = [named, direct, [*near, root / LIMITS, *bounds]]
     seen: set[Path] = set()
     for group in groups:
@@ -241,10 +278,11 @@ def _run_tests_here(root: Path, arguments: list[str]) -> int:
         return 1
 
 
-def judge_mutant(root: Path, site: Site, rounds: int, set_aside: set[str]) -> MutantOutcome:
-    """Return whether a test of so many rounds fails in the copy with the mutant, not without it.
+def test_that_notices(root: Path, site: Site, rounds: int, set_aside: set[str]) -> str:
+    """Return the first test of so many rounds that fails in the copy with the mutant, not without.
 
-    Adds the tests that fail without it to those that are set aside.
+    It is "" for a mutant that survives. Adds the tests that fail without it to those that are set
+    aside.
     """
     target = root / site.path
     original = target.read_text(encoding="utf-8")
@@ -260,9 +298,9 @@ def judge_mutant(root: Path, site: Site, rounds: int, set_aside: set[str]) -> Mu
             # Tests that end without a result, such as hanging ones, leave no name.
             failing = failed_tests(root) or [node_id(root, test) for test in remaining]
             if run_tests(root, marks, [*arguments, *failing]):
-                return MutantOutcome.NOTICED
+                return failing[0]
             set_aside |= set(failing)
-    return MutantOutcome.SURVIVED
+    return ""
 
 
 def node_id(root: Path, test: Path) -> str:
@@ -289,37 +327,35 @@ def copy_last_commit(root: Path) -> None:
 
 def judge_sites(
     root: Path, sites: Sequence[tuple[int, Site]], rounds: int
-) -> tuple[Counter[MutantOutcome], set[str]]:
+) -> tuple[list[str], set[str]]:
     """Judge each mutant in one copy and print a line for it, with its number.
 
-    Returns the counts of outcomes, and the tests that were set aside.
+    Returns the test that notices each, "" for those that survive, and the tests that were set
+    aside.
     """
-    counts: Counter[MutantOutcome] = Counter()
+    tests: list[str] = []
     set_aside: set[str] = set()
     for number, site in sites:
-        outcome = judge_mutant(root, site, rounds, set_aside)
-        counts[outcome] += 1
+        test = test_that_notices(root, site, rounds, set_aside)
+        tests.append(test)
         line = (root / site.path).read_text(encoding="utf-8").splitlines()[site.line - 1]
-        print(f"{number:3} {outcome:8} {site.place} -> {site.text}   {line.strip()}", flush=True)
-    return counts, set_aside
+        outcome = f"noticed by {test}" if test else "SURVIVED"
+        print(f"{number:3} {site.place} -> {site.text}   {line.strip()}\n    {outcome}", flush=True)
+    return tests, set_aside
 
 
-def judge_side_by_side(
-    roots: Sequence[Path], sites: Sequence[Site], rounds: int
-) -> Counter[MutantOutcome]:
-    """Judge the mutants in turn in as many processes as there are copies."""
+def judge_side_by_side(roots: Sequence[Path], sites: Sequence[Site], rounds: int) -> list[str]:
+    """Judge the mutants in turn in as many processes as there are copies.
+
+    Returns the test that notices each, "" for those that survive.
+    """
     numbered = list(enumerate(sites, 1))
     shares = [numbered[first :: len(roots)] for first in range(len(roots))]
     with ProcessPoolExecutor(len(roots), mp_context=get_context("fork")) as pool:
         results = list(pool.map(judge_sites, roots, shares, repeat(rounds)))
-    for name in sorted(set().union(*(set_aside for _, set_aside in results))):
+    for name in sorted(set[str]().union(*(set_aside for _, set_aside in results))):
         print(f"fails without a mutant, and was set aside: {name}")
-    return sum((counts for counts, _ in results), Counter[MutantOutcome]())
-
-
-def noticed_share(counts: Counter[MutantOutcome]) -> float:
-    """Return the share of the mutants that the tests noticed."""
-    return counts[MutantOutcome.NOTICED] / max(1, counts.total())
+    return [test for tests, _ in results for test in tests]
 
 
 def main() -> None:
@@ -331,7 +367,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of tests, the nearest first")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are judged at once")
     arguments = parser.parse_args()
-    counts: dict[SiteKind, Counter[MutantOutcome]] = {}
+    # The first example that fails is enough: none is made smaller.
+    settings.register_profile("first failure", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("first failure")
     with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
         roots = [Path(name) / f"copy-{number}" for number in range(max(1, arguments.jobs))]
         for root in roots:
@@ -342,18 +380,15 @@ def main() -> None:
         sites = product_sites(roots[0], arguments.only)
         for kind in arguments.kinds:
             of_kind = [site for site in sites if site.kind is kind]
-            drawn = random.Random(arguments.seed).sample(
-                of_kind, min(arguments.sites, len(of_kind))
-            )
-            counts[kind] = judge_side_by_side(roots, drawn, arguments.rounds)
+            count = min(arguments.sites, len(of_kind))
+            drawn = random.Random(arguments.seed).sample(of_kind, count)
+            tests = judge_side_by_side(roots, drawn, arguments.rounds)
+            noticed = sum(map(bool, tests))
             print(
-                f"seed {arguments.seed}: {counts[kind][MutantOutcome.NOTICED]} of "
-                f"{counts[kind].total()} {kind} noticed ({noticed_share(counts[kind]):.0%})"
+                f"seed {arguments.seed}: {noticed} of {count} {kind} noticed "
+                f"({noticed / max(1, count):.0%}), {sum(map(bool, map(LIST.match, tests)))} of "
+                f"them first by a list of known values; the product has {len(of_kind)}"
             )
-    in_product = Counter(site.kind for site in sites)
-    noticed_sites = sum(noticed_share(counts[kind]) * in_product[kind] for kind in counts)
-    total = sum(in_product[kind] for kind in counts)
-    print(f"all {total} sites, each kind by its number: {noticed_sites / max(1, total):.0%}")
 
 
 if __name__ == "__main__":
