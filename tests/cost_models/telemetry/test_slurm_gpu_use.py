@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from base64 import b64encode
 
 import pytest
@@ -169,6 +170,9 @@ def test_columns_that_are_missing_are_named():
         read("7|x", header="JobID|JobName")
 
 
+ONE_GPU = b'{"nodes": {"a1": {"gpu_utilization": {"0": 50.0}}}}'
+
+
 def jobstats(nodes):
     packed = gzip.compress(json.dumps({"gpus": 2, "nodes": nodes}).encode(), mtime=0)
     return "JS1:" + b64encode(packed).decode()
@@ -199,6 +203,7 @@ def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
     "comment",
     [
         *("JS1:Short", "JS1:None", "JS1:", "JS1:!!", "JS1:AAAA", "checked by hand"),
+        "JS1:" + b64encode(zlib.compress(ONE_GPU)).decode(),  # without the header of gzip
         "JS1:" + b64encode(gzip.compress(b"[" * 3_000_000, mtime=0)).decode(),
         "JS1:"
         + b64encode(gzip.compress(b'{"nodes": {"a": {"gpu_utilization": 1}}}', mtime=0)).decode(),

@@ -27,6 +27,8 @@ def made(calls):
         examples=(
             "tool FILE",
             "tool FILE --output a-file-with-a-long-name.json --rate 12345.678 --format markdown",
+            "tool FILE --output a-file-with-a-longer-name-of-ours.json --rate 12345.678",
+            "tool FILE --output a-file-with-a-longer-name-of-yours.json --rate 12345.678",
         )
     )
     def tool(
@@ -120,5 +122,8 @@ Examples:
   tool FILE
   tool FILE --output a-file-with-a-long-name.json --rate 12345.678 \\
     --format markdown
+  tool FILE --output a-file-with-a-longer-name-of-ours.json --rate 12345.678
+  tool FILE --output a-file-with-a-longer-name-of-yours.json \\
+    --rate 12345.678
 """
     )

@@ -32,6 +32,15 @@ def test_an_issue_is_found_by_its_marker_and_its_author(issues, at_github):
     assert issues.find(REPOSITORY, "<!-- other -->", since=LONG_AGO) is None
 
 
+@pytest.mark.parametrize(("minutes", "is_seen"), [(10, True), (11, False)])
+def test_githubs_clock_may_be_ten_minutes_behind(issues, at_github, minutes, is_seen):
+    number = issues.create(REPOSITORY, "slower", MARKER)
+    at_github.state["issues"][str(number)]["updated_at"] = "2026-11-20T12:00:00Z"
+    since = datetime(2026, 11, 20, 12, minutes, tzinfo=UTC)
+
+    assert (issues.find(REPOSITORY, MARKER, since=since) == number) is is_seen
+
+
 def test_an_issue_without_author_or_body_is_not_ours(issues, at_github):
     at_github.state["issues"]["90"] = {
         "number": 90,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_service.rendering.bench.load import load_document
+from perfledger_service.rendering.bench.load import load_document, rate
 from perfledger_service.rendering.layout.writers import plain_lines, to_csv, to_json, to_terminal
 
 
@@ -55,6 +55,12 @@ def test_throughput_and_quantiles_are_those_of_the_requests(view):
     assert first["latency_p99_low_s"] <= first["latency_p99_s"] <= first["latency_p99_high_s"]
     assert first["service_p50_s"] == 0.005
     assert first["memory_bytes"] is None
+
+
+def test_requests_a_second_have_three_digits_up_to_a_thousand():
+    assert [rate(value) for value in (43.21, 998.7, 1000.6, 12_345.6)] == [
+        *("43.2/s", "999/s", "1,001/s", "12,346/s"),
+    ]
 
 
 def test_a_load_test_is_written_as_agreed(view, queued, matches_golden):

@@ -159,6 +159,24 @@ def test_a_limit_far_out_is_told_and_squeezes_nothing(drawn):
     assert said in texts(price(), evaluations=evaluations)
 
 
+@pytest.mark.parametrize(("limit", "lines"), [(42_000.0, 2), (42_001.0, 1)])
+def test_a_limit_is_drawn_up_to_three_times_the_largest_interval(drawn, limit, lines):
+    policy = CostPolicy(team="nlp", fail_above_usd_per_year=limit)
+    evaluations = [evaluate_policy(policy, total())]
+
+    bars = [line for line in drawn(LineMark, price(), evaluations=evaluations) if level(line)]
+    limits = [line for line in drawn(LineMark, price(), evaluations=evaluations) if not level(line)]
+    assert len(limits) == lines - 1
+    assert len(bars) == 2
+
+
+@pytest.mark.parametrize(
+    ("most", "title"), [(9_000_000, "USD a year"), (11_000_000, "million USD a year")]
+)
+def test_an_axis_beyond_ten_million_is_in_millions(most, title):
+    assert title in texts(price(ends=(1, 2, most)))
+
+
 def test_a_policy_of_whose_workloads_none_changed_has_no_bar(drawn):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=10_000.0)
     evaluations = [evaluate_policy(policy, None)]

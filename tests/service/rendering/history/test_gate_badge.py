@@ -70,3 +70,13 @@ def luminance(colour):
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_a_badge_is_as_wide_as_its_words():
+    """Browsers fit a text to its length: 6.6 pixels a character, with 8 on either side."""
+    picture = ElementTree.fromstring(badge_svg(badge_of()))
+
+    lengths = [each.get("textLength") for each in picture.iter(f"{SVG}text")]
+    assert lengths == ["66", "46"]  # of 10 and 7 characters
+    assert [each.get("x") for each in picture.iter(f"{SVG}text")] == ["8", "90"]
+    assert picture.get("width") == "144"

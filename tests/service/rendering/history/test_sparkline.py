@@ -83,5 +83,12 @@ def test_of_more_points_than_columns_a_column_has_the_median():
     assert "\N{UPWARDS ARROW}" not in "".join(drawn(values))
 
 
+@pytest.mark.parametrize(("points", "is_clipped"), [(49, False), (50, True)])
+def test_one_column_of_fifty_may_be_off_the_scale(points, is_clipped):
+    picture = "".join(drawn([10.0] * (points - 1) + [20.0]))
+
+    assert ("\N{UPWARDS ARROW}" in picture) is is_clipped
+
+
 def test_a_series_of_steps_is_drawn_as_agreed(matches_golden):
     matches_golden("sparkline.txt", "\n".join(drawn(stepped(40, 20))) + "\n")

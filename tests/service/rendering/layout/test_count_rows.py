@@ -49,3 +49,9 @@ def test_workloads_with_changed_counts_come_first(reports):
         ("a:quiet", False),
     ]
     assert groups[1].is_same_program
+
+
+def test_a_change_of_a_count_is_shown_from_half_a_hundredth_of_a_per_cent_on(reports):
+    report = counted(reports, (1e6, 1e6 + 51), (1e6, 1e6 - 49))
+
+    assert [row.change for row in count_rows.changed_counts(report)] == ["+0.01\xa0%"]

@@ -54,6 +54,19 @@ def test_a_large_difference_is_a_factor():
     assert text.endswith("(eager takes 9.0 times the time (7.0 times to 11 times))")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.9, 1.1, "2.0 times the time (1.9 times to 2.1 times)"),
+        (0.8, 1.1, "+95 % time (+80 to +110)"),
+    ],
+)
+def test_twice_the_time_is_a_factor_and_less_is_a_percentage(low, high, words):
+    text = sentence(*[side("jit", comparison("eager", low, high))] * 2)
+
+    assert text.endswith(f"(eager takes {words})")
+
+
 def test_what_cannot_be_told_apart_is_named():
     unsure = side("eager", comparison("compile", -0.01, 0.03), comparison("cudagraphs"))
 

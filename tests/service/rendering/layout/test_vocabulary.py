@@ -195,6 +195,8 @@ def test_what_would_settle_a_result_and_its_time_are_said():
         (1.051, 0.05, ""),
         (1.06, 0.05, "mean of the pairs"),
         (0.93, 0.01, "mean of the pairs"),
+        (1.0104, 0.01, ""),
+        (1.0106, 0.01, "mean of the pairs"),
         (float("nan"), 0.01, ""),
     ],
 )

@@ -101,6 +101,13 @@ def test_a_fitted_line_lies_within_its_band_and_the_axes(result, marks_of):
     assert chart.y.high == pytest.approx(0.6)
 
 
+def test_a_line_begins_a_third_below_the_lowest_measured_rate(result, marks_of):
+    chart = sizing_chart(result)
+
+    line = marks_of(chart, LineMark)[0]
+    assert (chart.x.low, line.points[0][0]) == pytest.approx((14.0, 14.0))
+
+
 def test_an_interval_of_a_measured_latency_is_drawn_to_its_ends(marks_of):
     sure = point(50.0, 0.09, latency_p99_low_s=0.08, latency_p99_high_s=5.0)
 

@@ -19,3 +19,13 @@ def test_old_prices_alone_are_marked_old():
 
     assert body.count("<tr ") == body.count(">old, ")
     assert body.count("<tr ") > 10
+
+
+def test_a_page_has_a_hundred_prices():
+    sheet = packaged_sheet()
+
+    first, second = (prices_page(sheet, today=LATER, number=number) for number in (1, 2))
+
+    assert first.partition("<tbody")[2].count("<tr ") == 100
+    rows = len(sheet.prices) + len(sheet.unknown)
+    assert second.partition("<tbody")[2].count("<tr ") == rows - 100

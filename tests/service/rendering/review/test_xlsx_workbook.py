@@ -86,6 +86,38 @@ def test_the_header_stays_in_sight_and_is_printed_on_every_page(book):
     assert sheet.column_dimensions["A"].width == pytest.approx(100, abs=1)
 
 
+@pytest.mark.parametrize(("widths", "pages"), [((100, 60), None), ((100, 61), 2), ((160, 161), 3)])
+def test_a_printed_page_is_an_a4_of_160_characters(book, widths, pages):
+    book.sheet("Options", ("name", "USD"), widths)
+
+    setup = reopened(book)["Options"].page_setup
+
+    assert setup.fitToWidth == pages  # without a number, one
+    assert str(setup.paperSize) == "9"  # A4 (ECMA-376, pageSetup)
+
+
+@pytest.mark.parametrize(
+    ("characters", "style", "points"),
+    [
+        (19, CellStyle.PLAIN, None),  # one line has the usual height
+        (20, CellStyle.PLAIN, 30.0),
+        (38, CellStyle.PLAIN, 30.0),
+        (39, CellStyle.PLAIN, 45.0),
+        (14, CellStyle.TITLE, 15 * 14 / 11),
+        (15, CellStyle.TITLE, 2 * 15 * 14 / 11),
+        (5000, CellStyle.PLAIN, 400.0),
+    ],
+)
+def test_a_row_is_as_high_as_its_lines_of_95_per_cent_of_the_column(
+    book, characters, style, points
+):
+    book.sheet("Notes", ("note",), (20,)).text(1, 0, "x" * characters, style)
+
+    height = reopened(book)["Notes"].row_dimensions[2].height
+
+    assert height == (points and pytest.approx(points, abs=0.5))
+
+
 def test_the_same_cells_make_the_same_bytes_and_nothing_of_the_moment():
     def written():
         book = Workbook("A title", CREATED)

@@ -178,3 +178,13 @@ def test_a_step_without_almost_all_of_itself_is_not_a_million_times_as_fast(make
     (row,) = share_rows(replace(make.classification(), shares=(share,)))
 
     assert plain(row.ceiling) == "over 1,000 times as fast"
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.0006, 1), (0.0004, 0)])
+def test_a_share_that_would_read_as_nothing_is_left_out(make, share, shown):
+    small = BottleneckShare(
+        bottleneck=Bottleneck.INPUT, share=share, is_high=False, is_moderate=False
+    )
+    side = replace(make.classification(), shares=(small,))
+
+    assert len(share_pairs(side, side)) == shown

@@ -1,3 +1,5 @@
+import pytest
+
 from perfledger.profile import Bucket, DeviceStep
 from perfledger_service.rendering.trace.device_rows import device_rows, slowest_device
 
@@ -49,3 +51,10 @@ def test_the_longest_step_is_the_slowest_whatever_it_is_spent_on():
     second = step("device 1", compute=0.9, communication=0.1)
 
     assert slowest_device([first, second]) is first
+
+
+@pytest.mark.parametrize(("shorter", "slowest"), [(0.991, 1), (0.989, 0)])
+def test_steps_count_as_equally_long_up_to_a_hundredth(shorter, slowest):
+    steps = [step("device 0", compute=0.5, communication=0.5), step("device 1", compute=shorter)]
+
+    assert slowest_device(steps) is steps[slowest]

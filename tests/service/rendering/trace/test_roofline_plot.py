@@ -72,6 +72,19 @@ def test_the_axis_of_a_kernel_at_the_limits_has_ticks(roof, value, marks_of):
     assert all(tick.label for tick in chart.y.ticks)
 
 
+def test_every_power_of_ten_of_a_roof_has_its_prefix(roof):
+    low, high = (replace(roof.points[0], flops_per_second=value) for value in (1.1e-5, 9e23))
+
+    chart = roofline_chart(replace(roof, points=(low, high)))
+
+    assert chart is not None
+    labels = [tick.label.replace("\u00a0", " ") for tick in chart.y.ticks]
+    assert [label.removesuffix("FLOP/s") for label in labels] == [
+        *("1 µ", "100 µ", "10 m", "1 ", "100 ", "10 k", "1 M", "100 M"),
+        *("10 G", "1 T", "100 T", "10 P", "1 E", "100 E", "10 Z", "1 Y"),
+    ]
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300, 5e-324])
 def test_a_kernel_that_no_device_runs_has_no_dot(roof, value, marks_of):
     gemm, softmax = roof.points

@@ -90,6 +90,13 @@ def test_what_the_buckets_miss_is_a_row_of_its_own():
     ]
 
 
+@pytest.mark.parametrize(("missed", "rows"), [(0.8e-6, 3), (1.2e-6, 4)])
+def test_what_the_buckets_miss_is_rounding_up_to_a_millionth_of_the_step(missed, rows):
+    explanation = an_explanation([(1.0, 1.5)], head_step_seconds=1.5 * (1 + missed))
+
+    assert len(waterfall_rows(explanation)) == rows
+
+
 def test_what_only_the_timing_shows_stands_behind_heads_step():
     explanation = an_explanation([(1.0, 1.5)], residual_seconds=0.25)
 
@@ -118,6 +125,15 @@ def test_a_small_change_is_not_hidden_by_an_axis_from_zero(marks_of):
     assert small.x.share(last) - small.x.share(first) > 0.4
     assert small.caption.replace("\u00a0", " ") == "the axis begins at 995 ms"
     assert large.caption == ""
+
+
+@pytest.mark.parametrize(("base", "is_cut"), [(0.91, True), (0.88, False)])
+def test_an_axis_begins_above_zero_for_changes_below_a_tenth(base, is_cut):
+    chart = waterfall_chart(an_explanation([(base, 1.0)]))
+
+    assert chart is not None
+    assert bool(chart.caption) is is_cut
+    assert (chart.x.low > 0) is is_cut
 
 
 @pytest.mark.parametrize("value", [1e300, 1e-300, float("inf"), 5e-324])

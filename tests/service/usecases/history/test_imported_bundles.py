@@ -150,12 +150,33 @@ def test_a_metric_never_has_the_name_of_one_that_perfledger_measures():
 
 
 @pytest.mark.parametrize(
-    "samples", [(1.0, 1.0, 5.0), (0.0, 2.0, 2.0), (math.nan, 2.0), (math.inf, 2.0, 2.0)]
+    "samples",
+    [
+        (1.0, 1.0, 5.0),
+        (2.0 * (1 + 1.2e-9),),
+        (0.0, 2.0, 2.0),
+        (math.nan, 2.0),
+        (math.inf, 2.0, 2.0),
+    ],
 )
 def test_readings_whose_median_is_not_the_value_are_left_out_of_it(samples):
     (bundle,) = history(result(samples=samples)).bundles
 
     assert bundle.runs[0].samples == {"time (s)": (2.0,)}
+
+
+def test_readings_whose_median_is_the_value_up_to_rounding_are_kept():
+    samples = (1.0, 2.0 * (1 + 0.8e-9), 3.0)
+
+    (bundle,) = history(result(samples=samples)).bundles
+
+    assert bundle.runs[0].samples == {"time (s)": samples}
+
+
+def test_the_last_moment_that_has_a_year_of_four_digits_is_kept():
+    (bundle,) = history(result(time=253_402_300_798.0)).bundles
+
+    assert bundle.created_at == "9999-12-31T23:59:58+00:00"
 
 
 @pytest.mark.parametrize(
@@ -172,6 +193,7 @@ def test_readings_whose_median_is_not_the_value_are_left_out_of_it(samples):
         ({"worse": None}, "without a direction"),
         ({"time": math.nan}, "without a time of measuring"),
         ({"time": 1e300}, "without a time of measuring"),
+        ({"time": 253_402_300_799.0}, "without a time of measuring"),  # the last second of 9999
         ({"benchmark": ""}, "with a name that is empty"),
         ({"benchmark": "a\x00"}, "control characters"),
         ({"machine": "\ud800"}, "control characters"),

@@ -6,9 +6,6 @@ from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.roles import (
     MOST_QUESTIONS,
-    ROLE_FRESH,
-    ROLE_RETRY,
-    ROLE_STALE,
     grant_role,
     list_grants,
     revoke_role,
@@ -18,6 +15,7 @@ from perfledger_service.usecases.server.project import add_project, let_actions_
 from perfledger_service.values.people.person import Actor, Role
 
 ROOT = Actor(name="root")
+ROLE_FRESH, ROLE_STALE, ROLE_RETRY = timedelta(minutes=5), timedelta(hours=1), timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 
 

@@ -72,6 +72,25 @@ def test_records_that_are_removed_are_in_the_audit_log(any_engine, prune, now):
     assert entry.detail == "retention: 2 records of audit, kept for 90 days"
 
 
+@pytest.mark.parametrize(("records", "transactions"), [(500, 1), (501, 2)])
+def test_a_transaction_removes_five_hundred_records(any_engine, now, records, transactions):
+    with write_session(any_engine) as session:
+        for _ in range(records):
+            add_audit_entry(session, AuditAction.SIGN_IN, OPERATOR, now=now - timedelta(days=100))
+        session.commit()
+    pauses = []
+
+    run_retention(
+        any_engine,
+        RetentionPolicy({RetentionClass.AUDIT: 90}),
+        actor=OPERATOR,
+        clock=lambda: now,
+        pause=pauses.append,
+    )
+
+    assert pauses == [0.1] * transactions
+
+
 @pytest.mark.parametrize("kind", UPLOAD_CLASSES)
 def test_what_is_younger_than_its_period_stays(history, prune, removed_parts, kind):
     upload, _ = history({"ratio": 1.0}, {"ratio": 1.0})

@@ -46,6 +46,8 @@ def test_a_cursor_of_another_list_is_refused(asked, project, parts):
         *((KeyPart.NUMBER, value) for value in (-1, 2**31, 10**40, "1", RUN)),
         *((KeyPart.MOMENT, value) for value in ("x", "2026-01-01", "2026-01-01T00:00:00", 1)),
         (KeyPart.MOMENT, "0001-01-01T00:00:00+14:00"),
+        (KeyPart.MOMENT, "1969-12-31T23:59:59+00:00"),
+        (KeyPart.MOMENT, "3000-01-01T00:00:00+00:00"),
         (KeyPart.MOMENT, "9999-12-31T23:59:59-14:00"),
         *((KeyPart.RUN_ID, value) for value in ("y", RUN + "\n", RUN[:-1] + "\0", RUN.upper(), 1)),
     ],
@@ -55,6 +57,13 @@ def test_a_part_that_no_list_writes_is_refused_although_its_checksum_is_right(pa
 
     with pytest.raises(RequestValidationError):
         read_cursor(request(), 1, cursor, (part,))
+
+
+@pytest.mark.parametrize("moment", ["1970-01-01T00:00:00+00:00", "2999-12-31T23:59:59+00:00"])
+def test_a_moment_has_a_year_in_which_something_was_measured(moment):
+    cursor = write_cursor(request(), 1, (moment,))
+
+    assert read_cursor(request(), 1, cursor, (KeyPart.MOMENT,)) == (moment,)
 
 
 @pytest.mark.parametrize("number", [0, 2**31 - 1])

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -73,6 +74,17 @@ def test_pauses_with_child_processes_that_the_kernel_does_not_list_are_unknown()
             clocks.now["cpu"] += cpu
 
     assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores is None
+
+
+def test_the_times_of_threads_are_read_in_the_first_of_every_four_pauses():
+    reads = count()
+    host = replace(Clocks().host, threads=lambda: {next(reads): (0.0, 0.0)})
+    watch = CoreWatch(host)
+    for _ in range(9):
+        with watch.pause():
+            pass
+
+    assert next(reads) == 2 * 3  # before and after the first, the fifth and the ninth
 
 
 def test_without_turns_nothing_is_known_of_pauses():
