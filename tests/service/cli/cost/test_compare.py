@@ -167,6 +167,8 @@ def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run)
     often = ("--interruptions-per-hour", "0.1", "--checkpoint-seconds", "180")
     assert "with a checkpoint every 0.967 h" in " ".join(run("cost", "compare", *often).split())
     assert usd() < usd(*often) < usd(*often, "--fallback-percent", "10")
+    assert usd(*often) == usd(*often, "--restart-seconds", "300")
+    assert usd(*often) < usd(*often, "--restart-seconds", "330")
 
 
 def test_a_job_that_does_not_fit_into_a_days_block_pays_for_two(run):

@@ -93,6 +93,13 @@ def test_too_few_steps_or_processes_have_no_spread(make_bundle, few):
     assert reason.startswith("too few processes or steps")
 
 
+def test_five_steps_of_five_processes_have_a_spread(make_bundle):
+    steps, reason = best(timed(make_bundle(samples=5, pairs=5)))
+
+    assert steps is not None
+    assert not reason
+
+
 @pytest.mark.parametrize(("bad_steps", "is_known"), [(2, True), (3, False)])
 @pytest.mark.parametrize("bad", [0.0, math.nan])
 def test_over_a_quarter_of_steps_without_a_time_leave_the_best_count_unknown(
