@@ -210,5 +210,9 @@ def test_too_few_common_commits_and_values_without_a_ratio_have_no_comparison(hi
     lone = replace(measured(history), commits=history.commits[:1])
     zero = tuple(replace(one, center=0.0) for one in history.commits)
 
+    pair = replace(measured(history), commits=history.commits[:2])
+
     assert comparison_chart(history, lone, names=("a", "b")) is None
+    assert len(common_commits(history, pair)) == 2
+    assert comparison_chart(history, pair, names=("a", "b")) is not None
     assert common_commits(history, replace(measured(history), commits=zero)) == ()

@@ -289,7 +289,7 @@ def test_memory_that_did_not_change_is_not_explained(make_bundle):
 
 def test_clocks_that_differ_between_the_sides_are_in_the_explanation(make_bundle):
     profiles = tuple(a_profile(side, operations=()) for side in Side)
-    slowed = {"its power cap": 0.9, "heat": 0.1}
+    slowed = {"its power cap": 0.5, "heat": 0.45}
 
     bundle = at_clocks(make_bundle(profiles=profiles), 1980.0, 1755.0, slowed)
     (explanation,), _ = explained(bundle)

@@ -27,6 +27,16 @@ def test_the_audit_log_is_filtered_and_its_pages_lead_on(browser_of, carol, monk
     assert "No entries match" in carol.get("/admin/audit?until=2026-11-20").text
 
 
+def test_a_page_of_the_audit_log_has_fifty_entries(browser_of, carol):
+    alice = browser_of("alice")
+    for number in range(51):
+        alice.post("/octo/models/events/1/state", state="open", reason=f"reason {number}.")
+
+    page = carol.get("/admin/audit", params={"action": "set event"}).text
+
+    assert [f"reason {number}." in page for number in (0, 1, 50)] == [False, True, True]
+
+
 def test_data_that_is_cut_names_where_the_rest_begins(browser_of, carol, monkeypatch):
     monkeypatch.setattr("perfledger_service.web.service_pages.admin_audit.MAX_ENTRIES", 1)
     alice = browser_of("alice")
