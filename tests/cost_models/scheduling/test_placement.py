@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
 from perfledger_cost_models.scheduling.free_devices import (
@@ -49,6 +50,21 @@ def test_each_placement_has_its_node(free_devices, placement, node):
 
     assert held is not None
     assert held.nodes[0].node == node
+
+
+def test_nodes_are_alike_within_a_hundredth_as_kubernetes_scores_are():
+    """Of four devices, 3.96, 3.97 and 3.98 are left: 99 points each."""
+    mix = table_of(Job(submit_s=0, run_s=None, devices=1, share_milli=share) for share in (20, 10))
+    shapes, _ = resource_requests(mix)
+    fiftieth, hundredth = sorted(shapes, key=lambda request: -request.share_milli)
+    free = FreeDevices(equal_nodes(3, devices=4), np.arange(3), mix)
+    for node, taken in enumerate((fiftieth, hundredth)):
+        free.take(JobAllocation(taken, (NodeAllocation(node, np.array([0]), 0, 0),)))
+
+    held = JobPlacer(free, PlacementPolicy.WORST_FIT, mix=Fragmentation(mix)).place(fiftieth)
+
+    assert held is not None
+    assert held.nodes[0].node == 0
 
 
 def test_random_placement_is_that_of_its_seed(free_devices):

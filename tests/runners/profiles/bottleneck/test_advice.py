@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily, ProfiledStep
+from perfledger_profiles.bottleneck import any_language_advice, device_advice, host_advice
 from perfledger_profiles.bottleneck.advice import (
     Advice,
     AdviceContext,
@@ -133,3 +134,20 @@ def test_no_estimate_is_longer_than_the_mean_step_that_is_shown(context):
 
 def test_only_jax_profiles_are_xlas(context):
     assert not context.is_jax
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        pytest.param(each, id=each.text[:30])
+        for module in (any_language_advice, device_advice, host_advice)
+        for value in vars(module).values()
+        for each in (value.values() if isinstance(value, dict) else (value,))
+        if isinstance(each, Advice)
+    ],
+)
+def test_an_estimate_saves_what_its_words_assume(advice):
+    assumes_half, assumes_tenth = (word in advice.assumption for word in (" half", "tenth"))
+    assumes_half |= "halves" in advice.assumption
+
+    assert advice.saved == (0.5 if assumes_half else 0.9 if assumes_tenth else 1.0)

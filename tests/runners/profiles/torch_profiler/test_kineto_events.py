@@ -91,6 +91,14 @@ def test_how_a_kernel_was_launched_is_kept_once_for_all_alike(trace):
     )
 
 
+def test_a_kernel_may_use_no_registers_and_no_shared_memory(trace):
+    none = {"registers per thread": 0, "shared memory": 0}
+
+    (launch,) = trace.add("k", 0, 1, cat="kernel", **none).columns().launches
+
+    assert (launch.registers, launch.shared_memory_bytes) == (0, 0)
+
+
 def test_what_a_collective_moves_is_kept(trace):
     said = {
         "Collective name": "allreduce",
