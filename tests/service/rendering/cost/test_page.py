@@ -1,5 +1,7 @@
 """The page of costs where a field is invalid: the form stays, with what is wrong."""
 
+from dataclasses import replace
+
 from perfledger_service.rendering.cost.page import costs_page, what_if_part
 from perfledger_service.values.change_price import PriceHistory
 from perfledger_service.values.cost_views import CostForm, WhatIfView
@@ -28,3 +30,9 @@ def test_a_project_without_changes_is_told_how_they_get_a_price():
 
     assert "[[tool.perfledger.fleet]]" in page
     assert page.count("<h1>") == 1
+
+
+def test_the_slider_stands_at_the_share_that_was_computed_with():
+    part = what_if_part("octo/models", replace(VIEW, use=0.425))
+
+    assert 'value="42.5"' in part

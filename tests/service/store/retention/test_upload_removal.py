@@ -1,14 +1,16 @@
 """Parts of uploads that go, and results that the history still needs."""
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, insert
 from sqlmodel import col, select
 
 from perfledger.records import Revision
 from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.retention.upload_removal import remove_part, superseded_spreads
 from perfledger_service.store.tables import (
     BundleRow,
     ObservationRow,
+    PairSpreadRow,
     UploadRow,
 )
 from perfledger_service.store.uploads import bundle_content, set_status
@@ -19,7 +21,7 @@ from perfledger_service.values.storage.retention import (
     UploadPart,
 )
 from perfledger_service.values.upload_views import UploadStatus
-from tests.service.retention_history import KEPT_DAYS, rows_by_class
+from tests.service.retention_history import KEPT_DAYS, add_newer_checks, rows_by_class
 
 pytestmark = pytest.mark.slow
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -132,3 +134,23 @@ def test_a_bundle_that_comes_again_for_another_project_is_there_again(
 
     with read_session(any_engine) as session:
         assert bundle_content(session, other.bundle_sha256) == content
+
+
+def test_differences_stay_while_fewer_than_two_hundred_newer_uploads_have_some(
+    any_engine, judged, make_bundle, now
+):
+    upload = judged(any_engine, make_bundle(pairs=4), upload_id="1" * 32, now=now)
+    add_newer_checks(any_engine, upload, since=now, count=200)
+    with write_session(any_engine) as session:
+        of_upload = PairSpreadRow.upload_id == upload.id
+        oldest = session.exec(select(PairSpreadRow).where(of_upload)).first()
+        newer = {"series_id": oldest.series_id, "differences": oldest.differences}
+        ids = [f"f{number:031x}" for number in range(200)]
+        session.execute(insert(PairSpreadRow), [newer | {"upload_id": each} for each in ids])
+        for upload_id in (upload.id, *ids[:2]):
+            remove_part(
+                session, UploadPart.RESULTS, [upload_id], removed_at=now, kept_days=KEPT_DAYS
+            )
+        session.commit()
+
+        assert superseded_spreads(session, upload.project_id, most=9) == (oldest.id,)
