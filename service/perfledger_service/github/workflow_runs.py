@@ -26,7 +26,6 @@ from perfledger_service.github.session import token_auth
 # A run is about 15 KB of JSON; few are newer than a dispatch.
 RUNS_PAGE = 20
 MAX_RUN_PAGES = 10  # of RUNS_PAGE runs each, the newest first
-JOBS_PAGE = 30
 ENDED = 409  # the status for a run that can no longer be cancelled
 # Also for what a token may not see; it may be transient, but nothing was done.
 UNSEEN = frozenset({401, 404})
@@ -104,8 +103,8 @@ class GitHubWorkflowRuns:
         return self._read(RUN, f"runs/{run_id}")
 
     def jobs(self, run_id: int) -> tuple[WorkflowJob, ...]:
-        """Return the jobs of a run's last attempt."""
-        return self._read(JOBS, f"runs/{run_id}/jobs", {"per_page": str(JOBS_PAGE)}).jobs
+        """Return the first jobs, at most 30, of a run's last attempt."""
+        return self._read(JOBS, f"runs/{run_id}/jobs").jobs
 
     def cancel(self, run_id: int) -> None:
         """Request that a run be cancelled; leave one that has ended as it is."""

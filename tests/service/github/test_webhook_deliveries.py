@@ -51,6 +51,17 @@ def test_attempts_are_read_page_by_page_newest_first(deliveries, stand_in, monke
     assert len(stand_in.state.requests) == 3
 
 
+def test_a_page_has_a_hundred_attempts(deliveries, stand_in):
+    for number in range(101):
+        document = {"guid": str(number), "event": "ping", "status_code": 200}
+        stand_in.state.add_delivery(document | {"delivered_at": "2026-11-20T12:00:00Z"})
+
+    guids = [one.guid for one in deliveries.attempts()]
+
+    assert guids == [str(number) for number in reversed(range(101))]
+    assert len(stand_in.state.requests) == 2
+
+
 @pytest.mark.parametrize(
     ("status", "is_received"), [(200, True), (202, True), (401, False), (0, False)]
 )
