@@ -25,14 +25,14 @@ class PriceLayer(StrEnum):
     DERIVED = "derived"  # computed: discounted, taxed, a slice of chips, the cost of owning
 
 
-def dated(as_of: date, *, is_read_date: bool) -> str:
+def price_day(as_of: date, *, is_read_date: bool) -> str:
     """Return the day of a price in words: the list's, else that of reading the list."""
     return f"read on {as_of}, list date unknown" if is_read_date else f"as of {as_of}"
 
 
 def price_origin(region: str, as_of: date, *, is_read_date: bool) -> str:
     """Return the region and the day of a price, which are shown with every rank."""
-    day = dated(as_of, is_read_date=is_read_date)
+    day = price_day(as_of, is_read_date=is_read_date)
     return f"{region}, {day}" if region else day
 
 
@@ -64,7 +64,7 @@ class HourlyRate:
     @property
     def dated(self) -> str:
         """Return the day of the rate in words."""
-        return dated(self.as_of, is_read_date=self.is_read_date)
+        return price_day(self.as_of, is_read_date=self.is_read_date)
 
     @property
     def origin(self) -> str:

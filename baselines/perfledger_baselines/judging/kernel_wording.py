@@ -74,7 +74,9 @@ def _what_would_tell(finding: KernelFinding) -> str:
 
 def _shares(findings: Sequence[KernelFinding]) -> str:
     """Return the first few by name, each with the share of the step that it adds or saves."""
-    named = ", ".join(f"{each.family} {_signed(each.step_share)}" for each in findings[:MAX_NAMED])
+    named = ", ".join(
+        f"{each.family} {_signed_share(each.step_share)}" for each in findings[:MAX_NAMED]
+    )
     rest = f" and {len(findings) - MAX_NAMED} more" if len(findings) > MAX_NAMED else ""
     return f"{named} of the step{rest}"
 
@@ -83,7 +85,7 @@ def _shift_sentence(shifts: Sequence[KernelFinding], bounds: tuple[float, float]
     """Return which cost moved or may have moved, with the total that all of them add."""
     if bounds is None:
         return f"cost may have moved between kernels: {_shares(shifts)}"
-    low, high = map(_signed, bounds)
+    low, high = map(_signed_share, bounds)
     return f"cost moved between kernels: {_shares(shifts)}, together {low} to {high}"
 
 
@@ -137,5 +139,5 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= WHOLE_PERCENTS_FROM else f"{digits(percent, 2)} %"
 
 
-def _signed(share: float) -> str:
+def _signed_share(share: float) -> str:
     return f"{'+' if share >= 0 else '-'}{_percent(abs(share))}"

@@ -83,7 +83,7 @@ def unproven_gains(
             doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
             doubt = doubt or _count_doubt(bundle, name, gain)
             if not _first_count(_counts(bundle, name, Side.BASE)):
-                doubt = doubt or _unexamined(pairs.get(name, {}))
+                doubt = doubt or _unexamined_part(pairs.get(name, {}))
         if doubt:
             share = f"it is {100 * gain:.0f} % faster, and " if gain > LEAST_GAIN else ""
             detail = f"{DOUBT}: {share}{doubt}; {WAY_ON}"
@@ -107,7 +107,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
             doubt = _less_work(bundle, name, gain) or _lost_numbers(pairs.get(name, {}))
-            doubt = doubt or _unexamined(pairs.get(name, {}))
+            doubt = doubt or _unexamined_part(pairs.get(name, {}))
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
 
@@ -136,7 +136,7 @@ def _lost_numbers(pairs: Pairs) -> str:
     return "its step no longer returns numbers: check that it still does all that base's does"
 
 
-def _unexamined(pairs: Pairs) -> str:
+def _unexamined_part(pairs: Pairs) -> str:
     """Return that a part of what head's step returns was not examined; "" if it all was."""
     if ResultState.PARTLY_EXAMINED not in _states(pairs, Side.HEAD):
         return ""

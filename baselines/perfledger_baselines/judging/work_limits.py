@@ -50,7 +50,7 @@ def judge_work_limits(
     by_side = {(each.workload, each.side): each.work for each in work}
     names = tuple(workloads)
     return tuple(
-        _judged(limit, name, by_side, device_bytes=device_bytes)
+        _judged_limit(limit, name, by_side, device_bytes=device_bytes)
         for limit in limits
         for name in names
     )
@@ -68,7 +68,7 @@ def limits_of(bundle: Bundle) -> tuple[JudgedLimit, ...]:
     )
 
 
-def _judged(
+def _judged_limit(
     limit: WorkLimit,
     workload: str,
     work: Mapping[tuple[str, Side], StepWork],

@@ -77,7 +77,7 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
         for each in _rows(text, kind):
             if isinstance(each, Job):
                 if each.run_s is None:
-                    left_out[_unfinished(each)] += 1
+                    left_out[_skip_reason(each)] += 1
                 yield each
             else:
                 left_out[each] += 1
@@ -102,7 +102,7 @@ def unfinished_counts(jobs: JobTable) -> dict[SkipReason, int]:
     }
 
 
-def _unfinished(job: Job) -> SkipReason:
+def _skip_reason(job: Job) -> SkipReason:
     is_running = job.wait_s is not None and job.devices > 0
     return SkipReason.STILL_RUNNING if is_running else SkipReason.NEVER_RAN
 

@@ -59,7 +59,7 @@ def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
     for run in runs.values():
         began = sorted((each for each in run if each.start_s < inf), key=lambda each: each.start_s)
         cuts.update(each.moment for each in began[1:])
-        joined.append(_joined(began) or run[:1])
+        joined.append(_joined_pieces(began) or run[:1])
     for wholes in joined:
         for index, piece in enumerate(wholes):
             is_cut = index > 0 or (piece.may_be_cut and _is_at_cut(piece, cuts))
@@ -83,7 +83,7 @@ def _first_starts_if_cut(pieces: Sequence[RunPiece]) -> set[tuple[str, float]]:
     }
 
 
-def _joined(began: Sequence[RunPiece]) -> list[RunPiece]:
+def _joined_pieces(began: Sequence[RunPiece]) -> list[RunPiece]:
     """Return the pieces of a run, joined where one continues another; raise JobLogError."""
     wholes: list[RunPiece] = []
     for piece in began:

@@ -63,7 +63,7 @@ from perfledger.rounding import decimals, digits
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.check import CheckContext, check_prices
 from perfledger_cost_models.prices.history_rules import ONE_DAY
-from perfledger_cost_models.prices.layers import still_rejected, unpriced
+from perfledger_cost_models.prices.layers import still_rejected, unpriced_options
 from perfledger_cost_models.prices.price_sheet import (
     BILLED_TERM,
     MAX_ACCELERATORS,
@@ -231,7 +231,7 @@ def apply_overrides(
     return PriceSheet(
         name=name,
         prices=prices,
-        unknown=unpriced([sheet], prices),
+        unknown=unpriced_options([sheet], prices),
         rejected=(*still_rejected(sheet.rejected, keys), *rejected),
     )
 

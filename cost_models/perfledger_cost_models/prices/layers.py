@@ -27,7 +27,10 @@ def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
         rejected = (*still_rejected(rejected, sheet_prices), *sheet.rejected)
     all_prices = tuple(price for same in prices.values() for price in same)
     return PriceSheet(
-        name=name, prices=all_prices, unknown=unpriced(sheets, all_prices), rejected=rejected
+        name=name,
+        prices=all_prices,
+        unknown=unpriced_options(sheets, all_prices),
+        rejected=rejected,
     )
 
 
@@ -38,7 +41,9 @@ def still_rejected(
     return tuple(each for each in rejected if each.key not in keys)
 
 
-def unpriced(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
+def unpriced_options(
+    sheets: Sequence[PriceSheet], prices: Sequence[Price]
+) -> tuple[UnknownPrice, ...]:
     """Return the options that no sheet prices, each once: "1y" also covers 1y_no_upfront."""
     priced = sorted((price.provider, price.region, price.option) for price in prices)
     unknown_prices = {each.key: each for sheet in sheets for each in sheet.unknown}

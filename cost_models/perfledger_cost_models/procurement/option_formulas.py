@@ -143,9 +143,9 @@ def _worth_of_year(option: PurchaseOption, year: int) -> str:
 
 
 def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
-    yield _paid(option, 0, "0")
+    yield _payment_line(option, 0, "0")
     for year in PLAN_YEARS:
-        yield _paid(option, year, yearly.format(year))
+        yield _payment_line(option, year, yearly.format(year))
 
 
 def _commitment_lines(
@@ -161,7 +161,7 @@ def _commitment_lines(
     committed_hours = f"{key}_devices * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION}{per_ratio}"
     yield _line(f"{key}_carried", f"{option.name}: hours carried per year", "h", committed_hours)
     at_start = f"{key}_term * {upfront * option.years}" if upfront else "0"
-    yield _paid(option, 0, at_start)
+    yield _payment_line(option, 0, at_start)
     for year in PLAN_YEARS:
         parts = [_beyond(key, year, keep)]
         if upfront != 1:
@@ -201,7 +201,7 @@ def _owned_lines(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> It
     yield _line(f"{key}_resale", label, USD, f"{nodes} * {price} * {RESIDUAL}")
     label = f"{option.name}: resale at the end of year {YEARS}"
     yield _line(option.paid_at_end[YEARS], label, USD, f"0 - {key}_resale")
-    yield _paid(option, 0, f"{key}_capex")
+    yield _payment_line(option, 0, f"{key}_capex")
     for year in PLAN_YEARS:
         yearly = f"{key}_running + {key}_energy_{year} + {_beyond(key, year, keep)}"
         yield from _paid_in_year(option, year, yearly)
@@ -235,14 +235,14 @@ def _paid_in_year(option: PurchaseOption, year: int, monthly: str) -> Iterator[F
     """Yield a year's monthly payments, and those together with the payments due at its end."""
     at_end = option.paid_at_end.get(year)
     if at_end is None:
-        yield _paid(option, year, monthly)
+        yield _payment_line(option, year, monthly)
         return
     name = _by_month(option, year)
     yield _line(name, f"{option.name}: paid by the month in year {year}", USD, monthly)
-    yield _paid(option, year, f"{name} + {at_end}")
+    yield _payment_line(option, year, f"{name} + {at_end}")
 
 
-def _paid(option: PurchaseOption, year: int, formula: str) -> FormulaLine:
+def _payment_line(option: PurchaseOption, year: int, formula: str) -> FormulaLine:
     when = "at the start" if year == 0 else f"in year {year}"
     return _line(option.paid[year], f"{option.name}: paid {when}", USD, formula)
 

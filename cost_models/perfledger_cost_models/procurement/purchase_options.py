@@ -18,7 +18,7 @@ from perfledger_cost_models.procurement.plan import (
     ProcurementPlan,
     ProcurementPlanError,
 )
-from perfledger_cost_models.quote import dated
+from perfledger_cost_models.quote import price_day
 from perfledger_cost_models.tco.onprem import SERVERS
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
 
@@ -98,7 +98,7 @@ def _require_confirmed(price: Price, sheet: PriceSheet, where: str) -> None:
         msg = f"{rejected.text}: correct it, or give the price in --overrides with confirmed_on"
         raise ProcurementPlanError(msg)
     if price.is_read_date:
-        day = dated(price.as_of, is_read_date=True)
+        day = price_day(price.as_of, is_read_date=True)
         msg = f"{where}: its price was {day}: confirm it with a dated [[price]] in --overrides"
         raise ProcurementPlanError(msg)
 

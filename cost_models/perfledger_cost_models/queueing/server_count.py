@@ -81,7 +81,7 @@ def queue_plan(
         else (),
         curve_s=_quantiles(arrivals, devices, CURVE) if is_stable else (),
         target=target,
-        met_share=_met(arrivals, devices, target) if is_stable else None,
+        met_share=_met_share(arrivals, devices, target) if is_stable else None,
         devices_needed=None if target is None else _servers_needed(arrivals, target),
     )
 
@@ -104,7 +104,9 @@ def _quantiles(
     )
 
 
-def _met(arrivals: ArrivalStatistics, devices: int, target: WaitTarget | None) -> float | None:
+def _met_share(
+    arrivals: ArrivalStatistics, devices: int, target: WaitTarget | None
+) -> float | None:
     if target is None:
         return None
     return 1 - mmc_chance_above(

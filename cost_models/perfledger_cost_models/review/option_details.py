@@ -71,7 +71,7 @@ def _facts(
 ) -> OptionFacts:
     option = outcome.option
     is_change = option != status_quo.option
-    flows = _saved(outcome, status_quo)
+    flows = _savings(outcome, status_quo)
     return OptionFacts(
         outcome=outcome,
         break_even=_break_even(decided, option),
@@ -86,7 +86,7 @@ def _facts(
     )
 
 
-def _saved(outcome: OptionOutcome, status_quo: OptionOutcome) -> CashFlows:
+def _savings(outcome: OptionOutcome, status_quo: OptionOutcome) -> CashFlows:
     """Return how much less an option pays than today's, at the most likely inputs."""
     pairs = tuple(zip(status_quo.paid, status_quo.once, outcome.paid, outcome.once, strict=True))
     return CashFlows(

@@ -187,7 +187,7 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     """
     open_points = sorted(
         (point for point in points if point.mode is LoadMode.OPEN and point.keeps_up),
-        key=_offered,
+        key=_offered_rate,
     )
     rates = np.array([point.offered_per_second for point in open_points])
     p99_s = np.array([point.latency_p99_s for point in open_points])
@@ -213,7 +213,7 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     return fit
 
 
-def _offered(point: LoadPoint) -> float:
+def _offered_rate(point: LoadPoint) -> float:
     """Return the requests that arrive per second, which every open-loop point has."""
     return point.offered_per_second or math.nan
 
@@ -265,7 +265,7 @@ def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
     errors: list[float] = []
     for point in open_points[:: math.ceil(len(open_points) / MAX_CHECKED)]:
         fit = fit_latency([other for other in points if other is not point])
-        expected = fit.at(_offered(point)).quantile_s(0.5)
+        expected = fit.at(_offered_rate(point)).quantile_s(0.5)
         if expected is not None:
             errors.append(expected / point.latency_p99_s - 1)
     return tuple(errors)

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, iso_date, read_rows
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
-from perfledger_cost_models.quote import dated
+from perfledger_cost_models.quote import price_day
 from perfledger_cost_models.tco.input_phrases import input_phrase
 
 PACKAGED_HARDWARE_INPUTS = "packaged-onprem-2026-11-20"
@@ -57,7 +57,7 @@ class HardwareInput:
     @property
     def dated(self) -> str:
         """Return the day of the figure in words."""
-        return dated(self.as_of, is_read_date=self.is_read_date)
+        return price_day(self.as_of, is_read_date=self.is_read_date)
 
     @property
     def label(self) -> str:

@@ -113,7 +113,7 @@ class TimedStep:
         self.empty_step_s = self._empty_reading_s(empty_steps) / empty_steps
 
     def _empty_reading_s(self, steps: int) -> float:
-        empty = _repeated(no_step, steps)
+        empty = _repeated_step(no_step, steps)
         return median(self._clock.time(empty) for _ in range(CALIBRATION_READINGS))
 
     def settle(self) -> None:
@@ -133,7 +133,7 @@ class TimedStep:
 
     def time(self, count: int) -> None:
         """Add `count` readings, each with a check after it."""
-        step = _repeated(self.step, self.steps_per_reading)
+        step = _repeated_step(self.step, self.steps_per_reading)
         timed, keep, after_step = self._clock.time, self.readings_s.append, self._after_step
         prepare = self._prepare
         for _ in range(count):
@@ -215,7 +215,7 @@ def no_step() -> None:
     """Do nothing, in place of a step."""
 
 
-def _repeated(step: Step, times: int) -> Step:
+def _repeated_step(step: Step, times: int) -> Step:
     """Return a step that runs `step` `times` times and returns the last result."""
     if times == 1:
         return step

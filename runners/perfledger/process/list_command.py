@@ -75,7 +75,7 @@ def _list_in_forks(context: CommandContext, files: Mapping[str, Path]) -> Mappin
 
 def _has_loaded(marks: mmap.mmap, before: OpenState) -> bool:
     """Import the frameworks that forks have imported; return whether forks are independent."""
-    new = _marked(marks, LOADED) - _loaded_frameworks()
+    new = _marked_frameworks(marks, LOADED) - _loaded_frameworks()
     load_frameworks(new)
     return not (new and fork_obstacle(before))
 
@@ -92,7 +92,9 @@ def _list_file(
         context.channel.send(MessageType.NO_FORK, {"workloads": [path], "reason": reason})
         return
     of_file = _of_files(collected, {module}, files=files)
-    in_use = _send(context, of_file, files=files, otherwise=module, without=_marked(marks, READ))
+    in_use = _send(
+        context, of_file, files=files, otherwise=module, without=_marked_frameworks(marks, READ)
+    )
     for number, each in enumerate(FRAMEWORKS):
         if each in sys.modules:
             marks[number] |= LOADED
@@ -104,7 +106,7 @@ def _loaded_frameworks() -> frozenset[Framework]:
     return frozenset(each for each in FRAMEWORKS if each in sys.modules)
 
 
-def _marked(marks: mmap.mmap, mark: int) -> frozenset[Framework]:
+def _marked_frameworks(marks: mmap.mmap, mark: int) -> frozenset[Framework]:
     return frozenset(each for each, one in zip(FRAMEWORKS, marks[:], strict=True) if one & mark)
 
 

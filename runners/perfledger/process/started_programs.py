@@ -97,7 +97,7 @@ class ProgramWatch:
             return
         if len(self._programs) < MAX_PROGRAMS:
             with suppress(Exception):  # a boundary: any object may be an argument
-                self._programs.append(_started(event, arguments))
+                self._programs.append(_program_of(event, arguments))
 
     def _copies_of(self, program: StartedProgram) -> Iterator[tuple[str, Path]]:
         call = _python_call(program)
@@ -139,7 +139,7 @@ class ProgramWatch:
         return False
 
 
-def _started(event: str, arguments: tuple[Any, ...]) -> StartedProgram:
+def _program_of(event: str, arguments: tuple[Any, ...]) -> StartedProgram:
     """Return the program of an audit event: https://docs.python.org/3/library/audit_events.html."""
     match event, arguments:
         case "subprocess.Popen", (executable, words, folder, variables):

@@ -39,7 +39,7 @@ def onnx_step(torch: Foreign, call: FunctionCall, device: Device) -> Transformed
     with tempfile.TemporaryDirectory(prefix="perfledger-onnx-") as folder:
         path = Path(folder) / MODEL
         write_onnx(name, torch, call, path)
-        session = _session(runtime, path, _placed(torch, provider))
+        session = _session(runtime, path, _provider_on_stream(torch, provider))
     providers: list[str] = session.get_providers()
     if providers[:1] != [provider]:
         reason = f"would run with {providers[:1]} instead of {provider}"
@@ -77,7 +77,7 @@ def write_onnx(name: str, torch: Foreign, call: FunctionCall, path: Path) -> Non
         raise unavailable(name, reason, "leave branches on values out of its forward") from error
 
 
-def _placed(torch: Foreign, provider: str) -> str | tuple[str, dict[str, Any]]:
+def _provider_on_stream(torch: Foreign, provider: str) -> str | tuple[str, dict[str, Any]]:
     """Return the provider, on torch's own stream, which the clock reads."""
     if provider != PROVIDERS[Device.CUDA]:
         return provider

@@ -37,10 +37,10 @@ def read_mlperf(file: HistoryText) -> Iterator[BenchmarkResult]:
         msg = f"{file.source} has no run_start: give the log of a whole run"
         raise HistoryFileError(msg)
     origin = BenchmarkResult(
-        benchmark=_stated(events, "submission_benchmark") or "training",
+        benchmark=_stated_text(events, "submission_benchmark") or "training",
         metric="",
         value=math.nan,
-        machine=_stated(events, "submission_platform"),
+        machine=_stated_text(events, "submission_platform"),
     )
     for first, end in zip(starts, [*starts[1:], len(events)], strict=True):
         run = events[first:end]
@@ -82,6 +82,6 @@ def _results(run: Sequence[MlperfEvent], origin: BenchmarkResult) -> Iterator[Be
         yield replace(origin, metric="eval_accuracy", value=accuracies[-1])
 
 
-def _stated(events: Sequence[MlperfEvent], key: str) -> str:
+def _stated_text(events: Sequence[MlperfEvent], key: str) -> str:
     stated = next((event.value for event in events if event.key == key), None)
     return stated if isinstance(stated, str) else ""

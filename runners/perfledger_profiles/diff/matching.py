@@ -60,7 +60,7 @@ def match(
         partial(_stage, key=_name_and_path, stage=MatchStage.NAME),
         partial(_stage, key=_name_and_shapes, stage=MatchStage.NAME),
         partial(_stage, key=_name, stage=MatchStage.NAME),
-        partial(_stage, key=_unqualified, stage=MatchStage.NAME),
+        partial(_stage, key=_unqualified_key, stage=MatchStage.NAME),
         match_fusions,
         partial(_stage, key=_path, stage=MatchStage.PATH),
         partial(_stage, key=alike, stage=MatchStage.FAMILY),
@@ -156,7 +156,7 @@ def _name(operation: Operation) -> _Key:
     return normal_name(operation.name)
 
 
-def _unqualified(operation: Operation) -> _Key:
+def _unqualified_key(operation: Operation) -> _Key:
     """Return what stays the same if a library moves a kernel into another namespace."""
     return unqualified_name(operation.name), operation.bucket
 

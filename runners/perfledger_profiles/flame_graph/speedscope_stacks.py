@@ -15,7 +15,7 @@ from perfledger_profiles.parsing.safe_names import clean_name
 def speedscope_stacks(base: Profile, head: Profile, *, name: str) -> str:
     """Return speedscope's JSON: the mean step of base and that of head, in seconds."""
     frames: dict[str, int] = {}
-    profiles = [_sampled(str(one.side), one, frames) for one in (base, head)]
+    profiles = [_sampled_profile(str(one.side), one, frames) for one in (base, head)]
     document = {
         "$schema": SCHEMA,
         "exporter": "perfledger",
@@ -27,7 +27,7 @@ def speedscope_stacks(base: Profile, head: Profile, *, name: str) -> str:
     return f"{json.dumps(document)}\n"
 
 
-def _sampled(title: str, profile: Profile, frames: dict[str, int]) -> dict[str, object]:
+def _sampled_profile(title: str, profile: Profile, frames: dict[str, int]) -> dict[str, object]:
     """Return a step's profile; add the names of its frames and their places to `frames`."""
     samples: list[list[int]] = []
     weights: list[float] = []

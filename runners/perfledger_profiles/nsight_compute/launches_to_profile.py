@@ -99,7 +99,7 @@ def _kernel(launches: Sequence[ProfiledLaunch]) -> Kernel | None:
         count=sum(one.count for one in launches if DURATION in one.metrics),
         grid=first.grid,
         block=first.block,
-        registers=_rounded(first.metrics.get(REGISTERS)),
+        registers=_rounded_count(first.metrics.get(REGISTERS)),
         shared_memory_bytes=_shared_bytes(first),
         occupancy=_mean(launches, ACHIEVED_OCCUPANCY),
         blocks_per_multiprocessor=_blocks_per_multiprocessor(first),
@@ -112,10 +112,10 @@ def _kernel(launches: Sequence[ProfiledLaunch]) -> Kernel | None:
 def _shared_bytes(launch: ProfiledLaunch) -> int | None:
     parts = [launch.metrics.get(name) for name in (STATIC, DYNAMIC)]
     sizes = [part for part in parts if part is not None]
-    return _rounded(sum(sizes)) if len(sizes) == len(parts) else None
+    return _rounded_count(sum(sizes)) if len(sizes) == len(parts) else None
 
 
-def _rounded(value: float | None) -> int | None:
+def _rounded_count(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
@@ -200,7 +200,7 @@ def _mean(launches: Sequence[ProfiledLaunch], name: str) -> float | None:
 def _device(launches: Sequence[ProfiledLaunch]) -> ProfiledDevice | None:
     """Return the pages' facts about the device; the details page lacks its name."""
     first = launches[0]
-    count = _rounded(first.metrics.get(MULTIPROCESSORS))
+    count = _rounded_count(first.metrics.get(MULTIPROCESSORS))
     if not first.device and not first.capability and count is None:
         return None
     return ProfiledDevice(

@@ -156,13 +156,13 @@ def _add_work(connection: sqlite3.Connection, tables: _Tables, columns: NsysColu
 
 def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
     """Return the name that torch.profiler gives such a copy."""
-    direction = _named(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
-    memories = _named(source, _MEMORY_KINDS), _named(target, _MEMORY_KINDS)
+    direction = _name_at(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
+    memories = _name_at(source, _MEMORY_KINDS), _name_at(target, _MEMORY_KINDS)
     name = f"Memcpy {direction}".strip()
     return f"{name} ({memories[0]} -> {memories[1]})" if all(memories) else name
 
 
-def _named(number: Cell, names: Sequence[str]) -> str:
+def _name_at(number: Cell, names: Sequence[str]) -> str:
     """Return the name at an index, or "" for another value."""
     return names[number] if isinstance(number, int) and 0 <= number < len(names) else ""
 

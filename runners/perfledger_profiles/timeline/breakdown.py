@@ -240,7 +240,7 @@ def _add(
     size = len(timeline.labels) + 1
     labelled = label[pieces.owner]
     spent = sum_by_index(labelled, pieces.length_ns, size=size).astype(np.float64)
-    excess_ns = _evened(timeline, pieces, timeline.windows)
+    excess_ns = _even_excess(timeline, pieces, timeline.windows)
     if excess_ns is not None:
         spent += np.bincount(label[:-1], weights=excess_ns, minlength=size)
     begun = timeline.is_counted & (_call_windows(timeline) != NO_CALL)
@@ -295,7 +295,7 @@ def _call_times(
     return tuple(steps)
 
 
-def _evened(
+def _even_excess(
     timeline: CallTimeline, pieces: OwnedSegments, windows: TimeSegments
 ) -> FloatArray | None:
     """Return the excess of each call's even share of the windows over its pieces, None without any.
@@ -320,7 +320,7 @@ def _evened(
 
 
 def _evened_by_window(timeline: CallTimeline, pieces: OwnedSegments, size: int) -> FloatArray:
-    """Return `_evened` for each window, of shape (windows, size)."""
+    """Return `_even_excess` for each window, of shape (windows, size)."""
     windows = timeline.windows
     excess_ns = np.zeros((windows.owner.size, size))
     for row, owner in enumerate(to_list(windows.owner)):
@@ -330,7 +330,7 @@ def _evened_by_window(timeline: CallTimeline, pieces: OwnedSegments, size: int) 
             end_ns=windows.end_ns[is_row],
             owner=windows.owner[is_row],
         )
-        more_ns = _evened(timeline, pieces, window)
+        more_ns = _even_excess(timeline, pieces, window)
         if more_ns is None:
             break
         excess_ns[row, : more_ns.size] = more_ns

@@ -85,7 +85,7 @@ def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
     """
     ended = np.maximum.accumulate(calls.end_ns)[:-1]
     following = np.maximum(calls.start_ns[1:], ended)
-    inside = _elapsed(windows, following) - _elapsed(windows, ended)
+    inside = _elapsed_ns(windows, following) - _elapsed_ns(windows, ended)
     launch = calls.launch_ns[1:]
     is_late = (launch != NO_CALL) & (launch > ended)
     is_short = ~is_late & (following - ended < KERNEL_WAIT_NS)
@@ -177,7 +177,7 @@ def _streams(trace: Trace, launched_by: IntArray, work: IntArray) -> Iterator[St
         )
 
 
-def _elapsed(windows: TimeSegments, times_ns: IntArray) -> IntArray:
+def _elapsed_ns(windows: TimeSegments, times_ns: IntArray) -> IntArray:
     """Return how much of the windows' time lies before each instant."""
     length = windows.end_ns - windows.start_ns
     before = np.append(0, np.cumsum(length))

@@ -68,7 +68,7 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
         header = _join_headers(header, batch.header or header)
         dropped += batch.dropped
         notes = (*notes, *batch.notes)
-    distributed = _distributed(header)
+    distributed = _distributed_facts(header)
     if bytes(header.with_stack).strip() in (b"1", b"true"):
         notes = (*notes, STACKS_RECORDED)
     trace = columns.trace(
@@ -90,7 +90,7 @@ def _join_headers(header: TraceHeader, more: TraceHeader) -> TraceHeader:
     )
 
 
-def _distributed(header: TraceHeader) -> _Distributed:
+def _distributed_facts(header: TraceHeader) -> _Distributed:
     try:
         return msgspec.json.decode(header.distributed, type=_Distributed)
     except UNREADABLE:

@@ -27,7 +27,7 @@ def with_shapes(timed: Profile, shaped: Profile) -> Profile:
     return replace(
         timed,
         operations=longest_operations(
-            [part for one in timed.operations for part in _divided(one, shapes)]
+            [part for one in timed.operations for part in _divide_by_shapes(one, shapes)]
         ),
         readings=(
             *timed.readings,
@@ -36,7 +36,7 @@ def with_shapes(timed: Profile, shaped: Profile) -> Profile:
     )
 
 
-def _divided(
+def _divide_by_shapes(
     operation: Operation, shapes: Mapping[_OperationKey, Sequence[Operation]]
 ) -> Iterator[Operation]:
     parts = shapes.get(_operation_key(operation), ())

@@ -118,7 +118,7 @@ def _stat(data: memoryview, stat_names: Mapping[int, str]) -> tuple[str, Stat | 
         elif number == _UNSIGNED:
             stat = integer(value)
         elif number == _SIGNED:
-            stat = _signed(integer(value))
+            stat = _signed_integer(integer(value))
         elif number == _TEXT:
             stat = text(value)
         elif number == _REFERENCE:
@@ -126,6 +126,6 @@ def _stat(data: memoryview, stat_names: Mapping[int, str]) -> tuple[str, Stat | 
     return name, stat
 
 
-def _signed(value: int) -> int:
+def _signed_integer(value: int) -> int:
     """Return a signed 64-bit number from its two's complement."""
     return value - (value >> MAX_VARINT_BITS << MAX_VARINT_BITS + 1)

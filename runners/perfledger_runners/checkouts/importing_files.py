@@ -55,7 +55,7 @@ def _imports(importer: str, content: bytes, module: Sequence[str]) -> bool:
     folder = PurePosixPath(importer).parent.parts
     before = module[:-1]
     is_near = before == folder or not before or before[-1] in SOURCE_FOLDERS
-    return any(_is_module(name, module, is_near=is_near) for name in _imported(tree, folder))
+    return any(_is_module(name, module, is_near=is_near) for name in _imported_names(tree, folder))
 
 
 def _is_module(name: Sequence[str], module: Sequence[str], *, is_near: bool) -> bool:
@@ -63,7 +63,7 @@ def _is_module(name: Sequence[str], module: Sequence[str], *, is_near: bool) -> 
     return is_end and (len(name) > 1 or len(module) == 1 or is_near)
 
 
-def _imported(tree: ast.AST, folder: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _imported_names(tree: ast.AST, folder: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the names that a file in this folder imports, from the repository's top if relative."""
     for node in ast.walk(tree):
         match node:

@@ -94,7 +94,7 @@ def run_request(
         refused = tuple(filter(answered.refused.__contains__, child_request.workloads))
         left = tuple(each for each in waiting.workloads if each not in answered)
         requests[:0] = [
-            *(_separated(child_request, refused) if is_repeating else ()),
+            *(_separate_requests(child_request, refused) if is_repeating else ()),
             *([replace(waiting, workloads=left)] if left else ()),
         ]
 
@@ -157,7 +157,7 @@ def _answers(
     yield ended
 
 
-def _separated(request: ChildRequest, refused: tuple[str, ...]) -> list[ChildRequest]:
+def _separate_requests(request: ChildRequest, refused: tuple[str, ...]) -> list[ChildRequest]:
     """Return the requests for workloads that the child of a request refused to fork for."""
     is_one_file = len(request.by_file()) == 1
     return [

@@ -87,7 +87,7 @@ class CoreReservation:
             why = _load_words(load) if number is None else "as the interrupted check was"
             self.notes = (_free_note(chosen, usable, why),)
         else:
-            chosen = _listed(self.choice, usable)
+            chosen = _listed_cores(self.choice, usable)
             self.notes = (f"measured on {_cores_words(chosen)}, as `cores` says",)
         self.keep_to(chosen)
         return chosen
@@ -112,7 +112,7 @@ def least_busy(load: HostLoad, number: int) -> frozenset[int]:
     return frozenset(order[:number])
 
 
-def _listed(choice: str, usable: Collection[int]) -> frozenset[int]:
+def _listed_cores(choice: str, usable: Collection[int]) -> frozenset[int]:
     cores = parse_cores(choice)
     if not cores or not cores <= frozenset(usable):
         msg = (

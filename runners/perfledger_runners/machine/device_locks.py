@@ -150,7 +150,7 @@ def _open(path: Path) -> int:
     """Open the lock's file, or create it for everyone. Raises OSError for anything unusual."""
     while True:
         with suppress(FileNotFoundError):
-            return _checked(_open_there(path), path)
+            return _checked_descriptor(_open_there(path), path)
         with suppress(FileExistsError):  # another check was faster, or a link that leads nowhere
             descriptor = os.open(path, OPEN_FLAGS | os.O_CREAT | os.O_EXCL, FOR_EVERYONE)
             os.fchmod(descriptor, FOR_EVERYONE)  # regardless of the umask
@@ -165,7 +165,7 @@ def _open_there(path: Path) -> int:
         return os.open(path, OPEN_FLAGS & ~os.O_RDWR)
 
 
-def _checked(descriptor: int, path: Path) -> int:
+def _checked_descriptor(descriptor: int, path: Path) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)

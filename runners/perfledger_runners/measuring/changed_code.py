@@ -18,13 +18,15 @@ def mark_changed_lines(
     return replace(
         runs,
         profiles=tuple(
-            _marked(profile, changed_lines) if profile.side is Side.HEAD else profile
+            _profile_with_marks(profile, changed_lines) if profile.side is Side.HEAD else profile
             for profile in runs.profiles
         ),
     )
 
 
-def _marked(profile: Profile, changed_lines: Callable[[str], Sequence[range]]) -> Profile:
+def _profile_with_marks(
+    profile: Profile, changed_lines: Callable[[str], Sequence[range]]
+) -> Profile:
     paths = {line.path for operation in profile.operations for line in operation.lines}
     paths |= {line.path for tensors in profile.peak_tensors for line in tensors.lines}
     paths |= {line.path for compilation in profile.compilations for line in compilation.lines}

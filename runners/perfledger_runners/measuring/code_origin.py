@@ -279,14 +279,14 @@ def _failure(run: Run, detail: str) -> Failure:
 def _blob(path: Path) -> str:
     """Return git's hash of a file, also of one in an archive; "" if it cannot be read."""
     try:
-        content = path.read_bytes() if path.is_file() else _archived(path)
+        content = path.read_bytes() if path.is_file() else _archive_member(path)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return ""
     head = f"blob {len(content)}\0".encode()
     return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
 
 
-def _archived(path: Path) -> bytes:
+def _archive_member(path: Path) -> bytes:
     """Return a file of a ZIP archive that Python imports from.
 
     Raises OSError, KeyError or BadZipFile if there is none.

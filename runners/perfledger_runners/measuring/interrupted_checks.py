@@ -93,7 +93,7 @@ class InterruptedChecks:
 def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, ...]:
     """Return how a machine differs from the one on which a check began."""
     return tuple(
-        f"{field.name} was {_shortened(before)} and is {_shortened(now)}"
+        f"{field.name} was {_short_value(before)} and is {_short_value(now)}"
         for field in fields(machine)
         if field.name not in VARYING_FACTS
         and (before := getattr(header.machine, field.name)) != (now := getattr(machine, field.name))
@@ -110,13 +110,13 @@ def _differences(check: CheckIdentity, saved: CheckIdentity) -> tuple[str, ...]:
         asdict(each) | dict(each.settings) | {"settings": ""} for each in (check, saved)
     )
     return tuple(
-        f"{name} was {_shortened(theirs.get(name))} and is {_shortened(ours.get(name))}"
+        f"{name} was {_short_value(theirs.get(name))} and is {_short_value(ours.get(name))}"
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     )
 
 
-def _shortened(value: object) -> str:
+def _short_value(value: object) -> str:
     text = value if isinstance(value, str) and value else repr(value)
     return text[:MAX_SHOWN]
 

@@ -37,7 +37,7 @@ def measured_when_cool(
     """
     pause_s = FIRST_PAUSE_S
     for tries in range(1, MAX_TRIES + 1):
-        hot = _throttled(measured)
+        hot = _throttled_workloads(measured)
         cost_s = pause_s + sum(measured.seconds.get(name, 0.0) for name in hot)
         if not hot:
             return measured
@@ -49,7 +49,7 @@ def measured_when_cool(
     return measured
 
 
-def _throttled(measured: MeasuredPair) -> tuple[str, ...]:
+def _throttled_workloads(measured: MeasuredPair) -> tuple[str, ...]:
     """Return the workloads that failed only because the device throttled."""
     reasons: dict[str, set[FailureReason]] = {}
     for failure in measured.failures:

@@ -31,7 +31,7 @@ class HelpCommand:
     @property
     def sentence(self) -> str:
         """Return the sentence that describes the command."""
-        return unwrapped(self.function.__doc__ or "").partition("\n")[0]
+        return unwrap_paragraphs(self.function.__doc__ or "").partition("\n")[0]
 
 
 class HelpFormatter(Protocol):
@@ -132,11 +132,11 @@ def typer_command(name: str, command: HelpCommand) -> GroupedCommand:
 
 def write_beginning(help_text: str, usage: str, formatter: HelpFormatter) -> None:
     """Write the description and the usage line of a command or group."""
-    formatter.write_text(unwrapped(help_text))
+    formatter.write_text(unwrap_paragraphs(help_text))
     formatter.write(f"\n{usage}\n")
 
 
-def unwrapped(text: str) -> str:
+def unwrap_paragraphs(text: str) -> str:
     """Return a docstring with one line per paragraph."""
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

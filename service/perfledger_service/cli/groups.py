@@ -143,7 +143,7 @@ ROOT = Group(
                         "add": "server.project:add",
                         "actions": "server.project:actions",
                         "rename": "server.project:rename",
-                        "accepted": "server.project:accepted",
+                        "accepted": "server.project:list_accepted",
                         "list": "server.project:list_projects",
                     },
                 ),

@@ -11,7 +11,7 @@ from textwrap import fill
 
 import typer
 
-from perfledger_service.cli.command import GroupedCommand, typer_command, unwrapped
+from perfledger_service.cli.command import GroupedCommand, typer_command, unwrap_paragraphs
 from perfledger_service.cli.groups import ROOT, Group, command_at
 
 EVERY_DAY = "every-day"  # the page of commands outside groups
@@ -72,7 +72,7 @@ def _section(path: tuple[str, ...], reference: str) -> str:
     """Return a command's sentence, paragraphs, options and examples."""
     member = command_at(reference)
     command = typer_command(path[-1], member)
-    paragraphs = unwrapped(command.help or "").split("\n\n")
+    paragraphs = unwrap_paragraphs(command.help or "").split("\n\n")
     parts = [f"## `{' '.join(path)}`", *(fill(each, MAX_LINE) for each in paragraphs)]
     rows = list(_rows(command, path))
     if rows:

@@ -182,11 +182,11 @@ def _connect(addresses: Sequence[tuple[str, int]], end_s: float) -> socket.socke
     """Return a connection to the first address that accepts one; raise the last one's OSError."""
     for address in addresses[:-1]:
         with suppress(OSError):
-            return _connected(address, end_s)
-    return _connected(addresses[-1], end_s)
+            return _open_connection(address, end_s)
+    return _open_connection(addresses[-1], end_s)
 
 
-def _connected(address: tuple[str, int], end_s: float) -> socket.socket:
+def _open_connection(address: tuple[str, int], end_s: float) -> socket.socket:
     """Return a connection; raise OSError if there is none by `end_s` on the monotonic clock."""
     left_s = end_s - time.monotonic()
     if left_s <= 0:

@@ -95,18 +95,20 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
 
 
 def _workloads(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
-    yield from _named(session, SearchKind.WORKLOAD, SeriesRow, SeriesRow.workload, words)
+    yield from _hits_by_name(session, SearchKind.WORKLOAD, SeriesRow, SeriesRow.workload, words)
 
 
 def _machine_classes(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
-    yield from _named(session, SearchKind.MACHINE_CLASS, SeriesRow, SeriesRow.machine_class, words)
+    yield from _hits_by_name(
+        session, SearchKind.MACHINE_CLASS, SeriesRow, SeriesRow.machine_class, words
+    )
 
 
 def _runners(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
-    yield from _named(session, SearchKind.RUNNER, RunnerRow, RunnerRow.name, words)
+    yield from _hits_by_name(session, SearchKind.RUNNER, RunnerRow, RunnerRow.name, words)
 
 
-def _named(
+def _hits_by_name(
     session: Session,
     kind: SearchKind,
     row: type[SeriesRow | RunnerRow],

@@ -28,7 +28,7 @@ _LIBRARIES = ("dbos", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
 
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Redact secrets in a log event, by field name and by pattern."""
-    return {key: _redacted(key, value) for key, value in event.items()}
+    return {key: _redact(key, value) for key, value in event.items()}
 
 
 def configure_logging(stream: TextIO) -> None:
@@ -70,7 +70,7 @@ def configure_logging(stream: TextIO) -> None:
     logging.getLogger("dbos").propagate = False
 
 
-def _redacted(key: str, value: object) -> object:
+def _redact(key: str, value: object) -> object:
     if _SECRET_KEY.search(key):
         return REDACTED
     match value:
@@ -78,9 +78,9 @@ def _redacted(key: str, value: object) -> object:
             return _SECRET_TEXT.sub(REDACTED, value)
         case Mapping():
             items = cast("Mapping[object, object]", value).items()
-            return {str(inner): _redacted(str(inner), part) for inner, part in items}
+            return {str(inner): _redact(str(inner), part) for inner, part in items}
         case list() | tuple():
-            return [_redacted("", part) for part in cast("list[object]", value)]
+            return [_redact("", part) for part in cast("list[object]", value)]
         case bool() | int() | float() | None:
             return value
         case _:

@@ -132,13 +132,13 @@ def routes_page() -> str:
     rules = list(dict.fromkeys(access.values()))
     codes = {rule: _code(rule) for rule in Access if rule in rules}
     lines = [f"- **{code}**: {rule}" for rule, code in codes.items()]
-    sections = ["# Routes", NOTE, _filled(_ROUTES_INTRODUCTION), "\n".join(lines)]
+    sections = ["# Routes", NOTE, _fill_line(_ROUTES_INTRODUCTION), "\n".join(lines)]
     sentences = {
         (method, context.path or ""): _sentence(context.original_route)
         for context in iter_route_contexts(app.routes)
         for method in context.methods or ()
     }
-    for title, remark, keys in _grouped(sorted(access, key=lambda key: (key[1], key[0]))):
+    for title, remark, keys in _route_groups(sorted(access, key=lambda key: (key[1], key[0]))):
         rows = [
             (f"`{method} {path}`", codes[access[method, path]], sentences[method, path])
             for method, path in keys
@@ -149,12 +149,12 @@ def routes_page() -> str:
 
 def metrics_page() -> str:
     """Return every metric of `/metrics` with its labels and their values."""
-    sections = ["# Metrics", NOTE, _filled(_METRICS_INTRODUCTION)]
+    sections = ["# Metrics", NOTE, _fill_line(_METRICS_INTRODUCTION)]
     items: list[str] = []
     for metric in (*_service_metrics(), *_request_metrics()):
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name
         text = f"`{name}` ({metric.type}): {metric.documentation}"
-        items += [_wrapped(text), *(_wrapped(label, depth=1) for label in _labels(metric))]
+        items += [_list_item(text), *(_list_item(label, depth=1) for label in _labels(metric))]
     sections.append("\n".join(items))
     return "\n\n".join(sections) + "\n"
 
@@ -165,13 +165,13 @@ def events_page() -> str:
         (f"`{event}`, `{action}`", meaning) for (event, action), meaning in DELIVERIES.items()
     ]
     tables = (
-        ("States of an event", "state", _named(EVENT_STATES, EventState)),
-        ("Subjects of a notice", "subject", _named(NOTICE_SUBJECTS, NoticeSubject)),
-        ("States of a notice", "state", _named(NOTICE_STATUSES, NoticeStatus)),
+        ("States of an event", "state", _name_meanings(EVENT_STATES, EventState)),
+        ("Subjects of a notice", "subject", _name_meanings(NOTICE_SUBJECTS, NoticeSubject)),
+        ("States of a notice", "state", _name_meanings(NOTICE_STATUSES, NoticeStatus)),
         ("Deliveries of GitHub", "event, action", deliveries),
-        ("Actions in the audit log", "action", _named(AUDIT_ACTIONS, AuditAction)),
+        ("Actions in the audit log", "action", _name_meanings(AUDIT_ACTIONS, AuditAction)),
     )
-    sections = ["# Events", NOTE, _filled(_EVENTS_INTRODUCTION)]
+    sections = ["# Events", NOTE, _fill_line(_EVENTS_INTRODUCTION)]
     for title, heading, rows in tables:
         head = (f"| {heading} | meaning |", "|---|---|")
         body = (f"| {name} | {meaning} |" for name, meaning in rows)
@@ -213,7 +213,7 @@ def _sentence(route: BaseRoute) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def _grouped(
+def _route_groups(
     keys: Iterable[tuple[str, str]],
 ) -> Sequence[tuple[str, str, Sequence[tuple[str, str]]]]:
     """Return the routes of each group, with its title and remark."""
@@ -227,21 +227,21 @@ def _grouped(
 
 
 def _items(rows: Iterable[tuple[str, str, str]]) -> str:
-    return "\n".join(_wrapped(f"{name} ({rule}): {text}") for name, rule, text in rows)
+    return "\n".join(_list_item(f"{name} ({rule}): {text}") for name, rule, text in rows)
 
 
-def _filled(text: str) -> str:
+def _fill_line(text: str) -> str:
     return fill(text, MAX_LINE, break_on_hyphens=False)
 
 
-def _wrapped(text: str, *, depth: int = 0) -> str:
+def _list_item(text: str, *, depth: int = 0) -> str:
     """Return an item of a list, wrapped to the page's width."""
     item = f"{'  ' * depth}- {text}"
     indent = "  " * (depth + 1)
     return fill(item, MAX_LINE, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _named(meanings: Mapping[_Name, str], names: Iterable[_Name]) -> list[tuple[str, str]]:
+def _name_meanings(meanings: Mapping[_Name, str], names: Iterable[_Name]) -> list[tuple[str, str]]:
     """Return each name with its meaning; raise KeyError for a name without one."""
     return [(str(name), meanings[name]) for name in names]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from perfledger_cost_models.prices.layers import layer_sheets, unpriced
+from perfledger_cost_models.prices.layers import layer_sheets, unpriced_options
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
 
@@ -60,7 +60,7 @@ def test_a_slice_of_chips_has_what_its_chips_have():
 
 
 def test_what_no_sheet_prices_is_unpriced():
-    assert unpriced([SHEET], SHEET.prices) == SHEET.unknown
-    assert unpriced([SHEET], ()) == SHEET.unknown
+    assert unpriced_options([SHEET], SHEET.prices) == SHEET.unknown
+    assert unpriced_options([SHEET], ()) == SHEET.unknown
     known = replace(P5, sku="p4d.24xlarge", pricing_model=SHEET.unknown[0].pricing_model, term="1y")
-    assert unpriced([SHEET], [known]) == SHEET.unknown[1:]
+    assert unpriced_options([SHEET], [known]) == SHEET.unknown[1:]

@@ -80,7 +80,9 @@ def with_family_changes(grouped: GroupedChanges, groups: Sequence[FamilyGroup]) 
             elif member.change.harm is Harm.WORSE and not _is_of_machine(member.change, grouped):
                 own_members.append(member)
         for place, members in joining.items():
-            events[place] = _joined(events[place], members, families=len(group.families))
+            events[place] = _event_with_families(
+                events[place], members, families=len(group.families)
+            )
     families = [family for group in groups for family in group.families]
     events += events_of_members(own_members, Harm.WORSE, families)
     return replace(grouped, events=in_order(events))
@@ -107,7 +109,9 @@ def _is_of_machine(change: AttributedChange, grouped: GroupedChanges) -> bool:
     )
 
 
-def _joined(event: ChangeEvent, members: Sequence[EventMember], *, families: int) -> ChangeEvent:
+def _event_with_families(
+    event: ChangeEvent, members: Sequence[EventMember], *, families: int
+) -> ChangeEvent:
     """Return an event with changes of kernel families after those of its metrics."""
     largest_first = sorted(members, key=lambda one: (-one.change.size, one.change.series.key))
     return replace(

@@ -57,7 +57,7 @@ def without_chance_shifts(row: SearchedRow, noise_places: Sequence[int]) -> Sear
         return row
     stretches = _stretches(row, values, variances, [shift.place for shift in shifts])
     pairs = zip(shifts, stretches, stretches[1:], strict=False)
-    return replace(row, shifts=tuple(_tested(*pair, count=len(values)) for pair in pairs))
+    return replace(row, shifts=tuple(_tested_shift(*pair, count=len(values)) for pair in pairs))
 
 
 def _values(row: SearchedRow, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
@@ -91,7 +91,9 @@ def _z(before: _Stretch, after: _Stretch) -> float:
     return abs(after.mean - before.mean) / math.hypot(before.error, after.error)
 
 
-def _tested(shift: LevelShift, before: _Stretch, after: _Stretch, *, count: int) -> LevelShift:
+def _tested_shift(
+    shift: LevelShift, before: _Stretch, after: _Stretch, *, count: int
+) -> LevelShift:
     half_width = float(ndtri((1 + CONFIDENCE) / 2)) * math.hypot(before.error, after.error)
     confidence = confidences(np.array([_z(before, after)]), count=count)
     return replace(

@@ -29,7 +29,7 @@ def compiler(name: str = "numba") -> Callable[..., Any] | None:
 COMPILER = compiler()
 
 
-def compiled(loop: Loop) -> Loop:
+def compile_loop(loop: Loop) -> Loop:
     """Return the loop, compiled if numba is installed."""
     if COMPILER is None:
         return loop

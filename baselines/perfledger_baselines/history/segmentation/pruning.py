@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps, place_likelihoods
-from perfledger_baselines.history.segmentation.compiled_loops import compiled
+from perfledger_baselines.history.segmentation.compiled_loops import compile_loop
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
 from perfledger_baselines.history.segmentation.two_sample_tests import (
     REACH,
@@ -175,7 +175,7 @@ def _test_gaps(sums: Mapping[int, PrefixSums], gaps: Gaps) -> FloatArray:
     return weights.T
 
 
-@compiled
+@compile_loop
 def prune(row: PrefixSums, places: IntArray, rules: ChangeCriteria) -> list[int]:
     """Drop the weakest place that is not significant, until all are.
 
@@ -219,7 +219,7 @@ def prune(row: PrefixSums, places: IntArray, rules: ChangeCriteria) -> list[int]
         survivors = [survivors[at] for at in stay]
 
 
-@compiled
+@compile_loop
 def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: ChangeCriteria) -> float:
     """Return by how much a change exceeds the requirement; negative means not significant."""
     _, first, place, stop, _ = bounds

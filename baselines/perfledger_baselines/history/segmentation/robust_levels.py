@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
-from perfledger_baselines.history.segmentation.compiled_loops import compiled
+from perfledger_baselines.history.segmentation.compiled_loops import compile_loop
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD, median_of_five
 
 # The largest loss of an observation. At 100 commits two penalties equal 4.3 of it, so that an
@@ -57,7 +57,7 @@ def step_penalties(count: int, penalty: float) -> FloatArray:
     return penalties
 
 
-@compiled
+@compile_loop
 def cheapest_path(costs: FloatArray, penalties: FloatArray) -> IntArray:
     """Return the level of each of N observations, of G levels, at the least of (N, G) costs.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from perfledger_baselines.estimation.arrays import FloatArray
-from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
+from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compile_loop
 
 # Weight of the whole row's noise, in observations. Weight of the whole row's noise in observations,
 # combined with a stretch's own: a short stretch relies on the row, a long one on itself, and one in
@@ -48,14 +48,14 @@ def dependence_factors(count: FloatArray, dependence: FloatArray) -> FloatArray:
     return (1 + dependence) / rest - decay
 
 
-@compiled
+@compile_loop
 def normal_quantile(t: float, degrees: float) -> float:
     """Return the |z| as likely as Student's t: Wallace (1959), good to 0.02 from 4 degrees on."""
     shrink = (8 * degrees + 1) / (8 * degrees + 3)
     return shrink * math.sqrt(degrees * math.log1p(t * t / degrees))
 
 
-@compiled
+@compile_loop
 def stretch_mean(
     total: float, squares: float, count: float, sd: float, dependence: float
 ) -> tuple[float, float, float]:
@@ -77,7 +77,7 @@ def stretch_mean(
     return mean, variance, degrees
 
 
-@compiled
+@compile_loop
 def welch_split(
     row: PrefixSums, first: int, place: int, stop: int
 ) -> tuple[float, float, float, float, float]:
@@ -114,7 +114,7 @@ def welch_split(
     return before, after, error, degrees, normal_quantile((after - before) / error, degrees)
 
 
-@compiled
+@compile_loop
 def fit_step(row: PrefixSums, first: int, place: int, stop: int) -> tuple[float, float]:
     """Return the levels before and after a step in AR(1) noise, by generalised least squares.
 
@@ -136,7 +136,7 @@ def fit_step(row: PrefixSums, first: int, place: int, stop: int) -> tuple[float,
     return level, level + step
 
 
-@compiled
+@compile_loop
 def fit_gain(before: float, after: float, dependence: float) -> float:
     """Return the variance of a fitted step relative to that of the difference of the two means.
 
@@ -149,13 +149,13 @@ def fit_gain(before: float, after: float, dependence: float) -> float:
     return (1 + dependence) / (1 - dependence) / weight / means
 
 
-@compiled
+@compile_loop
 def level_at(row: PrefixSums, place: int) -> float:
     """Return one level."""
     return row.levels[place + 1] - row.levels[place]
 
 
-@compiled
+@compile_loop
 def mean_factor(count: float, dependence: float) -> float:
     """Return the factor by which AR(1) noise widens the variance of a mean of `count` levels."""
     apart = 1 - dependence
@@ -163,7 +163,7 @@ def mean_factor(count: float, dependence: float) -> float:
     return (1 + dependence) / apart - decay
 
 
-@compiled
+@compile_loop
 def explained_by_line(row: PrefixSums, first: int, stop: int) -> tuple[float, float]:
     """Return the sum of squares that a line through [first, stop) explains, and its slope."""
     count = float(stop - first)
@@ -173,7 +173,7 @@ def explained_by_line(row: PrefixSums, first: int, stop: int) -> tuple[float, fl
     return slope * slope * sway, slope
 
 
-@compiled
+@compile_loop
 def step_gain_over_line(
     row: PrefixSums, bounds: tuple[int, int, int, int, int]
 ) -> tuple[float, int]:
@@ -209,7 +209,7 @@ def step_gain_over_line(
     return (explained - explained_by_line(row, start, end)[0]) / steps, steps
 
 
-@compiled
+@compile_loop
 def step_gain_beside_line(row: PrefixSums, first: int, place: int, stop: int) -> float:
     """Return the sum of squares that a step explains beyond the best line through its gap."""
     levels = row.levels

@@ -71,7 +71,7 @@ def read_job_archive(data: bytes) -> JobArchive:
 def _file(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes | None:
     if name not in archive.namelist():
         return None
-    with _opened(archive, name) as file:
+    with _open_member(archive, name) as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         msg = f"{name} in the artifact of its run has more than {max_bytes} bytes"
@@ -83,7 +83,7 @@ def _end_of_log(archive: zipfile.ZipFile) -> bytes:
     if LOG_FILE not in archive.namelist():
         return b""
     end, unpacked = b"", 0
-    with _opened(archive, LOG_FILE) as file:
+    with _open_member(archive, LOG_FILE) as file:
         while chunk := file.read(_CHUNK_BYTES):
             unpacked += len(chunk)
             if unpacked > MAX_UNPACKED_LOG_BYTES:
@@ -92,7 +92,7 @@ def _end_of_log(archive: zipfile.ZipFile) -> bytes:
     return end
 
 
-def _opened(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
     if archive.getinfo(name).compress_type not in _METHODS:
         msg = f"{name} in the artifact of its run is compressed in a way that GitHub does not use"
         raise JobArchiveError(msg)

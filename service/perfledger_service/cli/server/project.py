@@ -161,7 +161,7 @@ def rename(
         "perfledger server project accepted octo/models --json",
     )
 )
-def accepted(
+def list_accepted(
     repository: Repository,
     *,
     output: DocumentOutput,

@@ -109,7 +109,7 @@ def nice_ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(index * step for index in range(first, last + 1))
 
 
-def widened(low: float, high: float, *, share: float) -> tuple[float, float]:
+def widen_range(low: float, high: float, *, share: float) -> tuple[float, float]:
     """Return the ends, moved apart by `share` of the range on each side; never a single point."""
     margin = (high - low) * share or abs(high) * share or 1.0
     return low - margin, high + margin

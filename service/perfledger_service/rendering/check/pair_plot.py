@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from perfledger import rounding
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_service.rendering.chart.axis import Axis, linear_axis, widened
+from perfledger_service.rendering.chart.axis import Axis, linear_axis, widen_range
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format
@@ -52,7 +52,7 @@ def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | 
     bottom = len(changes) + _FOOT / row
     level = len(changes) + _FOOT / row / 2  # of the estimate
     return Chart(
-        x=linear_axis(*widened(low, high, share=_MARGIN), label=_tick),
+        x=linear_axis(*widen_range(low, high, share=_MARGIN), label=_tick),
         y=Axis(low=bottom, high=0.0),
         marks=(
             BarMark(x=(-margin, margin), opacity=0.13),

@@ -64,7 +64,7 @@ def workloads_page(view: WorkloadsView, *, size: int) -> str:
     return render(
         "html/workloads.html.j2",
         view=view,
-        groups=[(workload, _sorted(series)) for workload, series in groups],
+        groups=[(workload, _in_order(series)) for workload, series in groups],
         page=Page(
             items=view.series,
             number=view.page,
@@ -92,7 +92,7 @@ def workload_page(
     return render(
         "html/workload.html.j2",
         view=view,
-        machines=[(name, _sorted(series)) for name, series in by_machine],
+        machines=[(name, _in_order(series)) for name, series in by_machine],
         events=[triage_row(one, commits) for one in events[:MAX_EVENTS]],
         events_left_out=max(0, len(events) - MAX_EVENTS),
         kernels={one.machine_class: kernel_section(one) for one in kernels},
@@ -101,7 +101,7 @@ def workload_page(
     )
 
 
-def _sorted(series: Iterable[SeriesSummary]) -> tuple[SeriesSummary, ...]:
+def _in_order(series: Iterable[SeriesSummary]) -> tuple[SeriesSummary, ...]:
     """Return series by machine class, the most important metric first."""
     return tuple(
         sorted(series, key=lambda one: (one.machine_class, vocabulary.metric_order(one.metric)))

@@ -81,7 +81,7 @@ def compare_page(repository: str, comparison: UploadComparison | None) -> str:
         command=_pairs_command(comparison) if comparison else "",
         blocks=_blocks(comparison) if comparison else (),
         unpictured=max(0, len(comparison.steps.explanations) - MAX_PICTURED) if comparison else 0,
-        unprofiled=tuple(_unprofiled(comparison.steps.unprofiled)) if comparison else (),
+        unprofiled=tuple(_missing_profiles(comparison.steps.unprofiled)) if comparison else (),
         short_sha=provenance_facts.short_sha,
         device=stored_verdict_rows.device,
         moment=number_format.moment,
@@ -148,7 +148,9 @@ def _blocks(comparison: UploadComparison) -> tuple[tuple[ReasonBlock, StepPictur
     return tuple(zip(blocks, pictures, strict=True))[:MAX_PICTURED]
 
 
-def _unprofiled(sides: Sequence[UnprofiledSide]) -> Iterator[tuple[str, tuple[str, ...], int]]:
+def _missing_profiles(
+    sides: Sequence[UnprofiledSide],
+) -> Iterator[tuple[str, tuple[str, ...], int]]:
     """Yield each reason for a missing profile, some of its workloads, and the number of others."""
     reasons = sorted((_reason(one), one.workload) for one in sides)
     for reason, group in groupby(reasons, key=lambda one: one[0]):

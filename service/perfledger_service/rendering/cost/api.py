@@ -6,7 +6,7 @@ from perfledger_service.rendering.cost.answer import usd_text
 from perfledger_service.rendering.cost.compare import (
     MAX_OPTION,
     age_notes,
-    doubted,
+    option_with_mark,
     origin_of,
 )
 from perfledger_service.rendering.layout import number_format
@@ -45,7 +45,7 @@ def api_document(view: ApiView) -> Document:
                 (
                     display(
                         "option",
-                        lambda row: doubted(row.option.cost.name, row.option),
+                        lambda row: option_with_mark(row.option.cost.name, row.option),
                         kind=CellKind.NAME,
                         limit=MAX_OPTION,
                     ),

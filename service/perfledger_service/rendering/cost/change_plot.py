@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.change_price.cost_policy import PolicyEvaluation
 from perfledger_cost_models.quote import ChangePrice, SummedPrice
-from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widened
+from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widen_range
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
@@ -136,7 +136,7 @@ def _axis(entries: Sequence[_Entry]) -> Axis:
     ends = [end for entry in entries for end in _interval(entry.price) or ()]
     reach = LIMIT_REACH * max(map(abs, ends), default=0.0) or LARGEST_USD
     limits = [float(usd) for entry in entries for _, usd in entry.limits if usd <= reach]
-    low, high = widened(min([0.0, *ends, *limits]), max([0.0, *ends, *limits]), share=_MARGIN)
+    low, high = widen_range(min([0.0, *ends, *limits]), max([0.0, *ends, *limits]), share=_MARGIN)
     is_small = max(-low, high) < _MILLIONS_FROM
     factor, unit = (1.0, "USD a year") if is_small else (1e-6, "million USD a year")
     return linear_axis(low, high, factor=factor, title=unit)

@@ -104,7 +104,10 @@ def _shown_columns(longest: float) -> tuple[Column[CostRow], ...]:
     """Return an option's columns for people; `longest` is the amount of the longest bar."""
     return (
         display(
-            "option", lambda row: doubted(row.cost.name, row), kind=CellKind.NAME, limit=MAX_OPTION
+            "option",
+            lambda row: option_with_mark(row.cost.name, row),
+            kind=CellKind.NAME,
+            limit=MAX_OPTION,
         ),
         display("USD", lambda row: _with_interval(shown_cost(row))),
         bar(lambda row: shown_cost(row).p50_usd / longest, longest=_SHORT_BAR),
@@ -203,7 +206,7 @@ def owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
     owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
     for owner in owners:
         investments = [
-            (doubted(row.cost.name, row), row.price, row.investment)
+            (option_with_mark(row.cost.name, row), row.price, row.investment)
             for row in rows
             if row.owner == owner and row.price is not None and row.investment is not None
         ]
@@ -256,7 +259,7 @@ def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"{', '.join(name for _, name in pairs)}: {warning}."
 
 
-def doubted(option: str, row: CostRow | RentalOption) -> str:
+def option_with_mark(option: str, row: CostRow | RentalOption) -> str:
     """Return a name, with a mark if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
 

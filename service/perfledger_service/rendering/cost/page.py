@@ -14,8 +14,8 @@ from perfledger_service.rendering.cost.compare import (
     amount_interval,
     break_even_phrase,
     chance_cheapest,
-    doubted,
     notes_of,
+    option_with_mark,
     origin_of,
     owning_blocks,
     shown_cost,
@@ -102,7 +102,7 @@ def _svg(chart: Chart, label: str) -> str:
 
 
 def _option(row: CostRow) -> str:
-    return doubted(row.cost.name, row)
+    return option_with_mark(row.cost.name, row)
 
 
 def _usd(row: CostRow) -> str:

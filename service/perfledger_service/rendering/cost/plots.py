@@ -6,7 +6,7 @@ from itertools import pairwise
 from perfledger import rounding
 from perfledger_cost_models.tco.buy_vs_rent import CostSwing
 from perfledger_cost_models.tco.input_phrases import input_phrase
-from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widened
+from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widen_range
 from perfledger_service.rendering.chart.bar_rows import BarRow, bar_rows_chart
 from perfledger_service.rendering.chart.marks import (
     Anchor,
@@ -137,7 +137,7 @@ def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
     ends = [end for swing in wide for end in (float(swing.low_usd), float(swing.high_usd))]
     ends = ends or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
-    low, high = widened(min(*ends, mode_usd), max(*ends, mode_usd * 1.001), share=_FIGURES)
+    low, high = widen_range(min(*ends, mode_usd), max(*ends, mode_usd * 1.001), share=_FIGURES)
     label = f"{number_format.cents(mode_usd)} USD per useful hour"
     return Chart(
         x=Axis(low=low, high=high),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from perfledger_cost_models.quote import ChangePrice
-from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
+from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.svg import embedded_svg
@@ -117,7 +117,7 @@ def _chart(rows: list[_Row]) -> Chart | None:
     ]
     if not points:
         return None
-    low, high = widened(
+    low, high = widen_range(
         min(0.0, *(ends[0] for _, ends in points)),
         max(0.0, *(ends[2] for _, ends in points)),
         share=_MARGIN,

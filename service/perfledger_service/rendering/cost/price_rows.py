@@ -108,7 +108,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
         if low == high
         else number_format.interval(low, high, number_format.count),
         hours_source=price.hours_source,
-        dated=dated(price.rate) if price.rate else "",
+        dated=rate_day(price.rate) if price.rate else "",
         note=price.note,
         capacity=yearly_rows.capacity_sentence(price),
         has_moved=price.moves_to is not None,
@@ -201,7 +201,7 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
             is_known=True,
             is_declared=cost.provenance is Provenance.DECLARED,
             why=_reason(cost),
-            dated=dated(cost.rate),
+            dated=rate_day(cost.rate),
         )
     for why, alike in unknown.items():
         first = alike[0]
@@ -230,7 +230,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
         accelerator=rate.accelerator,
         per_hour=number_format.usd(rate.usd_per_device_hour),
         interval=_ends(rate.low, rate.high),
-        dated=dated(rate),
+        dated=rate_day(rate),
         source=rate.source,
         assumed=rate.assumed,
         warnings=rate.warnings,
@@ -238,7 +238,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
     )
 
 
-def dated(rate: HourlyRate) -> str:
+def rate_day(rate: HourlyRate) -> str:
     """Return the day of a rate: its as-of date, or the day on which an undated list was read."""
     day = number_format.day(rate.as_of)
     return f"read on {day}, list date unknown" if rate.is_read_date else f"as of {day}"

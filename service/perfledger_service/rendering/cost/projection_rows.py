@@ -51,5 +51,5 @@ def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCost
         option=cost.rate.label,
         amount=number_format.usd(cost.usd),
         interval=number_format.usd_interval(cost.low, cost.high),
-        dated=price_rows.dated(cost.rate),
+        dated=price_rows.rate_day(cost.rate),
     )

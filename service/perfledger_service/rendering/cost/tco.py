@@ -14,9 +14,9 @@ from perfledger_service.rendering.cost.compare import (
     DOUBT,
     age_notes,
     amount_interval,
-    doubted,
     energy_phrase,
     footprint_record,
+    option_with_mark,
     owning_table,
 )
 from perfledger_service.rendering.layout import number_format
@@ -120,7 +120,10 @@ def _rents(view: OwningView) -> Iterator[Block]:
         years = view.rents[0].investment.years
         yield heading(f"Instead of renting, over {years} years")
         yield owning_table(
-            [(doubted(rent.name, rent), rent.price, rent.investment) for rent in view.rents]
+            [
+                (option_with_mark(rent.name, rent), rent.price, rent.investment)
+                for rent in view.rents
+            ]
         )
     yield table(columns, view.rents, key="in_place_of")
 

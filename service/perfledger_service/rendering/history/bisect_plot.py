@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
+from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import (
     BarMark,
     DotMark,
@@ -54,7 +54,7 @@ def bisection_text(result: CommitBisection) -> str:
 def bisection_svg(result: CommitBisection) -> str:
     """Return the commits as a standalone SVG document."""
     rows = [row for row in result.commits if row.change is not None]
-    low, high = widened(*(100 * end for end in _range(rows)), share=_MARGIN)
+    low, high = widen_range(*(100 * end for end in _range(rows)), share=_MARGIN)
     names = [provenance_facts.short_sha(row.revision.sha)[:7] for row in result.commits]
     chart = Chart(
         x=places_axis(names, most=_MAX_LABELS),

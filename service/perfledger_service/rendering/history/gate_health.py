@@ -82,7 +82,7 @@ def gate_rows(
             if gate.health.detectable is None
             else number_format.share(gate.health.detectable),
             false_alarms=_false_alarm_bound(gate.health),
-            spent=_spent(gate),
+            spent=_machine_time(gate),
             usd=_usd(gate),
             is_too_noisy=gate.health.is_too_noisy,
             sentences=tuple(_sentences(gate.health)),
@@ -146,7 +146,7 @@ def _false_alarm_bound(health: GateHealth) -> str:
     return _UNKNOWN
 
 
-def _spent(gate: GateView) -> str:
+def _machine_time(gate: GateView) -> str:
     """Return how long the machine was held, and by how many checks."""
     if gate.held_s is None:
         return _UNKNOWN

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from perfledger import rounding
-from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
+from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import (
     BarMark,
     DotMark,
@@ -55,7 +55,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
     factor, unit = number_format.axis(max(map(abs, finite)), searched.series.unit)
     if max(map(abs, finite)) * factor > _LARGEST:  # the range from -1e308 to 1e308 would overflow
         factor /= 4
-    low, high = widened(min(finite) * factor, max(finite) * factor, share=_MARGIN)
+    low, high = widen_range(min(finite) * factor, max(finite) * factor, share=_MARGIN)
     names = [label[:10] for label in labels] if any(labels) else _numbers(values)
     return Chart(
         x=places_axis(names, most=_MAX_LABELS),

@@ -70,7 +70,7 @@ def series_page(
         device=stored_verdict_rows.device(series.machine_class),
         direction=stored_verdict_rows.direction(series.worse),
         branch_commits=sum(one.is_on_branch and not one.is_unattested for one in history.commits),
-        unattested=_unattested(history),
+        unattested=_unattested_count(history),
         heads=sum(not one.is_on_branch for one in history.commits),
         svg="" if chart is None else embedded_svg(chart, label=spoken),
         changes=change_rows(history),
@@ -124,7 +124,7 @@ def search_sentence(history: SeriesHistory) -> str:
     if history.searched:
         commits = quantity(history.searched, "commit")
         return f"{commits} of the default branch: a search for changes needs {FEWEST_POINTS}."
-    if _unattested(history):
+    if _unattested_count(history):
         return (
             "Not searched for changes: only its bundles state that these commits are on the "
             f"default branch. perfledger server reorder {history.series.repository} looks up "
@@ -133,7 +133,7 @@ def search_sentence(history: SeriesHistory) -> str:
     return ""
 
 
-def _unattested(history: SeriesHistory) -> int:
+def _unattested_count(history: SeriesHistory) -> int:
     return sum(one.is_on_branch and one.is_unattested for one in history.commits)
 
 

@@ -14,7 +14,7 @@ from perfledger_service.rendering.chart.axis import (
     Tick,
     linear_axis,
     places_axis,
-    widened,
+    widen_range,
 )
 from perfledger_service.rendering.chart.marks import (
     BandMark,
@@ -95,7 +95,7 @@ def series_chart(history: SeriesHistory) -> Chart | None:
     ]
     return Chart(
         x=_commits_axis(placed),
-        y=linear_axis(*widened(low, high, share=_MARGIN), title=unit),
+        y=linear_axis(*widen_range(low, high, share=_MARGIN), title=unit),
         marks=tuple(marks),
         height=220.0,
     )
@@ -145,7 +145,7 @@ def comparison_chart(
     shas = [provenance_facts.short_sha(one.sha)[:7] for one, _ in pairs]
     return Chart(
         x=places_axis(shas, most=_MAX_LABELS),
-        y=linear_axis(*widened(min(ends), max(ends), share=_MARGIN), title="% of the first"),
+        y=linear_axis(*widen_range(min(ends), max(ends), share=_MARGIN), title="% of the first"),
         marks=tuple(marks),
         legend=tuple(
             LegendKey(label=name, tone=tone)

@@ -161,7 +161,7 @@ def _columns(plan: LogQueuePlan) -> tuple[Column[QueueRow], ...]:
         display("mean", lambda row: duration(row.waits.wait_mean_s.middle)),
         display("P50", lambda row: duration(row.waits.wait_p50_s.middle)),
         display("P95", lambda row: duration(row.waits.wait_p95_s.middle)),
-        *([display(within, _met)] if within else []),
+        *([display(within, _met_share)] if within else []),
         figure("utilization", "in use", lambda row: queue_devices_in_use(plan, row), share),
         fact("jobs", lambda row: row.waits.jobs),
         fact("unplaceable", lambda row: row.waits.unplaceable),
@@ -187,7 +187,7 @@ def _intervals(plan: LogQueuePlan) -> tuple[Table, ...]:
     return (table(columns, rows),)
 
 
-def _met(row: QueueRow) -> str:
+def _met_share(row: QueueRow) -> str:
     met = row.waits.met_share
     return "" if met is None else number_format.share(met.middle)
 

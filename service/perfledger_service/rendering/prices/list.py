@@ -13,7 +13,7 @@ from perfledger_cost_models.prices.price_sheet import (
     UnknownPrice,
 )
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
-from perfledger_cost_models.quote import dated
+from perfledger_cost_models.quote import price_day
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -144,7 +144,7 @@ def _day_of_price(row: PriceSheetRow) -> str:
     state = price_state(row)
     mark = f" {state}" if state else ""
     if row.listed.is_read_date:
-        return f"{dated(row.listed.as_of, is_read_date=True)}{mark}"
+        return f"{price_day(row.listed.as_of, is_read_date=True)}{mark}"
     return f"{row.listed.as_of}{mark}"
 
 

@@ -35,7 +35,7 @@ def prices_page(
     chosen = [
         row
         for row in rows
-        if text.lower() in _searched(row) and (price_state(row) == "old" or not stale_only)
+        if text.lower() in _search_words(row) and (price_state(row) == "old" or not stale_only)
     ]
     page = page_of(chosen, number, size=PAGE)
     return render(
@@ -55,7 +55,7 @@ def prices_page(
     )
 
 
-def _searched(row: PriceSheetRow) -> str:
+def _search_words(row: PriceSheetRow) -> str:
     listed = row.listed
     return f"{option_name(listed)} {listed.accelerator} {listed.source}".lower()
 

@@ -36,8 +36,8 @@ def allocation_tables(allocation: CostAllocation | UnknownFigure) -> AllocationT
     }
     projects = allocation.rows if any(row.project for row in allocation.rows) else ()
     return AllocationTables(
-        teams=(*map(_paid, allocation.by_team()[:MAX_ROWS]), total),
-        projects=(*map(_paid, projects[:MAX_ROWS]), total) if projects else (),
+        teams=(*map(_cost_cells, allocation.by_team()[:MAX_ROWS]), total),
+        projects=(*map(_cost_cells, projects[:MAX_ROWS]), total) if projects else (),
         sentences=tuple(allocation_sentences(allocation)),
         heat="" if allocation.weeks is None else _heat_svg(allocation.weeks),
     )
@@ -48,7 +48,7 @@ def _heat_svg(weeks: HeatMap) -> str:
     return embedded_svg(picture, label=picture.title, has_style=True)
 
 
-def _paid(row: AllocationRow) -> dict[str, str]:
+def _cost_cells(row: AllocationRow) -> dict[str, str]:
     return {
         "team": team_label(row),
         "project": row.project or "(no project)",

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from perfledger.rounding import decimals, exact, integer
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
-from perfledger_cost_models.quote import dated, price_origin
+from perfledger_cost_models.quote import price_day, price_origin
 from perfledger_cost_models.review.document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout import number_format
@@ -294,7 +294,7 @@ def _as_of(model_input: ModelInput) -> str:
     if model_input.as_of is None:
         return number_format.NOTHING
     if model_input.is_read_date and model_input.max_age is not None:
-        return dated(model_input.as_of, is_read_date=True)
+        return price_day(model_input.as_of, is_read_date=True)
     return f"{'read on ' if model_input.is_read_date else ''}{model_input.as_of}"
 
 

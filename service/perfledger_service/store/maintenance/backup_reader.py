@@ -105,7 +105,7 @@ def verify_backup(path: Path) -> BackupManifest:
 def _manifest(archive: ZipFile) -> BackupManifest:
     try:
         with archive.open(MANIFEST) as member:
-            manifest = _MANIFEST_DECODER.decode(_limited(member))
+            manifest = _MANIFEST_DECODER.decode(_manifest_bytes(member))
     except KeyError:
         msg = "this is not a backup: it has no manifest"
         raise UsageError(msg) from None
@@ -118,7 +118,7 @@ def _manifest(archive: ZipFile) -> BackupManifest:
     return manifest
 
 
-def _limited(member: IO[bytes]) -> bytes:
+def _manifest_bytes(member: IO[bytes]) -> bytes:
     """Return a manifest's bytes; raise ValueError for too many."""
     content = member.read(MAX_MANIFEST_BYTES + 1)
     if len(content) > MAX_MANIFEST_BYTES:

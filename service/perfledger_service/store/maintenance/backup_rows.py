@@ -45,7 +45,7 @@ def from_line(line: bytes, kinds: Sequence[ColumnKind]) -> tuple[object, ...]:
     """Return the values of a line; raise UsageError if they are not of these kinds."""
     try:
         values = _ROW.decode(line)
-        return tuple(_typed(value, kind) for value, kind in zip(values, kinds, strict=True))
+        return tuple(_column_value(value, kind) for value, kind in zip(values, kinds, strict=True))
     except (ValueError, TypeError, RecursionError):  # msgspec's errors are ValueErrors
         msg = f"a row is not one of {len(kinds)} values of the columns' kinds: make a new backup"
         raise UsageError(msg) from None
@@ -67,7 +67,7 @@ def _json_value(value: object) -> object:
             return value
 
 
-def _typed(value: object, kind: ColumnKind) -> object:
+def _column_value(value: object, kind: ColumnKind) -> object:
     """Return the value of a column; raise ValueError or TypeError for one of another kind."""
     if value is None:
         return None

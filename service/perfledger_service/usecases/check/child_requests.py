@@ -65,11 +65,11 @@ def requests_for_device(
     process at a time. If the effort on a CPU is raised, for example for tails, the time per process
     stays at its default.
     """
-    adapted = _interleaved if device is Device.CPU else _on_accelerator
+    adapted = _interleaved_request if device is Device.CPU else _on_accelerator
     return {side: adapted(request) for side, request in requests.items()}
 
 
-def _interleaved(request: ChildRequest) -> ChildRequest:
+def _interleaved_request(request: ChildRequest) -> ChildRequest:
     usual = MeasuringEffort()
     seconds = INTERLEAVED_SECONDS if request.effort == usual else usual.max_seconds
     return replace(

@@ -128,9 +128,9 @@ def parse_command(line: str) -> CommentCommand:
         case "approve":
             return _approval(words)
         case "allow":
-            return _permission(_unquoted(rest))
+            return _permission(_unquoted_words(rest))
         case "bisect":
-            return BisectCommand(_unquoted(rest))
+            return BisectCommand(_unquoted_words(rest))
         case "rerun" if rest.strip():
             return InvalidCommand("rerun takes no workload: it measures the whole check again")
         case _:
@@ -143,11 +143,13 @@ def _acceptance(text: str, *, is_of_commit: bool) -> AcceptCommand | InvalidComm
     options = list(_OPTION.finditer(text))
     parts = pairwise((*options, None))
     values = {
-        option["name"]: _unquoted(text[option.end() : following.start() if following else None])
+        option["name"]: _unquoted_words(
+            text[option.end() : following.start() if following else None]
+        )
         for option, following in parts
         if option
     }
-    workload = _unquoted(text[: options[0].start()] if options else text)
+    workload = _unquoted_words(text[: options[0].start()] if options else text)
     until = _day(values.get("until", ""))
     problems = (
         (is_of_commit and workload, "ignore takes no workload: it is about the whole commit"),
@@ -199,7 +201,7 @@ def _day(text: str) -> date | None:
         return None
 
 
-def _unquoted(text: str) -> str:
+def _unquoted_words(text: str) -> str:
     """Return a text without the spaces, or one pair of quotes, around it."""
     word = text.strip()
     is_quoted = len(word) > 1 and word[-1] == _QUOTES.get(word[0])

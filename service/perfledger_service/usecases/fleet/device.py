@@ -48,7 +48,7 @@ def quarantine_sentence(session: Session, upload_id: str) -> str:
     if not quarantines:
         return ""
     devices = {one.device.name: one for one in quarantines}
-    named = ", ".join(_named(one) for one in [*devices.values()][:MOST_NAMED])
+    named = ", ".join(_quarantine_words(one) for one in [*devices.values()][:MOST_NAMED])
     more = len(devices) - MOST_NAMED
     count = "a quarantined device" if len(devices) == 1 else f"{len(devices)} quarantined devices"
     return (
@@ -77,7 +77,7 @@ def quarantine_device(
         lock_project(session, project.id)
         key = _key_named(session, project, name)
         if not key.has_id:
-            raise ConflictError(_unidentified(key))
+            raise ConflictError(_identity_note(key))
         device_id = device_for(session, project.id, key)
         quarantine = open_quarantine(session, device_id)
         if quarantine is not None:
@@ -129,14 +129,14 @@ def release_device(
         session.commit()
 
 
-def _named(quarantine: Quarantine) -> str:
+def _quarantine_words(quarantine: Quarantine) -> str:
     return (
         f"{clean(quarantine.device.name)}, in quarantine from "
         f"{quarantine.since:%Y-%m-%d %H:%M} UTC ({clean(quarantine.reason, limit=MAX_WORDS)})"
     )
 
 
-def _unidentified(key: DeviceKey) -> str:
+def _identity_note(key: DeviceKey) -> str:
     return (
         f"{clean(key.name)} may be several devices, since their runner could not identify them: "
         "docs/how-to/quarantine.md says what identifies a host"

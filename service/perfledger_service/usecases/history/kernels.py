@@ -80,10 +80,12 @@ def _with_short_times(families: Sequence[BranchSeries]) -> tuple[BranchSeries, .
             one.positions, one.environments, one.devices, one.times, strict=True
         )
     }
-    return tuple(_filled(one, conditions) for one in families)
+    return tuple(_filled_series(one, conditions) for one in families)
 
 
-def _filled(family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]) -> BranchSeries:
+def _filled_series(
+    family: BranchSeries, conditions: Mapping[int, tuple[str, str, float]]
+) -> BranchSeries:
     recorded = dict(zip(family.positions, family.values, strict=True))
     values = recorded | short_times(recorded, conditions)
     positions = tuple(sorted(values))

@@ -11,7 +11,7 @@ from perfledger_profiles.parsing.text_file import decoded_text
 from perfledger_service.errors import NotFoundError, PerfledgerError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.packed_files import unpacked
+from perfledger_service.usecases.inputs.packed_files import unpack
 
 MAX_PATH = 4096  # characters of a path in an error: longer than any on Linux, in bytes
 
@@ -41,7 +41,7 @@ def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
     Raises NotFoundError, TooLargeError and UsageError.
     """
     data = read_bytes(path, most_bytes=most_bytes)
-    content = unpacked(data, str(path), most_bytes=most_bytes)
+    content = unpack(data, str(path), most_bytes=most_bytes)
     return NamedBytes(path.name, content, path=str(path))
 
 
@@ -69,7 +69,7 @@ def read_head(path: Path, count: int) -> bytes:
 
 def read_text(path: Path, *, most_bytes: int) -> str:
     """Read a text file; raises NotFoundError, TooLargeError and UsageError."""
-    data = unpacked(read_bytes(path, most_bytes=most_bytes), str(path), most_bytes=most_bytes)
+    data = unpack(read_bytes(path, most_bytes=most_bytes), str(path), most_bytes=most_bytes)
     return NamedBytes(str(path), data).text
 
 

@@ -13,7 +13,7 @@ _ZIP = b"PK\x03\x04"
 _HIDDEN = ("__MACOSX/", ".")  # files that macOS adds to an archive
 
 
-def unpacked(data: bytes, name: str, *, most_bytes: int) -> bytes:
+def unpack(data: bytes, name: str, *, most_bytes: int) -> bytes:
     """Return a file's content, decompressed, and as `plain_utf_8` returns it.
 
     Raises UsageError for a damaged file and for an archive of several files, TooLargeError for more

@@ -83,7 +83,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
     }
     manager_file = next((name for name in MANAGER_FILES if (root / name).is_file()), "")
     manager = MANAGER_FILES.get(manager_file, EnvironmentManager.PIP)
-    framework = _framework(root, _measured(texts))
+    framework = _framework(root, _product_files(texts))
     return ProjectFacts(
         framework=framework,
         packages=packages,
@@ -158,7 +158,7 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
     return texts
 
 
-def _measured(texts: Mapping[str, str]) -> Collection[str]:
+def _product_files(texts: Mapping[str, str]) -> Collection[str]:
     """Return the files that are not tests or examples, which may use any framework; else all."""
     measured = [text for path, text in texts.items() if not is_within(path, ASIDE)]
     return measured or texts.values()

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlmodel import Session
 
 from perfledger_service.store.jobs.runner_jobs import open_runner_jobs
-from perfledger_service.usecases.jobs.runner_queue import cancelled
+from perfledger_service.usecases.jobs.runner_queue import cancel_queued_job
 
 
 def cancel_jobs_of(
@@ -25,4 +25,4 @@ def cancel_jobs_of(
     for job in open_runner_jobs(session, project_id):
         is_asked_for = head_sha in {None, job.head_sha} and (job.allows_fork or not of_fork)
         if job.pull_request == pull_request and is_asked_for:
-            cancelled(session, job, reason=reason, now=now)
+            cancel_queued_job(session, job, reason=reason, now=now)

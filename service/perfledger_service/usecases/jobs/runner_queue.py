@@ -171,7 +171,7 @@ def finish_job(
             return job
         raise _second_result(job)
     if job.state is RunnerJobState.CANCELLED:
-        raise ConflictError(_cancelled(job))
+        raise ConflictError(_cancellation_message(job))
     spent_s = _lease_device_seconds(job, now=now) if device_s is None else device_s
     job = replace(
         job,
@@ -226,7 +226,7 @@ def fail_job(
         job = _held_job(session, project, job_id, lease)
         is_over = is_final or job.attempts >= MAX_ATTEMPTS
         job = replace(
-            _released(job, now=now),
+            _released_job(job, now=now),
             state=RunnerJobState.FAILED if is_over else RunnerJobState.QUEUED,
             reason=reason,
             due_at=now + RETRY_AFTER * 2 ** (job.attempts - 1),
@@ -243,7 +243,7 @@ def return_job(
     """Take a job back from a runner that shuts down; this does not count as an attempt."""
     with write_session(engine) as session:
         lock_project(session, project.id)
-        job = _released(_held_job(session, project, job_id, lease), now=now)
+        job = _released_job(_held_job(session, project, job_id, lease), now=now)
         job = replace(
             job, state=RunnerJobState.QUEUED, attempts=job.attempts - 1, reason="", due_at=now
         )
@@ -266,17 +266,17 @@ def cancel_job(
             if not job.state.is_open:
                 msg = f"job {job.id} is {job.state} already: there is nothing to cancel"
                 raise ConflictError(msg)
-            job = cancelled(session, job, reason=reason, now=now)
+            job = cancel_queued_job(session, job, reason=reason, now=now)
         session.commit()
     return job
 
 
-def cancelled(
+def cancel_queued_job(
     session: Session, job: StoredRunnerJob, *, reason: str, now: datetime
 ) -> StoredRunnerJob:
     """Return a job after cancelling it; the caller holds the project's lock and commits."""
     state = RunnerJobState.CANCELLED
-    job = replace(_released(job, now=now), state=state, reason=reason, finished_at=now)
+    job = replace(_released_job(job, now=now), state=state, reason=reason, finished_at=now)
     save_progress(session, job)
     return job
 
@@ -313,7 +313,7 @@ def _without_lost_lease(
         return job
     reason = f"{job.attempts} runners took it and never reported back, the last one {job.runner}"
     state = RunnerJobState.FAILED
-    job = replace(_released(job, now=now), state=state, reason=reason, finished_at=now)
+    job = replace(_released_job(job, now=now), state=state, reason=reason, finished_at=now)
     save_progress(session, job)
     return job
 
@@ -333,7 +333,7 @@ def _first_for(
     for job in jobs:
         is_free = job.state is RunnerJobState.QUEUED and job.due_at <= now
         if (is_free or _is_lost(job, now=now)) and request.can_run(job, closed):
-            return _released(job, now=now)
+            return _released_job(job, now=now)
     return None
 
 
@@ -360,7 +360,7 @@ def _is_lost(job: StoredRunnerJob, *, now: datetime) -> bool:
     return job.state is RunnerJobState.LEASED and expires_at is not None and expires_at <= now
 
 
-def _released(job: StoredRunnerJob, *, now: datetime) -> StoredRunnerJob:
+def _released_job(job: StoredRunnerJob, *, now: datetime) -> StoredRunnerJob:
     """Return a job without its lease, with the device-seconds that the lease held."""
     device_s = job.device_s + _lease_device_seconds(job, now=now)
     return replace(job, lease="", lease_expires_at=None, device_s=device_s)
@@ -378,7 +378,7 @@ def _held_job(session: Session, project: Project, job_id: str, lease: str) -> St
     """Return a job that a lease holds; raise ConflictError for any other."""
     job = runner_job(session, project.id, job_id)
     if job.state is RunnerJobState.CANCELLED:
-        raise ConflictError(_cancelled(job))
+        raise ConflictError(_cancellation_message(job))
     if job.state is not RunnerJobState.LEASED or job.lease != lease:
         msg = f"job {job.id} is {job.state} and no longer this runner's: stop working on it"
         raise ConflictError(msg)
@@ -389,5 +389,5 @@ def _second_result(job: StoredRunnerJob) -> ConflictError:
     return ConflictError(f"job {job.id} already has a result: this one is not needed")
 
 
-def _cancelled(job: StoredRunnerJob) -> str:
+def _cancellation_message(job: StoredRunnerJob) -> str:
     return f"job {job.id} was cancelled ({job.reason}): stop working on it"

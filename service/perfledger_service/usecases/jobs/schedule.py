@@ -31,7 +31,7 @@ from perfledger_service.usecases.history.branch import requested_ab_runs
 from perfledger_service.usecases.jobs.budget import week_of
 from perfledger_service.usecases.jobs.runner_queue import (
     RUNNER_ABSENT_AFTER,
-    cancelled,
+    cancel_queued_job,
     classes_with_runners,
     queue_job,
 )
@@ -104,7 +104,9 @@ def _queue(engine: Engine, project: Project, work: _DueWork, *, now: datetime) -
         unneeded_ids = {job.id for job in work.unneeded_jobs}
         for job in open_runner_jobs(session, project.id):
             if job.id in unneeded_ids:
-                cancelled(session, job, reason="its A/B run is no longer requested", now=now)
+                cancel_queued_job(
+                    session, job, reason="its A/B run is no longer requested", now=now
+                )
         try:
             for new_job in work.new_jobs:
                 queue_job(session, project.id, new_job, now=now)

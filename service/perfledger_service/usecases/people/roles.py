@@ -77,7 +77,7 @@ def roles_of(
     if person.provider is PersonProvider.GITHUB and permissions is not None:
         none_fresh = ROLE_FRESH if repository else ROLE_STALE
         due = [one for one in relevant if _is_due(stored.get(one.id), none_fresh, now=now)]
-        stored |= _refreshed(engine, person, permissions, due, stored, now=now)
+        stored |= _refresh_roles(engine, person, permissions, due, stored, now=now)
     roles: dict[int, Role] = {}
     for project in relevant:
         sources = (_valid_role(stored.get(project.id), now=now), granted.get(project.id))
@@ -128,7 +128,7 @@ def list_grants(engine: Engine) -> tuple[ProjectRole, ...]:
         return all_grants(session)
 
 
-def _refreshed(
+def _refresh_roles(
     engine: Engine,
     person: Person,
     permissions: AccountPermissions,
@@ -151,7 +151,7 @@ def _refreshed(
             is_away = error.github_status is None or error.github_status >= SERVER_ERROR
             # If GitHub is down, asking for other projects would take as long.
             for one in due[index:] if is_away else (project,):
-                answers[one.id] = _unanswered(one, stored.get(one.id), now=now)
+                answers[one.id] = _role_without_answer(one, stored.get(one.id), now=now)
             if is_away:
                 break
         else:
@@ -168,7 +168,7 @@ def _save(session: Session, person: Person, answers: Sequence[RepositoryRole]) -
         save_repository_role(session, person.id, answer)
 
 
-def _unanswered(
+def _role_without_answer(
     project: Project, before: RepositoryRole | None, *, now: datetime
 ) -> RepositoryRole:
     return RepositoryRole(

@@ -73,10 +73,10 @@ def settings_text(settings: ServiceSettings, app: RegisteredApp, app_secrets: Ap
     }
     if app_secrets.webhook_secret is not None:
         values["WEBHOOK_SECRET"] = app_secrets.webhook_secret.get_secret_value()
-    return "".join(f"PERFLEDGER_{name}={_quoted(value)}\n" for name, value in values.items())
+    return "".join(f"PERFLEDGER_{name}={_quoted_value(value)}\n" for name, value in values.items())
 
 
-def _quoted(text: str) -> str:
+def _quoted_value(text: str) -> str:
     """Return a value in double quotes, where sh and systemd escape the same characters."""
     for character in '\\"$`':
         text = text.replace(character, f"\\{character}")

@@ -54,7 +54,7 @@ def compared_steps(base: Bundle, head: Bundle, verdicts: Sequence[Verdict]) -> C
             if (roof := _roof(bundles[side], profile)) is not None
         },
         unprofiled=tuple(
-            _unprofiled(bundles[side], side, name)
+            _unprofiled_side(bundles[side], side, name)
             for name in workloads
             for side in Side
             if name not in profiles[side]
@@ -100,7 +100,7 @@ def _roof(bundle: Bundle, profile: Profile) -> Roofline | None:
     return classify_profile(profile.workload, profile, machine=machine, state=state).roof
 
 
-def _unprofiled(bundle: Bundle, side: Side, workload: str) -> UnprofiledSide:
+def _unprofiled_side(bundle: Bundle, side: Side, workload: str) -> UnprofiledSide:
     """Return why a check has no profile of a workload's head."""
     notes = [note for note in bundle.notes if workload in note and _PROFILE_NOTE in note]
     if notes:

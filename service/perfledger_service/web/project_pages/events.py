@@ -138,7 +138,7 @@ def branch(
 
 
 @router.get("/accepted", response_class=Response)
-def accepted(
+def accepted_regressions(
     reader: CurrentPageReader,
     owner: Name,
     name: Name,

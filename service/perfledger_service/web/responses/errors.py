@@ -37,7 +37,7 @@ def add_error_responses(app: FastAPI) -> None:
     app.add_exception_handler(PerfledgerError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(ClientDisconnect, _answer_disconnected)
     app.add_exception_handler(SQLAlchemyError, _database)
     app.add_exception_handler(Exception, _bug)
 
@@ -109,7 +109,7 @@ def _invalid(request: Request, error: Exception) -> Response:
     return error_response(request, 422, "; ".join(problems)[:MAX_REASON])
 
 
-def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
+def _answer_disconnected(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
     """Answer a client that disconnected, so that the disconnect is not logged as a bug."""
     return error_response(request, 400, "the request ended before its body did")
 

@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.segmentation import compiled_loops
-from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled, compiler
+from perfledger_baselines.history.segmentation.compiled_loops import (
+    as_vector,
+    compile_loop,
+    compiler,
+)
 from perfledger_baselines.history.segmentation.pruning import ChangeCriteria, prune
 from perfledger_baselines.history.segmentation.two_sample_tests import PrefixSums
 
@@ -37,7 +41,7 @@ def test_without_a_compiler_there_is_none():
 def test_kernels_stay_as_they_are_without_a_compiler(monkeypatch):
     monkeypatch.setattr(compiled_loops, "COMPILER", None)
 
-    assert compiled(len) is len
+    assert compile_loop(len) is len
     assert as_vector(np.array([1.0, 2.0])) == [1.0, 2.0]
 
 
@@ -45,7 +49,7 @@ def test_kernels_are_compiled_once_for_all_processes_if_they_can_be(monkeypatch,
     monkeypatch.setattr(compiled_loops, "COMPILER", compiler("stand_in_compiler"))
     vector = np.array([1.0, 2.0])
 
-    kernel, as_given = compiled(len), as_vector(vector)
+    kernel, as_given = compile_loop(len), as_vector(vector)
 
     assert kernel is len
     assert stand_in.compiled == [(len, True)]

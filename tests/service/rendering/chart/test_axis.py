@@ -9,7 +9,7 @@ from perfledger_service.rendering.chart.axis import (
     places_axis,
     rows_axis,
     share_axis,
-    widened,
+    widen_range,
 )
 
 positive = st.floats(1e-9, 1e9)
@@ -78,7 +78,7 @@ def test_rows_are_counted_from_the_top():
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
 def test_a_widened_range_has_a_width_and_holds_what_it_held(low, width):
-    first, last = widened(low, low + width, share=0.1)
+    first, last = widen_range(low, low + width, share=0.1)
 
     assert first < last
     assert first <= low <= low + width <= last

@@ -5,7 +5,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from perfledger_service.errors import TooLargeError, UsageError
-from perfledger_service.usecases.inputs.packed_files import unpacked
+from perfledger_service.usecases.inputs.packed_files import unpack
 
 LOG = "submit_time,duration\n0,5\n"
 MANY = 10_000
@@ -34,7 +34,7 @@ def zipped(**files):
     ids=["plain", "gzip", "members", "zip", "zip of macOS", "UTF-8", "UTF-16", "packed UTF-16"],
 )
 def test_a_log_is_the_same_however_it_is_packed(data):
-    assert unpacked(data, "log", most_bytes=MANY) == LOG.encode()
+    assert unpack(data, "log", most_bytes=MANY) == LOG.encode()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_log_is_the_same_however_it_is_packed(data):
 )
 def test_a_damaged_file_or_several_are_an_error(data, message):
     with pytest.raises(UsageError, match=message):
-        unpacked(data, "log", most_bytes=MANY)
+        unpack(data, "log", most_bytes=MANY)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: zipped(log=data)])
@@ -58,11 +58,11 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(pack):
 
     assert len(packed) < MANY
     with pytest.raises(TooLargeError, match="more than 10,000 bytes unpacked"):
-        unpacked(packed, "log", most_bytes=MANY)
+        unpack(packed, "log", most_bytes=MANY)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: zipped(log=data)])
 def test_a_file_of_the_largest_size_is_unpacked(pack):
-    assert unpacked(pack(b"0" * MANY), "log", most_bytes=MANY) == b"0" * MANY
+    assert unpack(pack(b"0" * MANY), "log", most_bytes=MANY) == b"0" * MANY
     with pytest.raises(TooLargeError):
-        unpacked(pack(b"0" * (MANY + 1)), "log", most_bytes=MANY)
+        unpack(pack(b"0" * (MANY + 1)), "log", most_bytes=MANY)

@@ -69,7 +69,7 @@ def flame_chart(tree: Frame) -> Chart | None:
 
 def _widest(tree: Frame) -> tuple[Sequence[_PlacedFrame], int]:
     """Return the frames that are wide enough, at most MAX_DRAWN, and the number of others."""
-    every = list(_placed(tree, depth=0, start_s=0.0))
+    every = list(_placed_frames(tree, depth=0, start_s=0.0))
     wide = [one for one in every if one.frame.head_seconds > 0]
     narrowest_s = NARROWEST_SHARE * tree.head_seconds
     if len(wide) > MAX_DRAWN:
@@ -79,11 +79,11 @@ def _widest(tree: Frame) -> tuple[Sequence[_PlacedFrame], int]:
     return widest, len(wide) - len(widest)
 
 
-def _placed(frame: Frame, *, depth: int, start_s: float) -> Iterator[_PlacedFrame]:
+def _placed_frames(frame: Frame, *, depth: int, start_s: float) -> Iterator[_PlacedFrame]:
     """Yield a frame and those in it, each before the frames in it, side by side."""
     yield _PlacedFrame(frame, depth, start_s)
     for one in frame.frames:
-        yield from _placed(one, depth=depth + 1, start_s=start_s)
+        yield from _placed_frames(one, depth=depth + 1, start_s=start_s)
         start_s += one.head_seconds
 
 

@@ -45,7 +45,7 @@ def flame_graph(base: Profile, head: Profile) -> FlameGraph:
     change = number_format.signed_seconds(tree.delta_seconds)
     label = f"Differential flame graph, {change} a step; the table below lists its frames"
     rows, hidden = frame_rows(tree)
-    gone_s = sum(one.base_seconds for one in _gone(tree))
+    gone_s = sum(one.base_seconds for one in _removed_frames(tree))
     return FlameGraph(
         svg="" if chart is None else embedded_svg(chart, label=label),
         rows=rows,
@@ -73,13 +73,13 @@ def _with_chosen(frame: Frame, chosen: set[int], *, depth: int) -> Iterator[tupl
             yield from inside
 
 
-def _gone(frame: Frame) -> Iterator[Frame]:
+def _removed_frames(frame: Frame) -> Iterator[Frame]:
     """Yield the outermost frames that head lacks."""
     for one in frame.frames:
         if one.head_seconds == 0 and one.base_seconds > 0:
             yield one
         else:
-            yield from _gone(one)
+            yield from _removed_frames(one)
 
 
 def _row(frame: Frame, depth: int, tree: Frame) -> FrameRow:

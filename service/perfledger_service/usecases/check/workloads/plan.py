@@ -118,7 +118,7 @@ def plan_workloads(
         for name, spec in base_specs.items()
         if name not in head_specs
     }
-    failures += _unaccounted(base.broken, head.broken, missing_modules, choice.globs)
+    failures += _unaccounted_failures(base.broken, head.broken, missing_modules, choice.globs)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -138,7 +138,7 @@ def work_of(spec: WorkloadSpec) -> tuple[str, float, int]:
     return spec.unit, spec.units_per_step, spec.devices
 
 
-def _unaccounted(
+def _unaccounted_failures(
     base: Iterable[UnreadablePath],
     head: Iterable[UnreadablePath],
     missing_modules: Collection[str],
