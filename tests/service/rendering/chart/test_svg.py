@@ -105,8 +105,8 @@ def test_every_class_has_a_colour_in_the_light_and_in_the_dark():
 
 
 def test_what_leaves_the_plot_is_cut_at_its_edge():
-    inside = LineMark(points=((0.0, 0.0), (1.0, 1.0)))
-    beyond = LineMark(points=((0.0, 0.0), (1.0, 2.0)))
+    inside = LineMark(points=((0.0, 0.0), (1.0, 1.0 + 0.8e-6)))  # by rounding alone
+    beyond = LineMark(points=((0.0, 0.0), (1.0, 1.0 + 1.2e-6)))
 
     def clips(mark):
         drawn = embedded_svg(Chart(x=UNIT, y=UNIT, marks=(mark,)), label="l")
