@@ -2,7 +2,7 @@
 
     python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--kinds constants]
         [--only cost_models baselines service/perfledger_service/errors.py:60:16] [--rounds 3]
-        [--jobs 2]
+        [--jobs 2] [--without-lists]
 
 Each kind has a sample of its own. Constants are the numbers in the value of an upper-case name of a
 module or class, and those given to a bound, such as a field's `le` or an option's `minimum`; all
@@ -12,10 +12,11 @@ those that import the module, then the lists of known values, which are quick, t
 folder, then the slow tests of all these with those that are left to CI, then what commands write is
 compared with the golden files, and last the fast rest runs, of its package and then of the service,
 which takes minutes. The first failure ends it, and its test is named. `--rounds` ends it earlier,
-for a lower bound in less time; `--only` then judges the survivors fully. A mutant that equals the
-original, such as a larger cache or a longer time limit that no input can reach, survives and counts
-against the rate too. A test that fails without the mutant says nothing of it: it is set aside for
-the rest of the sample and named at the end.
+for a lower bound in less time; `--only` then judges the survivors fully. `--without-lists` leaves
+the lists of known values out. A mutant that equals the original, such as a larger cache or a longer
+time limit that no input can reach, survives and counts against the rate too. A test that fails
+without the mutant says nothing of it: it is set aside for the rest of the sample and named at the
+end.
 """
 
 import argparse
@@ -58,9 +59,9 @@ TESTS = {
     "perfledger_service": "tests/service",
 }
 # Lists of known values: they notice a constant whatever it does.
-LIMITS = "tests/test_limits.py"  # of every package
-BOUNDS = "assert_bounds_are_known"  # of fields and parameters: the tests of each package call it
-LIST = re.compile(rf"{LIMITS}|.*::test_fields_and_parameters_have_known_bounds_and_defaults$")
+LIMITS = Path("tests/test_limits.py")  # of every package
+BOUNDS = "have_known_bounds_and_defaults"  # of fields and parameters: a test of each package
+LISTS = ("stand_on_its_page_with_their_values", "stand_on_their_page_with_their_numbers", BOUNDS)
 GOLDEN_FILES = (  # what commands write, and the workbook of a review: of every package
     Path("tests/service/cli/test_golden_outputs.py"),
     Path("tests/service/rendering/review/test_golden_workbook.py"),
@@ -246,10 +247,7 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
 
 
 def run_tests(root: Path, marks: str, arguments: Sequence[str | Path]) -> bool:
-    """Return whether tests with these marks pass in a fork of this process, or none has them.
-
-    Of the slow ones, those that are left to CI run too.
-    """
+    """Return whether tests with these marks, as CI runs them, pass in a fork, or none has them."""
     pid = os.fork()
     if pid == 0:
         if marks == SLOW:
@@ -366,7 +364,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=SOURCES, help="how places begin")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of tests, the nearest first")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are judged at once")
+    parser.add_argument("--without-lists", action="store_true", help="of known values")
     arguments = parser.parse_args()
+    if arguments.without_lists:
+        os.environ["PYTEST_ADDOPTS"] = f"-k 'not ({' or '.join(LISTS)})'"
     # The first example that fails is enough: none is made smaller.
     settings.register_profile("first failure", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("first failure")
@@ -384,10 +385,11 @@ def main() -> None:
             drawn = random.Random(arguments.seed).sample(of_kind, count)
             tests = judge_side_by_side(roots, drawn, arguments.rounds)
             noticed = sum(map(bool, tests))
+            by_lists = sum(name in test for test in tests for name in LISTS)
             print(
                 f"seed {arguments.seed}: {noticed} of {count} {kind} noticed "
-                f"({noticed / max(1, count):.0%}), {sum(map(bool, map(LIST.match, tests)))} of "
-                f"them first by a list of known values; the product has {len(of_kind)}"
+                f"({noticed / max(1, count):.0%}), {by_lists} of them first by a list of known "
+                f"values; the product has {len(of_kind)}"
             )
 
 
