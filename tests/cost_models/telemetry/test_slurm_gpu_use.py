@@ -75,6 +75,18 @@ def test_a_time_without_a_step_is_not_known():
     assert hours(found) == [1]
 
 
+@pytest.mark.parametrize(("mark", "is_read"), [(200_000, True), (200_001, False)])
+def test_a_gpu_has_a_thousand_ranks_at_most(mark, is_read):
+    steps = (
+        row(job="7.0", end="02", total="gres/gpuutil=50"),
+        row(job="7.1", start="02", total=f"gres/gpuutil={mark}"),
+    )
+
+    (found,) = read(JOB, *steps).activities
+
+    assert sum(hours(found)) == (4 if is_read else 2)
+
+
 def test_slurms_code_for_unknown_is_no_mark():
     steps = (
         row(job="7.0", end="02", total="gres/gpuutil=50"),

@@ -147,6 +147,23 @@ def test_the_last_lines_are_read():
     assert profile.reading("bus_bw_mean") == pytest.approx(68.4048e9)
 
 
+def test_two_ranks_have_a_collective_and_one_sends_nothing():
+    two, one = (
+        read(
+            NEW_HEAD.format(program="all_reduce", ranks=ranks(count))
+            + row(2**20, "float sum -1", 1e-4, 1.0)
+        )
+        for count in (2, 1)
+    )
+
+    sources = [
+        {each.source for each in profile.readings if each.name == "bus_bw"}
+        for profile in (two, one)
+    ]
+    assert sources[0] == {"nccl-tests formula of all_reduce, 2 ranks"}
+    assert sources[1] != {"nccl-tests formula of all_reduce, 1 ranks"}
+
+
 def test_several_types_have_subjects_of_their_own():
     text = NEW_HEAD.format(program="all_reduce", ranks=ranks(2))
     text += row(2**20, "float sum -1", 1e-4, 1.0) + row(2**20, "half sum -1", 2e-4, 1.0)

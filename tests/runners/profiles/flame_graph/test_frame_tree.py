@@ -150,6 +150,11 @@ def test_a_frame_of_several_names_says_how_many():
     assert layer.name == "layers.1 (+1)"
 
 
+@pytest.mark.parametrize(("rest_s", "stacks"), [(0.8e-9, 1), (1.2e-9, 2)])
+def test_time_of_no_operation_is_rounding_up_to_a_billionth_of_the_step(rest_s, stacks):
+    assert len(stacks_of(profile(operation("add", 1.0), rest_s=rest_s))) == stacks
+
+
 def test_time_of_no_operation_is_a_stack_of_its_own():
     stacks = stacks_of(profile(operation("add", 1.0), rest_s=2.0))
 

@@ -52,6 +52,7 @@ def test_a_device_is_known_by_its_name_memory_and_capability(
         ("AMD Instinct MI300X VF", {"multiprocessors": 38}, "304 multiprocessors, not 38"),
         ("NVIDIA A100-SXM4-40GB", {"mig": "enabled"}, "the slice is unknown"),
         ("NVIDIA A100-SXM4-40GB MIG 3g.33gb", {}, "not a profile"),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.43gb", {}, "not a profile"),  # 40 GB, 6 % either way
         ("NVIDIA A100-SXM4-40GB MIG 5g.20gb", {}, "multiprocessors"),
         ("NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb", {}, "shares its memory"),
         ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", {"multiprocessors": 108}, "multiprocessors"),

@@ -197,6 +197,7 @@ def test_a_header_alone_is_a_table_without_rows():
         ("", "x.csv is empty: a row with the names of the columns is needed"),
         ("\n;;\n", "x.csv is empty"),
         ("a,b,a\n", "x.csv has the column 'a' twice, and only one would count: remove one"),
+        (f"{'a' * 41},{'a' * 41}\n", f"x.csv has the column '{'a' * 40}' twice"),
         ("a,b\n1\n", "x.csv, line 2: 1 cells for 2 columns: complete or remove the row"),
         ("a,b\n1,2\n1,2,3\n", "x.csv, line 3: 3 cells for 2 columns: quote cells that contain"),
         ("a\n1,5\n", "x.csv, line 2: 2 cells for 1 columns: .* write decimals with a point"),

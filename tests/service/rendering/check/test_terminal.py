@@ -136,6 +136,15 @@ def test_a_cause_says_what_a_step_takes_without_it(reports, make):
     assert "Without it a step takes 12.6 ms (-13.7 %)" in printed
 
 
+def test_the_last_twelve_lines_of_a_log_are_shown(reports):
+    report = reports["not_measured"]
+    log = "\n".join(f"line {number}." for number in range(14))
+
+    shown = plain_text(replace(report, failures=(replace(report.failures[0], log_tail=log),)))
+
+    assert [f"line {number}." in shown for number in (1, 2, 13)] == [False, True, True]
+
+
 def test_a_log_keeps_its_indentation_and_its_first_400_characters(reports):
     report = reports["not_measured"]
     log = "\n".join(("\tx", "  y", 60 * " " + "z", "w" * 500))
