@@ -3,8 +3,9 @@
 from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 
 # Job logs count whole milliseconds, and thousandths of a device (WHOLE_DEVICE) times milliseconds.
-MS_PER_HOUR = 1000 * SECONDS_PER_HOUR
-MS_PER_DAY = 1000 * SECONDS_PER_DAY
+MS_PER_SECOND = 1000
+MS_PER_HOUR = MS_PER_SECOND * SECONDS_PER_HOUR
+MS_PER_DAY = MS_PER_SECOND * SECONDS_PER_DAY
 MILLI_MS_PER_HOUR = 1000 * MS_PER_HOUR
 
 MEBI = 2**20  # bytes of a MiB

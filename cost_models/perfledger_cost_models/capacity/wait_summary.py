@@ -16,7 +16,7 @@ from perfledger_cost_models.scheduling.day_bootstrap import (
 )
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.policy_comparison import CURVE
-from perfledger_cost_models.units import MS_PER_DAY
+from perfledger_cost_models.units import MS_PER_DAY, MS_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def recorded_summary(
     milli_ms = busy_milli_ms(ran.take(ran.wait_ms >= 0), until_ms=until_ms)
     return _summary(
         waited_jobs,
-        waited_jobs.wait_ms / 1000,
+        waited_jobs.wait_ms / MS_PER_SECOND,
         target,
         utilization=_share(milli_ms, devices, until_ms),
     )
@@ -65,7 +65,7 @@ def replayed_summary(outcome: JobOutcomes, target: WaitTarget | None) -> WaitSum
         target,
         unplaceable=outcome.unplaceable,
         utilization=_share(
-            sum(outcome.allocated_by_day), outcome.capacity_milli // 1000, outcome.until_ms
+            sum(outcome.allocated_by_day), outcome.capacity_milli // WHOLE_DEVICE, outcome.until_ms
         ),
     )
 

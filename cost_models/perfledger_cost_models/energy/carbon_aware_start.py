@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfledger.rounding import digits, for_programs, integer
-from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.energy.energy import energy_kwh
 from perfledger_cost_models.energy.hourly_csv import HourlySeries
@@ -153,7 +153,7 @@ def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
         msg = "give the job's hours above 0 and the minutes of a pause as 0 or more"
         raise StartWindowError(msg)
     if start + work > deadline:
-        hours_late = (start + work - deadline) / 60
+        hours_late = (start + work - deadline) / MINUTES_PER_HOUR
         msg = (
             f"the job ends {digits(hours_late, 3)} h after the deadline even with an immediate "
             "start: move the deadline"

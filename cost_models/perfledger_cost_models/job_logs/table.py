@@ -12,6 +12,7 @@ import numpy as np
 
 from perfledger.rounding import typed
 from perfledger_cost_models.arrays import BoolArray, IntArray
+from perfledger_cost_models.units import MS_PER_SECOND
 
 MAX_JOBS = 5_000_000  # of one log
 MAX_DEVICES = 1_000_000
@@ -204,7 +205,7 @@ def _check_repeats(rows: Sequence[Job], runs: Mapping[Hashable, int]) -> None:
 
 
 def _milliseconds(seconds: Sequence[float | None]) -> IntArray:
-    return _int_array([-1 if each is None else round(each * 1000) for each in seconds])
+    return _int_array([-1 if each is None else round(each * MS_PER_SECOND) for each in seconds])
 
 
 def _int_array(numbers: Sequence[int]) -> IntArray:

@@ -7,7 +7,7 @@ import numpy as np
 from perfledger.rounding import digits, integer
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
-from perfledger_cost_models.units import MS_PER_HOUR
+from perfledger_cost_models.units import MS_PER_HOUR, MS_PER_SECOND
 
 MIN_JOBS = 30  # with fewer a coefficient of variation is meaningless
 # The counts of random arrivals have a variance equal to their mean. Within these bounds of that
@@ -64,7 +64,7 @@ def arrivals_of(jobs: JobTable) -> ArrivalStatistics:
         raise JobLogError(msg)
     ran = _ran(jobs)
     gaps = np.diff(ran.submit_ms)
-    run_s = ran.run_ms / 1000
+    run_s = ran.run_ms / MS_PER_SECOND
     return ArrivalStatistics(
         jobs=len(ran),
         arrivals_per_s=1000 / float(gaps.mean()),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, time
 
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.units import MS_PER_SECOND
 
 
 def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
@@ -13,7 +14,7 @@ def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
     Their times count from the first of them. Otherwise devices would seem idle before it.
     """
     start, end = (
-        (datetime.combine(day, time(), UTC).timestamp() - jobs.start_s) * 1000
+        (datetime.combine(day, time(), UTC).timestamp() - jobs.start_s) * MS_PER_SECOND
         for day in (quarter.first, quarter.after.first)
     )
     in_quarter = jobs.take((jobs.submit_ms >= start) & (jobs.submit_ms < end))
@@ -22,6 +23,6 @@ def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
     )  # jobs are sorted by submission
     return replace(
         in_quarter,
-        start_s=in_quarter.start_s + first_ms / 1000,
+        start_s=in_quarter.start_s + first_ms / MS_PER_SECOND,
         submit_ms=in_quarter.submit_ms - first_ms,
     )

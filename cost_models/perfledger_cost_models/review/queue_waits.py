@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.review.quarter_jobs import quarter_jobs
 from perfledger_cost_models.scheduling.policy_comparison import CURVE
+from perfledger_cost_models.units import MS_PER_SECOND
 
 # Of the jobs that ran. With fewer known starts, the longest waits may be the unknown ones.
 MIN_KNOWN_SHARE = 0.9
@@ -70,8 +72,8 @@ def recorded_waits(
         )
         raise JobLogError(msg)
     waiting_jobs = jobs.take(has_wait)
-    waits: FloatArray = waiting_jobs.wait_ms / 1000
-    limit = None if objective is None else float(objective.wait_minutes) * 60
+    waits: FloatArray = waiting_jobs.wait_ms / MS_PER_SECOND
+    limit = None if objective is None else float(objective.wait_minutes) * SECONDS_PER_MINUTE
     codes, counts = np.unique(waiting_jobs.team.codes, return_counts=True)
     order: list[int] = np.argsort(-counts, kind="stable")[:MOST_TEAMS].tolist()
     largest = [int(codes[place]) for place in order]

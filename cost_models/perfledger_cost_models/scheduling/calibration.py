@@ -21,7 +21,7 @@ from perfledger_cost_models.scheduling.device_time_accounting import milli_by_da
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.policy_intervals import log_days
-from perfledger_cost_models.units import MS_PER_DAY
+from perfledger_cost_models.units import MS_PER_DAY, MS_PER_SECOND
 
 MAX_ERROR = 0.3
 # With fewer recorded starts, the longest waits may be the unknown ones.
@@ -96,8 +96,8 @@ def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
         return None
     jobs = outcome.jobs.take(has_wait)
     days = jobs.submit_ms // MS_PER_DAY
-    recorded: FloatArray = jobs.wait_ms / 1000
-    replayed: FloatArray = (outcome.start_ms[has_wait] - jobs.submit_ms) / 1000
+    recorded: FloatArray = jobs.wait_ms / MS_PER_SECOND
+    replayed: FloatArray = (outcome.start_ms[has_wait] - jobs.submit_ms) / MS_PER_SECOND
     has_queue = recorded.mean() >= MIN_MEAN_WAIT_S
     return ReplayCalibration(
         policy=outcome.policy.name,

@@ -32,6 +32,7 @@ from perfledger_cost_models.scheduling.preemption import PreemptibleDevices, Run
 from perfledger_cost_models.scheduling.reservations import Reservation, ReservationCalendar
 from perfledger_cost_models.scheduling.simulated_jobs import SimulatedJobs
 from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
+from perfledger_cost_models.units import MS_PER_SECOND
 
 _QueueHead = tuple[QueueRank, QueueKey]
 
@@ -66,7 +67,9 @@ class PoolSimulation:
         )
         self._calendar = ReservationCalendar(reservations, jobs, len(nodes))
         self._waiting = WaitQueue()
-        self._quantum_ms = policy.quantum_s * 1000 if policy.order is JobOrder.TIME_SLICE else 0
+        self._quantum_ms = (
+            policy.quantum_s * MS_PER_SECOND if policy.order is JobOrder.TIME_SLICE else 0
+        )
         self._running = RunningJobs(policy)
         self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
         self._expected_ends = ExpectedEnds()

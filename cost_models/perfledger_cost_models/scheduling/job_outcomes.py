@@ -7,7 +7,7 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray, IntArray
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
-from perfledger_cost_models.units import MILLI_MS_PER_HOUR
+from perfledger_cost_models.units import MILLI_MS_PER_HOUR, MS_PER_SECOND
 
 # Shorter jobs would have slowdowns without bound (Feitelson et al., JSSPP 1997): ten seconds.
 SLOWDOWN_BOUND_S = 10.0
@@ -51,17 +51,17 @@ class JobOutcomes:
     @property
     def wait_s(self) -> FloatArray:
         """Return the time that each job was not running between its submission and its end."""
-        return (self.end_ms - self.jobs.submit_ms - self.ran_ms) / 1000
+        return (self.end_ms - self.jobs.submit_ms - self.ran_ms) / MS_PER_SECOND
 
     @property
     def completion_s(self) -> FloatArray:
         """Return the time from each job's submission to its end."""
-        return (self.end_ms - self.jobs.submit_ms) / 1000
+        return (self.end_ms - self.jobs.submit_ms) / MS_PER_SECOND
 
     @property
     def slowdown(self) -> FloatArray:
         """Return each job's bounded slowdown: completion / run time, at least 1."""
-        run_s = np.maximum(self.jobs.run_ms / 1000, SLOWDOWN_BOUND_S)
+        run_s = np.maximum(self.jobs.run_ms / MS_PER_SECOND, SLOWDOWN_BOUND_S)
         return np.maximum(self.completion_s / run_s, 1.0)
 
 
@@ -103,7 +103,7 @@ def summarise_outcome(outcome: JobOutcomes) -> PolicySummary:
         completion_mean_s=float(outcome.completion_s.mean()),
         slowdown_mean=float(slowdown.mean()),
         slowdown_p95=float(np.quantile(slowdown, 0.95)),
-        makespan_s=float((outcome.end_ms.max() - outcome.jobs.submit_ms.min()) / 1000),
+        makespan_s=float((outcome.end_ms.max() - outcome.jobs.submit_ms.min()) / MS_PER_SECOND),
         allocated=allocated,
         useful=None if allocated is None else allocated * (1 - lost),
         fragmented=sum(outcome.unusable_samples_by_day) / free if free else None,

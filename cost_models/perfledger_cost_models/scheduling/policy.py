@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfledger.time_units import SECONDS_PER_DAY
+from perfledger_cost_models.units import MS_PER_SECOND
 
 
 class JobOrder(StrEnum):
@@ -140,8 +141,8 @@ class SchedulingPolicy:
     def checkpoint_ms(self, devices: int) -> int:
         """Return the milliseconds of saving and loading a job with a number of devices."""
         if self.checkpoint_s is not None:
-            return self.checkpoint_s * 1000
-        return next(seconds for most, seconds in CHECKPOINT_S if devices <= most) * 1000
+            return self.checkpoint_s * MS_PER_SECOND
+        return next(seconds for most, seconds in CHECKPOINT_S if devices <= most) * MS_PER_SECOND
 
 
 POLICIES = (

@@ -31,7 +31,7 @@ from perfledger_cost_models.scheduling.policy_intervals import (
     log_days,
     policy_intervals,
 )
-from perfledger_cost_models.units import MILLI_MS_PER_HOUR, MS_PER_DAY
+from perfledger_cost_models.units import MILLI_MS_PER_HOUR, MS_PER_DAY, MS_PER_SECOND
 
 # Shares of the curve of waits.
 CURVE = (*(index / 100 for index in range(100)), 0.995, 0.999, 1.0)
@@ -124,7 +124,7 @@ def recorded_waiting(jobs: JobTable, *, devices: int) -> RecordedWaiting | None:
     has_wait = did_run & jobs.has_wait
     if has_wait.sum() < 0.9 * did_run.sum() or not has_wait.any():
         return None
-    waits = jobs.wait_ms[has_wait] / 1000
+    waits = jobs.wait_ms[has_wait] / MS_PER_SECOND
     ran = jobs.take(did_run & (jobs.wait_ms >= 0))
     start, until = ran.submit_ms + ran.wait_ms, int(ran.submit_ms.max())
     inside = np.clip(np.minimum(start + ran.run_ms, until) - start, 0, None)

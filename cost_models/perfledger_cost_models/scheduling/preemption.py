@@ -23,6 +23,7 @@ from perfledger_cost_models.scheduling.policy import (
     SchedulingPolicy,
 )
 from perfledger_cost_models.scheduling.wait_queue import QueueRank
+from perfledger_cost_models.units import MS_PER_SECOND
 
 _Place = tuple[int, int, int]
 
@@ -120,7 +121,7 @@ class RunningJobs:
                     return 0
                 least = -(now_ms + rank.left_ms * rank.milli // milli)
             case JobOrder.TIME_SLICE:
-                least = now_ms - self._policy.quantum_s * 1000 + 1
+                least = now_ms - self._policy.quantum_s * MS_PER_SECOND + 1
             case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
                 pass
         return bisect_left(group, least, key=itemgetter(0))

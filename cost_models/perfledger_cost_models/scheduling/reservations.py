@@ -9,7 +9,7 @@ from perfledger.rounding import for_programs, integer
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import BoolArray
 from perfledger_cost_models.job_logs.table import MAX_SECONDS, JobLogError, JobTable
-from perfledger_cost_models.units import MS_PER_HOUR
+from perfledger_cost_models.units import MS_PER_HOUR, MS_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Reservation:
     end_ms: int
 
     def __post_init__(self) -> None:
-        if self.nodes < 1 or not 0 <= self.start_ms < self.end_ms <= MAX_SECONDS * 1000:
+        if self.nodes < 1 or not 0 <= self.start_ms < self.end_ms <= MAX_SECONDS * MS_PER_SECOND:
             hours = (self.start_ms / MS_PER_HOUR, self.end_ms / MS_PER_HOUR)
             msg = (
                 f"invalid reservation of {self.nodes} nodes from hour {for_programs(hours[0])} to "

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
-from perfledger_cost_models.job_logs.table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import FRAGMENTATION_SAMPLES
 from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain
@@ -70,7 +70,7 @@ def simulate(
         ran_ms=ran_ms[placed],
         unplaceable=int((~placed).sum()),
         unknown=len(jobs) - len(ran),
-        capacity_milli=cluster.total_devices * 1000,
+        capacity_milli=cluster.total_devices * WHOLE_DEVICE,
         until_ms=until_ms,
         allocated=sum(sum(pool.meter.allocated.values()) for pool in pools),
         rounded=sum(pool.rounded for pool in pools),

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.units import MS_PER_SECOND
 from perfledger_profiles.parsing.text_table import is_number, number_problem
 
 MAX_USAGE_BYTES = 64 * 1024 * 1024  # some 400,000 jobs, or three million samples
@@ -132,7 +133,7 @@ def parse_time(text: str, name: str) -> float:
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         elif is_number(text):
             seconds = float(text)
-            seconds = seconds / 1000 if seconds > MILLISECONDS_FROM else seconds
+            seconds = seconds / MS_PER_SECOND if seconds > MILLISECONDS_FROM else seconds
     if seconds is None or not EARLIEST <= seconds <= LATEST:
         msg = f"{name}: {text[:40]!r} is not a time such as 2026-11-01T00:00:00Z: export it again"
         raise UsageFileError(msg)

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import msgspec
 
+from perfledger.time_units import HOURS_PER_DAY, MINUTES_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.launchers.command_template import CommandTemplate
 from perfledger_runners.launchers.github_actions.workflow_launcher import WorkflowLauncher
 from perfledger_runners.launchers.github_actions.workflow_runs import WorkflowRuns
@@ -30,8 +31,8 @@ from perfledger_runners.launchers.local_processes import LocalProcesses
 from perfledger_runners.launchers.slurm import SlurmLauncher
 
 MAX_LAUNCHER_FILE_BYTES = 100_000
-MAX_LIMIT_MINUTES = 60 * 24 * 28  # four weeks
-DEFAULT_WAIT_MINUTES = 60 * 24
+MAX_LIMIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY * 28  # four weeks
+DEFAULT_WAIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY
 DEFAULT_TIME_MINUTES = 120
 
 GitHubRepository = Annotated[
@@ -59,7 +60,8 @@ class LauncherTable(
     def limits(self) -> SubmissionLimits:
         """Return how long a job may wait and run."""
         return SubmissionLimits(
-            wait_s=60.0 * self.wait_limit_minutes, run_s=60.0 * self.time_limit_minutes
+            wait_s=SECONDS_PER_MINUTE * self.wait_limit_minutes,
+            run_s=SECONDS_PER_MINUTE * self.time_limit_minutes,
         )
 
 

@@ -23,6 +23,7 @@ from rich.table import Column
 from perfledger.load import LoadResult
 from perfledger.records import Side
 from perfledger.rounding import integer
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_service.rendering.bench.load import load_name, rate
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
@@ -230,4 +231,6 @@ def _measuring(console: Console) -> Progress:
 
 
 def _minutes(seconds: float) -> str:
-    return f"{integer(seconds)} s" if seconds < 90 else f"{integer(seconds / 60)} min"  # noqa: PLR2004
+    if seconds < 1.5 * SECONDS_PER_MINUTE:
+        return f"{integer(seconds)} s"
+    return f"{integer(seconds / SECONDS_PER_MINUTE)} min"

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from perfledger.time_units import HOURS_PER_DAY
 from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.settings.retention import RetentionSettings
 from perfledger_service.settings.review import ReviewSettings
@@ -56,7 +57,7 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         "", description="addresses or networks of proxies, separated by commas"
     )
     session_idle_hours: float = Field(
-        12.0, gt=0, le=24 * 366, description="a session ends after this long without use"
+        12.0, gt=0, le=366 * HOURS_PER_DAY, description="a session ends after this long without use"
     )
     session_days: float = Field(7.0, gt=0, le=366, description="every session ends after this long")
     webhook_secret: SecretStr | None = Field(

@@ -50,7 +50,7 @@ def webhook_health(state: CurrentAppState) -> WebhookHealth:
 
 @router.get("/healthz")
 def healthz() -> Health:
-    """Return that the process is alive."""
+    """Answer 200 while the process is alive."""
     return Health(status="ok")
 
 

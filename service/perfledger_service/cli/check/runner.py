@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger.rounding import integer
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.server_modules import server_modules
@@ -142,10 +143,8 @@ def _lease_seconds(text: str) -> float:
 
     lease_s = _seconds(text, "--lease")
     if not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
-        msg = (
-            f"--lease is {text}: give {integer(MIN_LEASE_S)} s to {integer(MAX_LEASE_S / 60)} "
-            "minutes"
-        )
+        most = integer(MAX_LEASE_S / SECONDS_PER_MINUTE)
+        msg = f"--lease is {text}: give {integer(MIN_LEASE_S)} s to {most} minutes"
         raise UsageError(msg)
     return lease_s
 

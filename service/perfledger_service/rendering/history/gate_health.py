@@ -176,7 +176,8 @@ def _sentences(health: GateHealth) -> Iterator[str]:
         )
     yield _detectable(health)
     if health.minutes is not None:
-        yield f"a typical check holds its machine for {number_format.duration(health.minutes * 60)}"
+        time = number_format.duration(health.minutes * SECONDS_PER_MINUTE)
+        yield f"a typical check holds its machine for {time}"
 
 
 def _false_alarms(rate: FalseAlarmRate | None) -> str:

@@ -19,6 +19,7 @@ from perfledger.records import (
     WorkloadSpec,
 )
 from perfledger.registration.workload_pattern import is_match
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -285,7 +286,10 @@ def _noise_floor(
 
 def _counts(seconds_per_pair: float, check_pairs: int) -> tuple[int, ...]:
     """Return the usual numbers of pairs, a check's number, and those that fit into MINUTES."""
-    fitting = (check_pairs, *(int(60 * minutes / seconds_per_pair) for minutes in MINUTES))
+    fitting = (
+        check_pairs,
+        *(int(SECONDS_PER_MINUTE * minutes / seconds_per_pair) for minutes in MINUTES),
+    )
     return tuple(sorted({*COUNTS, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)}))
 
 

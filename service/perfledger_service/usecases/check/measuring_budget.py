@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from perfledger.bundle import Bundle
 from perfledger.records import Device, Machine, Run, Side
 from perfledger.rounding import decimals, exact, integer
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -191,7 +192,7 @@ def _budget_text(seconds: float) -> str:
     """Return a budget rounded up to a value that the option accepts."""
     if seconds <= MINUTES_FROM_S:
         return f"{10 * math.ceil(seconds / 10)}s"
-    return f"{math.ceil(seconds / 60)}m"
+    return f"{math.ceil(seconds / SECONDS_PER_MINUTE)}m"
 
 
 def _device_price(
