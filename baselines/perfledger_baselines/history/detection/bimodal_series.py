@@ -6,6 +6,8 @@ search: within a state the noise is small, and a step moves both states.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -123,12 +125,14 @@ def alternation(places: Sequence[int], steps: Sequence[float]) -> float:
 
     States that switch rarely look like changes that each revert the one before.
     """
-    sizes = np.abs(steps)
-    if len(sizes) < FEWEST_TURNS or np.median(np.diff(places)) > LONGEST_STAY:
+    stays = [later - earlier for earlier, later in pairwise(places)]
+    if len(steps) < FEWEST_TURNS or median(stays) > LONGEST_STAY:
         return 0.0
-    back = np.abs(np.asarray(steps[1:]) + np.asarray(steps[:-1]))
-    is_alike = back < SAME_DISTANCE * np.minimum(sizes[1:], sizes[:-1])
-    return float(np.median(sizes)) if is_alike.all() else 0.0
+    is_alike = all(
+        abs(there + back) < SAME_DISTANCE * min(abs(there), abs(back))
+        for there, back in pairwise(steps)
+    )
+    return median(map(abs, steps)) if is_alike else 0.0
 
 
 def place_costs(

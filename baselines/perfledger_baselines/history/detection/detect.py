@@ -185,8 +185,11 @@ def _stretch_level(reading: SeriesAnalysis, first: int, stop: int, *, fitted: fl
     A fit in dependent noise mixes a stretch of zeros with its neighbours, and a ratio to nearly
     nothing is any number.
     """
-    levels = reading.observations.levels[reading.stable.places[first:stop]]
-    return float(levels[0]) if (levels == levels[0]).all() else fitted
+    levels, places = reading.observations.levels, reading.stable.places[first:stop]
+    level = levels[places[0]]
+    # Most stretches are told by their ends, which takes a tenth of the time of all of them.
+    is_one = level == levels[places[-1]] and bool((levels[places] == level).all())
+    return float(level) if is_one else fitted
 
 
 def _drifts(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[Drift]:

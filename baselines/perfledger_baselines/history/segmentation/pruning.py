@@ -1,7 +1,7 @@
 """Prunes candidate change points, weakest first, until all that remain are significant."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -96,7 +96,7 @@ def search_changes(noise: NoiseEstimate, fitted: FloatArray, *, floors: FloatArr
     count = int(noise.cleaned.shape[1])
     row, place = np.nonzero(np.diff(fitted, axis=1))
     place = np.ascontiguousarray(place + 1)  # numba compiles a loop once for each memory layout
-    sums = _prefix_sums(noise, np.unique(row).tolist())
+    sums = _prefix_sums(noise, set(row.tolist()))
     jumps = _unlikely_jumps(noise, need=needed_z(count))
     gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
     likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
@@ -125,11 +125,13 @@ def _unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
     return need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
 
 
-def _prefix_sums(noise: NoiseEstimate, rows: Sequence[int]) -> dict[int, PrefixSums]:
+def _prefix_sums(noise: NoiseEstimate, rows: Collection[int]) -> dict[int, PrefixSums]:
     cleaned, weights = noise.cleaned, noise.weights
     moments = cleaned * np.arange(int(cleaned.shape[1]))
     terms = (cleaned, moments, weights, weights * cleaned, weights * cleaned**2)
-    sums = [np.cumsum(np.pad(term, ((0, 0), (1, 0))), axis=1) for term in terms]
+    sums = np.zeros((len(terms), cleaned.shape[0], cleaned.shape[1] + 1))
+    for number, term in enumerate(terms):
+        np.cumsum(term, axis=1, out=sums[number, :, 1:])
     sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
     return {
         row: PrefixSums.of([each[row] for each in sums], sd=sd[row], dependence=dependence[row])
@@ -149,9 +151,9 @@ def _prune_rows(
     """Return the places of each row that are significant between their neighbours."""
     rows: list[int] = []
     places: list[int] = []
-    numbers, starts = np.unique(row, return_index=True)
-    bounds = [*starts.tolist(), len(row)]
-    for number, (start, stop) in zip(numbers.tolist(), pairwise(bounds), strict=True):
+    bounds = np.flatnonzero(np.diff(row, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(bounds):
+        number = int(row[start])
         row_sums = sums[number]
         # Dependent observations count as fewer places.
         need = needed_z(count * (1 - row_sums.dependence))

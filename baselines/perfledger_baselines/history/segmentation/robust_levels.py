@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
-from perfledger_baselines.history.segmentation.compiled_loops import compile_loop
+from perfledger_baselines.history.segmentation.compiled_loops import COMPILER, compile_loop
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD, median_of_five
 
 # The largest loss of an observation. At 100 commits two penalties equal 4.3 of it, so that an
@@ -29,6 +29,13 @@ GRID_SIZE = 32
 # observations, which may or may not stay: their loss has no bound, because three of them must be
 # able to form a step, and a step so close to an end costs more.
 END, END_EXTRA = 6, 1.0
+
+# Parts of one that costs are rounded to. Sums of whole numbers are exact, and therefore the same in
+# any order: a series of nine million observations has none that a float cannot hold.
+UNITS = 2.0**28
+
+# Observations that are fitted together. 256 are the fastest of 16 to 512 for long series.
+CHUNK = 256
 
 
 def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
@@ -57,28 +64,102 @@ def step_penalties(count: int, penalty: float) -> FloatArray:
     return penalties
 
 
-@compile_loop
 def cheapest_path(costs: FloatArray, penalties: FloatArray) -> IntArray:
     """Return the level of each of N observations, of G levels, at the least of (N, G) costs.
 
     A step to another level before an observation costs its penalty.
     """
+    exact, steps = np.rint(costs * UNITS), np.rint(penalties * UNITS)
+    return path_by_rounds(exact, steps) if COMPILER is None else path_in_order(exact, steps)
+
+
+@compile_loop
+def path_in_order(costs: FloatArray, penalties: FloatArray) -> IntArray:
+    """Return the cheapest path, found observation by observation."""
     count, size = costs.shape
     total = costs[0].copy()
     came_from = np.zeros(count, dtype=np.int64)
     has_stepped = np.zeros((count, size), dtype=np.bool_)
+    best = total.argmin()
     for index in range(1, count):
-        best = total.argmin()
         came_from[index] = best
         stepped = total[best] + penalties[index]
-        has_stepped[index] = total > stepped
-        total = np.minimum(total, stepped) + costs[index]
+        best = 0
+        for level in range(size):  # one pass, which is three times as fast as whole arrays
+            has_stepped[index, level] = total[level] > stepped
+            total[level] = min(total[level], stepped) + costs[index, level]
+            if total[level] < total[best]:
+                best = level
     path = np.empty(count, dtype=np.int64)
-    at = total.argmin()
+    at = best
     for index in range(count - 1, -1, -1):
         path[index] = at
         if has_stepped[index, at]:
             at = came_from[index]
+    return path
+
+
+def path_by_rounds(costs: FloatArray, penalties: FloatArray) -> IntArray:
+    """Return the cheapest path, which is that of `path_in_order` for costs that are whole numbers.
+
+    Each round finds the cheapest paths with one step more in a chunk of observations, until none
+    becomes cheaper. Few rounds of long vectors take numpy a fraction of the time of a short vector
+    for each observation.
+    """
+    costs = np.ascontiguousarray(costs.T)
+    size, count = costs.shape
+    totals = np.empty_like(costs)  # of the cheapest path up to each observation that ends there
+    entries = penalties.copy()  # the same, with a step before it
+    entries[0] = np.inf
+    before = np.zeros((size, 1))
+    for first in range(0, count, CHUNK):
+        chunk = slice(first, first + CHUNK)
+        if first:
+            entries[first] += before.min()
+        before = _fill_chunk(costs[:, chunk], totals[:, chunk], entries[chunk], before)
+    return _backtrack(totals, entries)
+
+
+def _fill_chunk(
+    costs: FloatArray, totals: FloatArray, entries: FloatArray, before: FloatArray
+) -> FloatArray:
+    """Fill a chunk's totals and entries, at first penalties; return its last totals, (G, 1)."""
+    sums = np.cumsum(costs, axis=1)
+    earlier = sums - costs
+    penalties = entries[1:].copy()
+    least = np.minimum(before, entries[0])  # of a path at each level, less the costs of the chunk
+    np.add(least, sums, out=totals)
+    entries[1:] = totals[:, :-1].min(axis=0) + penalties
+    start = 1
+    while start < len(entries):  # everything before is final
+        entered = np.minimum.accumulate(entries[start:] - earlier[:, start:], axis=1)
+        np.minimum(entered, least, out=entered)
+        np.add(entered, sums[:, start:], out=totals[:, start:])
+        cheapest = totals[:, start:-1].min(axis=0) + penalties[start:]
+        changed = np.flatnonzero(cheapest != entries[start + 1 :])
+        if len(changed) == 0:
+            break
+        entries[start + 1 :] = cheapest
+        last = int(changed[0])
+        least = entered[:, last : last + 1]
+        start += last + 1
+    return totals[:, -1:]
+
+
+def _backtrack(totals: FloatArray, entries: FloatArray) -> IntArray:
+    """Return the path of least total, from its last step to its first."""
+    stop = int(totals.shape[1])
+    path = np.empty(stop, dtype=np.int64)
+    level = totals[:, -1].argmin()
+    while stop > 1:
+        begin = max(stop - 1 - CHUNK, 0)
+        steps = np.flatnonzero(totals[level, begin : stop - 1] > entries[begin + 1 : stop])
+        first = begin + 1 + (int(steps[-1]) if len(steps) else 0)
+        path[first:stop] = level
+        if len(steps):
+            level = totals[:, first - 1].argmin()
+        stop = first
+    path[0] = level
     return path
 
 

@@ -4,10 +4,15 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_baselines.history.segmentation.pruning import needed_z
 from perfledger_baselines.history.segmentation.robust_levels import (
+    CHUNK,
     END,
     END_EXTRA,
+    LARGEST_LOSS,
+    UNITS,
     cheapest_path,
     fit_levels,
+    path_by_rounds,
+    path_in_order,
     step_penalties,
 )
 
@@ -96,12 +101,50 @@ def test_no_path_is_cheaper(seed, count, size, penalty):
 
 def test_the_compiled_path_is_the_plain_one():
     pytest.importorskip("numba", reason="numba is not installed: compiled kernels go untested")
-    costs = np.random.default_rng(5).uniform(0, 2, (200, 30))
-    penalties = np.full(200, 4.0)
+    costs, penalties = whole_costs(5, 200, 30, largest=500), np.full(200, 900.0)
 
-    plain = getattr(cheapest_path, "py_func", cheapest_path)(costs, penalties)
+    plain = getattr(path_in_order, "py_func", path_in_order)(costs, penalties)
 
-    assert cheapest_path(costs, penalties).tolist() == plain.tolist()
+    assert path_in_order(costs, penalties).tolist() == plain.tolist()
+
+
+def whole_costs(seed, count, size, *, largest):
+    return np.random.default_rng(seed).integers(0, largest + 1, (count, size)).astype(np.float64)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 60),
+    st.integers(1, 6),
+    st.sampled_from([1, 3, 1000]),
+    st.integers(0, 6),
+)
+def test_rounds_find_the_path_that_is_found_in_order_even_among_equal_ones(
+    seed, count, size, largest, penalty
+):
+    costs, penalties = (
+        whole_costs(seed, count, size, largest=largest),
+        np.full(count, float(penalty)),
+    )
+
+    assert path_by_rounds(costs, penalties).tolist() == path_in_order(costs, penalties).tolist()
+
+
+@pytest.mark.parametrize("count", [CHUNK - 1, CHUNK, CHUNK + 1, CHUNK + 2, 2 * CHUNK + 1])
+def test_rounds_find_the_path_across_chunks(count):
+    costs, penalties = whole_costs(count, count, 5, largest=4), np.full(count, 3.0)
+
+    assert path_by_rounds(costs, penalties).tolist() == path_in_order(costs, penalties).tolist()
+
+
+def test_costs_have_sums_without_a_rounding_error():
+    """The path is the same in any order of the sums."""
+    costs = np.random.default_rng(7).uniform(0, LARGEST_LOSS, (1000, 3))
+    whole = np.rint(costs * UNITS)
+
+    assert whole[::-1].cumsum(axis=0)[-1].tolist() == whole.cumsum(axis=0)[-1].tolist()
+    assert LARGEST_LOSS * 9_000_000 * UNITS < 2**53
 
 
 def test_the_grid_reaches_from_the_lowest_level_to_the_highest(make):
