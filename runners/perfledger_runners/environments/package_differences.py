@@ -6,14 +6,21 @@ requirements without exact versions then differ, and comparing them says nothing
 
 import re
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Protocol
 
 from perfledger.records import FailureReason
 from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.derived_build import BuildInputs
+from perfledger_runners.environments.settled_differences import pair_key
 
 REQUIREMENT_NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+RESTLESS_ADVICE = (
+    "{} differs between two builds of the same commit: if it is built from this repository, "
+    "install it from its folder (`pip install ./FOLDER`), or build it with a version and files "
+    "that do not depend on the time"
+)
 
 
 class OtherPackagesError(BuildError):
@@ -45,6 +52,11 @@ class BuiltPackages(Protocol):
         """Return the names of packages that were installed from files."""
         ...
 
+    @property
+    def contents(self) -> Mapping[str, str]:
+        """Return a digest of the files of packages by name, where it is known."""
+        ...
+
 
 def unexplained_packages(base: BuiltPackages, head: BuiltPackages) -> tuple[str, ...]:
     """Return the packages that differ between two environments, and that no changed file names.
@@ -54,7 +66,6 @@ def unexplained_packages(base: BuiltPackages, head: BuiltPackages) -> tuple[str,
     """
     if not (base.distributions and head.distributions):
         return ()
-    before, after = base.distributions, head.distributions
     explained = {
         *(head.inputs.locked | base.of_files | head.of_files),
         *_changed_requirements(base.tree, head.tree),
@@ -62,9 +73,43 @@ def unexplained_packages(base: BuiltPackages, head: BuiltPackages) -> tuple[str,
     }
     return tuple(
         name
-        for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name) and name not in explained
+        for name in sorted(base.distributions.keys() | head.distributions.keys())
+        if name not in explained and not _is_alike(name, base, head)
     )
+
+
+def is_same_build(first: BuiltPackages, second: BuiltPackages) -> bool:
+    """Return whether two builds have the same packages; their versions may be those of a clock."""
+    names = first.distributions.keys() | second.distributions.keys()
+    return all(_is_alike(name, first, second) for name in names)
+
+
+def resolved_pair(base: BuiltPackages, head: BuiltPackages) -> str:
+    """Return the name of what two environments were resolved from, and of their packages.
+
+    The checkout's own packages do not count: they differ in each commit.
+    """
+    own_packages = base.of_files | head.of_files
+    return pair_key(
+        *(
+            (
+                sorted(each.tree.dependencies.items(), key=itemgetter(0)),
+                {
+                    name: each.contents.get(name, version)
+                    for name, version in each.distributions.items()
+                    if name not in own_packages
+                },
+            )
+            for each in (base, head)
+        )
+    )
+
+
+def _is_alike(name: str, first: BuiltPackages, second: BuiltPackages) -> bool:
+    """Return whether a package has the same version, or the same files in spite of its version."""
+    content = first.contents.get(name)
+    is_same_content = content is not None and content == second.contents.get(name)
+    return is_same_content or first.distributions.get(name) == second.distributions.get(name)
 
 
 def may_be_of_change(base: BuiltPackages, head: BuiltPackages) -> bool:
@@ -84,17 +129,30 @@ def renewed_note(name: str, older: BuiltPackages, newer: BuiltPackages) -> str:
     )
 
 
-def other_packages_error(base: BuiltPackages, head: BuiltPackages) -> OtherPackagesError:
-    """Return the error of two environments that remain different for no reason of the change."""
+def other_packages_error(
+    base: BuiltPackages,
+    head: BuiltPackages,
+    *,
+    first_build: BuiltPackages,
+    second_build: BuiltPackages,
+) -> OtherPackagesError:
+    """Return the error of two environments that remain different for no reason of the change.
+
+    The two builds are of one side in this check: what differs between them has
+    another version or other files at each build, and no pin of it can help.
+    """
     names = unexplained_packages(base, head)
+    restless = tuple(name for name in names if not _is_alike(name, first_build, second_build))
     versions = (
         f"{name} {base.distributions.get(name, 'none')} and {head.distributions.get(name, 'none')}"
         for name in names
     )
+    advice = "pin exact versions, in a lock file or in the requirements, and check again"
+    if restless:
+        advice = f"{advice}; {RESTLESS_ADVICE.format(listed(restless))}"
     msg = (
         "the environments of base and head have other versions of packages, although the files "
-        f"that name packages are the same ({listed(tuple(versions))}): pin exact versions, in a "
-        "lock file or in the requirements, and check again"
+        f"that name packages are the same ({listed(tuple(versions))}): {advice}"
     )
     return OtherPackagesError(msg)
 

@@ -4,10 +4,9 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shutil
 import subprocess
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,6 @@ from perfledger_runners.children.child_variables import (
     withheld_note,
 )
 from perfledger_runners.children.interpreter import (
-    CONDA_RECORDS,
     Interpreter,
     activation,
     environment_python,
@@ -27,12 +25,19 @@ from perfledger_runners.children.interpreter import (
 )
 from perfledger_runners.environments.build import BuildError, run_build
 from perfledger_runners.environments.cache import EnvironmentCache, built_at
+from perfledger_runners.environments.installed_packages import (
+    conda_packages,
+    distribution_contents,
+    distribution_records,
+    distribution_versions,
+    installed_packages,
+    name_and_version,
+)
 
 VENV = "venv"
 OUTPUTS = "outputs"  # the files that the build wrote into its checkout
 LOG = "build.log"
 INHERIT_FILE = "perfledger_inherited.pth"
-RECORD_SUFFIX = ".dist-info"
 DIRECT_URL_FILE = "direct_url.json"
 COMMIT_LETTERS = 12
 TOOL_TIMEOUT_S = 300.0  # for pip or another command that describes an environment
@@ -79,7 +84,7 @@ def side_environment(
     it with a conda environment. If the environment comes from the cache, what its build wrote into
     the checkout is restored there. Raises BuildError.
     """
-    inherited = _site_folders(request)
+    inherited = site_folders(request.interpreter.path, request.environment)
 
     def build(entry: Path) -> bool:
         _make_venv(entry / VENV, request, inherited)
@@ -118,13 +123,15 @@ class EnvironmentDistributions:
     """The versions of an environment's own packages and of inherited ones, by name.
 
     `of_files` are the names of those installed from files, as the checkout's own are, and `commits`
-    the commits or hashes of those from a repository or an address.
+    the commits or hashes of those from a repository or an address. `contents` has a digest of the
+    files of those that were built, if their installer has listed them.
     """
 
     built: Mapping[str, str]
     inherited: Mapping[str, str]
     of_files: frozenset[str] = frozenset()
     commits: Mapping[str, str] = field(default_factory=dict[str, str])
+    contents: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def importable(self) -> Mapping[str, str]:
@@ -144,13 +151,38 @@ def environment_distributions(venv: Path, request: BuildRequest) -> EnvironmentD
     named = filter(None, request.environment.get("PYTHONPATH", "").split(os.pathsep))
     own_folders = package_folders(venv)
     is_heir = any(Path(folder, INHERIT_FILE).is_file() for folder in own_folders)
+    users = site_folders(request.interpreter.path, request.environment) if is_heir else ()
     sources = _direct_sources(own_folders)
     return EnvironmentDistributions(
-        built=_conda_packages(venv) | _distributions(own_folders),
-        inherited=_distributions((*named, *(_site_folders(request) if is_heir else ()))),
+        built={**conda_packages(venv), **distribution_versions(own_folders)},
+        inherited=distribution_versions((*named, *users)),
         of_files=frozenset(name for name, commit in sources.items() if not commit),
         commits={name: commit for name, commit in sources.items() if commit},
+        contents=distribution_contents(own_folders),
     )
+
+
+def side_packages(environment: str, python: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what a side's processes can import: versions and digests of packages by name.
+
+    `environment` is the folder of the side's own environment, "" without one; `python` is the
+    user's. Raises BuildError.
+    """
+    built = [Path(environment)] if environment else []
+    named = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    own_folders = (folder for each in built for folder in package_folders(each))
+    folders = (*own_folders, *named, *site_folders(python, variables))
+    return installed_packages(folders, (*built, python.parent.parent))
+
+
+def site_folders(python: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folders of an interpreter's installed packages. Raises BuildError."""
+    output = _ask(python, environment, "-E", "-c", SITE_PROGRAM)
+    try:
+        return tuple(map(str, cast("list[object]", json.loads(output.splitlines()[-1]))))
+    except (ValueError, IndexError) as error:
+        msg = f"{python} does not name its folders of packages"
+        raise BuildError(msg) from error
 
 
 def environment_time(venv: Path) -> float:
@@ -197,7 +229,8 @@ def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
 
 
 def _make_venv(venv: Path, request: BuildRequest, inherited: tuple[str, ...]) -> None:
-    _ask(request, "-E", "-m", "venv", "--without-pip", str(venv))
+    make = ("-E", "-m", "venv", "--without-pip", str(venv))
+    _ask(request.interpreter.path, request.environment, *make)
     own_folders = package_folders(venv)
     if not own_folders:
         msg = f"{request.interpreter.path} made no usable virtual environment"
@@ -211,23 +244,12 @@ def _make_venv(venv: Path, request: BuildRequest, inherited: tuple[str, ...]) ->
         script.chmod(0o755)
 
 
-def _site_folders(request: BuildRequest) -> tuple[str, ...]:
-    """Return the folders of the user's installed packages."""
-    output = _ask(request, "-E", "-c", SITE_PROGRAM)
-    try:
-        return tuple(map(str, cast("list[object]", json.loads(output.splitlines()[-1]))))
-    except (ValueError, IndexError) as error:
-        msg = f"{request.interpreter.path} does not name its folders of packages"
-        raise BuildError(msg) from error
-
-
-def _ask(request: BuildRequest, *arguments: str) -> str:
+def _ask(python: Path, environment: Mapping[str, str], *arguments: str) -> str:
     """Run the user's Python, including its installed start-up code, and return its output."""
-    python = request.interpreter.path
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
             [str(python), *arguments],
-            env=child_variables(request.environment),
+            env=child_variables(environment),
             capture_output=True,
             text=True,
             errors="replace",
@@ -244,22 +266,13 @@ def _ask(request: BuildRequest, *arguments: str) -> str:
     return done.stdout
 
 
-def _distributions(folders: Iterable[str]) -> dict[str, str]:
-    """Return the versions by name; of equal names the first is imported."""
-    versions: dict[str, str] = {}
-    for record in _records(folders):
-        name, version = _name_and_version(record)
-        versions.setdefault(name, version)
-    return versions
-
-
 def _direct_sources(folders: Iterable[str]) -> dict[str, str]:
     """Return the commits or hashes of distributions from addresses, "" for those from files.
 
     Installers record them: https://packaging.python.org/en/latest/specifications/direct-url/
     """
     sources: dict[str, str] = {}
-    for record in _records(folders):
+    for record in distribution_records(folders):
         try:
             facts = json.loads((record / DIRECT_URL_FILE).read_text(encoding="utf-8"))
             commit = facts["vcs_info"]["commit_id"] if "vcs_info" in facts else ""
@@ -267,27 +280,10 @@ def _direct_sources(folders: Iterable[str]) -> dict[str, str]:
             is_of_files = not commit and facts["url"].startswith("file:")
             origin = "" if is_of_files else (commit or archive)
             if is_of_files or origin:
-                sources[_name_and_version(record)[0]] = str(origin)[:COMMIT_LETTERS]
+                sources[name_and_version(record)[0]] = str(origin)[:COMMIT_LETTERS]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # from an index
             continue
     return sources
-
-
-def _records(folders: Iterable[str]) -> Iterator[Path]:
-    """Yield the folders in which installers record the distributions."""
-    for folder in folders:
-        yield from sorted(Path(folder).glob(f"*{RECORD_SUFFIX}"))
-
-
-def _name_and_version(record: Path) -> tuple[str, str]:
-    name, _, version = record.name.removesuffix(RECORD_SUFFIX).partition("-")
-    return re.sub(r"[-_.]+", "-", name).lower(), version
-
-
-def _conda_packages(environment: Path) -> dict[str, str]:
-    """Return the versions of conda's packages by name: NAME-VERSION-BUILD.json records each."""
-    records = (environment / CONDA_RECORDS).glob("*-*-*.json")
-    return dict(path.stem.rsplit("-", 2)[:2] for path in records)
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:

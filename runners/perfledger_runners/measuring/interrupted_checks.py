@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from perfledger.records import Machine
+from perfledger.records import Machine, Side
 from perfledger.time_units import SECONDS_PER_WEEK
 from perfledger_runners.measuring.pair_journal import (
     SUFFIX,
+    CheckEnvironments,
     CheckIdentity,
     JournalError,
     JournalHeader,
@@ -27,6 +28,8 @@ from perfledger_runners.user_folders import state_folder
 MAX_AGE_S = float(SECONDS_PER_WEEK)
 NAME_DIGITS = 16
 MAX_SHOWN = 60  # characters of a value that differs
+MAX_PACKAGES = 3  # of one side that are named
+NOT_INSTALLED = "not installed"
 # Fields of a machine that vary from reading to reading.
 VARYING_FACTS = frozenset({"clock_mhz"})
 
@@ -100,6 +103,29 @@ def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, .
     )
 
 
+def environment_differences(
+    header: JournalHeader, environments: CheckEnvironments
+) -> tuple[str, ...]:
+    """Return how the environments differ from those in which a check began, a few packages each."""
+    before, now = header.environments, environments
+    interpreter = (
+        (f"the interpreter was {before.interpreter} and is {now.interpreter}",)
+        if before.interpreter != now.interpreter
+        else ()
+    )
+    sides = [
+        _package_differences(*each) for each in ((before.base, now.base), (before.head, now.head))
+    ]
+    if sides[0] == sides[1]:
+        return (*interpreter, *sides[0])
+    named = (
+        f"{difference} on {side}"
+        for side, differences in zip(Side, sides, strict=True)
+        for difference in differences
+    )
+    return (*interpreter, *named)
+
+
 def interrupted_folder(environment: Mapping[str, str]) -> Path:
     """Return the folder of the journals. Raises UserFolderError."""
     return state_folder(environment) / "interrupted"
@@ -114,6 +140,17 @@ def _differences(check: CheckIdentity, saved: CheckIdentity) -> tuple[str, ...]:
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     )
+
+
+def _package_differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which packages differ, the first few by name."""
+    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    named = tuple(
+        f"{name} was {before.get(name, NOT_INSTALLED)} and is {now.get(name, NOT_INSTALLED)}"
+        for name in names[:MAX_PACKAGES]
+    )
+    more = len(names) - MAX_PACKAGES
+    return (*named, f"{more} more packages differ") if more > 0 else named
 
 
 def _short_value(value: object) -> str:

@@ -10,7 +10,7 @@ import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from perfledger.records import Machine, Param
 from perfledger.step_work import CountedWork
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 
-# 1: first version. A journal lives for days: another version is not read.
-JOURNAL_VERSION = 1
+# 1: first version. 2: the environments. A journal lives for days: another version is not read.
+JOURNAL_VERSION = 2
 # As large as a bundle may be; later pairs are not saved.
 MAX_JOURNAL_BYTES = 64 * 2**20
 CHECKSUM_DIGITS = 16
@@ -47,12 +47,25 @@ class CheckIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEnvironments:
+    """The interpreter that runs both sides, and the packages that each side can import.
+
+    A package is its version, and a digest of its files if its installer has listed them.
+    """
+
+    interpreter: str = ""  # its path without links
+    base: Mapping[str, str] = field(default_factory=dict[str, str])
+    head: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalHeader:
     """What was known about a check before its first pair."""
 
     check: CheckIdentity
     workloads: tuple[str, ...]  # to measure
     machine: Machine
+    environments: CheckEnvironments
     plan: Plan
     work: tuple[CountedWork, ...]
     version: int = JOURNAL_VERSION

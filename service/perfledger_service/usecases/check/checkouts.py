@@ -25,13 +25,17 @@ from perfledger_runners.children.harness import (
 from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.environments.derived_build import BuildInputs, build_inputs
 from perfledger_runners.environments.package_differences import (
+    is_same_build,
     may_be_of_change,
     other_packages_error,
     renewed_note,
+    resolved_pair,
     unexplained_packages,
 )
+from perfledger_runners.environments.settled_differences import SettledDifferences
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_runners.private_folder import private_folder
+from perfledger_runners.user_folders import cache_folder
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.check.revisions import (
     CheckConfiguration,
@@ -155,17 +159,24 @@ class CheckoutFolder:
         One that was built before is built again if packages differ that no changed file names;
         `stack` removes it. If they still differ, although no requirement changed, the older one is
         built once more: if it gets the same packages before and after the other one, other files of
-        the change explain the difference; if not, head has failed.
+        the change explain the difference; if not, head has failed. What the change explains is
+        remembered: later checks with the same requirements build nothing again.
         """
+        settled_differences = SettledDifferences(folder=cache_folder(os.environ) / "settled")
         if not unexplained_packages(base.code, head.code):
+            return base, head
+        if settled_differences.is_settled(resolved_pair(base.code, head.code)):
             return base, head
         base, head = (
             self._renewed(each, facing, stack) if each.code.built_at < self.began else each
             for each, facing in ((base, head), (head, base))
         )
-        if may_be_of_change(base.code, head.code) or not unexplained_packages(base.code, head.code):
-            return base, head
-        return self._explained(base, head, stack)
+        if unexplained_packages(base.code, head.code):
+            if not may_be_of_change(base.code, head.code):
+                base, head = self._explained(base, head, stack)
+            if not (base.code.failure or head.code.failure):
+                settled_differences.settle(resolved_pair(base.code, head.code))
+        return base, head
 
     def _explained(
         self, base: Checkout, head: Checkout, stack: ExitStack
@@ -179,9 +190,11 @@ class CheckoutFolder:
         again = self._check_out_again(before, stack)
         pair = (again, head) if is_base_older else (base, again)
         is_alike = not unexplained_packages(pair[0].code, pair[1].code)
-        if again.code.failure or is_alike or again.code.distributions == before.code.distributions:
+        if again.code.failure or is_alike or is_same_build(again.code, before.code):
             return pair
-        error = other_packages_error(pair[0].code, pair[1].code)
+        error = other_packages_error(
+            pair[0].code, pair[1].code, first_build=before.code, second_build=again.code
+        )
         return pair[0], replace(pair[1], code=replace(pair[1].code, failure=error))
 
     def _renewed(self, checkout: Checkout, facing: Checkout, stack: ExitStack) -> Checkout:

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from perfledger.bundle import Plan
-from perfledger.records import Machine, WorkloadSpec
+from perfledger.records import Machine, Side, WorkloadSpec
 from perfledger.step_work import CountedWork
+from perfledger_runners.environments.build import BuildError
+from perfledger_runners.environments.side import side_packages
 from perfledger_runners.measuring.interrupted_checks import (
     InterruptedChecks,
+    environment_differences,
     interrupted_folder,
     machine_differences,
 )
 from perfledger_runners.measuring.pair_journal import (
+    CheckEnvironments,
     CheckIdentity,
     JournalError,
     JournalHeader,
@@ -33,6 +37,7 @@ class CheckJournal:
 
     checks: InterruptedChecks
     identity: CheckIdentity
+    environments: CheckEnvironments | None  # None: they cannot be read, and nothing is saved
     pairs: PairJournal | None = None
     failure: str = ""  # why nothing is saved
 
@@ -59,12 +64,16 @@ class CheckJournal:
         if header is None:
             return
         differences = machine_differences(header, machine)
+        if self.environments is None:
+            differences += (self.failure,)
+        else:
+            differences += environment_differences(header, self.environments)
         if tuple(spec.id for spec in workloads) != header.workloads:
             differences += ("other workloads are registered",)
         if differences:
             msg = (
                 f"the interrupted check cannot be resumed here: {', '.join(differences)}; resume "
-                "it where it started, or start again without --resume"
+                "it where it started, with the same packages, or start again without --resume"
             )
             raise UsageError(msg)
 
@@ -76,11 +85,12 @@ class CheckJournal:
         workloads: Collection[WorkloadSpec],
     ) -> PairJournal | None:
         """Return the journal for the pairs; None if they cannot be saved."""
-        if self.pairs is None:
+        if self.pairs is None and self.environments is not None:
             header = JournalHeader(
                 check=self.identity,
                 workloads=tuple(spec.id for spec in workloads),
                 machine=machine,
+                environments=self.environments,
                 plan=plan,
                 work=work,
             )
@@ -135,9 +145,12 @@ def open_check_journal(
         perfledger=version("perfledger"),
     )
     checks = InterruptedChecks(folder=interrupted_folder(environment))
+    environments, failure = _read_environments(site)
     journal = CheckJournal(
         checks=checks,
         identity=identity,
+        environments=environments,
+        failure=failure,
         pairs=checks.reopen(identity) if is_resumed else None,
     )
     try:
@@ -150,3 +163,22 @@ def open_check_journal(
     finally:
         if journal.pairs is not None:
             journal.pairs.close()
+
+
+def _read_environments(site: CheckSite) -> tuple[CheckEnvironments | None, str]:
+    """Return the environments of both sides, or None and why they cannot be read."""
+    harness = site.harness
+    folders = {side: site.requests[side].environment for side in Side}
+    try:
+        packages = {
+            folder: side_packages(folder, harness.python, harness.environment)
+            for folder in set(folders.values())
+        }
+    except BuildError as error:
+        return None, str(error)
+    environments = CheckEnvironments(
+        interpreter=str(harness.python.resolve()),
+        base=packages[folders[Side.BASE]],
+        head=packages[folders[Side.HEAD]],
+    )
+    return environments, ""

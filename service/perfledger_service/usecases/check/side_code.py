@@ -104,7 +104,8 @@ class BuiltCode:
 
     `request` names its packages and its environment; `command` is "" without a build; `inputs` are
     the changed files that required a build that no setting asks for. Of the distributions, those
-    `of_files` were installed from files, as the checkout's own are.
+    `of_files` were installed from files, as the checkout's own are; `contents` has digests of the
+    files of those that were built.
     """
 
     request: ChildRequest
@@ -113,6 +114,7 @@ class BuiltCode:
     command: str = ""
     distributions: Mapping[str, str] = field(default_factory=dict[str, str])
     of_files: frozenset[str] = frozenset()
+    contents: Mapping[str, str] = field(default_factory=dict[str, str])
     built_at: float = 0.0  # by the clock of the environments' cache
     failure: BuildError | None = None
 
@@ -157,6 +159,7 @@ def build_code(
                     request=replace(code.request, environment=str(folder)),
                     distributions=distributions.importable,
                     of_files=distributions.of_files,
+                    contents=distributions.contents,
                     built_at=min(environment_time(folder), time()),
                 )
         except BuildError as error:

@@ -84,6 +84,11 @@ def project(tmp_path, monkeypatch):
 LATEST = INSTALL.format("$(cat {index})")
 # An index that has a new version for each build.
 RESTLESS = f"{LATEST} && echo $(($(cat {{index}}) + 1)) > {{index}}"
+# Each build has a new version, and the code of the checkout, which its installer lists.
+STAMPED = (
+    f"{RESTLESS} && for each in $VIRTUAL_ENV/lib/python3.*/site-packages/slowdep-*.dist-info; "
+    'do echo "slowdep.py,sha256=$(cksum < code.py | cut -d" " -f1),1" > $each/RECORD; done'
+)
 
 
 def test_an_older_environment_is_built_again_when_the_index_has_moved_on(project):
@@ -115,7 +120,9 @@ def test_environments_that_differ_however_often_they_are_built_are_not_compared(
     assert str(failure) == (
         "the environments of base and head have other versions of packages, although the files "
         "that name packages are the same (slowdep 3 and 2): pin exact versions, in a lock file or "
-        "in the requirements, and check again"
+        "in the requirements, and check again; slowdep differs between two builds of the same "
+        "commit: if it is built from this repository, install it from its folder (`pip install "
+        "./FOLDER`), or build it with a version and files that do not depend on the time"
     )
     assert [each.reason for each in discovery.broken] == [FailureReason.PACKAGES]
 
@@ -152,3 +159,51 @@ def test_what_a_changed_requirement_does_not_name_is_brought_up_to_date(project)
     versions, _, failures = mine.versions()
 
     assert (versions, failures) == (["2", "2"], {})
+
+
+@pytest.fixture
+def counted(project, tmp_path):
+    """Return a function that makes a project, and another one that counts its builds."""
+    log = tmp_path / "builds"
+
+    def make(build):
+        return project(f"{build} && echo built >> {log}"), lambda: len(log.read_text().split())
+
+    return make
+
+
+def test_what_a_changed_requirement_requires_is_built_once(counted):
+    mine, builds = counted(INSTALL.format("$(cut -d= -f3 requirements.txt)"))
+    mine.commit("requirements.txt", "other==1")  # which requires slowdep
+    mine.write("requirements.txt", "other==2")
+
+    first, second = mine.versions(), mine.versions()
+    of_two_checks = builds()
+    mine.write("code.py", "1")
+    third = mine.versions()
+
+    assert first == second == third
+    assert first[0] == ["1", "2"]
+    assert (of_two_checks, builds()) == (2, 3)  # head's code is new, and base is as it was
+
+
+def test_a_package_whose_version_is_the_time_of_its_build_is_compared_by_its_files(counted):
+    mine, builds = counted(STAMPED)
+    mine.commit("code.py", "1")
+    mine.write("other.py", "2")
+
+    versions, _, failures = mine.versions()
+
+    assert (versions, failures, builds()) == (["1", "2"], {}, 2)
+
+
+def test_a_package_that_is_built_from_changed_code_is_of_the_change(counted):
+    mine, builds = counted(STAMPED)
+    mine.commit("code.py", "1")
+    mine.write("code.py", "2")
+
+    first, _, failures = mine.versions()
+    again, _, _ = mine.versions()
+
+    assert (first, failures) == (["3", "2"], {})  # base was built once more, with the same files
+    assert (again, builds()) == (first, 3)

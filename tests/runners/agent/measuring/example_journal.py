@@ -2,7 +2,11 @@
 
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine
-from perfledger_runners.measuring.pair_journal import CheckIdentity, JournalHeader
+from perfledger_runners.measuring.pair_journal import (
+    CheckEnvironments,
+    CheckIdentity,
+    JournalHeader,
+)
 
 HEADER = JournalHeader(
     check=CheckIdentity(
@@ -16,6 +20,7 @@ HEADER = JournalHeader(
     ),
     workloads=("m:f", "m:g"),
     machine=Machine(device=Device.CPU, model="a CPU"),
+    environments=CheckEnvironments(interpreter="/usr/bin/python3", base={"numpy": "2.1 (abc)"}),
     plan=Plan(seed=1, order=(), looks=(5, 6)),
     work=(),
 )

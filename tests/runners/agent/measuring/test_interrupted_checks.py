@@ -8,10 +8,16 @@ from perfledger.records import Device, Machine
 from perfledger_runners.measuring.interrupted_checks import (
     MAX_AGE_S,
     InterruptedChecks,
+    environment_differences,
     interrupted_folder,
     machine_differences,
 )
-from perfledger_runners.measuring.pair_journal import CheckIdentity, JournalError, JournalHeader
+from perfledger_runners.measuring.pair_journal import (
+    CheckEnvironments,
+    CheckIdentity,
+    JournalError,
+    JournalHeader,
+)
 
 CHECK = CheckIdentity(
     repository="/home/user/project",
@@ -23,10 +29,13 @@ CHECK = CheckIdentity(
     perfledger="1",
 )
 MACHINE = Machine(device=Device.CPU, model="a CPU", cores=2, clock_mhz=3000.0)
+PACKAGES = {"numpy": "2.1 (abc)", "scipy": "1.14 (def)"}
+ENVIRONMENTS = CheckEnvironments(interpreter="/usr/bin/python3.12", base=PACKAGES, head=PACKAGES)
 HEADER = JournalHeader(
     check=CHECK,
     workloads=("m:f",),
     machine=MACHINE,
+    environments=ENVIRONMENTS,
     plan=Plan(seed=1, order=(), looks=(5,)),
     work=(),
 )
@@ -151,3 +160,39 @@ def test_other_users_cannot_read_interrupted_checks(checks):
     checks.start(HEADER).close()
 
     assert stat.S_IMODE(checks.folder.stat().st_mode) == 0o700
+
+
+NUMPY = "numpy was 2.1 (abc) and is 2.2 (fed)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ()),
+        ({"base": {**PACKAGES, "numpy": "2.2 (fed)"}}, (f"{NUMPY} on base",)),
+        (
+            {side: {**PACKAGES, "numpy": "2.2 (fed)"} for side in ("base", "head")},
+            (NUMPY,),
+        ),
+        (
+            {"head": {"numpy": "2.1 (fed)"}},
+            (
+                "numpy was 2.1 (abc) and is 2.1 (fed) on head",
+                "scipy was 1.14 (def) and is not installed on head",
+            ),
+        ),
+        (
+            {"interpreter": "/opt/python3.13"},
+            ("the interpreter was /usr/bin/python3.12 and is /opt/python3.13",),
+        ),
+        (
+            {"base": {**PACKAGES, **dict.fromkeys("abcd", "1")}},
+            (
+                *(f"{name} was not installed and is 1 on base" for name in "abc"),
+                "1 more packages differ on base",
+            ),
+        ),
+    ],
+)
+def test_environments_differ_by_their_packages_and_their_interpreter(changes, expected):
+    assert environment_differences(HEADER, replace(ENVIRONMENTS, **changes)) == expected

@@ -177,7 +177,7 @@ def test_a_pair_that_no_check_writes_is_an_error(path, pair):
 
 
 def test_a_journal_of_another_version_is_an_error(path):
-    start_journal(path, replace(HEADER, version=2)).close()
+    start_journal(path, replace(HEADER, version=1)).close()
 
     with pytest.raises(JournalError, match="another version"):
         reopen_journal(path)

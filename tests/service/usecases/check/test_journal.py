@@ -141,3 +141,16 @@ def test_a_check_whose_pairs_cannot_be_saved_says_so(opened, tmp_path):
     (note,) = opened(use, environment={"XDG_STATE_HOME": str(tmp_path / "file")})
 
     assert note.startswith("pairs were not saved, and could not have been resumed: cannot create")
+
+
+@pytest.mark.slow(ci_only=True)
+def test_other_packages_than_at_the_interruption_are_refused(opened, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    (site / "numpy-2.1.dist-info").mkdir(parents=True)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupt)
+    (site / "numpy-2.1.dist-info").rename(site / "numpy-2.2.dist-info")
+
+    with pytest.raises(UsageError, match=r"numpy was 2\.1 and is 2\.2; resume it where it started"):
+        opened(lambda journal: journal.check_machine(MACHINE, SPECS), is_resumed=True)
