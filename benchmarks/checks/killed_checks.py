@@ -50,6 +50,7 @@ budget = "10m"
 """
 WORKLOAD = """
 import json
+import subprocess
 from pathlib import Path
 
 import perfledger
@@ -59,6 +60,9 @@ def add():
     request = Path("/proc/self/cmdline").read_text().split("\\0")[-2]
     with open({begun!r}, "a") as begun:
         begun.write(json.loads(Path(request).read_text())["command"] + "\\n")
+    # They would stay for ever: a daemon, and a program without the environment of the check.
+    subprocess.Popen(["sleep", "infinity"], start_new_session=True)
+    subprocess.Popen(["sleep", "infinity"], env={{"TMPDIR": {temporary!r}}})
     numbers = list(range(20_000))
     return lambda: sum(numbers)
 """
@@ -99,7 +103,9 @@ class Checks:
             each.mkdir()
         (self.folder / "begun").touch()
         git(root, "init", "--quiet", "--initial-branch", "main")
-        workload = WORKLOAD.format(begun=str(self.folder / "begun"))
+        workload = WORKLOAD.format(
+            begun=str(self.folder / "begun"), temporary=str(self.folder / "temporary")
+        )
         configuration = CONFIGURATION.format(python=sys.executable, pairs=self.pairs)
         commit(root, {"perfledger.toml": configuration, "bench/sums.py": workload}, "base")
         (root / "bench" / "sums.py").write_text(f"{workload}CHANGED = True\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import secrets
 import selectors
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest
@@ -54,32 +55,28 @@ class Child:
         self._environment = child_environment(
             harness, request, answers=self._answers.variables, mark=mark
         )
-        self._harness = harness
+        self._harness, self._guard = harness, harness.guard
         command = [
             *sandbox_command(harness, request, folder),
             *launcher,
             str(python_of(harness, request)),
         ]
-        # Opened for appending, so that output continues at the new end after a cut.
-        log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._guard.begin(self.mark)
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - running the user's code is the point
+            self._process = _start(
                 [*command, *PYTHON_OPTIONS, "-m", "perfledger", str(folder / "request.json")],
-                cwd=request.root,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=self._answers.inherited,
-                start_new_session=True,
+                root=request.root,
+                environment=self._environment,
+                log=self._log,
+                inherited=self._answers.inherited,
             )
         except OSError:
+            self._guard.end(self.mark)
             self._answers.close()
             raise
-        finally:
-            os.close(log)
         self._answers.child_started()
         self.process_id = self._process.pid  # and its session's
+        self._guard.add_session(self.mark, self.process_id)
         self.log_from = 0  # where the current workload's output starts
         self._selector = selectors.DefaultSelector()
         self._answers.watch(self._selector)
@@ -160,6 +157,7 @@ class Child:
             self._exit()  # is told from the end that follows
             self._is_open = False
             kill(self.process_id, self.mark)
+            self._guard.end(self.mark)
             self._selector.close()
             if self._exit_descriptor is not None:
                 os.close(self._exit_descriptor)
@@ -174,6 +172,32 @@ class Child:
     def withheld_note(self) -> str:
         """Return a line with the names of the variables withheld from the child, or ""."""
         return withheld_note(self._harness.environment, self._environment)
+
+
+def _start(
+    command: Sequence[str],
+    *,
+    root: str,
+    environment: Mapping[str, str],
+    log: Path,
+    inherited: tuple[int, ...],
+) -> subprocess.Popen[bytes]:
+    """Start a process in its own session, with its output in a log."""
+    # Opened for appending, so that output continues at the new end after a cut.
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return subprocess.Popen(  # noqa: S603 - running the user's code is the point
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=inherited,
+            start_new_session=True,
+        )
+    finally:
+        os.close(output)
 
 
 def _answer_socket(launch: Launch | None, folder: Path) -> AnswerSocket:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, Framework, WorkloadSpec
+from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard, child_guard
 from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.interpreter import (
     Interpreter,
@@ -66,6 +67,7 @@ class Harness:
     environment: Mapping[str, str]  # the agent's; see `child_variables` for what children get
     variable_names: tuple[str, ...] = ()  # named by the setting `env`
     sandbox: Sandbox | None = None
+    guard: ChildGuard = NO_GUARD
     limits: ChildLimits = ChildLimits()
     default_launch: str = ""  # for workloads on several devices without their own command
     launches: Mapping[str, Launch] = field(default_factory=dict[str, Launch])  # by workload
@@ -118,13 +120,14 @@ def prepare_harness(
     """Create the private folder of a check, and remove it at the end. Raises SandboxError."""
     names = tuple(variable_names)
     variables = child_variables(environment, named=names)
-    with private_folder() as folder:
+    with private_folder() as folder, child_guard(environment) as guard:
         harness = Harness(
             python=interpreter.path,
             folder=folder,
             environment=environment,
             variable_names=names,
             sandbox=find_sandbox(sandbox, interpreter.path, variables),
+            guard=guard,
             limits=limits or ChildLimits(),
             default_launch=default_launch,
         )

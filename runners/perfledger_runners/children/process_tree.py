@@ -15,8 +15,8 @@ SESSION_FIELD = 3  # fields of /proc/PID/stat, counted after the command's closi
 STATE_FIELD = 0
 
 
-def members(session: int, mark: str = "", *, proc: Path = PROC) -> tuple[int, ...]:
-    """Return the processes of a session, and others with `mark` in their environment.
+def members(session: int | None, mark: str = "", *, proc: Path = PROC) -> tuple[int, ...]:
+    """Return the processes of a session, if known, and others with `mark` in their environment.
 
     The mark finds daemons, which leave the session but keep their environment.
     """
@@ -31,7 +31,7 @@ def members(session: int, mark: str = "", *, proc: Path = PROC) -> tuple[int, ..
     return tuple(processes)
 
 
-def kill(session: int, mark: str) -> None:
+def kill(session: int | None, mark: str) -> None:
     """Kill every process of a session, every process with `mark` in its environment, and theirs.
 
     A daemon without the mark is a descendant of the harness, which adopts it, until that is killed.
@@ -40,12 +40,13 @@ def kill(session: int, mark: str) -> None:
         left = _family(session, mark)
         if not left:
             return
-        _signal(os.killpg, session)
+        if session is not None:
+            _signal(os.killpg, session)
         for process in left:
             _signal(os.kill, process)
 
 
-def _family(session: int, mark: str) -> set[int]:
+def _family(session: int | None, mark: str) -> set[int]:
     """Return the members of a session and their descendants, without this process."""
     family = {process for process in members(session, mark) if process != os.getpid()}
     return family.union(*(descendants(str(process)) for process in family))

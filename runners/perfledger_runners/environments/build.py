@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perfledger.records import FailureReason
+from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.harness import MARK_VARIABLE
 from perfledger_runners.children.process_tree import kill
 from perfledger_runners.safe_text import MAX_DETAIL, MAX_LOG_TAIL_BYTES, clean_text, tail_of_text
@@ -25,29 +26,39 @@ class BuildError(Exception):
 
 
 def run_build(
-    command: str, *, checkout: Path, environment: Mapping[str, str], log: Path, timeout_s: float
+    command: str,
+    *,
+    checkout: Path,
+    environment: Mapping[str, str],
+    log: Path,
+    timeout_s: float,
+    guard: ChildGuard = NO_GUARD,
 ) -> None:
     """Run a shell command in the checkout, with its output in `log`. Raises BuildError.
 
     All of its processes are gone when it returns.
     """
-    mark = secrets.token_hex()
+    token = secrets.token_hex()
+    mark = f"{MARK_VARIABLE}={token}"
+    guard.begin(mark)
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - the command that the user configured
             [SHELL, "-c", command],
             cwd=checkout,
-            env={**environment, MARK_VARIABLE: mark},
+            env={**environment, MARK_VARIABLE: token},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
+        guard.add_session(mark, process.pid)
         try:
             status: int | None = process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             status = None
         finally:
-            kill(process.pid, f"{MARK_VARIABLE}={mark}")
+            kill(process.pid, mark)
+            guard.end(mark)
             process.wait()
     if status != 0:
         reason = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.child_variables import (
     build_variables,
     child_variables,
@@ -72,6 +73,7 @@ class BuildRequest:
     environment: Mapping[str, str]
     timeout_s: float
     variable_names: tuple[str, ...] = ()  # of the setting `env`
+    guard: ChildGuard = NO_GUARD
 
 
 @contextmanager
@@ -97,6 +99,7 @@ def side_environment(
                 environment=variables,
                 log=entry / LOG,
                 timeout_s=request.timeout_s,
+                guard=request.guard,
             )
         except BuildError as error:
             note = withheld_note(request.environment, variables)

@@ -145,6 +145,7 @@ class CheckoutFolder:
                 inputs=self.inputs,
                 interpreter=self.interpreter,
                 environment=os.environ,
+                guard=self.harness.guard,
                 is_renewed=is_renewed,
             ) as code:
                 # A build may fetch the content of large files.

@@ -11,6 +11,7 @@ from perfledger.protocol import ChildRequest
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
+from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError
@@ -128,6 +129,7 @@ def build_code(
     inputs: BuildInputs,
     interpreter: Interpreter,
     environment: Mapping[str, str],
+    guard: ChildGuard = NO_GUARD,
     is_renewed: bool = False,
 ) -> Generator[BuiltCode]:
     """Build the environment of a complete checkout if the settings or the changed inputs need it.
@@ -147,6 +149,7 @@ def build_code(
                     environment=environment,
                     variable_names=settings.env,
                     timeout_s=settings.build_timeout,
+                    guard=guard,
                 )
                 folder = stack.enter_context(
                     _environment(build, Path(request.root), is_renewed=is_renewed)
