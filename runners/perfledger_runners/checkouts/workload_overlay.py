@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from perfledger.bundle import LaidOverFiles
-from perfledger_runners.checkouts.git import RepositoryError, git
+from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
@@ -79,12 +79,21 @@ class OverlaidChanges:
 class WorkloadSource(Protocol):
     """A revision or a folder with a configuration and workloads."""
 
+    @property
+    def name(self) -> str:
+        """Return the name of the revision or the folder."""
+        ...
+
     def read_file(self, path: str, *, max_bytes: int) -> bytes | None:
         """Return a file's content, None if there is none."""
         ...
 
     def paths(self) -> tuple[str, ...]:
         """Return the paths of all files."""
+        ...
+
+    def files_with(self, word: str) -> tuple[str, ...]:
+        """Return the paths of Python files that may have this word."""
         ...
 
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
@@ -139,6 +148,16 @@ class _RevisionSource:
     def paths(self) -> tuple[str, ...]:
         return tuple(_entries(self.repository, self.sha, ()))
 
+    def files_with(self, word: str) -> tuple[str, ...]:
+        try:
+            listing = git(self.repository.root, "grep", "-lzIwF", "-e", word, self.sha, "--")
+        except GitFailedError as error:
+            if error.status != 1:
+                raise
+            return ()  # no file matches
+        paths = (os.fsdecode(each).partition(":")[2] for each in listing.split(b"\0"))
+        return tuple(path for path in paths if path.endswith(".py"))
+
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
         tops = _checked_tops(paths)
         entries = _entries(self.repository, self.sha, tops)
@@ -172,6 +191,15 @@ class _FolderSource:
 
     def paths(self) -> tuple[str, ...]:
         return tuple(self._below("."))
+
+    def files_with(self, word: str) -> tuple[str, ...]:
+        return tuple(
+            path
+            for path in self.paths()
+            if path.endswith(".py")
+            and not (self.root / path).is_symlink()
+            and word.encode() in (self.root / path).read_bytes()
+        )
 
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
         tops = _checked_tops(paths)

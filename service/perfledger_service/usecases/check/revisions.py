@@ -29,6 +29,7 @@ from perfledger_service.settings.sources import (
     check_settings,
     file_table,
 )
+from perfledger_service.usecases.check.overlays.benchmark_tests import paths_of_tests
 from perfledger_service.usecases.check.overlays.hidden_changes import hidden_change_notes
 
 SHORT_SHA = 12
@@ -37,9 +38,9 @@ UNTRUSTED_ENV_NOTE = (
     "the check runs, or merge the configuration first"
 )
 
-NO_PATHS_OF_TESTS = (
-    "--workloads-from needs the folders of the tests: set PERFLEDGER_PATHS='[\"FOLDER\"]', or "
-    '`paths` next to `suite = "pytest"` in the configuration'
+NO_TESTS = (
+    "no test in {} uses the fixture `benchmark`: name the folders or files of its tests, as in "
+    'PERFLEDGER_PATHS=\'["tests"]\', or as `paths` next to `suite = "pytest"` in its configuration'
 )
 
 
@@ -144,8 +145,8 @@ def configuration_from(
 ) -> CheckConfiguration:
     """Return the configuration of a check that takes workloads and their settings from the source.
 
-    Raises SettingsError, RepositoryError for workloads that cannot be overlaid, UsageError for
-    pytest's tests without `paths`, and NotMeasuredError if they hide the whole change.
+    Raises SettingsError, RepositoryError for workloads that cannot be overlaid, UsageError if
+    there are no benchmarks of pytest, and NotMeasuredError if they hide the whole change.
     """
     name, table = _table(source.read_file) or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
@@ -212,11 +213,14 @@ def _other_paths(
 
 
 def _overlay_paths(source: WorkloadSource, settings: CheckSettings) -> tuple[str, ...]:
-    """Return the paths to overlay; another tool's suite names them in its own configuration."""
+    """Return the paths to overlay: those of asv's configuration, or of tests with the fixture."""
     if settings.own_paths or settings.suite == BenchmarkSuite.PERFLEDGER.value:
         return settings.paths
     if settings.suite == BenchmarkSuite.PYTEST.value:
-        raise UsageError(NO_PATHS_OF_TESTS)
+        paths = paths_of_tests(source)
+        if not paths:
+            raise UsageError(NO_TESTS.format(source.name))
+        return paths
     folders: list[str] = []
     for path in asv_configurations(source.paths()):
         content = source.read_file(path, max_bytes=MAX_CONFIGURATION_BYTES) or b""

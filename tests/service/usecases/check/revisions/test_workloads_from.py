@@ -57,11 +57,37 @@ def test_asvs_own_configuration_may_lie_in_any_folder(checkout, is_folder):
     assert configuration.settings.own_paths == ("ci/speed",)
 
 
-def test_tests_from_elsewhere_need_their_folders(checkout):
+TESTS = {
+    "tests/perf/test_sums.py": "def test_sum(benchmark):\n    benchmark(sum, [1])\n",
+    "tests/perf/numbers.py": "benchmark = 1\n",
+    "tests/conftest.py": "",
+    "tests/test_other.py": "def test_it():\n    pass\n",
+    "mine/test_beside.py": "class TestIt:\n    def test_it(self, tmp_path, benchmark): pass\n",
+    "mine/code.py": "def benchmark():\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_tests_with_the_fixture_are_found_where_no_paths_are_set(checkout, is_folder):
+    for name, text in TESTS.items():
+        path = checkout.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    sides = checkout.resolve(base=checkout.commit(), head="main")
+    source = str(checkout.root) if is_folder else "main"
+
+    configuration = checkout.configuration_from(source, sides, suite="pytest")
+
+    assert set(configuration.settings.own_paths) == {"tests", "mine/test_beside.py"}
+    assert configuration.overlay is not None
+    assert configuration.overlay.files.keys() == TESTS.keys() - {"mine/code.py"}
+
+
+def test_without_a_test_that_uses_the_fixture_the_paths_of_tests_must_be_set(checkout):
     sha = checkout.commit(perfledger='paths = ["workloads.toml"]', workloads="1")
     sides = checkout.resolve(base=sha, head="main")
 
-    with pytest.raises(UsageError, match=r"set PERFLEDGER_PATHS='\[\"FOLDER\"\]', or `paths`"):
+    with pytest.raises(UsageError, match=r"as in PERFLEDGER_PATHS='\[\"tests\"\]', or as `paths`"):
         checkout.configuration_from("main", sides, suite="pytest")
     own = checkout.configuration_from("main", sides, suite="pytest", paths=("workloads.toml",))
     assert own.overlay is not None
