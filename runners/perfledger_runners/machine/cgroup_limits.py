@@ -1,4 +1,4 @@
-"""Reads how much CPU time the control groups of this process may use, from cgroup v1 and v2.
+"""Reads how much CPU time and memory the control groups of this process may use (cgroup v1 and v2).
 
 A container sees its own group, or the host's groups and the path of its own; each group above may
 limit it further.
@@ -12,6 +12,9 @@ from pathlib import Path, PurePosixPath
 from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
 
 NO_QUOTA = "max"  # cgroup v2's word; v1 has -1
+# Of version 1, where a group may use all memory: the largest multiple of a page is more than this.
+ANY_MEMORY = 2**62
+FILE_CACHES = ("active_file", "inactive_file")  # of memory.stat; version 1 sums them as total_*
 # Of /proc/PID/mountinfo: proc_pid_mountinfo(5). Optional fields end with a dash.
 ROOT_FIELD, POINT_FIELD = 3, 4
 OPTIONS_AFTER_DASH = 3
@@ -20,13 +23,16 @@ MAX_DEPTH = 64  # of nested groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupLimits:
-    """The narrowest limit on CPU time among the groups of this process."""
+    """The narrowest limits on CPU time and memory among the groups of this process."""
 
     quota_cores: float | None = (
         None  # cores' worth of CPU time; infinite without one; None: unknown
     )
     # The share of the quota's periods so far in which processes had to wait for the next one.
     throttled_share: float | None = None
+    # Of the memory that the group with the least left may use, which caches of files do not take;
+    # None without a limit.
+    free_memory_share: float | None = None
     memory_pressure: Path | None = None  # of this process's own group
 
 
@@ -44,25 +50,36 @@ def read_limits(files: ProcFiles = THIS_SYSTEM) -> CgroupLimits:
     """Return the limits that apply to this process."""
     groups = _groups(read_text(files.proc / "self/cgroup"))
     quotas: list[tuple[float, float | None]] = []
+    memory_shares: list[float] = []
     pressure: Path | None = None
     is_known = False
     for mount in _mounts(read_text(files.proc / "self/mountinfo"), files.sys):
         is_unified = mount.kind == "cgroup2"
-        if not (is_unified or "cpu" in mount.controllers):
+        kinds = {""} if is_unified else mount.controllers & {"cpu", "memory"} & groups.keys()
+        if not kinds <= groups.keys():
             continue
-        key = "" if is_unified else "cpu"
-        if key not in groups:
-            continue
-        folders = tuple(_folders(mount, groups[key]))
+        paths = {kind: tuple(_folders(mount, groups[kind])) for kind in kinds}
+        memory_shares += [
+            share
+            for folder in paths.get("", paths.get("memory", ()))
+            if (share := _free_memory_share(folder)) is not None
+        ]
+        folders = paths.get("", paths.get("cpu", ()))
         # If a hierarchy of version 1 has the CPU controller, the unified one has no controllers.
         is_known |= any((folder / "cgroup.procs").exists() for folder in folders)
         quotas += [quota for folder in folders if (quota := _quota(folder)) is not None]
         if is_unified and (folders[0] / "memory.pressure").exists():
             pressure = folders[0] / "memory.pressure"
+    free_memory_share = min(memory_shares, default=None)
     if not is_known:
-        return CgroupLimits()
+        return CgroupLimits(free_memory_share=free_memory_share)
     cores, throttled = min(quotas, default=(math.inf, None), key=lambda quota: quota[0])
-    return CgroupLimits(quota_cores=cores, throttled_share=throttled, memory_pressure=pressure)
+    return CgroupLimits(
+        quota_cores=cores,
+        throttled_share=throttled,
+        free_memory_share=free_memory_share,
+        memory_pressure=pressure,
+    )
 
 
 def _groups(text: str) -> dict[str, str]:
@@ -119,3 +136,25 @@ def _throttled_share(text: str) -> float | None:
     if not periods or throttled is None:
         return None
     return min(1.0, throttled / periods)
+
+
+def _free_memory_share(folder: Path) -> float | None:
+    """Return the share of a group's memory limit that programs may still use; None without one.
+
+    The kernel gives caches of files back when programs need memory.
+    """
+    limit = count(read_text(folder / "memory.max") or read_text(folder / "memory.limit_in_bytes"))
+    used = count(
+        read_text(folder / "memory.current") or read_text(folder / "memory.usage_in_bytes")
+    )
+    if not limit or limit >= ANY_MEMORY or used is None:
+        return None
+    fields = dict(
+        line.split()[:2]
+        for line in read_text(folder / "memory.stat").splitlines()
+        if len(line.split()) > 1
+    )
+    caches = sum(
+        count(fields.get(f"total_{name}", fields.get(name, ""))) or 0 for name in FILE_CACHES
+    )
+    return min(1.0, max(0.0, (limit - used + caches) / limit))

@@ -37,7 +37,7 @@ def read_fitness(
         load,
         read_cpu_settings(load.usable, files),
         limits,
-        read_memory(files, group=limits.memory_pressure),
+        read_memory(files, group=limits.memory_pressure, group_share=limits.free_memory_share),
         core_speed(load.usable),
     )
     match device:

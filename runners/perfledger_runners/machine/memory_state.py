@@ -16,8 +16,17 @@ class MemoryState:
     stalled_share: float | None = None
 
 
-def read_memory(files: ProcFiles = THIS_SYSTEM, *, group: Path | None = None) -> MemoryState:
-    """Return the state of memory; `group` is the pressure file of the process's own group."""
+def read_memory(
+    files: ProcFiles = THIS_SYSTEM,
+    *,
+    group: Path | None = None,
+    group_share: float | None = None,
+) -> MemoryState:
+    """Return the state of memory.
+
+    `group` is the pressure file of the process's own group, and `group_share` what is free of the
+    limit of its groups.
+    """
     table = {
         name: count(value.removesuffix("kB").strip())
         for name, sign, value in (
@@ -28,8 +37,10 @@ def read_memory(files: ProcFiles = THIS_SYSTEM, *, group: Path | None = None) ->
     total, available = table.get("MemTotal"), table.get("MemAvailable")
     paths = (files.proc / "pressure/memory", *([] if group is None else [group]))
     stalled = [share for path in paths if (share := _stalled_share(read_text(path))) is not None]
+    hosts = min(1.0, available / total) if total and available is not None else None
+    free = [share for share in (hosts, group_share) if share is not None]
     return MemoryState(
-        available_share=min(1.0, available / total) if total and available is not None else None,
+        available_share=min(free, default=None),
         stalled_share=max(stalled, default=None),
     )
 

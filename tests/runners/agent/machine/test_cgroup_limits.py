@@ -123,3 +123,44 @@ def test_a_share_of_throttled_periods_is_at_most_all_of_them(kernel, counts, sha
     )
 
     assert read_limits(files).throttled_share == share
+
+
+STATISTICS = "active_file 1\ntotal_inactive_file 200\ntotal_active_file 100\n"
+
+
+def test_the_memory_that_a_group_may_still_use_is_known_without_the_caches_of_files(kernel):
+    of_v2 = {
+        "memory.max": "1000\n",
+        "memory.current": "900\n",
+        "memory.stat": "inactive_file 100\nactive_file 100\n",
+    }
+    of_v1 = {
+        "memory.limit_in_bytes": "1000\n",
+        "memory.usage_in_bytes": "900\n",
+        "memory.stat": STATISTICS,
+    }
+    mount = "42 31 0:32 /docker/4f0c /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+    groups = V1 | {
+        "proc/self/cgroup": f"4:memory:/docker/4f0c\n{V1['proc/self/cgroup']}",
+        "proc/self/mountinfo": mount + V1["proc/self/mountinfo"],
+    }
+
+    second = kernel(V2 | {f"sys/fs/cgroup/{name}": text for name, text in of_v2.items()})
+    assert read_limits(second).free_memory_share == pytest.approx(0.3)
+    first = kernel(groups | {f"sys/fs/cgroup/memory/{name}": text for name, text in of_v1.items()})
+    assert read_limits(first).free_memory_share == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"memory.max": "max\n", "memory.current": "900\n"},
+        {"memory.limit_in_bytes": "9223372036854771712\n", "memory.usage_in_bytes": "900\n"},
+        {"memory.max": "1000\n"},
+        {"memory.max": "0\n", "memory.current": "0\n"},
+    ],
+)
+def test_without_a_limit_on_memory_the_hosts_is_what_is_free(kernel, files):
+    limits = read_limits(kernel(V2 | {f"sys/fs/cgroup/{name}": t for name, t in files.items()}))
+
+    assert limits.free_memory_share is None

@@ -51,3 +51,12 @@ def test_more_available_than_there_is_in_all_is_all(kernel):
 )
 def test_programs_that_were_ended_for_want_of_memory_are_counted(kernel, text, kills):
     assert count_memory_kills(kernel({"proc/vmstat": text})) == kills
+
+
+def test_the_less_of_the_hosts_and_the_own_groups_free_memory_counts(kernel):
+    assert read_memory(kernel({}), group_share=0.5).available_share == 0.5
+    files = kernel({"proc/meminfo": MEMINFO})
+
+    shares = [read_memory(files, group_share=share).available_share for share in (0.1, 0.5)]
+
+    assert shares == [0.1, 0.25]
