@@ -38,7 +38,8 @@ def framework_of(workload: Workload, *, root: Path) -> Framework:
     if len(frameworks) > 1:
         msg = (
             f"workload {workload.key!r} at {workload.source_line} uses torch and jax: set "
-            'framework="torch" or framework="jax", whose arrays its step computes on'
+            'framework="torch" or framework="jax", whose arrays its step computes on, or '
+            'framework="host" for NumPy and plain Python'
         )
         raise WorkloadError(msg)
     return next(iter(frameworks), Framework.HOST)
