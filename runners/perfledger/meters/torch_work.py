@@ -8,8 +8,9 @@ so this runs in a process that measures nothing.
 
 import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, cast
 
 from perfledger import step_work
@@ -29,6 +30,8 @@ MAX_NAMES = 5  # listed in one limit
 FLOP_COUNTER = "torch.utils.flop_counter"
 TRITON = "triton.runtime.jit"
 FAKE_TENSOR = "torch._subclasses.fake_tensor"
+# torch imports it with the first operator that it counts, in more than a second.
+COMPILER = "torch._dynamo"
 
 # Operators that return uninitialised memory.
 _UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
@@ -37,6 +40,12 @@ _SAME_MEMORY = frozenset({"_unsafe_view", "_reshape_alias", "lift_fresh"})
 
 Foreign = Any  # an object of torch, see torch_clock
 TorchLoader = Callable[[str], Foreign]  # importlib.import_module
+
+
+def load_counter(load: TorchLoader = import_module) -> None:
+    """Import what torch needs to count operators, so that forks of this process have it."""
+    with suppress(Exception):  # a torch without it counts without it
+        load(COMPILER)
 
 
 def count_torch_work(torch: Foreign, load: TorchLoader, set_up: Callable[[], Step]) -> StepWork:

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,6 +16,7 @@ from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT, DeviceMeter
+from perfledger.meters.torch_work import load_counter
 from perfledger.process.asv.benchmarks import collect_asv
 from perfledger.process.command_context import (
     BoundWorkload,
@@ -129,12 +130,19 @@ def _answer_by_file(
 
     So what a file sets at import, such as the precision of JAX, reaches no workload of another.
     """
-    load_frameworks(context.request.frameworks)
+    _load(context, context.request.frameworks)
     if _refuses_to_fork(context):
         return
     for names in files:
         _wait_until_ready(context, names[0])
         run_in_fork(context.channel, partial(_answer_file, context, names, answer))
+
+
+def _load(context: CommandContext, frameworks: Collection[Framework]) -> None:
+    """Import what the workloads of frameworks need, once for all forks of this process."""
+    load_frameworks(frameworks)
+    if context.request.command is Command.COUNT and Framework.TORCH in frameworks:
+        load_counter()
 
 
 def _answer_file(
@@ -199,7 +207,7 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     by_id = {each.spec.id: each for each in collected.workloads}
     used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
     join_framework(context, used)
-    load_frameworks(used)
+    _load(context, used)
     context = replace(context, workloads=requested or tuple(by_id))
     if context.is_forking and _refuses_to_fork(context):
         return
@@ -207,7 +215,8 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
         _wait_until_ready(context, name)
         answer = partial(_answer_workload, context, by_id, name=name, broken=collected.broken)
         if context.is_forking:
-            run_in_fork(context.channel, answer)
+            is_measured = context.request.command is not Command.COUNT
+            run_in_fork(context.channel, answer, is_measured=is_measured)
         else:
             answer()
 
