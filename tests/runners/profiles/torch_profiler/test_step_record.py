@@ -138,13 +138,14 @@ def test_at_most_five_lines_are_kept(make, write):
         {**EMPTY, "compilations": [{**BREAK, "count": 0}]},
         {**EMPTY, "peak_tensors": [{**HELD, "bytes": 0}]},
         {**EMPTY, "peak_tensors": [{**HELD, "bytes": 10**30}]},
+        {**EMPTY, "peak_tensors": [{**HELD, "tensors": 0}]},
         {**EMPTY, "peak_tensors": [{**HELD, "line": -1}]},
         [[]],
         [{}],
         [{**ROW, "line": 0}],
         [{**ROW, "line": "7"}],
         [{**ROW, "line": 1e308}],
-        [{**ROW, "calls": -1}],
+        [{**ROW, "calls": 0}],
         [{**ROW, "path": ""}],
         [{**ROW, "path": "x" * 10_000}],
         [{**ROW, "operator": None}],
@@ -153,6 +154,16 @@ def test_at_most_five_lines_are_kept(make, write):
 def test_a_file_of_anything_else_is_an_error_with_its_name(write, value):
     with pytest.raises(ProfileError, match=r"0\.lines\.json is not a record of a step: "):
         read_step_record(write(value))
+
+
+def test_the_least_of_everything_is_read(write):
+    least = {
+        "calls": [{**ROW, "line": 1, "calls": 1}],
+        "peak_tensors": [{**HELD, "line": 0, "bytes": 1, "tensors": 1}],
+        "compilations": [{**BREAK, "line": 0, "count": 1}],
+    }
+
+    assert read_step_record(write(least)) != read_step_record(write(EMPTY))
 
 
 def test_a_file_beyond_its_limit_is_not_read(write, monkeypatch):
