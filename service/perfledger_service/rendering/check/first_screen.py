@@ -242,10 +242,10 @@ def _source_lines(
             causes = block.compiling.rows[:_MOST_ACTIONS] if block.compiling else ()
         case _:
             causes = block.causes if explanation.is_attributable else ()
-    source_lines: dict[str, SourceLine] = {}
+    source_lines: dict[tuple[str, bool], SourceLine] = {}
     for cause in causes:
-        for line in cause.source_lines:
-            source_lines.setdefault(line.text, line)  # with the first cause's remark
+        for line in cause.source_lines:  # with the first cause's remark
+            source_lines.setdefault((line.text, line.is_on_head), line)
     yield from source_lines.values()
 
 

@@ -209,7 +209,7 @@ def _not_measured(report: Report) -> str:
     if not failures:
         return f"Not measured: {workload_counts(report)}"
     workloads = dict.fromkeys(row.workload for row in failures)
-    first = f"{failures[0].workload} {failures[0].why}"
+    first = f"{failures[0].workload} {failures[0].summary}"
     if len(workloads) == 1:
         return f"Not measured: {first}"
     return f"{len(workloads)} of {_workloads(_total(report))} were not measured, first {first}"

@@ -4,11 +4,12 @@ The sentences quote names, commands and findings that are untrusted or not escap
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perfledger import rounding
-from perfledger.records import FailureReason, FindingLevel
+from perfledger.records import Failure, FailureReason, FindingLevel
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.check.acceptance_rows import acceptance_command
@@ -59,6 +60,7 @@ _MENDS = {
     FailureReason.IN_USE: "end the program that has it, or let each process use its own: port 0, "
     "and files in a temporary folder of its own",
 }
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 # Measuring again would not help: the code is at fault.
 _OF_THE_CODE = frozenset(FailureReason) - {
     FailureReason.HUNG,
@@ -119,20 +121,32 @@ def command_hints(report: Report, every: Sequence[VerdictTableRow]) -> tuple[Com
         return ()
     accept = acceptance_command(report, every)
     hints = (CommandHint(accept, "if this is intended"),) if accept else ()
-    is_of_code = _first_failure(report, telling_rows(report, every)) in _OF_THE_CODE
+    failure = _first_failure(report, telling_rows(report, every))
+    is_of_code = failure is not None and failure.why in _OF_THE_CODE
     return hints if is_of_code else (*hints, CommandHint(_RERUN, "to measure again"))
 
 
 def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
-    why = _first_failure(report, rows)
-    return NextSteps() if why is None else NextSteps((_MENDS[why],))
+    failure = _first_failure(report, rows)
+    if failure is None:
+        return NextSteps()
+    missing = _NO_MODULE.search(failure.detail)
+    if failure.why is not FailureReason.RAISED or missing is None:
+        return NextSteps((_MENDS[failure.why],))
+    module = missing[1]
+    sentence = (
+        f"install {module} for the Python that runs the workloads, or set isolated so that each "
+        "side is installed with its own requirements; if it is the repository's own, add its "
+        "folder to import_paths"
+    )
+    return NextSteps((sentence,), (module,))
 
 
-def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> FailureReason | None:
+def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> Failure | None:
     """Return why the deciding result was not measured, None if it was or the reason is unknown."""
     if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
         return None
-    return next((one.why for one in report.failures if one.workload == rows[0].workload), None)
+    return next((one for one in report.failures if one.workload == rows[0].workload), None)
 
 
 def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:

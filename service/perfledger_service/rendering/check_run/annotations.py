@@ -89,10 +89,10 @@ def _step_text(cause: CauseRow) -> str:
 def _annotation(
     source_line: SourceLine, row: VerdictTableRow, text: str, level: AnnotationLevel
 ) -> CodeAnnotation | None:
-    """Return the annotation of a line, None if it is not in a file of the repository."""
+    """Return the annotation of a line, None if it is not in a file of the repository on head."""
     path, _, line = source_line.text.rpartition(":")
     is_line = line.isascii() and line.isdecimal() and 0 < int(line[:10]) <= MAX_LINE
-    if not is_line or not is_path(path):
+    if not is_line or not is_path(path) or not source_line.is_on_head:
         return None
     remark = f" ({source_line.remark})" if source_line.remark else ""
     return CodeAnnotation(

@@ -3,6 +3,7 @@
 Names, units, details and sources are untrusted text, escaped by the templates; the rest is ours.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,7 @@ class FailureRow:
 
     workload: str
     why: str
+    summary: str  # the same, with every side on which it failed like this, whatever the detail
     detail: str
     log_tail: str
 
@@ -221,16 +223,24 @@ def failure_rows(report: Report) -> tuple[FailureRow, ...]:
     """Return each workload's failures, base's first; the same failure on both sides is one row."""
     failures = [failure for failure in report.failures if not _is_only_new(failure, report)]
     groups: dict[tuple[str, str, str], list[Failure]] = {}
+    alike_by_phrase: defaultdict[tuple[str, str], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda each: tuple(Side).index(each.side)):
         phrase = vocabulary.failure_reason_phrase(failure.why)
         groups.setdefault((failure.workload, phrase, failure.detail), []).append(failure)
+        alike_by_phrase[failure.workload, phrase].append(failure)
     workloads = tuple(dict.fromkeys(failure.workload for failure in failures))
     rows = [
-        _failure_row(workload, f"{phrase} on {_sides(alike)}", detail, alike[0].log_tail)
+        FailureRow(
+            workload=workload,
+            why=f"{phrase} on {_sides(alike)}",
+            summary=f"{phrase} on {_sides(alike_by_phrase[workload, phrase])}",
+            detail=detail,
+            log_tail=alike[0].log_tail,
+        )
         for (workload, phrase, detail), alike in groups.items()
     ]
     unjudged = (
-        _failure_row(verdict.workload, "could not be judged", verdict.reason, "")
+        _unjudged_row(verdict)
         for verdict in report.verdicts_of(Outcome.NOT_MEASURED)
         if verdict.workload not in workloads
     )
@@ -246,8 +256,10 @@ def _is_only_new(failure: Failure, report: Report) -> bool:
     return is_missing_on_base and failure.workload in report.new_workloads
 
 
-def _failure_row(workload: str, why: str, detail: str, log_tail: str) -> FailureRow:
-    return FailureRow(workload=workload, why=why, detail=detail, log_tail=log_tail)
+def _unjudged_row(verdict: Verdict) -> FailureRow:
+    why = "could not be judged"
+    detail = verdict.reason
+    return FailureRow(workload=verdict.workload, why=why, summary=why, detail=detail, log_tail="")
 
 
 def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, float, str, str]:

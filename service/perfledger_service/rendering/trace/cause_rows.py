@@ -257,7 +257,7 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         why=vocabulary.change_reason_phrase(cause),
         evidence=cause.evidence,
         path=_end(cause.path),
-        source_lines=source_lines(cause.lines or cause.base_lines),
+        source_lines=source_lines(cause.lines, base_lines=cause.base_lines),
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
     )
@@ -287,7 +287,7 @@ def _memory_row(cause: MemoryCause) -> MemoryRow:
         base=number_format.byte_count(cause.base_bytes),
         head=number_format.byte_count(cause.head_bytes),
         delta=number_format.signed_bytes(cause.delta_bytes),
-        source_lines=source_lines(cause.lines or cause.base_lines),
+        source_lines=source_lines(cause.lines, base_lines=cause.base_lines),
         is_worse=cause.delta_bytes > 0,
     )
 

@@ -95,8 +95,12 @@ def test_a_warning_alone_is_no_regression(reports):
 def test_what_failed_is_named_with_its_side(reports, make):
     report = reports["not_measured"]
     several = replace(report.failures[0], workload=make.TRANSFORMER)
+    on_base = replace(report.failures[0], side=Side.BASE, detail="the same error at another line")
 
     assert words(report) == f"Not measured: {make.GPT} raised an error on head"
+    assert words(replace(report, failures=(*report.failures, on_base))) == (
+        f"Not measured: {make.GPT} raised an error on base and head"
+    )
     assert words(replace(report, failures=(*report.failures, several))) == (
         f"2 of 2 workloads were not measured, first {make.GPT} raised an error on head"
     )

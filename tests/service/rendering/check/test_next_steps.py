@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -107,6 +108,21 @@ def test_each_reason_of_a_failure_has_something_to_do(reports, why):
 
     assert sentence
     assert not sentence.endswith(".")
+
+
+def test_a_module_that_is_not_installed_is_named_with_the_ways_to_get_it(reports):
+    report = reports["not_measured"]
+    detail = "benchmarks/a.py cannot be imported: ModuleNotFoundError: No module named 'chex' (a:3)"
+    raised = replace(report.failures[0], why=FailureReason.RAISED, detail=detail)
+
+    steps = steps_of(replace(report, failures=(raised,)))
+
+    (sentence,) = steps.sentences
+    assert sentence.startswith("install chex for the Python that runs the workloads, ")
+    assert {"isolated", "import_paths"} <= set(re.findall(r"[a-z_]+", sentence))
+    assert steps.quotes == ("chex",)
+    killed = replace(raised, why=FailureReason.KILLED)
+    assert "chex" not in steps_of(replace(report, failures=(killed,))).sentences[0]
 
 
 @pytest.mark.parametrize("name", ["unchanged", "improved"])

@@ -28,6 +28,14 @@ def with_lines(report, *lines):
     return replace(report, explanations=(replace(explanation, causes=causes),))
 
 
+def with_base_lines(report, *lines):
+    """Return the report with these lines for its first cause, on base only."""
+    explanation = with_lines(report).explanations[0]
+    first, *others = explanation.causes
+    causes = (replace(first, base_lines=lines), *others)
+    return replace(report, explanations=(replace(explanation, causes=causes),))
+
+
 @pytest.fixture
 def report(reports):
     return with_lines(reports["regressed"], LINE)
@@ -75,6 +83,7 @@ def test_what_explains_nothing_or_did_not_get_worse_names_no_line(report, report
         replace(report, verdicts=()),
         replace(report, head=Revision(sha="b" * 40, is_dirty=True)),
         with_lines(reports["regressed"]),
+        with_base_lines(reports["regressed"], LINE),
     )
     assert [code_annotations(other) for other in others] == [()] * len(others)
 

@@ -17,6 +17,9 @@ from perfledger_service.rendering.layout.short_name import short_name
         ("enumerate(DataLoader)#_Iter.__next__", "enumerate(DataLoader)#_Iter.__next__"),
         ("jit(f)/jit(main)/dot", "jit(f)/jit(main)/dot"),
         ("void ns::Pointer::operator->(int)", "ns::Pointer::operator->"),
+        ("aten::bmm (+25)", "aten::bmm (+25)"),
+        ("void cub::Sum(int const*) (+3)", "cub::Sum (+3)"),
+        ("aten::op10 (+9): float became double", "aten::op10 (+9): float became double"),
     ],
 )
 def test_a_function_of_cpp_loses_its_parameters_and_nothing_else_does(name, expected):

@@ -229,10 +229,10 @@ def test_other_failures_of_the_sides_are_rows_of_their_own_and_base_comes_first(
 
     rows = verdict_rows.failure_rows(replace(report, failures=(failure, other, other_side)))
 
-    assert [(row.workload, row.why) for row in rows] == [
-        (failure.workload, "raised an error on base"),
-        (failure.workload, "raised an error on head"),
-        (make.ATTENTION, "raised an error on head"),
+    assert [(row.workload, row.why, row.summary) for row in rows] == [
+        (failure.workload, "raised an error on base", "raised an error on base and head"),
+        (failure.workload, "raised an error on head", "raised an error on base and head"),
+        (make.ATTENTION, "raised an error on head", "raised an error on head"),
     ]
 
 
