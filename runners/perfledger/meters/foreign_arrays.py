@@ -64,18 +64,22 @@ def _libraries(values: Iterable[object], package: str) -> Iterable[str]:
     for value in values:
         library = ""
         with suppress(Exception):  # a boundary: a type may not answer
-            library = _library_of(type(value))
+            library = _library_of(type(value), package)
         if library not in {"", package} and _elements(value) >= LEAST_ELEMENTS:
             yield library
 
 
-def _library_of(kind: type) -> str:
+def _library_of(kind: type, package: str) -> str:
     """Return the library of an array's type, or of the type that it extends; "" for no array.
 
-    Look-ups on the type are static: attributes of a foreign object may run its code.
+    A type with the framework's protocol (`__torch_function__`) computes with the framework's
+    operators: linear_operator's, tensordict's. Look-ups on the type are static: attributes of a
+    foreign object may run its code.
     """
     if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
         return ""
+    if hasattr(kind, f"__{package}_function__"):
+        return package
     bases = [base for base in kind.__mro__ if hasattr(base, "dtype")]
     return bases[-1].__module__.partition(".")[0]
 

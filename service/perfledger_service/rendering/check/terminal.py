@@ -51,6 +51,7 @@ _MAX_ACTION = 700
 _MAX_CAUSES = 6
 _MAX_PICTURES = 8
 _MAX_COUNTS = 40
+_MAX_COUNT_LIMITS = 3
 _MAX_LOG_LINES = 12
 _INDENT = (0, 0, 0, 2)
 
@@ -184,8 +185,10 @@ def _counts(report: Report) -> Iterator[RenderableType]:
     changed = count_rows.changed_counts(report)
     if not changed:
         return
+    limits = {group.workload: group.limits for group in count_rows.count_groups(report)}
     yield _heading("Work per step (static count)")
-    for workload, group in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
+    for workload, rows in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
+        group = tuple(rows)
         yield Padding(Text(clean(workload, limit=MAX_LONG_NAME), style="bold"), _INDENT)
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=26, overflow="fold")
@@ -197,6 +200,10 @@ def _counts(report: Report) -> Iterator[RenderableType]:
                 Text(clean(row.what, limit=_MAX_ROW)), Text(row.base), Text(row.head), change
             )
         yield Padding(grid, (0, 0, 0, 4))
+        if not all(row.is_complete for row in group):
+            for limit in limits[workload][:_MAX_COUNT_LIMITS]:
+                line = Text(clean_sentence(limit, limit=_MAX_DETAIL), style="dim")
+                yield Padding(line, (0, 0, 0, 4))
 
 
 def _reasons(report: Report) -> Iterator[RenderableType]:

@@ -24,6 +24,17 @@ class OwnSubclass(OwnArray):
     """The user's array, which extends the framework's."""
 
 
+class Wrapper:
+    """An array of another library that computes with the framework's operators."""
+
+    dtype = "f4"
+    shape = (LEAST_ELEMENTS,)
+
+    @classmethod
+    def __framework_function__(cls):
+        raise NotImplementedError
+
+
 class LazyArray:
     dtype = "f4"
 
@@ -93,6 +104,7 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
         lambda: numpy.sqrt(64),
         lambda: has_first(OwnArray()),
         lambda: has_first(OwnSubclass()),
+        lambda: has_first(Wrapper()),
         lambda: parameter([1.0] * LEAST_ELEMENTS),
         lambda: parameter([LazyArray()]),
     ],

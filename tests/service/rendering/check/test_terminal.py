@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.estimation.work_counts import CountChange, WorkComparison
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import report_table
 from tests.service.rendering.terminal_lines import lines_at
@@ -156,3 +157,24 @@ def test_a_log_keeps_its_indentation_and_its_first_400_characters(reports):
     assert {f"{indent}    x", f"{indent}  y", f"{indent}{40 * ' '}z"} <= set(lines)
     (logged,) = (line for line in lines if line.startswith(f"{indent}www"))
     assert logged.rstrip().count("w") == 399  # and a sign that there was more
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_an_incomplete_count_has_its_reason(reports, is_complete):
+    count = CountChange(
+        name="flops_per_step",
+        unit="FLOP",
+        base=604e6,
+        head=470e6,
+        source="a counter",
+        head_is_complete=is_complete,
+    )
+    limit = "the work of libraries is not counted: numpy"
+    compared = WorkComparison(
+        workload="m:f", counts=(count,), limits=(limit,), is_same_program=None
+    )
+
+    text = plain_text(replace(reports["unchanged"], work_counts=(compared,)))
+
+    assert ("incomplete" in text) is not is_complete
+    assert ("The work of libraries is not counted: numpy." in text) is not is_complete
