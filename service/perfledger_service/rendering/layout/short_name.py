@@ -15,11 +15,11 @@ def short_name(name: str) -> str:
     of the others. A name that is not C++ is unchanged.
     """
     group = _GROUP.search(name)
-    others = group.group() if group else ""
-    shorter = name.removesuffix(others).removeprefix("void ")
+    suffix = group.group() if group else ""
+    shorter = name.removesuffix(suffix).removeprefix("void ")
     end = _parameters_start(shorter)
     is_function = end > 0 and ("::" in shorter[:end] or shorter[end - 1] == ">")
-    return (shorter[:end] if is_function else shorter) + others
+    return (shorter[:end] if is_function else shorter) + suffix
 
 
 def _parameters_start(name: str) -> int:
