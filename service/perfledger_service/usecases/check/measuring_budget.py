@@ -28,6 +28,7 @@ from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
+from perfledger_service.rendering.layout.vocabulary import metric_title
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
@@ -47,12 +48,15 @@ class MeasuringAllowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MissingPairs:
-    measured: int  # with readings of the metric that lacks most
+    metric: str  # the one that lacks most
+    measured: int  # with readings of the metric
     needed: int
+    total: int  # with readings of any metric
 
     @property
-    def count(self) -> int:
-        return self.needed - self.measured
+    def rounds(self) -> int:
+        """Return how many more pairs are needed if as many as so far have readings."""
+        return math.ceil((self.needed - self.measured) * self.total / max(self.measured, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +119,21 @@ def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, _Mis
         explanation = explain_verdict(verdict, bundle.plan)
         needed = explanation.pairs_needed
         if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS and needed is not None:
-            missing = _MissingPairs(measured=_pairs_of(bundle.runs, verdict), needed=needed)
+            runs = [run for run in bundle.runs if run.workload == verdict.workload]
+            missing = _MissingPairs(
+                metric=verdict.metric.name,
+                measured=_pairs_with(run for run in runs if run.samples.get(verdict.metric.name)),
+                needed=needed,
+                total=_pairs_with(run for run in runs if any(run.samples.values())),
+            )
             before = fewest.get(verdict.workload, missing)
-            fewest[verdict.workload] = max(before, missing, key=lambda pairs: pairs.count)
+            fewest[verdict.workload] = max(before, missing, key=lambda pairs: pairs.rounds)
     return fewest
 
 
-def _pairs_of(runs: Iterable[Run], verdict: Verdict) -> int:
-    """Return how many pairs have readings of the verdict's metric on both sides."""
-    measured = Counter(
-        run.pair
-        for run in runs
-        if run.workload == verdict.workload and run.samples.get(verdict.metric.name)
-    )
-    return sum(sides == len(Side) for sides in measured.values())
+def _pairs_with(runs: Iterable[Run]) -> int:
+    """Return how many pairs have a run of both sides among these."""
+    return sum(sides == len(Side) for sides in Counter(run.pair for run in runs).values())
 
 
 def _too_few_pairs_notes(
@@ -143,11 +148,9 @@ def _too_few_pairs_notes(
         return ()
     open_workloads = {each.workload for each in verdicts if each.outcome is Outcome.UNDECIDED}
     round_s = sum(seconds.get(each, 0.0) for each in open_workloads)
-    rounds = max(1, *(pairs.count for pairs in fewest.values()))
+    rounds = max(1, *(pairs.rounds for pairs in fewest.values()))
     budget_s = paired_runs.spent_s + SPARE * rounds * round_s
-    missing = ", ".join(
-        f"{each} ({pairs.measured} of {pairs.needed})" for each, pairs in fewest.items()
-    )
+    missing = ", ".join(f"{each} ({_pairs_words(pairs)})" for each, pairs in fewest.items())
     pair_s = max(seconds[each] for each in fewest)
     note = (
         f"the budget ended with too few pairs of {missing}: a pair took {duration(pair_s)}, and "
@@ -155,6 +158,13 @@ def _too_few_pairs_notes(
         "same"
     )
     return (note,)
+
+
+def _pairs_words(pairs: _MissingPairs) -> str:
+    count = f"{pairs.measured} of {pairs.needed}"
+    if pairs.measured == pairs.total:
+        return count
+    return f"{count} with readings of the {metric_title(pairs.metric)}, {pairs.total} in all"
 
 
 def _futility_notes(
