@@ -8,10 +8,10 @@ from string import Formatter
 
 import pytest
 
-RENDERING = Path(__file__).parents[3] / "service" / "perfledger_service" / "rendering"
-TEMPLATES = Path(__file__).parents[3] / "templates" / "perfledger_templates"
-ROUNDING = Path(__file__).parents[3] / "runners" / "perfledger" / "rounding.py"
-COST_MODELS = Path(__file__).parents[3] / "cost_models" / "perfledger_cost_models"
+RENDERING = Path(__file__).parents[1] / "service" / "perfledger_service" / "rendering"
+TEMPLATES = Path(__file__).parents[1] / "templates" / "perfledger_templates"
+ROUNDING = Path(__file__).parents[1] / "runners" / "perfledger" / "rounding.py"
+COST_MODELS = Path(__file__).parents[1] / "cost_models" / "perfledger_cost_models"
 # Coordinates and opacities of a picture: nobody reads them.
 GEOMETRY = {"chart/elements.py", "chart/mark_shapes.py", "chart/svg.py"}
 # JSON, CSV and FOCUS hold all digits of a decimal, without separators.
