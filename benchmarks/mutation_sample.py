@@ -235,15 +235,15 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     rest = sorted(tests.rglob("test_*.py"))
     bounds = [test for test in rest if BOUNDS in text_of(test)]
     groups = [named, direct, [root / LIMITS, *bounds], near]
-    seen: set[Path] = set()
+    yielded_tests: set[Path] = set()
     for group in groups:
-        yield FAST, [test for test in group if test not in seen]
-        seen |= set(group)
+        yield FAST, [test for test in group if test not in yielded_tests]
+        yielded_tests |= set(group)
     yield SLOW, sorted({*named, *direct, *near})
     yield SLOW, [root / test for test in GOLDEN_FILES]
     for group in (rest, sorted((root / TESTS["perfledger_service"]).rglob("test_*.py"))):
-        yield FAST, [test for test in group if test not in seen]
-        seen |= set(group)
+        yield FAST, [test for test in group if test not in yielded_tests]
+        yielded_tests |= set(group)
 
 
 def run_tests(root: Path, marks: str, arguments: Sequence[str | Path]) -> bool:
@@ -382,8 +382,8 @@ def main() -> None:
         for kind in arguments.kinds:
             of_kind = [site for site in sites if site.kind is kind]
             count = min(arguments.sites, len(of_kind))
-            drawn = random.Random(arguments.seed).sample(of_kind, count)
-            tests = judge_side_by_side(roots, drawn, arguments.rounds)
+            sampled_sites = random.Random(arguments.seed).sample(of_kind, count)
+            tests = judge_side_by_side(roots, sampled_sites, arguments.rounds)
             noticed = sum(map(bool, tests))
             by_lists = sum(name in test for test in tests for name in LISTS)
             print(

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options, console)
     except DemoError as error:
-        console.print(f"\n[bold red]The demo failed:[/] {_plain(str(error))}")
+        console.print(f"\n[bold red]The demo failed:[/] {_plain_text(str(error))}")
         console.print(f"The files written so far are in {options.folder}.", markup=False)
         return 1
     except KeyboardInterrupt:
@@ -76,8 +76,8 @@ def chosen_branches(name: str | None) -> tuple[Branch, ...]:
     """Return the branches to run; raise DemoError for an unknown name."""
     chosen = tuple(branch for branch in BRANCHES if name in (None, branch.name))
     if not chosen:
-        known = ", ".join(branch.name for branch in BRANCHES)
-        msg = f"no branch is named {name!r}: choose from {known}"
+        names = ", ".join(branch.name for branch in BRANCHES)
+        msg = f"no branch is named {name!r}: choose from {names}"
         raise DemoError(msg)
     return chosen
 
@@ -223,7 +223,7 @@ def _show(reports: Mapping[str, PostedReport], console: Console) -> None:
         console.print(
             f"[dim]and {folded} collapsed sections; the page has everything:[/] {each.page}"
         )
-        console.print(f"check run: [bold]{each.conclusion}[/], {_plain(each.title)}")
+        console.print(f"check run: [bold]{each.conclusion}[/], {_plain_text(each.title)}")
 
 
 def _pictures(
@@ -252,7 +252,7 @@ def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> Non
         console.print(f"{outcome.branch}, which {effect}: {outcome.headline}", markup=False)
     unexpected = unexpected_verdicts(outcomes)
     for sentence in unexpected:
-        console.print(f"[yellow]Unexpected:[/] {_plain(sentence)}")
+        console.print(f"[yellow]Unexpected:[/] {_plain_text(sentence)}")
     if unexpected:
         console.print(
             "A busy machine can cause this; the demo itself worked. To repeat it: make demo."
@@ -262,10 +262,10 @@ def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> Non
 
 def _stage(console: Console, title: str) -> None:
     console.print()
-    console.rule(f"[bold]{_plain(title)}", align="left")
+    console.rule(f"[bold]{_plain_text(title)}", align="left")
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """Return text with its square brackets escaped for markup."""
     return text.replace("[", "\\[")
 

@@ -103,9 +103,9 @@ class _History:
 
     def measure_commit(self, commit: int) -> None:
         """Measure a commit against its parent on the machines whose turn it is, and what is due."""
-        for shown, every in ((H100, 1), (A100, 2), (CPU, 3)):
+        for shown_machine, every in ((H100, 1), (A100, 2), (CPU, 3)):
             if commit % every == 0:
-                self._measure(shown, base=commit - every, head=commit)
+                self._measure(shown_machine, base=commit - every, head=commit)
         if commit % SEARCHED_EVERY == 0:
             search_events(self._engine, now=self._time(commit) + timedelta(minutes=25))
         if commit < self._commits - UNANSWERED_COMMITS:
@@ -114,24 +114,24 @@ class _History:
 
     def measure_pull_request(self, number: int, pull: PullRequest, *, base: int) -> None:
         """Measure each push of a pull request on its machines."""
-        for push, shown in product(range(pull.pushes), pull.machines):
+        for push, shown_machine in product(range(pull.pushes), pull.machines):
             head, at = self._pushed(number, pull, push=push, base=base)
-            base_levels = _levels(shown, base)
+            base_levels = _levels(shown_machine, base)
             pairs = CheckedCommits(
                 base=self._revision(base),
                 head=head,
                 base_levels=base_levels,
-                head_levels=_changed(base_levels, pull.effect, shown),
+                head_levels=_changed(base_levels, pull.effect, shown_machine),
                 measured_at=at + timedelta(minutes=9),
                 pull_request=number,
                 machine_classes=pull.expects,
             )
-            seed = f"{number}/{push}/{shown.machine.model}"
+            seed = f"{number}/{push}/{shown_machine.machine.model}"
             explained = reverted_check(self._explained) if pull.is_undone else self._explained
             bundle = (
                 moved_check(explained, pairs, seed=seed)
                 if pull.has_profiles
-                else made_check(self._recorded, _machine_at(shown, base), pairs, seed=seed)
+                else made_check(self._recorded, _machine_at(shown_machine, base), pairs, seed=seed)
             )
             self._store(bundle)
         if pull.accepted and pull.effect is not None:
@@ -146,16 +146,20 @@ class _History:
         sha = _sha(f"{number}/{push}")
         return Revision(sha=sha, subject=pull.subject, committed_at=at.isoformat()), at
 
-    def _measure(self, shown: ShownMachine, *, base: int, head: int, suffix: str = "") -> None:
+    def _measure(
+        self, shown_machine: ShownMachine, *, base: int, head: int, suffix: str = ""
+    ) -> None:
         commits = CheckedCommits(
             base=self._revision(base),
             head=self._revision(head),
-            base_levels=_levels(shown, base),
-            head_levels=_levels(shown, head),
+            base_levels=_levels(shown_machine, base),
+            head_levels=_levels(shown_machine, head),
             measured_at=self._time(head) + timedelta(minutes=20),
         )
-        seed = f"{base}..{head}/{shown.machine.model}{suffix}"
-        self._store(made_check(self._recorded, _machine_at(shown, head), commits, seed=seed))
+        seed = f"{base}..{head}/{shown_machine.machine.model}{suffix}"
+        self._store(
+            made_check(self._recorded, _machine_at(shown_machine, head), commits, seed=seed)
+        )
 
     def _due_requests(self) -> tuple[AbRequestView, ...]:
         with read_session(self._engine) as session:
@@ -164,7 +168,10 @@ class _History:
     def _measure_request(self, view: AbRequestView, *, at: int) -> None:
         """Answer a request for an A/B run, as a runner would."""
         place = {_sha(str(commit)): commit for commit in range(self._commits)}
-        classes = {shown.machine.machine_class: shown for shown in (H100, A100, CPU)}
+        classes = {
+            shown_machine.machine.machine_class: shown_machine
+            for shown_machine in (H100, A100, CPU)
+        }
         self._measure(
             classes[view.request.machine_class],
             base=place[view.base_sha],
@@ -235,26 +242,26 @@ class _History:
         return self._end - (self._commits - commit) * BETWEEN_COMMITS
 
 
-def _machine_at(shown: ShownMachine, commit: int) -> ShownMachine:
+def _machine_at(shown_machine: ShownMachine, commit: int) -> ShownMachine:
     """Return the machine as of a commit: the A100's driver was updated."""
-    if shown is A100 and commit >= NEW_DRIVER_AT:
-        return replace(shown, machine=replace(shown.machine, driver=NEW_DRIVER))
-    return shown
+    if shown_machine is A100 and commit >= NEW_DRIVER_AT:
+        return replace(shown_machine, machine=replace(shown_machine.machine, driver=NEW_DRIVER))
+    return shown_machine
 
 
-def _levels(shown: ShownMachine, commit: int) -> Mapping[tuple[str, str], float]:
+def _levels(shown_machine: ShownMachine, commit: int) -> Mapping[tuple[str, str], float]:
     levels: dict[tuple[str, str], float] = {}
     for effect in EFFECTS:
         if effect.commit <= commit:
-            levels = _changed(levels, effect, shown)
+            levels = _changed(levels, effect, shown_machine)
     return levels
 
 
 def _changed(
-    levels: Mapping[tuple[str, str], float], effect: Effect | None, shown: ShownMachine
+    levels: Mapping[tuple[str, str], float], effect: Effect | None, shown_machine: ShownMachine
 ) -> dict[tuple[str, str], float]:
     """Return the levels after an effect."""
-    if effect is None or shown not in effect.machines:
+    if effect is None or shown_machine not in effect.machines:
         return dict(levels)
     key = effect.workload, effect.metric
     return {**levels, key: levels.get(key, 1.0) * effect.factor}

@@ -37,8 +37,10 @@ def set_branch(state: State, request: CodeRequest) -> Reply:
 
 
 def list_branches(state: State, _request: CodeRequest, name: str, sha: str) -> Reply:
-    known = state.repository(name).get("branches", {})
-    branches = [{"name": one, "commit": {"sha": sha}} for one, at in known.items() if at == sha]
+    branches_by_name = state.repository(name).get("branches", {})
+    branches = [
+        {"name": one, "commit": {"sha": sha}} for one, at in branches_by_name.items() if at == sha
+    ]
     return 200, [one | {"protected": False} for one in branches]
 
 

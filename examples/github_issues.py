@@ -20,9 +20,9 @@ def list_issues(state: State, request: IssueRequest, name: str) -> Reply:
     """Return issues and pull requests, which GitHub counts as issues, newest first."""
     repository = state.repository(name)
     since = request.query.get("since", [""])[0]
-    wanted = request.query.get("state", ["open"])[0]
+    issue_state = request.query.get("state", ["open"])[0]
     issues = [one for one in repository["issues"].values() if one["updated_at"] >= since]
-    listed = [one for one in issues if wanted in {"all", one["state"]}]
+    listed = [one for one in issues if issue_state in {"all", one["state"]}]
     return 200, sorted(listed, key=lambda one: one["number"], reverse=True)
 
 
@@ -34,7 +34,7 @@ def create_issue(state: State, request: IssueRequest, name: str, login: str) -> 
     if len(body) > MAX_BODY:
         refuse(422, f"Validation Failed: body is too long (maximum is {MAX_BODY} characters)")
     number = max((int(one) for one in issues), default=100) + 1
-    made = {
+    issue = {
         "number": number,
         "id": state.new_id(),
         "title": title,
@@ -44,7 +44,7 @@ def create_issue(state: State, request: IssueRequest, name: str, login: str) -> 
         "user": {"login": login, "type": "Bot"},
         "updated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    return 201, issues.setdefault(str(number), made)
+    return 201, issues.setdefault(str(number), issue)
 
 
 def update_issue(state: State, request: IssueRequest, name: str, number: str) -> Reply:

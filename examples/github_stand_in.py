@@ -80,12 +80,12 @@ def create_comment(state: State, request: "Handler", name: str, number: str) -> 
 
 
 def update_comment(state: State, request: "Handler", name: str, comment: str) -> Reply:
-    found = get_comment(state, request, name, comment)[1]
-    if found["user"] != {"login": LOGIN, "type": "Bot"}:
+    stored_comment = get_comment(state, request, name, comment)[1]
+    if stored_comment["user"] != {"login": LOGIN, "type": "Bot"}:
         refuse(403, "Resource not accessible by integration")
-    found["body"] = valid_comment_body(request)
-    found["edits"] += 1
-    return 200, found
+    stored_comment["body"] = valid_comment_body(request)
+    stored_comment["edits"] += 1
+    return 200, stored_comment
 
 
 def get_permission(state: State, _request: "Handler", name: str, login: str) -> Reply:
@@ -99,29 +99,31 @@ def create_check(state: State, request: "Handler", name: str) -> Reply:
     document = valid_check(request)
     if not document.get("name") or not document.get("head_sha"):
         refuse(422, "Invalid request. name or head_sha wasn't supplied.")
-    made = {"id": state.new_id(), "app": {"slug": SLUG}, "edits": 0, **document}
-    return 201, repository["check_runs"].setdefault(str(made["id"]), made)
+    check_run = {"id": state.new_id(), "app": {"slug": SLUG}, "edits": 0, **document}
+    return 201, repository["check_runs"].setdefault(str(check_run["id"]), check_run)
 
 
 def update_check(state: State, request: "Handler", name: str, check: str) -> Reply:
-    found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
+    check_run = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
     document = valid_check(request)
-    before = found.get("output", {}).get("annotations", [])
-    found.update({"conclusion": None} | document)
-    found["output"]["annotations"] = before + document["output"].get("annotations", [])
-    found["edits"] += 1
-    return 200, found
+    before = check_run.get("output", {}).get("annotations", [])
+    check_run.update({"conclusion": None} | document)
+    check_run["output"]["annotations"] = before + document["output"].get("annotations", [])
+    check_run["edits"] += 1
+    return 200, check_run
 
 
 def list_annotations(state: State, _request: "Handler", name: str, check: str) -> Reply:
-    found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
-    return 200, found.get("output", {}).get("annotations", [])
+    check_run = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
+    return 200, check_run.get("output", {}).get("annotations", [])
 
 
 def list_checks(state: State, request: "Handler", name: str, sha: str) -> Reply:
-    wanted = request.query.get("check_name", [None])[0]
-    known = state.repository(name)["check_runs"].values()
-    runs = [run for run in known if run["head_sha"] == sha and wanted in (None, run["name"])]
+    check_name = request.query.get("check_name", [None])[0]
+    check_runs = state.repository(name)["check_runs"].values()
+    runs = [
+        run for run in check_runs if run["head_sha"] == sha and check_name in (None, run["name"])
+    ]
     return 200, {"total_count": len(runs), "check_runs": runs}
 
 

@@ -66,7 +66,7 @@ class State:
         self.late: list[Callable[[], object]] = []
         self.workflows: dict[str, Document] = {}  # by repository and file
         self.runs: dict[str, Document] = {}
-        self.kept: dict[str, Document] = {}  # artifacts and logs
+        self.archives: dict[str, Document] = {}  # artifacts and logs
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
         self.after_handling: Callable[[str, str], None] = lambda _method, _path: None
@@ -116,20 +116,20 @@ class State:
 
     def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
         user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
-        made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
-        return self.repository(name)["comments"].setdefault(str(made["id"]), made)
+        comment = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
+        return self.repository(name)["comments"].setdefault(str(comment["id"]), comment)
 
     def add_delivery(self, document: Document) -> Document:
         """Add an attempt to deliver a webhook; if it has no time, its time is now."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        made = {"delivered_at": now, "redelivery": False} | document | {"id": self.new_id()}
-        self.deliveries.insert(0, made)
-        return made
+        delivery = {"delivered_at": now, "redelivery": False} | document | {"id": self.new_id()}
+        self.deliveries.insert(0, delivery)
+        return delivery
 
     def repeat_delivery(self, delivery_id: int) -> None:
         """Repeat an attempt, which succeeds unless `repeated_status` says otherwise."""
-        found = next((one for one in self.deliveries if one["id"] == delivery_id), None)
-        first = found or refuse(404, "Not Found")
+        delivery = next((one for one in self.deliveries if one["id"] == delivery_id), None)
+        first = delivery or refuse(404, "Not Found")
         again = {"guid": first["guid"], "event": first["event"], "redelivery": True}
         self.add_delivery(again | {"status_code": self.repeated_status})
 

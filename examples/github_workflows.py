@@ -28,21 +28,21 @@ class WorkflowRequest(Protocol):
 
 
 def dispatch(state: State, request: WorkflowRequest, name: str, workflow: str) -> Reply:
-    known = state.workflows.get(f"{name}/{workflow}") or refuse(404, "Not Found")
+    workflow_document = state.workflows.get(f"{name}/{workflow}") or refuse(404, "Not Found")
     document = request.document
     inputs = document.get("inputs", {})
     if unknown := set(document) - {"ref", "inputs"}:
         refuse(422, f"Invalid request. {unknown} are not permitted keys.")
-    if document.get("ref") != known["ref"]:
+    if document.get("ref") != workflow_document["ref"]:
         refuse(422, f"No ref found for: {document.get('ref')}")
-    if unexpected := sorted(set(inputs) - set(known["inputs"])):
+    if unexpected := sorted(set(inputs) - set(workflow_document["inputs"])):
         refuse(422, f"Unexpected inputs provided: {unexpected}")
     if len(inputs) > MAX_INPUTS or len(json.dumps(inputs)) > MAX_INPUT_TEXT:
         refuse(422, "inputs are too large.")
-    made = {
+    run_document = {
         "id": state.new_id(),
         "name": "perfledger job",
-        "display_title": inputs.get(known["title"], known["title"]),
+        "display_title": inputs.get(workflow_document["title"], workflow_document["title"]),
         "event": "workflow_dispatch",
         "status": "queued",
         "conclusion": None,
@@ -52,7 +52,7 @@ def dispatch(state: State, request: WorkflowRequest, name: str, workflow: str) -
         "workflow": f"{name}/{workflow}",
         "jobs": [],
     }
-    state.runs[str(made["id"])] = made
+    state.runs[str(run_document["id"])] = run_document
     return 204, None
 
 
@@ -71,27 +71,31 @@ def get_run(state: State, _request: WorkflowRequest, _name: str, run: str) -> Re
 
 
 def list_jobs(state: State, _request: WorkflowRequest, _name: str, run: str) -> Reply:
-    found = state.runs.get(run) or refuse(404, "Not Found")
-    return 200, {"total_count": len(found["jobs"]), "jobs": found["jobs"]}
+    run_document = state.runs.get(run) or refuse(404, "Not Found")
+    return 200, {"total_count": len(run_document["jobs"]), "jobs": run_document["jobs"]}
 
 
 def cancel_run(state: State, _request: WorkflowRequest, _name: str, run: str) -> Reply:
-    found = state.runs.get(run) or refuse(404, "Not Found")
-    if found["status"] == "completed":
+    run_document = state.runs.get(run) or refuse(404, "Not Found")
+    if run_document["status"] == "completed":
         refuse(409, "Cannot cancel a workflow run that is completed.")
-    found.update(status="completed", conclusion="cancelled")
+    run_document.update(status="completed", conclusion="cancelled")
     return 202, {}
 
 
 def list_artifacts(state: State, request: WorkflowRequest, _name: str, run: str) -> Reply:
-    wanted = request.query.get("name", [""])[0]
-    kept = [one for one in state.kept.values() if one.get("run") == run and one["name"] == wanted]
-    entries = [{"id": one["id"], "name": one["name"]} for one in kept]
+    artifact_name = request.query.get("name", [""])[0]
+    artifacts = [
+        one
+        for one in state.archives.values()
+        if one.get("run") == run and one["name"] == artifact_name
+    ]
+    entries = [{"id": one["id"], "name": one["name"]} for one in artifacts]
     return 200, {"total_count": len(entries), "artifacts": entries}
 
 
 def lead_to(state: State, request: WorkflowRequest, _name: str, key: str) -> Reply:
-    if key not in state.kept:
+    if key not in state.archives:
         refuse(404, "Not Found")
     request.reply_headers["Location"] = f"http://{request.headers['Host']}/storage/{key}"
     return 302, None
@@ -101,7 +105,7 @@ def get_kept(state: State, request: WorkflowRequest, key: str) -> Reply:
     """Return what was kept; the server that keeps it accepts no GitHub token."""
     if request.headers.get("Authorization"):
         refuse(400, "InvalidAuthenticationInfo")
-    return 200, state.kept[key]["data"]
+    return 200, state.archives[key]["data"]
 
 
 def add_workflow(state: State, request: WorkflowRequest) -> Reply:
@@ -113,16 +117,16 @@ def add_workflow(state: State, request: WorkflowRequest) -> Reply:
 
 def change_run(state: State, request: WorkflowRequest) -> Reply:
     document = request.document
-    found = state.runs.get(str(document["id"])) or refuse(404, "Not Found")
-    found.update(document)
-    return 200, found
+    run_document = state.runs.get(str(document["id"])) or refuse(404, "Not Found")
+    run_document.update(document)
+    return 200, run_document
 
 
 def keep(state: State, request: WorkflowRequest) -> Reply:
     document = request.document
     key = str(document.get("job") or state.new_id())
     entry = {"id": int(key), "run": str(document["id"]), "name": document.get("name", "")}
-    state.kept[key] = entry | {"data": base64.b64decode(document["data"])}
+    state.archives[key] = entry | {"data": base64.b64decode(document["data"])}
     return 201, entry
 
 

@@ -58,11 +58,11 @@ def recorded_check(name: str) -> Bundle:
 
 
 def made_check(
-    recorded: Bundle, shown: ShownMachine, commits: CheckedCommits, *, seed: str
+    recorded: Bundle, shown_machine: ShownMachine, commits: CheckedCommits, *, seed: str
 ) -> Bundle:
     """Return a check of these commits on this machine, with samples of the recorded check."""
     random = Random(seed)
-    is_cpu = shown.machine.device is Device.CPU
+    is_cpu = shown_machine.machine.device is Device.CPU
     drift = math.exp(random.gauss(0, DRIFT))
     runs: list[Run] = []
     for spec in recorded.workloads:
@@ -73,7 +73,7 @@ def made_check(
             for position, side in enumerate(Side if pair % 2 == 0 else reversed(Side)):
                 run = _scaled(
                     recorded_pair[side],
-                    shown,
+                    shown_machine,
                     levels[side],
                     typical=typical,
                     picks=picks,
@@ -96,13 +96,13 @@ def made_check(
         created_at=commits.measured_at.isoformat(),
         base=commits.base,
         head=commits.head,
-        machine=shown.machine,
+        machine=shown_machine.machine,
         plan=Plan(
             seed=1,
             order=tuple(str(tuple(Side)[pair % 2]) for pair in range(PAIRS)),
             looks=(4, 5, 6),
-            margin=shown.margin,
-            floor=shown.floor,
+            margin=shown_machine.margin,
+            floor=shown_machine.floor,
             machine_classes=commits.machine_classes,
         ),
         metrics=metrics,
@@ -110,7 +110,11 @@ def made_check(
         profiles=(),
         repeats=(),
         pull_request=commits.pull_request,
-        settings={**recorded.settings, "margin": shown.margin, "floor": shown.floor},
+        settings={
+            **recorded.settings,
+            "margin": shown_machine.margin,
+            "floor": shown_machine.floor,
+        },
         host_findings=recorded.host_findings if is_cpu else (),
         notes=(NOTE,),
     )
@@ -178,7 +182,7 @@ def _turns(pair: Mapping[Side, Run]) -> int:
 
 def _scaled(
     run: Run,
-    shown: ShownMachine,
+    shown_machine: ShownMachine,
     levels: Mapping[tuple[str, str], float],
     *,
     typical: Mapping[str, float],
@@ -186,17 +190,19 @@ def _scaled(
     drift: float,
 ) -> Run:
     """Return a run with resampled turns and scaled numbers."""
-    is_cpu = shown.machine.device is Device.CPU
+    is_cpu = shown_machine.machine.device is Device.CPU
     turns = [int(pick * len(picks)) for pick in picks]
     steps, peaks = run.samples[STEP_TIME.name], run.samples[PEAK_MEMORY.name]
-    time_level = levels.get((run.workload, STEP_TIME.name), 1.0) * drift / shown.speed
+    time_level = levels.get((run.workload, STEP_TIME.name), 1.0) * drift / shown_machine.speed
     memory_level = levels.get((run.workload, PEAK_MEMORY.name), 1.0)
     step, peak = typical[STEP_TIME.name], typical[PEAK_MEMORY.name]
     samples = {
         STEP_TIME.name: tuple(
-            step * (steps[turn] / step) ** shown.noise * time_level for turn in turns
+            step * (steps[turn] / step) ** shown_machine.noise * time_level for turn in turns
         ),
-        PEAK_MEMORY.name: tuple(peak * (one / peak) ** shown.noise * memory_level for one in peaks),
+        PEAK_MEMORY.name: tuple(
+            peak * (one / peak) ** shown_machine.noise * memory_level for one in peaks
+        ),
     }
     if is_cpu:
         others = {name: value for name, value in run.samples.items() if name not in samples}
@@ -209,7 +215,7 @@ def _scaled(
     return replace(
         run,
         samples=samples,
-        device=shown.machine.device,
+        device=shown_machine.machine.device,
         turns=(1,) * len(turns) if is_cpu else (),
         core_times=CoreTimes(),
         evidence=run.evidence if is_cpu else StepEvidence(result=run.evidence.result),

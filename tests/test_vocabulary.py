@@ -1,9 +1,10 @@
 """One vocabulary: names of the product, held against the glossary and its rules."""
 
+import ast
 import re
 from collections import defaultdict
 
-from tests.product.modules import MODULES, ROOT, SOURCES, product_modules
+from tests.product.modules import MODULES, ROOT, SOURCES, names_in, product_modules
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 MAX_GLOSSARY_LINES = 250
@@ -106,6 +107,18 @@ def test_no_result_is_named_by_a_bare_participle_or_pronoun():
         for path, module in product_modules().items()
         for name, line, in_loop in module.bound
         if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
+    ]
+
+    assert bare == []
+
+
+def test_no_result_of_a_benchmark_or_an_example_is_named_by_a_bare_participle():
+    bare = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for top in ("benchmarks", "examples")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        for name, line, _ in names_in(ast.parse(path.read_text(encoding="utf-8"))).bound
+        if name.strip("_") in BARE_WORDS
     ]
 
     assert bare == []

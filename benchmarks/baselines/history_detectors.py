@@ -57,13 +57,13 @@ class Tally:
     def false_per_1000(self) -> float:
         return 1000 * self.false / self.points
 
-    def add(self, find: "Detector", moved: Series, still: Sequence[float]) -> list[int]:
+    def add(self, find: "Detector", series: Series, still: Sequence[float]) -> list[int]:
         """Count what `find` claims in a series with steps and in one without; return its hits."""
-        found = find(moved.values.tolist())
-        hit = matched(moved.places, found)
+        places = find(series.values.tolist())
+        hit = matched(series.places, places)
         self.right += len(hit)
-        self.claimed += len(found)
-        self.true += len(moved.places)
+        self.claimed += len(places)
+        self.true += len(series.places)
         self.false += len(find(still))
         self.points += len(still)
         return hit
@@ -83,12 +83,12 @@ def otava(values: Sequence[float]) -> Sequence[int]:
     analysis: Any = importlib.import_module("otava.analysis")
     for window in (50, 48, 45, 40):
         try:
-            found, _ = analysis.compute_change_points(
+            change_points, _ = analysis.compute_change_points(
                 list(values), window_len=window, max_pvalue=0.001, min_magnitude=0.0
             )
         except ValueError:
             continue
-        return [int(change.index) for change in found]
+        return [int(change.index) for change in change_points]
     return []
 
 
@@ -118,9 +118,9 @@ PEERS: tuple[tuple[str, str, Detector], ...] = (
 )
 
 
-def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
+def matched(truth: Sequence[int], places: Sequence[int]) -> list[int]:
     """Return the true places that were found, each find counted once."""
-    left = sorted(set(found))
+    left = sorted(set(places))
     hit: list[int] = []
     for place in truth:
         near = min(left, key=lambda other: abs(other - place), default=None)
@@ -140,9 +140,9 @@ def score(
         for length in LENGTHS:
             rng = np.random.default_rng([seed, number, length])
             for _ in range(count):
-                moved = make_series(noise, length, rng, most_steps=3)
+                series = make_series(noise, length, rng, most_steps=3)
                 still = make_series(noise, length, rng, most_steps=0)
-                count_sizes(moved, tally.add(find, moved, still.values.tolist()), of_size)
+                count_sizes(series, tally.add(find, series, still.values.tolist()), of_size)
     every = total(tallies.values())
     sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
     worst = max(tallies, key=lambda noise: tallies[noise].false_per_1000)
@@ -159,8 +159,8 @@ def score_recorded(find: Detector, folder: Path, *, seed: int, sets: int) -> dic
     """Return a detector's tally on the recorded noise of each source."""
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
     for number in range(sets):
-        for source, moved, still in recorded_pairs(folder, seed=seed + number):
-            tallies[source].add(find, moved, still.tolist())
+        for source, series, still in recorded_pairs(folder, seed=seed + number):
+            tallies[source].add(find, series, still.tolist())
     return tallies
 
 
@@ -241,22 +241,22 @@ def print_timed(*, count: int, seed: int) -> None:
         rng = np.random.default_rng([seed, number])
         tallies = Tally(), Tally()
         for _ in range(count):
-            moved, still, times = timed_pair(shape, 400, rng, size=0.02)
-            for tally, known in zip(tallies, ((), times.tolist()), strict=True):
-                tally.add(partial(ours, times=known), moved, still.tolist())
+            series, still, times = timed_pair(shape, 400, rng, size=0.02)
+            for tally, known_times in zip(tallies, ((), times.tolist()), strict=True):
+                tally.add(partial(ours, times=known_times), series, still.tolist())
         cells = (f"{tally.right / tally.true:.2f}, {tally.false_per_1000:.2f}" for tally in tallies)
         print(f"| {shape} | " + " | ".join(cells) + " |", flush=True)
 
 
 def installed_peers() -> dict[str, Detector]:
     """Return the peers that can be run here, and say which cannot."""
-    found: dict[str, Detector] = {}
+    detectors: dict[str, Detector] = {}
     for name, package, find in PEERS:
         if importlib.util.find_spec(package) is None:
             print(f"{name}: {package} is not installed", file=sys.stderr)
         else:
-            found[name] = find
-    return found
+            detectors[name] = find
+    return detectors
 
 
 def print_made_up(

@@ -48,7 +48,7 @@ class Tally:
     right: int = 0
     wrong: int = 0
     unchanged: int = 0
-    covered: int = 0
+    covered_count: int = 0
     pairs: list[int] = field(default_factory=list)
 
     def add(self, verdict: Verdict, change: float) -> None:
@@ -61,7 +61,7 @@ class Tally:
         self.right += change != 0 and verdict.outcome is expected
         self.wrong += is_red and (change == 0 or verdict.outcome is not expected)
         self.unchanged += verdict.outcome is Outcome.UNCHANGED
-        self.covered += estimate.low <= change <= estimate.high
+        self.covered_count += estimate.low <= change <= estimate.high
         self.pairs.append(estimate.pairs)
 
 
@@ -130,8 +130,8 @@ def check(
     names = [f"made_up:w{k}" for k in range(tests)]
     priors = history.priors(noise.metric)
     plan = plan_of(MAX_PAIRS, has_history=len(priors) == tests)
-    drawn = {name: make_pairs(noise, change, name, rng) for name in names}
-    bundle = measured_check(drawn, plan=plan, metric=noise.metric, priors=priors)
+    pairs_by_name = {name: make_pairs(noise, change, name, rng) for name in names}
+    bundle = measured_check(pairs_by_name, plan=plan, metric=noise.metric, priors=priors)
     judgement = judgement_of(bundle, priors=priors)
     history.keep(judgement.tests, bundle.machines())
     return tuple(verdict for verdict in judgement.verdicts if verdict.metric is noise.metric)
@@ -164,7 +164,7 @@ def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int], is_kep
         for verdicts in check_often(noise, 0.0, seed, times=families, is_kept=is_kept, tests=FAMILY)
     )
     total = sum(tally.checks for tally in tallies.values())
-    covered = sum(tally.covered for tally in tallies.values())
+    covered_total = sum(tally.covered_count for tally in tallies.values())
     cells = [
         noise.name,
         share(tallies[0.0].wrong, checks),
@@ -172,7 +172,7 @@ def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int], is_kep
         " / ".join(share(tallies[change].right, tallies[change].checks) for change in CHANGES),
         share(tallies[0.0].unchanged, checks),
         share(tallies[CHANGES[0]].unchanged, tallies[CHANGES[0]].checks),
-        share(covered, total),
+        share(covered_total, total),
         " / ".join(f"{np.mean(tally.pairs):.1f}" for tally in tallies.values()),
     ]
     return "| " + " | ".join(cells) + " |"

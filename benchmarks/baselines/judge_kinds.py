@@ -135,11 +135,11 @@ def is_right(verdict: Verdict, change: float) -> bool:
 
 def bundle_of(row: Row, pairs: int, change: float, rng: np.random.Generator) -> Bundle:
     """Draw a check whose head is worse by so much."""
-    drawn = row.draw(rng, 2 * pairs)
+    draws = row.draw(rng, 2 * pairs)
     readings = {
-        metric.name: made(drawn[metric.name], metric, change)
+        metric.name: changed_draws(draws[metric.name], metric, change)
         for metric in row.metrics
-        if metric.name in drawn
+        if metric.name in draws
     }
     return Bundle(
         id="0" * 32,
@@ -154,7 +154,7 @@ def bundle_of(row: Row, pairs: int, change: float, rng: np.random.Generator) -> 
     )
 
 
-def made(draws: Draws, metric: Metric, change: float) -> Draws:
+def changed_draws(draws: Draws, metric: Metric, change: float) -> Draws:
     """Make head's readings (odd rows) worse, and read shares to 1 %."""
     is_worse_higher = metric.worse is WorseDirection.HIGHER
     worse = draws.copy()
@@ -188,13 +188,13 @@ def line_of(row: Row, *, checks: int, seed: Sequence[int]) -> str:
     """Return one line of the table."""
     cells = [row.name]
     for change in (0.0, *CHANGES):
-        found: list[str] = []
+        rates: list[str] = []
         for pairs in PAIRS:
             rng = np.random.default_rng([*seed, pairs, int(1000 * change)])
             count = checks if change == 0 else checks // 3
             called = sum(is_called(row, pairs, change, rng) for _ in range(count))
-            found.append(share(called, count))
-        cells.append(" / ".join(found))
+            rates.append(share(called, count))
+        cells.append(" / ".join(rates))
     return "| " + " | ".join(cells) + " |"
 
 

@@ -35,7 +35,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledPairs:
     """Logs of (pairs, 2, samples), base first, without any change, and what history knows."""
 
     logs: Values
@@ -54,7 +54,7 @@ class Answer:
 
 
 Noise = Callable[[np.random.Generator, int], Values]
-Method = Callable[[Drawn, float], Answer]
+Method = Callable[[SampledPairs, float], Answer]
 
 
 def quiet(rng: np.random.Generator, runs: int) -> Values:
@@ -96,7 +96,7 @@ def ramp(rng: np.random.Generator, runs: int) -> Values:
 NOISES: tuple[Noise, ...] = (quiet, noisy, spikes, processes, states, weather, ramp)
 
 
-def draw(noise: Noise, pairs: int, rng: np.random.Generator) -> Drawn:
+def draw(noise: Noise, pairs: int, rng: np.random.Generator) -> SampledPairs:
     """Draw the pairs of a check, and what the service learnt from earlier ones."""
     history = History()
     for _ in range(EARLIER_CHECKS):
@@ -104,7 +104,7 @@ def draw(noise: Noise, pairs: int, rng: np.random.Generator) -> Drawn:
         plan = plan_of(EARLIER_PAIRS, has_history=False)
         bundle = bundle_of([WORKLOAD], [run for pair in runs for run in pair], STEP_TIME, plan)
         history.keep(judgement_of(bundle).tests, bundle.machines())
-    return Drawn(session(noise, pairs, rng), history.priors(STEP_TIME))
+    return SampledPairs(session(noise, pairs, rng), history.priors(STEP_TIME))
 
 
 def session(noise: Noise, pairs: int, rng: np.random.Generator) -> Values:
@@ -122,10 +122,10 @@ def runs_of(logs: Values, change: float) -> Pairs:
     return pairs_of(values, metric=STEP_TIME, workload=WORKLOAD, head_position=heads)
 
 
-def check(drawn: Drawn, change: float, priors: Priors, *, most: int) -> Answer:
+def check(sampled_pairs: SampledPairs, change: float, priors: Priors, *, most: int) -> Answer:
     """Measure pairs until the stopping rule is satisfied, and judge their bundle."""
     plan = plan_of(most, has_history=bool(priors))
-    pairs = {WORKLOAD: runs_of(drawn.logs[:most], change)}
+    pairs = {WORKLOAD: runs_of(sampled_pairs.logs[:most], change)}
     bundle = measured_check(pairs, plan=plan, metric=STEP_TIME, priors=priors)
     (verdict,) = judge_bundle(bundle, priors=priors)
     estimate = verdict.shown_estimate
@@ -134,49 +134,51 @@ def check(drawn: Drawn, change: float, priors: Priors, *, most: int) -> Answer:
     return Answer(is_change, estimate.change, estimate.low, estimate.high, estimate.pairs)
 
 
-def ours(drawn: Drawn, change: float) -> Answer:
-    return check(drawn, change, drawn.priors, most=len(drawn.logs))
+def ours(sampled_pairs: SampledPairs, change: float) -> Answer:
+    return check(sampled_pairs, change, sampled_pairs.priors, most=len(sampled_pairs.logs))
 
 
-def ours_without_history(drawn: Drawn, change: float) -> Answer:
-    return check(drawn, change, {}, most=len(drawn.logs))
+def ours_without_history(sampled_pairs: SampledPairs, change: float) -> Answer:
+    return check(sampled_pairs, change, {}, most=len(sampled_pairs.logs))
 
 
-def sides(drawn: Drawn, change: float) -> tuple[Values, Values]:
-    logs = shifted(drawn.logs, change)
+def sides(sampled_pairs: SampledPairs, change: float) -> tuple[Values, Values]:
+    logs = shifted(sampled_pairs.logs, change)
     return logs[:, 0].ravel(), logs[:, 1].ravel()
 
 
-def answer(is_change: bool, mean: float, low: float, high: float, drawn: Drawn) -> Answer:
-    pairs = len(drawn.logs)
+def answer(
+    is_change: bool, mean: float, low: float, high: float, sampled_pairs: SampledPairs
+) -> Answer:
+    pairs = len(sampled_pairs.logs)
     return Answer(is_change, math.expm1(mean), math.expm1(low), math.expm1(high), pairs)
 
 
-def welch(drawn: Drawn, change: float) -> Answer:
-    base, head = sides(drawn, change)
+def welch(sampled_pairs: SampledPairs, change: float) -> Answer:
+    base, head = sides(sampled_pairs, change)
     test = stats.ttest_ind(head, base, equal_var=False)
     interval = test.confidence_interval(1 - ALPHA)
     mean = float(head.mean() - base.mean())
-    return answer(bool(test.pvalue < ALPHA), mean, interval.low, interval.high, drawn)
+    return answer(bool(test.pvalue < ALPHA), mean, interval.low, interval.high, sampled_pairs)
 
 
-def mann_whitney(drawn: Drawn, change: float) -> Answer:
-    base, head = sides(drawn, change)
+def mann_whitney(sampled_pairs: SampledPairs, change: float) -> Answer:
+    base, head = sides(sampled_pairs, change)
     p_value = stats.mannwhitneyu(head, base).pvalue
     mean = float(np.median(head) - np.median(base))
-    return answer(bool(p_value < ALPHA), mean, math.nan, math.nan, drawn)
+    return answer(bool(p_value < ALPHA), mean, math.nan, math.nan, sampled_pairs)
 
 
-def bootstrap(drawn: Drawn, change: float) -> Answer:
+def bootstrap(sampled_pairs: SampledPairs, change: float) -> Answer:
     rng = np.random.default_rng(12345)
-    base, head = sides(drawn, change)
+    base, head = sides(sampled_pairs, change)
     after, before = (
         np.median(side[rng.integers(0, len(side), (400, len(side)))], axis=1)
         for side in (head, base)
     )
     low, high = np.quantile(after - before, [ALPHA / 2, 1 - ALPHA / 2])
     middle = float(np.median(head) - np.median(base))
-    return answer(bool(low > 0 or high < 0), middle, float(low), float(high), drawn)
+    return answer(bool(low > 0 or high < 0), middle, float(low), float(high), sampled_pairs)
 
 
 METHODS: dict[str, Method] = {
@@ -188,37 +190,37 @@ METHODS: dict[str, Method] = {
 }
 
 
-def compared(name: str, *, checks: int, seed: int) -> str:
+def peer_line(name: str, *, checks: int, seed: int) -> str:
     """Return a method's line of the table."""
     false: list[float] = []
     shares: dict[float, list[float]] = {change: [] for change in CHANGES[1:]}
-    covered: list[bool] = []
+    is_covered: list[bool] = []
     pairs_of_change: dict[float, list[int]] = {change: [] for change in CHANGES}
     for number, noise in enumerate(NOISES):
         for pairs in PAIRS:
             rng = np.random.default_rng([seed, number, pairs])
-            drawn = [draw(noise, pairs, rng) for _ in range(checks)]
+            draws = [draw(noise, pairs, rng) for _ in range(checks)]
             for change in CHANGES:
-                answers = [METHODS[name](each, change) for each in drawn]
+                answers = [METHODS[name](each, change) for each in draws]
                 pairs_of_change[change] += [each.pairs for each in answers]
                 intervals = [each for each in answers if math.isfinite(each.high - each.low)]
-                covered += [each.low <= change <= each.high for each in intervals]
+                is_covered += [each.low <= change <= each.high for each in intervals]
                 if change:
                     right = [each.is_change and each.change > 0 for each in answers]
                     shares[change].append(float(np.mean(right)))
                 else:
                     false.append(float(np.mean([each.is_change for each in answers])))
     powers = " / ".join(f"{np.mean(each):.2f}" for each in shares.values())
-    interval = f"{np.mean(covered):.3f}" if covered else "-"
+    interval = f"{np.mean(is_covered):.3f}" if is_covered else "-"
     means = " / ".join(f"{np.mean(each):.1f}" for each in pairs_of_change.values())
     cells = (name, f"{np.mean(false):.3f} / {max(false):.2f}", powers, interval, means)
     return "| " + " | ".join(cells) + " |"
 
 
 def shifted(logs: Values, change: float) -> Values:
-    moved = logs.copy()
-    moved[:, 1] += math.log1p(change)
-    return moved
+    shifted_logs = logs.copy()
+    shifted_logs[:, 1] += math.log1p(change)
+    return shifted_logs
 
 
 def sequential(*, checks: int, seed: int) -> Sequence[str]:
@@ -249,7 +251,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|")
     for name in METHODS:
-        print(compared(name, checks=arguments.checks, seed=arguments.seed), flush=True)
+        print(peer_line(name, checks=arguments.checks, seed=arguments.seed), flush=True)
     print(f"\n| change | at most {MOST_PAIRS} pairs | pairs on average |\n|---|---|---|")
     for line in sequential(checks=arguments.checks, seed=arguments.seed):
         print(line, flush=True)

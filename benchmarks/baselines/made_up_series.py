@@ -162,9 +162,9 @@ def timed_pair(
     step = size * float(rng.choice((-1.0, 1.0)))
     place = int(rng.integers(count // 4, count - count // 4))
     still: Values = 100 * np.exp(logs)
-    moved = still.copy()
-    moved[place:] *= 1 + step
-    return Series(shape, moved, (place,), (step,)), still, times
+    series = still.copy()
+    series[place:] *= 1 + step
+    return Series(shape, series, (place,), (step,)), still, times
 
 
 def make_series(noise: str, count: int, rng: np.random.Generator, *, most_steps: int) -> Series:
@@ -172,10 +172,10 @@ def make_series(noise: str, count: int, rng: np.random.Generator, *, most_steps:
     logs = (NOISES | HELD_OUT)[noise](rng, count)
     sizes = SIZES[:3] if noise == "quiet" else SIZES
     places: list[int] = []
-    wanted = int(rng.integers(1, most_steps + 1)) if most_steps else 0
-    for _ in range(100 * wanted):
+    step_count = int(rng.integers(1, most_steps + 1)) if most_steps else 0
+    for _ in range(100 * step_count):
         place = int(rng.integers(GAP, count - GAP + 1))
-        if len(places) < wanted and all(abs(place - other) >= GAP for other in places):
+        if len(places) < step_count and all(abs(place - other) >= GAP for other in places):
             places.append(place)
     places.sort()
     steps = [float(rng.choice(sizes)) * (1 if rng.random() < 0.6 else -1) for _ in places]

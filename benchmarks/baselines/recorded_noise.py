@@ -62,18 +62,18 @@ def with_steps(
     values: Values, rng: np.random.Generator, *, sizes: Sequence[float] = SIZES, most_steps: int
 ) -> Series:
     """Return values with one to so many steps, at least GAP from each other and from the ends."""
-    wanted = int(rng.integers(1, most_steps + 1))
+    step_count = int(rng.integers(1, most_steps + 1))
     places: list[int] = []
-    for _ in range(100 * wanted):
+    for _ in range(100 * step_count):
         place = int(rng.integers(GAP, len(values) - GAP + 1))
-        if len(places) < wanted and all(abs(place - other) >= GAP for other in places):
+        if len(places) < step_count and all(abs(place - other) >= GAP for other in places):
             places.append(place)
     places.sort()
     steps = [float(rng.choice(sizes)) * (1 if rng.random() < 0.65 else -1) for _ in places]
-    moved = values.copy()
+    stepped_values = values.copy()
     for place, step in zip(places, steps, strict=True):
-        moved[place:] *= 1 + step
-    return Series("recorded", moved, tuple(places), tuple(steps))
+        stepped_values[place:] *= 1 + step
+    return Series("recorded", stepped_values, tuple(places), tuple(steps))
 
 
 def recorded_pairs(folder: Path, *, seed: int) -> Iterator[tuple[str, Series, Values]]:
@@ -82,8 +82,8 @@ def recorded_pairs(folder: Path, *, seed: int) -> Iterator[tuple[str, Series, Va
         rng = np.random.default_rng([seed, number])
         for recorded in recordings:
             most = 3 if len(recorded) >= LONG else 1
-            moved = with_steps(still_series(recorded, rng), rng, most_steps=most)
-            yield source, moved, still_series(recorded, rng)
+            series = with_steps(still_series(recorded, rng), rng, most_steps=most)
+            yield source, series, still_series(recorded, rng)
     yield from _job_pairs(folder, seed=seed)
 
 

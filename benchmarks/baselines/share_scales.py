@@ -61,8 +61,8 @@ def located(readings: Values) -> Values:
 
 
 def odds(shares: Values) -> Values:
-    found: Values = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
-    return found
+    log_odds: Values = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
+    return log_odds
 
 
 SCALES: dict[str, Callable[[Values], Values]] = {
@@ -83,13 +83,13 @@ def read(values: Values) -> Values:
 def called(scale: Callable[[Values], Values], base: Values, head: Values, pairs: int) -> Values:
     """Return for each check -1, 0 or 1: a fall, nothing or a rise."""
     rows = (scale(head) - scale(base)).reshape(-1, pairs)
-    found = t_tests(rows, looks=looks_until((), pairs), alpha=ALPHA)
-    return np.array([math.copysign(each.p_value < ALPHA, each.mean) for each in found])
+    results = t_tests(rows, looks=looks_until((), pairs), alpha=ALPHA)
+    return np.array([math.copysign(each.p_value < ALPHA, each.mean) for each in results])
 
 
 def line_of(name: str, share: float, readings: int, *, checks: int, seed: int) -> str:
     false: list[float] = []
-    found: dict[float, list[float]] = {change: [] for change in CHANGES}
+    rates: dict[float, list[float]] = {change: [] for change in CHANGES}
     for number, noise in enumerate(NOISES):
         for pairs in PAIRS:
             rng = np.random.default_rng([seed, number, pairs, readings, int(1000 * share)])
@@ -98,10 +98,10 @@ def line_of(name: str, share: float, readings: int, *, checks: int, seed: int) -
             for change in (0.0, *CHANGES):
                 words = called(SCALES[name], read(base), read(head * (1 - change)), pairs)
                 if change:
-                    found[change].append(np.count_nonzero(words < 0) / checks)
+                    rates[change].append(np.count_nonzero(words < 0) / checks)
                 else:
                     false.append(np.count_nonzero(words) / checks)
-    powers = " / ".join(f"{np.mean(each):.2f}" for each in found.values())
+    powers = " / ".join(f"{np.mean(each):.2f}" for each in rates.values())
     return (
         f"| {share:g} | {readings} | {name} | {np.mean(false):.3f} / {max(false):.3f} | {powers} |"
     )

@@ -148,8 +148,8 @@ def row(title: str, verdicts: Iterable[Verdict | None]) -> str:
     change = (
         f"{median(changes):+.1f} ({min(changes):+.1f} to {max(changes):+.1f})" if changes else ""
     )
-    shown = (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.UNCHANGED, Outcome.UNDECIDED)
-    return f"| {title} | {' | '.join(str(counts[each]) for each in shown)} | {change} |"
+    outcomes = (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.UNCHANGED, Outcome.UNDECIDED)
+    return f"| {title} | {' | '.join(str(counts[each]) for each in outcomes)} | {change} |"
 
 
 def main() -> None:

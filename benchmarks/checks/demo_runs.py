@@ -104,11 +104,11 @@ def table_of(rows: Sequence[Row]) -> Table:
         box=None,
     )
     for number, row in enumerate(rows, start=1):
-        known = row.low is not None and row.high is not None
+        has_interval = row.low is not None and row.high is not None
         table.add_row(
             str(number),
             f"{row.slow_outcome}{'' if row.is_found else ' (!)'}",
-            f"{row.low:.3f} to {row.high:.3f}" if known else "not known",
+            f"{row.low:.3f} to {row.high:.3f}" if has_interval else "not known",
             f"{row.loop_ratio:.3f} ({row.loop_low:.3f} to {row.loop_high:.3f})",
             "yes" if row.holds_loop else "no",
             "yes" if row.agrees_with_loop else "no",
@@ -121,14 +121,15 @@ def table_of(rows: Sequence[Row]) -> Table:
 def totals_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the totals in words, each beside its goal."""
     runs = len(rows)
-    found, held = sum(row.is_found for row in rows), sum(row.holds_loop for row in rows)
+    found_count, loop_count = sum(row.is_found for row in rows), sum(row.holds_loop for row in rows)
     agreeing = sum(row.agrees_with_loop for row in rows)
     red, unchanged = sum(row.is_red for row in rows), sum(row.is_unchanged for row in rows)
     ratio = statistics.median(row.loop_ratio for row in rows)
     longest = max(row.seconds for row in rows)
+    goal = f"(goal {FOUND} of {RUNS})"
     return (
-        f"slow branch found, in its workload alone: {found} of {runs} (goal {FOUND} of {RUNS})",
-        f"its interval contains the plain loop's ratio: {held} of {runs} (goal {FOUND} of {RUNS})",
+        f"slow branch found, in its workload alone: {found_count} of {runs} {goal}",
+        f"its interval contains the plain loop's ratio: {loop_count} of {runs} {goal}",
         f"the two intervals overlap: {agreeing} of {runs}",
         f"median of the plain loops' ratios: {ratio:.3f}",
         f"innocent branch red: {red} of {runs} (goal 0)",

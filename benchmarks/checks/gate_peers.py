@@ -97,11 +97,11 @@ def by_pyperf(folder: Path) -> GateColour:
         script = [sys.executable, "peers/test_peers.py", "--quiet", "-o", f"{name}.json"]
         script += ["--inherit-environ", "PYTHONPATH"]
         subprocess.run(script, cwd=folder, check=True, capture_output=True)
-    compared = run(
+    comparison = run(
         folder,
         *("pyperf", "compare_to", "base.json", "head.json", "--min-speed", str(MARGIN_PERCENT)),
     )
-    return GateColour.RED if "slower" in compared.stdout else GateColour.GREEN
+    return GateColour.RED if "slower" in comparison.stdout else GateColour.GREEN
 
 
 GATES: Mapping[str, Callable[[Path], GateColour]] = {
@@ -126,8 +126,8 @@ def main() -> None:
             colours, seconds = gate_all(case, loops, options.checks, options.gate or list(GATES))
             for gate, counts in colours.items():
                 cells = " | ".join(str(counts[colour]) for colour in GateColour)
-                taken = median(seconds[gate])
-                print(f"| {case} | {loops} | {gate} | {cells} | {taken:.0f} |", flush=True)
+                gate_seconds = median(seconds[gate])
+                print(f"| {case} | {loops} | {gate} | {cells} | {gate_seconds:.0f} |", flush=True)
     print(json.dumps({"cores": os.cpu_count(), "load average": os.getloadavg()[0]}))
 
 

@@ -71,11 +71,11 @@ class WindowPool:
         coins = [draw.random() < 1 / 2 for _ in places]
 
         def sides(base: Sequence[Value], head: Sequence[Value]) -> tuple[tuple[Value, ...], ...]:
-            drawn = [
+            draws = [
                 (head[place], base[place]) if coin else (base[place], head[place])
                 for place, coin in zip(places, coins, strict=True)
             ]
-            return tuple(one for one, _ in drawn), tuple(other for _, other in drawn)
+            return tuple(one for one, _ in draws), tuple(other for _, other in draws)
 
         base_steps, head_steps = sides(*self.steps)
         kernels = []
@@ -275,15 +275,15 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
     shares = pool.shares()
     rates = {}
     for family in (family for family, share in shares.items() if share >= LEAST_SHARE):
-        found = 0
+        alarm_count = 0
         for _ in range(checks // 10):
             kernels = pool.resampled(draw)
             changed = tuple(
                 with_head(one, FACTOR) if one.family == family else one for one in kernels.kernels
             )
             judgement = pool.judge(replace(kernels, kernels=changed))
-            found += any(one.is_alarm and one.family == family for one in judgement.findings)
-        rates[family] = found / (checks // 10)
+            alarm_count += any(one.is_alarm and one.family == family for one in judgement.findings)
+        rates[family] = alarm_count / (checks // 10)
         print(f"| {family} | {100 * shares[family]:.2f} | {rates[family]:.2f} |", flush=True)
     aimed_at = [rate for family, rate in rates.items() if TARGET[0] <= shares[family] <= TARGET[1]]
     if aimed_at:

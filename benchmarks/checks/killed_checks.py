@@ -85,12 +85,12 @@ class Checks:
     @property
     def variables(self) -> dict[str, str]:
         """Return the variables of the checks, whose state is in the folder."""
-        kept = {
+        inherited_variables = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("PERFLEDGER_", "GITHUB_"))
         }
-        return kept | {
+        return inherited_variables | {
             "XDG_STATE_HOME": str(self.folder / "state"),
             "TMPDIR": str(self.folder / "temporary"),
             "PERFLEDGER_LOCK_FOLDER": str(self.folder / "locks"),

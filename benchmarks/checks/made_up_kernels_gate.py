@@ -177,10 +177,15 @@ def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.
         counts["found"] += scenario.is_one and any(
             one.is_alarm and factors.get(one.family, 1) > 1 for one in judgement.findings
         )
-    shown = ", ".join(f"{outcome} {count / checks:.2f}" for outcome, count in outcomes.items())
-    found = f"{counts['found'] / checks:.2f}" if scenario.is_one else ""
+    outcome_shares = ", ".join(
+        f"{outcome} {count / checks:.2f}" for outcome, count in outcomes.items()
+    )
+    found_share = f"{counts['found'] / checks:.2f}" if scenario.is_one else ""
     false = " | ".join(f"{counts[name] / checks:.3f}" for name in ("outcome", "finding"))
-    print(f"| {scenario.name} | {100 * noise:.0f} % | {false} | {found} | {shown} |", flush=True)
+    print(
+        f"| {scenario.name} | {100 * noise:.0f} % | {false} | {found_share} | {outcome_shares} |",
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -82,9 +82,9 @@ def main() -> None:
     parser.add_argument("--runners", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--killers", type=int, default=0)
-    given = parser.parse_args()
-    trial = Trial(given.jobs, given.kills, given.runners, given.killers)
-    draws = random.Random(given.seed)
+    arguments = parser.parse_args()
+    trial = Trial(arguments.jobs, arguments.kills, arguments.runners, arguments.killers)
+    draws = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         is_good = run_trial(Site(Path(folder)), trial, draws)
     sys.exit(0 if is_good else 1)

@@ -51,9 +51,11 @@ def off_by(source: random.Random) -> Decimal:
     entitled = {holder: amount(source, 1e5) for holder in holders[: source.randint(0, 9)]}
     unused, overhead = amount(source, 1e5), amount(source, 1e5, -1e4)
     rows = allocate(claims, pools, quotas=entitled, unused_usd=unused, overhead_usd=overhead)
-    whole = whole_cents(sum((pool.usd for pool in pools), NO_USD) + unused + overhead)
+    bill_cents = whole_cents(sum((pool.usd for pool in pools), NO_USD) + unused + overhead)
     parts = sum((row.usd_of(part) for row in rows for part in BillPart), NO_USD)
-    return max(abs(sum((row.total_usd for row in rows), NO_USD) - whole), abs(parts - whole))
+    return max(
+        abs(sum((row.total_usd for row in rows), NO_USD) - bill_cents), abs(parts - bill_cents)
+    )
 
 
 def amount(source: random.Random, most: float, least: float = 0.0) -> Decimal:

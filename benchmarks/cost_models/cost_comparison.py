@@ -25,7 +25,7 @@ RENTED = (
 REPEATS = 5
 
 
-def compared() -> int:
+def compare_options() -> int:
     """Compare the ten options; return how many there were."""
     sheet, parameters = packaged_sheet(), packaged_hardware_inputs()
     owned = [
@@ -48,7 +48,7 @@ def main() -> None:
     count = 0
     for _ in range(1 + REPEATS):
         began = time.perf_counter()
-        count = compared()
+        count = compare_options()
         times.append(time.perf_counter() - began)
     print(f"{count} options, {DRAWS} draws: {times[0]:.3f} s, again {min(times[1:]):.3f} s")
 

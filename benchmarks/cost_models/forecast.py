@@ -92,28 +92,28 @@ def _series(path: Path) -> Iterator[tuple[str, FloatArray]]:
 def measured(past: FloatArray, came: FloatArray, season: int) -> tuple[float, float, float]:
     """Return the share inside the 80 % interval, and the losses of the forecast and a naive one."""
     ahead, mean = len(came), np.concatenate([past, came]).mean()
-    drawn = sample_paths(past, horizon=ahead, season=season).paths
-    quantiles = np.quantile(drawn, QUANTILES, axis=0)
+    paths = sample_paths(past, horizon=ahead, season=season).paths
+    quantiles = np.quantile(paths, QUANTILES, axis=0)
     simple = seasonal_naive(past, horizon=ahead, season=season, shares=QUANTILES)
     inside = float(is_inside(came, quantiles).mean())
     return inside, pinball(came, quantiles) / mean, pinball(came, simple) / mean
 
 
 def measure(family: Family, shape: tuple[int, int, int], histories: int) -> FloatArray:
-    known, ahead, season = shape
-    found: list[tuple[float, float, float]] = []
+    past_length, ahead, season = shape
+    scores: list[tuple[float, float, float]] = []
     for seed in range(histories):
-        rng = np.random.default_rng((seed, known, season, list(Family).index(family)))
-        series = made_up(family, known + ahead, season, rng)
-        found.append(measured(series[:known], series[known:], season))
-    return np.array(found).T
+        rng = np.random.default_rng((seed, past_length, season, list(Family).index(family)))
+        series = made_up(family, past_length + ahead, season, rng)
+        scores.append(measured(series[:past_length], series[past_length:], season))
+    return np.array(scores).T
 
 
 def show_recorded(train: Path, test: Path, season: int) -> None:
-    found = [measured(past, came, season) for past, came in recorded(train, test, season)]
-    inside, loss, naive = np.mean(found, axis=0)
+    scores = [measured(past, came, season) for past, came in recorded(train, test, season)]
+    inside, loss, naive = np.mean(scores, axis=0)
     print(
-        f"{train.name}: {len(found)} series, {inside:.1%} in the 80 % interval, pinball loss "
+        f"{train.name}: {len(scores)} series, {inside:.1%} in the 80 % interval, pinball loss "
         f"{loss:.4f} of the mean, seasonal naive {naive:.4f}"
     )
 
@@ -133,19 +133,19 @@ def main() -> None:
     print("family    known  ahead  in the 80 % interval  pinball loss  seasonal naive")
     began = time.process_time()
     for family in Family:
-        found = [measure(family, shape, histories) for shape in SHAPES]
-        for (known, ahead, season), (inside, loss, naive) in zip(SHAPES, found, strict=True):
+        scores = [measure(family, shape, histories) for shape in SHAPES]
+        for (past_length, ahead, season), (inside, loss, naive) in zip(SHAPES, scores, strict=True):
             unit = "months" if season == 12 else "weeks"
             print(
-                f"{family:9} {known:4} {unit:6} {ahead:3}  {inside.mean():19.1%}  "
+                f"{family:9} {past_length:4} {unit:6} {ahead:3}  {inside.mean():19.1%}  "
                 f"{loss.mean():12.4f}  {naive.mean():14.4f}",
                 flush=True,
             )
         all_inside, loss, naive = (
-            np.mean([each[part].mean() for each in found]) for part in range(3)
+            np.mean([each[part].mean() for each in scores]) for part in range(3)
         )
-        held = "held" if 0.7 <= all_inside <= 0.9 else "MISSED"
-        print(f"{family:9}  all shapes  {all_inside:20.1%}  {loss:12.4f}  {naive:14.4f}  {held}")
+        result = "held" if 0.7 <= all_inside <= 0.9 else "MISSED"
+        print(f"{family:9}  all shapes  {all_inside:20.1%}  {loss:12.4f}  {naive:14.4f}  {result}")
     spent = (time.process_time() - began) / (histories * len(SHAPES) * len(Family))
     print(f"{1000 * spent:.0f} ms of processor time a forecast")
 

@@ -62,7 +62,7 @@ class Accuracy:
 
     ratios: int
     unknown: int  # without any result to calibrate the interval
-    covered: float
+    covered_share: float
     width: float
     error: float
     peak_error: float  # of the ratio of arithmetic peaks
@@ -73,19 +73,22 @@ class Accuracy:
         return self.error < min(self.peak_error, self.bandwidth_error)
 
 
-def accuracy_of(found: Sequence[CheckedProjection]) -> Accuracy:
-    known = [each for each in found if each.projection.high < inf]
+def accuracy_of(rows: Sequence[CheckedProjection]) -> Accuracy:
+    bounded = [each for each in rows if each.projection.high < inf]
     return Accuracy(
-        ratios=len(found),
-        unknown=len(found) - len(known),
-        covered=sum(each.is_covered for each in known) / len(known) if known else 0.0,
+        ratios=len(rows),
+        unknown=len(rows) - len(bounded),
+        covered_share=sum(each.is_covered for each in bounded) / len(bounded) if bounded else 0.0,
         width=median(
-            [(each.projection.high - each.projection.low) / each.projection.speed for each in known]
+            [
+                (each.projection.high - each.projection.low) / each.projection.speed
+                for each in bounded
+            ]
             or [inf]
         ),
-        error=median(_error(each, each.projection.speed) for each in found),
-        peak_error=median(_error(each, _ratios(each)[0]) for each in found),
-        bandwidth_error=median(_error(each, _ratios(each)[1]) for each in found),
+        error=median(_error(each, each.projection.speed) for each in rows),
+        peak_error=median(_error(each, _ratios(each)[0]) for each in rows),
+        bandwidth_error=median(_error(each, _ratios(each)[1]) for each in rows),
     )
 
 
@@ -108,15 +111,15 @@ def held_out(path: Path) -> tuple[CheckedProjection, ...]:
     return checked_projections(residuals, descriptors, roofs, lambda _: calibration)
 
 
-def print_accuracy(name: str, found: Sequence[CheckedProjection]) -> None:
+def print_accuracy(name: str, rows: Sequence[CheckedProjection]) -> None:
     print(f"\n{name}\n")
     print("| class | ratios | covered | width | off by | peaks | bandwidths |")
     print("|---|---|---|---|---|---|---|")
-    near = [each for each in found if each.projection.is_calibrated]
+    near = [each for each in rows if each.projection.is_calibrated]
     classes = [
         (
             each.name.lower().replace("_", " "),
-            [one for one in found if one.residual.pair_class is each],
+            [one for one in rows if one.residual.pair_class is each],
         )
         for each in PairClass
     ]
@@ -125,7 +128,7 @@ def print_accuracy(name: str, found: Sequence[CheckedProjection]) -> None:
             one = accuracy_of(some)
             unknown = f" ({one.unknown} without evidence)" if one.unknown else ""
             print(
-                f"| {title} | {one.ratios}{unknown} | {one.covered:.1%} | {one.width:.0%} "
+                f"| {title} | {one.ratios}{unknown} | {one.covered_share:.1%} | {one.width:.0%} "
                 f"| {one.error:.1%} | {one.peak_error:.1%} | {one.bandwidth_error:.1%} |"
             )
     if near:
@@ -136,7 +139,7 @@ def goals_of(
     near: Sequence[CheckedProjection], classes: Sequence[Sequence[CheckedProjection]]
 ) -> str:
     one = accuracy_of(near)
-    is_met = one.covered >= COVERAGE and one.width <= MEDIAN_WIDTH
+    is_met = one.covered_share >= COVERAGE and one.width <= MEDIAN_WIDTH
     is_met &= all(accuracy_of(some).is_closest() for some in classes if len(some) >= ENOUGH_RATIOS)
     return (
         f"Goals (covered >= {COVERAGE:.0%}, width <= {MEDIAN_WIDTH:.0%}, each class closer than "
@@ -144,10 +147,10 @@ def goals_of(
     )
 
 
-def print_ratios(found: Sequence[CheckedProjection]) -> None:
+def print_ratios(rows: Sequence[CheckedProjection]) -> None:
     print("\n| round | workload | from | to | published | projected | 90 % interval | covered |")
     print("|---|---|---|---|---|---|---|---|")
-    for each in found:
+    for each in rows:
         ratio, projection = each.published, each.projection
         print(
             f"| {ratio.round} | {ratio.workload} {ratio.scenario} x{ratio.accelerators} "
@@ -171,10 +174,10 @@ def main() -> None:
             )
             for name, kind_of in LEFT_OUT.items()
         }
-    for name, found in checks.items():
-        print_accuracy(name, found)
+    for name, rows in checks.items():
+        print_accuracy(name, rows)
         if options.ratios:
-            print_ratios(found)
+            print_ratios(rows)
 
 
 if __name__ == "__main__":

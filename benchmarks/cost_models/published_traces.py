@@ -86,13 +86,13 @@ def print_allocations(folder: Path, workloads: list[str], seeds: int) -> None:
 
 def allocations(folder: Path) -> Mapping[str, Mapping[str, float]]:
     """Return by workload and policy the mean over seeds of the column of 130 % arrived."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    allocated_shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with (folder / "analysis_allo_discrete.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            found[row["workload"]][row["sc_policy"]].append(float(row["130"]))
+            allocated_shares[row["workload"]][row["sc_policy"]].append(float(row["130"]))
     return {
         workload: {policy: sum(shares) / len(shares) for policy, shares in policies.items()}
-        for workload, policies in found.items()
+        for workload, policies in allocated_shares.items()
     }
 
 
@@ -158,8 +158,8 @@ def print_waits(folder: Path) -> None:
     """Print by policy the mean time to the end and the mean wait."""
     simulator = folder / "cluster-trace-gpu-v2020/simulator"
     (log,) = (simulator / "logs").glob("*.log")
-    found = _PAI_RESULT.findall(log.read_text(encoding="utf-8"))
-    published = {name: (float(completion), float(wait)) for name, completion, wait in found}
+    results = _PAI_RESULT.findall(log.read_text(encoding="utf-8"))
+    published = {name: (float(completion), float(wait)) for name, completion, wait in results}
     trace = simulator / "traces/pai/pai_job_duration_estimate_100K.csv"
     jobs = pai_jobs(trace, count=PAI_JOBS, per_minute=PAI_PER_MINUTE)
     cluster = read_cluster(PAI_CLUSTER, devices=8)
@@ -182,15 +182,17 @@ def pai_jobs(path: Path, *, count: int, per_minute: int) -> JobTable:
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     Random(PAI_SEED).shuffle(rows)
-    drawn = sorted(rows[:count], key=lambda row: (float(row["submit_time"]), int(row["job_id"])))
-    for index, row in enumerate(drawn):
+    sorted_rows = sorted(
+        rows[:count], key=lambda row: (float(row["submit_time"]), int(row["job_id"]))
+    )
+    for index, row in enumerate(sorted_rows):
         row["submit_time"] = str(index // per_minute * 60)
         row["num_gpu"] = str(round(PAI_HUNDREDTHS * float(row["num_gpu"] or 0)))
-    drawn.sort(key=lambda row: (int(row["submit_time"]), int(row["job_id"])))
+    sorted_rows.sort(key=lambda row: (int(row["submit_time"]), int(row["job_id"])))
     text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(drawn[0]))
+    writer = csv.DictWriter(text, fieldnames=list(sorted_rows[0]))
     writer.writeheader()
-    writer.writerows(drawn)
+    writer.writerows(sorted_rows)
     return read_job_log(text.getvalue()).jobs
 
 

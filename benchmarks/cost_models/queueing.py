@@ -42,8 +42,8 @@ def erlangs_b_of_many() -> Iterator[float]:
     for servers in MANY:
         for share in SHARES[2:]:
             load = float(share * servers)
-            told = poisson.logpmf(servers, load) - poisson.logcdf(servers, load)
-            yield from _apart(erlang_b(servers, load), Fraction(math.exp(told)))
+            log_loss = poisson.logpmf(servers, load) - poisson.logcdf(servers, load)
+            yield from _apart(erlang_b(servers, load), Fraction(math.exp(log_loss)))
 
 
 def erlangs_c() -> Iterator[float]:
@@ -56,12 +56,12 @@ def waits_of(servers: tuple[int, ...]) -> Iterator[float]:
     for count in servers:
         for share in SHARES:
             rate = share * count / SERVICE_S
-            found = mmc(arrivals_per_s=float(rate), service_s=float(SERVICE_S), servers=count)
+            queue_waits = mmc(arrivals_per_s=float(rate), service_s=float(SERVICE_S), servers=count)
             wait = _waiting(count, share) * SERVICE_S / (count * (1 - share))
-            yield from _apart(found.wait_s, wait)
-            yield from _apart(found.time_s, wait + SERVICE_S)
-            yield from _apart(found.queue_length, rate * wait)
-            yield from _apart(found.number_in_system, rate * (wait + SERVICE_S))
+            yield from _apart(queue_waits.wait_s, wait)
+            yield from _apart(queue_waits.time_s, wait + SERVICE_S)
+            yield from _apart(queue_waits.queue_length, rate * wait)
+            yield from _apart(queue_waits.number_in_system, rate * (wait + SERVICE_S))
 
 
 def waits_of_any_service() -> Iterator[float]:
@@ -69,27 +69,27 @@ def waits_of_any_service() -> Iterator[float]:
         mean, square = float(service.moment(1)), float(service.moment(2))
         for share in SHARES:
             rate = float(share) / mean
-            found = ggc(
+            queue_waits = ggc(
                 arrivals_per_s=rate,
                 arrival_cv2=1.0,
                 service_s=mean,
                 service_cv2=square / mean**2 - 1,
                 servers=1,
             )
-            yield from _apart(found.wait_s, Fraction(rate * square / (2 * (1 - rate * mean))))
+            yield from _apart(queue_waits.wait_s, Fraction(rate * square / (2 * (1 - rate * mean))))
 
 
 def main() -> None:
     print("queue              cases  largest relative difference")
-    for name, found in (
+    for name, errors in (
         ("Erlang B", [*erlangs_b(), *erlangs_b_of_many()]),
         ("Erlang C", list(erlangs_c())),
         ("M/M/1", list(waits_of((1,)))),
         ("M/M/c", list(waits_of(SERVERS[1:]))),
         ("M/G/1", list(waits_of_any_service())),
     ):
-        held = "held" if max(found) <= LIMIT else "MISSED"
-        print(f"{name:16} {len(found):7}  {max(found):27.1e}  {held}")
+        result = "held" if max(errors) <= LIMIT else "MISSED"
+        print(f"{name:16} {len(errors):7}  {max(errors):27.1e}  {result}")
 
 
 def _terms(servers: int, share: Fraction) -> list[Fraction]:
@@ -107,10 +107,10 @@ def _waiting(servers: int, share: Fraction) -> Fraction:
     return waiting / (sum(terms[:-1]) + waiting)
 
 
-def _apart(found: float, exact: Fraction) -> Iterator[float]:
+def _apart(value: float, exact: Fraction) -> Iterator[float]:
     """Yield the relative difference, nothing where the exact value is too small to tell."""
     if exact > LEAST:
-        yield float(abs(Fraction(found) / exact - 1))
+        yield float(abs(Fraction(value) / exact - 1))
 
 
 if __name__ == "__main__":

@@ -125,39 +125,41 @@ def true_cost(case: Case, truths: dict[Kind, Truth]) -> tuple[Decimal | None, bo
 
 def _by_cost(case: Case) -> list[tuple[Decimal, Device, int]]:
     """Return what may be bought, cheapest first: of each device until it has nothing to do."""
-    found: list[tuple[Decimal, Device, int]] = []
+    fleets: list[tuple[Decimal, Device, int]] = []
     for device in case.devices:
         least = case.demand.planned_per_second / device.capacity
         counts = range(max(1, math.floor(least)), math.ceil(least * 40) + 2)
-        found += [(device.usd * count, device, count) for count in counts]
-    return sorted(found, key=lambda one: one[0])
+        fleets += [(device.usd * count, device, count) for count in counts]
+    return sorted(fleets, key=lambda one: one[0])
 
 
-def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadCurve]]:
+def measured(sampled_cases: Sequence[Case], requests: int, seed: int) -> list[list[LoadCurve]]:
     """Measure every device of every case as `perfledger bench load` does."""
     rng = np.random.default_rng(seed)
-    found: list[list[list[LoadPoint]]] = [[[] for _ in case.devices] for case in drawn]
+    point_lists: list[list[list[LoadPoint]]] = [
+        [[] for _ in case.devices] for case in sampled_cases
+    ]
     for number, kind in enumerate(KINDS):
         mine = [
             (row, index, device)
-            for row, case in enumerate(drawn)
+            for row, case in enumerate(sampled_cases)
             for index, device in enumerate(case.devices)
             if device.kind == kind
         ]
         if not mine:
             continue
         uses = np.tile(SHARES, len(mine)) * kind.capacity
-        taken = latencies(kind, uses, requests, seed + 1 + number)
+        latencies_s = latencies(kind, uses, requests, seed + 1 + number)
         for run, (row, index, device) in enumerate(mine):
-            points = found[row][index]
+            points = point_lists[row][index]
             points += _closed_points(device, requests, rng)
             for column in range(run * len(SHARES), (run + 1) * len(SHARES)):
                 rate = float(uses[column]) / device.service_s
-                points.append(_open_point(rate, taken[:, column] * device.service_s))
+                points.append(_open_point(rate, latencies_s[:, column] * device.service_s))
     return [
         [LoadCurve(workload="simulated", device=DEVICES[index], devices=1, points=tuple(points))
          for index, points in enumerate(each)]
-        for each in found
+        for each in point_lists
     ]  # fmt: skip
 
 
@@ -180,7 +182,7 @@ def _open_point(rate: float, latencies_s: FloatArray, served: float | None = Non
 def _closed_points(device: Device, requests: int, rng: np.random.Generator) -> list[LoadPoint]:
     """Return two loops with so many under way that both get the most there is."""
     noise = max(device.kind.variation, 0.2) / math.sqrt(requests)
-    found: list[LoadPoint] = []
+    points: list[LoadPoint] = []
     for clients in (64, 128):
         served = device.capacity * (1 + noise * rng.normal())
         point = LoadPoint(
@@ -190,11 +192,11 @@ def _closed_points(device: Device, requests: int, rng: np.random.Generator) -> l
             throughput_per_second=served,
             latency_p99_s=2 * clients / served,
         )
-        found.append(point)
-    return found
+        points.append(point)
+    return points
 
 
-def sized(case: Case, curves: Sequence[LoadCurve]) -> SizingResult:
+def sizing_of(case: Case, curves: Sequence[LoadCurve]) -> SizingResult:
     """Ask what is measured."""
     tariffs = {
         name: [Tariff(rate=_rate(name, device.usd))]
@@ -221,19 +223,19 @@ def measured_once_more(
     case: Case, curves: Sequence[LoadCurve], answer: SizingResult, seed: int
 ) -> list[LoadCurve]:
     """Measure what an undecided answer asks for, in parts of as many requests as a point has."""
-    found = list(curves)
+    new_curves = list(curves)
     rival = answer.next_measurement
     if rival is None or rival.requests is None:
-        return found
+        return new_curves
     place = DEVICES.index(rival.option.plan.setting.curve.device)
     device, rate = case.devices[place], rival.option.replica_rate
     parts = math.ceil(rival.requests / MAX_REQUESTS)
     rates = np.full(parts, rate * device.service_s)
     each = math.ceil(rival.requests / parts)
-    taken = latencies(device.kind, rates, each, seed) * device.service_s
-    point = _open_point(rate, taken.T.ravel(), min(rate, device.capacity))
-    found[place] = replace(found[place], points=(*found[place].points, point))
-    return found
+    latencies_s = latencies(device.kind, rates, each, seed) * device.service_s
+    point = _open_point(rate, latencies_s.T.ravel(), min(rate, device.capacity))
+    new_curves[place] = replace(new_curves[place], points=(*new_curves[place].points, point))
+    return new_curves
 
 
 def outcome_of(answer: SizingResult, truth: Decimal | None) -> Outcome:
@@ -255,26 +257,28 @@ def print_shares(name: str, outcomes: Sequence[Outcome]) -> None:
 
 
 @dataclass(slots=True)
-class Asked:
+class RequestLog:
     """What measuring as asked took, over all cases."""
 
     rounds: list[int]
     requests: list[int]
 
 
-def as_asked(case: Case, curves: Sequence[LoadCurve], seed: int, asked: Asked) -> SizingResult:
+def as_asked(
+    case: Case, curves: Sequence[LoadCurve], seed: int, request_log: RequestLog
+) -> SizingResult:
     """Measure what an undecided answer asks for until it is none, or nothing is asked for."""
-    answer, requests, number = sized(case, curves), 0, 0
+    answer, requests, number = sizing_of(case, curves), 0, 0
     while answer.verdict is SizingVerdict.UNDECIDED and number < ROUNDS:
         rival = answer.next_measurement
-        wanted = 0 if rival is None else rival.requests
-        if not wanted:
+        request_count = 0 if rival is None else rival.requests
+        if not request_count:
             break
         curves = measured_once_more(case, curves, answer, seed + 10 * number)
-        answer, requests, number = sized(case, curves), requests + wanted, number + 1
+        answer, requests, number = sizing_of(case, curves), requests + request_count, number + 1
     if number:
-        asked.rounds.append(number)
-        asked.requests.append(requests)
+        request_log.rounds.append(number)
+        request_log.requests.append(requests)
     return answer
 
 
@@ -282,35 +286,40 @@ def print_cases(each: int, requests: Sequence[int]) -> None:
     """Print how often answers are right: measured once, and as asked."""
     began = time.perf_counter()
     truths = {kind: Truth(kind, 10_000 + number) for number, kind in enumerate(KINDS)}
-    drawn = list(cases(each, 1, truths))
-    told = [true_cost(case, truths) for case in drawn]
+    sampled_cases = list(cases(each, 1, truths))
+    true_costs = [true_cost(case, truths) for case in sampled_cases]
     print(f"the truth after {time.perf_counter() - began:.0f} s", flush=True)
-    costs = [cost for cost, _ in told]
+    costs = [cost for cost, _ in true_costs]
     curves: list[list[LoadCurve]] = []
     for count in requests:
-        curves = measured(drawn, count, seed=20_000)
-        found = [
-            outcome_of(sized(case, known), cost)
-            for case, known, cost in zip(drawn, curves, costs, strict=True)
+        curves = measured(sampled_cases, count, seed=20_000)
+        sizings = [
+            outcome_of(sizing_of(case, case_curves), cost)
+            for case, case_curves, cost in zip(sampled_cases, curves, costs, strict=True)
         ]
-        print_shares(f"once, {count:,} requests a point", found)
-    asked = Asked([], [])
-    found = [
-        outcome_of(as_asked(case, known, 30_000 + 100 * row, asked), cost)
-        for row, (case, known, cost) in enumerate(zip(drawn, curves, costs, strict=True))
+        print_shares(f"once, {count:,} requests a point", sizings)
+    request_log = RequestLog([], [])
+    sizings = [
+        outcome_of(as_asked(case, case_curves, 30_000 + 100 * row, request_log), cost)
+        for row, (case, case_curves, cost) in enumerate(
+            zip(sampled_cases, curves, costs, strict=True)
+        )
     ]
-    print_shares("as asked", found)
+    print_shares("as asked", sizings)
     for name, _ in (*LOADS, *SLACKS):
         mine = [
-            one for case, one in zip(drawn, found, strict=True) if name in (case.load, case.slack)
+            one
+            for case, one in zip(sampled_cases, sizings, strict=True)
+            if name in (case.load, case.slack)
         ]
         print_shares(f"  {name}", mine)
     print(
         f"target: right >= {TARGET:.0%}; the truth is not told in "
-        f"{sum(not is_told for _, is_told in told)} cases\n"
-        f"asked for in {len(asked.rounds)} cases, {statistics.median(asked.rounds or [0]):.0f} "
-        f"times and {statistics.median(asked.requests or [0]):,.0f} requests in the middle, "
-        f"{max(asked.requests, default=0):,} at most\n{time.perf_counter() - began:.0f} s"
+        f"{sum(not is_told for _, is_told in true_costs)} cases\n"
+        f"asked for in {len(request_log.rounds)} cases, "
+        f"{statistics.median(request_log.rounds or [0]):.0f} times and "
+        f"{statistics.median(request_log.requests or [0]):,.0f} requests in the middle, "
+        f"{max(request_log.requests, default=0):,} at most\n{time.perf_counter() - began:.0f} s"
     )
 
 
@@ -331,15 +340,15 @@ def print_closed() -> None:
             latency_p99_s=median_s * math.exp(2.3263479 * sigma),
         )
         fit = closed_loop_model(point)
-        found = [
+        error_pairs = [
             math.log(fit.at(use * kind.capacity).quantile_s(0.5) or math.inf)
             - math.log(truth.p99(use))
             for use in CLOSED_SHARES
         ]
-        errors += found
-        pairs = zip(CLOSED_SHARES, found, strict=True)
-        shown = ", ".join(f"{share:.0%} {error:+.1%}" for share, error in pairs)
-        print(f"{kind.slots:2} slots, variation {kind.variation}: {shown}", flush=True)
+        errors += error_pairs
+        pairs = zip(CLOSED_SHARES, error_pairs, strict=True)
+        shares = ", ".join(f"{share:.0%} {error:+.1%}" for share, error in pairs)
+        print(f"{kind.slots:2} slots, variation {kind.variation}: {shares}", flush=True)
     rms = math.sqrt(sum(error**2 for error in errors) / len(errors))
     print(
         f"root mean square {rms:.1%}; taken for it: {SCREENING_SPREAD:.0%}, times cv2 / slots "

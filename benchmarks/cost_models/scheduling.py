@@ -51,11 +51,11 @@ def print_policies(count: int, nodes: int, names: Sequence[str]) -> None:
         began = time.process_time()
         outcome = simulate(jobs, equal_nodes(nodes, devices=DEVICES), policy)
         spent = time.process_time() - began
-        found = summarise_outcome(outcome)
+        summary = summarise_outcome(outcome)
         is_conserved = outcome.allocated == outcome.requested + outcome.wasted + outcome.rounded
         print(
-            f"{policy.name:16} {spent:8.1f}  {is_conserved!s:9}  {found.wait_mean_s:12.0f}"
-            f"  {found.wait_p95_s:11.0f}  {found.useful or 0:6.1%}",
+            f"{policy.name:16} {spent:8.1f}  {is_conserved!s:9}  {summary.wait_mean_s:12.0f}"
+            f"  {summary.wait_p95_s:11.0f}  {summary.useful or 0:6.1%}",
             flush=True,
         )
 

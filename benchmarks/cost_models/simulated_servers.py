@@ -53,8 +53,8 @@ class Truth:
     def __init__(self, kind: Kind, seed: int) -> None:
         self._kind, self._seed = kind, seed
         rates = np.repeat(_USES * kind.capacity, _EACH)
-        found = latencies(kind, rates, _WINDOW, seed).reshape(_WINDOW, len(_USES), _EACH)
-        groups = np.log(np.quantile(found.reshape(_WINDOW, len(_USES), 6, -1), 0.99, axis=(0, 3)))
+        samples = latencies(kind, rates, _WINDOW, seed).reshape(_WINDOW, len(_USES), _EACH)
+        groups = np.log(np.quantile(samples.reshape(_WINDOW, len(_USES), 6, -1), 0.99, axis=(0, 3)))
         self._log_p99 = groups.mean(axis=1)
         self._error = groups.std(axis=1, ddof=1) / math.sqrt(groups.shape[1])
         self._sharper: dict[tuple[float, float], tuple[float, float]] = {}
@@ -82,14 +82,14 @@ class Truth:
 
     def _simulated(self, use: float, limit: float) -> tuple[float, float]:
         rates = np.full(_WINDOWS, use * self._kind.capacity)
-        found: list[float] = []
+        logs: list[float] = []
         middle = error = 0.0
         for part in range(_MOST_PARTS):
-            taken = latencies(self._kind, rates, _WINDOW, self._seed + 7919 * (part + 1))
-            groups = np.quantile(taken.reshape(_WINDOW, _GROUPS, -1), 0.99, axis=(0, 2))
-            found += np.log(groups / limit).tolist()
-            middle = float(np.mean(found))
-            error = float(np.std(found, ddof=1)) / math.sqrt(len(found))
+            samples = latencies(self._kind, rates, _WINDOW, self._seed + 7919 * (part + 1))
+            groups = np.quantile(samples.reshape(_WINDOW, _GROUPS, -1), 0.99, axis=(0, 2))
+            logs += np.log(groups / limit).tolist()
+            middle = float(np.mean(logs))
+            error = float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
             if abs(middle) > _CLEAR * error:
                 break
         return middle, error
@@ -120,15 +120,15 @@ def _single(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator)
     services = _services(kind, shape, rng)
     walk = np.zeros(shape)
     np.cumsum(services[:-1] - rng.standard_exponential(shape)[1:] / rates, axis=0, out=walk[1:])
-    found: FloatArray = walk - np.minimum.accumulate(walk, axis=0) + services
-    return found
+    times: FloatArray = walk - np.minimum.accumulate(walk, axis=0) + services
+    return times
 
 
 def _slots(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     many = len(rates)
     now, free, column = np.zeros(many), np.zeros((kind.slots, many)), np.arange(many)
     flat = free.reshape(-1)
-    found = np.empty((count, many))
+    times = np.empty((count, many))
     for first in range(0, count, _BLOCK):
         size = min(_BLOCK, count - first)
         gaps = rng.standard_exponential((size, many)) / rates
@@ -138,8 +138,8 @@ def _slots(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) 
             soonest = free.argmin(axis=0) * many + column
             end = np.maximum(now, flat[soonest]) + services[index]
             flat[soonest] = end
-            found[first + index] = end - now
-    return found
+            times[first + index] = end - now
+    return times
 
 
 def _batches(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
@@ -161,5 +161,5 @@ def _batches(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator
         inside = np.where(is_new, 1, inside + 1)
         batch[index] = number
     ends[number, column] = start + kind.fixed + inside
-    found: FloatArray = np.take_along_axis(ends, batch, axis=0) - arrived
-    return found
+    times: FloatArray = np.take_along_axis(ends, batch, axis=0) - arrived
+    return times

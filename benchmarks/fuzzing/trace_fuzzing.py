@@ -92,18 +92,20 @@ def main() -> int:
         return reproduce(formats[0], options.reproduce, options.seed, seeds, options.output)
     share = -(-options.inputs // len(formats))
     began = time.perf_counter()
-    found: dict[ProfileFormat, list[Chunk]] = {one: [] for one in formats}
+    chunks_by_format: dict[ProfileFormat, list[Chunk]] = {one: [] for one in formats}
     console = Console()
     with Progress(console=console) as progress:
         for format_ in formats:
             task = progress.add_task(format_, total=share)
             for chunk in chunks(format_, share, options.seed, seeds):
-                found[format_].append(chunk)
+                chunks_by_format[format_].append(chunk)
                 progress.update(task, advance=sum(chunk.counts.values()))
             if not console.is_terminal:  # a log tells how far it is
                 progress.print(f"{format_}: {share:,}")
-    failures = [failure for many in found.values() for one in many for failure in one.failures]
-    console.print(table(found))
+    failures = [
+        failure for many in chunks_by_format.values() for one in many for failure in one.failures
+    ]
+    console.print(table(chunks_by_format))
     console.print(f"{share * len(formats):,} inputs in {time.perf_counter() - began:.0f} s")
     for failure in failures[:SHOWN]:
         again = f"--seed {options.seed} --format {failure.format} --reproduce {failure.number}"
@@ -175,7 +177,7 @@ def tried(format_: ProfileFormat, numbers: Sequence[int], seed: int, seeds: Seed
         path = Path(folder, "input")
         warm_up(format_, path, seeds)
         for number in numbers:
-            data = made(format_, number, seed, seeds)
+            data = mutated_file(format_, number, seed, seeds)
             began = time.process_time()
             outcome, what = once(format_, data, path)
             took = time.process_time() - began
@@ -197,7 +199,7 @@ def warm_up(format_: ProfileFormat, path: Path, seeds: Seeds) -> None:
     once(format_, seeds[format_][0], path, seconds=60.0)
 
 
-def made(format_: ProfileFormat, number: int, seed: int, seeds: Seeds) -> bytes:
+def mutated_file(format_: ProfileFormat, number: int, seed: int, seeds: Seeds) -> bytes:
     """Return the input with this number."""
     rng = Random(f"{seed} {format_} {number}")
     if format_ in SCRIPTS and rng.random() < 0.7:
@@ -243,7 +245,7 @@ def read(format_: ProfileFormat, data: bytes, path: Path) -> Profile:
 def reproduce(
     format_: ProfileFormat, number: int, seed: int, seeds: Seeds, output: Path | None
 ) -> int:
-    data = made(format_, number, seed, seeds)
+    data = mutated_file(format_, number, seed, seeds)
     if output is not None:
         output.write_bytes(data)
     signal.signal(signal.SIGPROF, alarm)
@@ -253,13 +255,13 @@ def reproduce(
     return 0 if outcome in (Outcome.ANSWER, Outcome.REFUSED) else 1
 
 
-def table(found: Mapping[ProfileFormat, Sequence[Chunk]]) -> Table:
-    shown = Table("format", *Outcome, "slowest")
-    for format_, many in found.items():
+def table(chunks_by_format: Mapping[ProfileFormat, Sequence[Chunk]]) -> Table:
+    result_table = Table("format", *Outcome, "slowest")
+    for format_, many in chunks_by_format.items():
         counts = [str(sum(one.counts.get(each, 0) for one in many)) for each in Outcome]
         slowest = max((one.slowest_seconds for one in many), default=0.0)
-        shown.add_row(format_, *counts, f"{1000 * slowest:.0f} ms")
-    return shown
+        result_table.add_row(format_, *counts, f"{1000 * slowest:.0f} ms")
+    return result_table
 
 
 if __name__ == "__main__":

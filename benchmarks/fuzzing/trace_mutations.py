@@ -65,8 +65,8 @@ def splice(data: bytes, others: Sequence[bytes], rng: Random) -> bytes:
 
 
 def replace_numbers(data: bytes, _: Sequence[bytes], rng: Random) -> bytes:
-    found = list(NUMBER.finditer(data))
-    for match in sorted(rng.sample(found, min(len(found), rng.randint(1, 4))), key=begin)[::-1]:
+    matches = list(NUMBER.finditer(data))
+    for match in sorted(rng.sample(matches, min(len(matches), rng.randint(1, 4))), key=begin)[::-1]:
         data = data[: match.start()] + rng.choice(NUMBERS) + data[match.end() :]
     return data
 

@@ -328,8 +328,8 @@ def made_seeds() -> dict[ProfileFormat, tuple[bytes, ...]]:
         ProfileFormat.ROCPROF: (ROCPROF, ROCPROF_JSON, ROCPROF_STATISTICS),
         ProfileFormat.NVBANDWIDTH: (NVBANDWIDTH,),
     }
-    made = {format_: tuple(text.encode() for text in many) for format_, many in texts.items()}
-    return made | {
+    seeds = {format_: tuple(text.encode() for text in many) for format_, many in texts.items()}
+    return seeds | {
         ProfileFormat.NSYS_SQLITE: (database(SQLITE),),
         ProfileFormat.ROCPD: (database(ROCPD),),
         ProfileFormat.XPLANE: planes(),
@@ -343,9 +343,9 @@ def kineto() -> str:
         return timed | thread | {"args": args}
 
     events = [
-        found
+        folder
         for step in range(3)
-        for found in (
+        for folder in (
             event(f"ProfilerStep#{step}", "user_annotation", 1000 * step, 900),
             event(
                 "aten::mm",

@@ -79,14 +79,14 @@ def _with_short_names(profile: Profile) -> Profile:
 
 def _without_rows(profile: Profile, pattern: re.Pattern[str]) -> Profile:
     """Return a profile without the rows that change no advice."""
-    kept = KEPT_SHARE * profile.step_seconds
+    kept_seconds = KEPT_SHARE * profile.step_seconds
     rows = sorted(profile.operations, key=lambda operation: operation.seconds)
     chosen = [row for row in rows if pattern.search(f"{row.path}/{row.name} {row.shapes}")]
     stay = {id(row) for row in chosen[-KEPT_ROWS:]}
     small = [
         row
         for row in rows
-        if row.seconds < kept and row.name != OTHER_OPERATIONS and id(row) not in stay
+        if row.seconds < kept_seconds and row.name != OTHER_OPERATIONS and id(row) not in stay
     ]
     gone = _removable(small, lambda rest: _conclusion(_merged(profile, rest)))
     profile = _merged(profile, gone)
@@ -115,8 +115,8 @@ def _removable(rows: Sequence[Any], conclude: Callable[[Sequence[Any]], Any]) ->
     return gone
 
 
-def _agree(found: Any, before: Any) -> bool:
-    (label, advice), (old_label, old_advice) = found, before
+def _agree(conclusion: Any, before: Any) -> bool:
+    (label, advice), (old_label, old_advice) = conclusion, before
     return (
         label == old_label
         and advice.keys() == old_advice.keys()
@@ -129,9 +129,11 @@ def _agree(found: Any, before: Any) -> bool:
 
 
 def _conclusion(profile: Profile) -> Any:
-    found = classify(profile)
-    advice = {one.text: (one.share, one.saved_share) for one in recommendations(profile, found)}
-    return (found.primary, found.detail), advice
+    bottleneck = classify(profile)
+    advice = {
+        one.text: (one.share, one.saved_share) for one in recommendations(profile, bottleneck)
+    }
+    return (bottleneck.primary, bottleneck.detail), advice
 
 
 def _merged(profile: Profile, gone: Sequence[Operation]) -> Profile:

@@ -94,11 +94,15 @@ def temporal_breakdown(
 ) -> TemporalBreakdown | None:
     """Return the breakdown of all device work, None where there is none."""
     start, end = _rounded(trace)
-    kept = np.flatnonzero(_kept(trace, start, end, include_last_step=include_last_step))
-    if kept.size == 0:
+    kept_calls = np.flatnonzero(
+        _calls_to_keep(trace, start, end, include_last_step=include_last_step)
+    )
+    if kept_calls.size == 0:
         return None
-    busy = union(start[kept], end[kept])
-    running = {work: union(start[mine], end[mine]) for work, mine in _by_kind(trace, kept).items()}
+    busy = union(start[kept_calls], end[kept_calls])
+    running = {
+        work: union(start[mine], end[mine]) for work, mine in _by_kind(trace, kept_calls).items()
+    }
     kernel_us = int(busy.end_ns[-1] - busy.start_ns[0])
     compute_us = running[Work.COMPUTE].length_ns()
     idle_us = kernel_us - busy.length_ns()
@@ -109,21 +113,21 @@ def temporal_breakdown(
         compute_us=compute_us,
         non_compute_us=kernel_us - compute_us - idle_us,
         kernel_us=kernel_us,
-        kernels=kept.size,
+        kernels=kept_calls.size,
         overlap=shared / communication_us if communication_us > 0 else None,
         by_work=_by_work(running),
-        top=_top(trace, kept, end - start, most=top),
+        top=_top(trace, kept_calls, end - start, most=top),
     )
 
 
 def temporal_idle(trace: Trace, *, include_last_step: bool = False) -> tuple[IdleGaps, ...]:
     """Return why each stream stood still, by that tool's rule and in its whole microseconds."""
     start, end = _rounded(trace)
-    kept = _kept(trace, start, end, include_last_step=include_last_step)
+    kept_calls = _calls_to_keep(trace, start, end, include_last_step=include_last_step)
     rounded = replace(
         trace, start_ns=start * _US - trace.epoch_ns, end_ns=end * _US - trace.epoch_ns
     )
-    streams = stream_calls(rounded, launches_of(trace), kept & trace.is_device_work)
+    streams = stream_calls(rounded, launches_of(trace), kept_calls & trace.is_device_work)
     return tuple(map(_idle_gaps, streams))
 
 
@@ -142,7 +146,9 @@ def _idle_gaps(calls: StreamCalls) -> IdleGaps:
     )
 
 
-def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:
+def _calls_to_keep(
+    trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool
+) -> BoolArray:
     """Tell which calls that tool takes for kernels, and keeps.
 
     Those that a kept call of the host launched. It keeps all before the last step began or, with
@@ -161,21 +167,23 @@ def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bo
     if not hosts.any():
         return has_stream
     if include_last_step:
-        kept = hosts & (start <= end[marks].max())
+        kept_hosts = hosts & (start <= end[marks].max())
     else:
-        kept = hosts & (start < (start[marks].max() if marks is not hosts else start.min()))
-    found: BoolArray = (kept | (on_device & _is_linked(trace, kept))) & has_stream
-    return found
+        kept_hosts = hosts & (start < (start[marks].max() if marks is not hosts else start.min()))
+    kept_calls: BoolArray = (kept_hosts | (on_device & _is_linked(trace, kept_hosts))) & has_stream
+    return kept_calls
 
 
 def _is_linked(trace: Trace, hosts: BoolArray) -> BoolArray:
     """Tell which calls have the correlation number of one of these."""
-    known = np.sort(trace.correlation[hosts])
-    if known.size == 0:
+    host_correlations = np.sort(trace.correlation[hosts])
+    if host_correlations.size == 0:
         return hosts
-    place = np.searchsorted(known, trace.correlation)
-    found: BoolArray = known[np.minimum(place, known.size - 1)] == trace.correlation
-    return found
+    place = np.searchsorted(host_correlations, trace.correlation)
+    is_linked: BoolArray = (
+        host_correlations[np.minimum(place, host_correlations.size - 1)] == trace.correlation
+    )
+    return is_linked
 
 
 def _is_mtia(trace: Trace) -> bool:
@@ -195,25 +203,25 @@ def _mtia_kernels(trace: Trace, is_step: BoolArray, start: IntArray, end: IntArr
     work = trace.is_device_work & (trace.correlation >= 0) & _is_linked(trace, hosts)
     inside = union(start[steps], end[steps] + 1).at(start) >= 0
     copies = trace.find_by_name([_MEMORY.match(name) is not None for name in trace.names]) & inside
-    found: BoolArray = ((work | hosts) & has_stream) | copies
-    return found
+    is_kernel: BoolArray = ((work | hosts) & has_stream) | copies
+    return is_kernel
 
 
 def _rounded(trace: Trace) -> tuple[IntArray, IntArray]:
     """Return starts and ends in whole microseconds, by the sums of floats that the tool makes."""
-    whole, rest = np.divmod(trace.epoch_ns + trace.start_ns, _US)
-    begin = whole + rest / _US
+    microseconds, rest = np.divmod(trace.epoch_ns + trace.start_ns, _US)
+    begin = microseconds + rest / _US
     end = np.floor(begin + (trace.end_ns - trace.start_ns) / _US)
     return np.ceil(begin).astype(np.int64), end.astype(np.int64)
 
 
-def _by_kind(trace: Trace, kept: IntArray) -> dict[Work, IntArray]:
+def _by_kind(trace: Trace, kept_calls: IntArray) -> dict[Work, IntArray]:
     code = np.zeros(len(trace.names), dtype=np.int64)
-    for name in set(to_list(trace.name[kept])):
+    for name in set(to_list(trace.name[kept_calls])):
         work = _work_of(trace.names[name])
         code[name] = work.value if work else 0
-    kind = code[trace.name[kept]]
-    return {work: kept[kind == work.value] for work in Work}
+    kind = code[trace.name[kept_calls]]
+    return {work: kept_calls[kind == work.value] for work in Work}
 
 
 def _work_of(name: str) -> Work | None:
@@ -232,13 +240,15 @@ def _by_work(running: dict[Work, TimeSegments]) -> tuple[tuple[Work, int], ...]:
     for work, when in running.items():
         code += work.value * (when.at(edges[:-1]) >= 0)
     total = sum_by_index(code, np.diff(edges), size=sum(work.value for work in Work) + 1)
-    found = [(Work(value), int(total[value])) for value in range(1, total.size) if total[value]]
-    return tuple(sorted(found, key=lambda pair: -pair[1]))
+    totals = [(Work(value), int(total[value])) for value in range(1, total.size) if total[value]]
+    return tuple(sorted(totals, key=lambda pair: -pair[1]))
 
 
-def _top(trace: Trace, kept: IntArray, length: IntArray, *, most: int) -> tuple[KernelTime, ...]:
-    total = sum_by_index(trace.name[kept], length[kept], size=len(trace.names))
-    count = np.bincount(trace.name[kept], minlength=len(trace.names))
+def _top(
+    trace: Trace, kept_calls: IntArray, length: IntArray, *, most: int
+) -> tuple[KernelTime, ...]:
+    total = sum_by_index(trace.name[kept_calls], length[kept_calls], size=len(trace.names))
+    count = np.bincount(trace.name[kept_calls], minlength=len(trace.names))
     longest = np.argsort(-total, kind="stable")[:most]
     return tuple(
         KernelTime(name=clean_name(trace.names[name]), us=int(total[name]), count=int(count[name]))

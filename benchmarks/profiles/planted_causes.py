@@ -109,19 +109,19 @@ class Recorder:
         return base, head
 
     def _side(self, kind: Kind, side: Side, folder: Path) -> Recording:
-        said = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
-        windows = [_read(Path(trace), kind, side) for trace in said["traces"]]
-        if said["shapes"]:
-            shaped = _read(Path(said["shapes"]), kind, side)
+        recording = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
+        windows = [_read(Path(trace), kind, side) for trace in recording["traces"]]
+        if recording["shapes"]:
+            shaped = _read(Path(recording["shapes"]), kind, side)
             windows = [with_shapes(window, shaped) for window in windows]
-        return Recording(windows=tuple(windows), seconds=said["seconds"])
+        return Recording(windows=tuple(windows), seconds=recording["seconds"])
 
     def close(self) -> None:
         """End the processes."""
         for process in self._running.values():
             process.communicate(timeout=TIMEOUT_S)
 
-    def _ask(self, framework: Framework, **asked: str) -> None:
+    def _ask(self, framework: Framework, **request: str) -> None:
         if framework not in self._running:
             self._running[framework] = subprocess.Popen(
                 [sys.executable, str(RECORDING), framework, str(self._seed)],
@@ -134,7 +134,7 @@ class Recorder:
         process = self._running[framework]
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         while process.stdout.readline() not in {"done\n", ""}:
             pass  # what the step itself printed
@@ -161,14 +161,15 @@ def answer(kind: Kind, recorder: Recorder) -> Answer:
 def row(one: Answer) -> str:
     """Return one line of the table."""
     first = one.first
-    found = one.explanation
-    said = "nothing" if first is None else f"`{first.name}` {first.kind}"
+    explanation = one.explanation
+    cause_words = "nothing" if first is None else f"`{first.name}` {first.kind}"
     if first is not None and first.reason:
-        said += f" ({first.reason})"
+        cause_words += f" ({first.reason})"
     return (
-        f"| {one.kind.name} | {1e3 * found.base_step_seconds:.2f} | "
-        f"{1e3 * found.head_step_seconds:.2f} | {said} | {'yes' if one.is_first_right else 'NO'} | "
-        f"{one.explained:.0%} | {'' if found.is_attributable else found.note} | "
+        f"| {one.kind.name} | {1e3 * explanation.base_step_seconds:.2f} | "
+        f"{1e3 * explanation.head_step_seconds:.2f} | {cause_words} | "
+        f"{'yes' if one.is_first_right else 'NO'} | "
+        f"{one.explained:.0%} | {'' if explanation.is_attributable else explanation.note} | "
         f"{'yes' if first is not None and first.suggestion else ''} |"
     )
 

@@ -48,10 +48,10 @@ def extra_layers(jax: Any, side: Side) -> Step:
 
 def jit_again(jax: Any, side: Side) -> Step:
     inputs, weight = draw(jax, 64, 256), draw(jax, 256, 256)
-    kept = jax.jit(lambda values: layers(jax, values, weight))
+    jitted = jax.jit(lambda values: layers(jax, values, weight))
 
     def step() -> Any:
-        used = jax.jit(lambda values: layers(jax, values, weight)) if side is HEAD else kept
+        used = jax.jit(lambda values: layers(jax, values, weight)) if side is HEAD else jitted
         return used(inputs)
 
     return step
@@ -98,12 +98,12 @@ def gathered(jax: Any, side: Side) -> Step:
 def not_donated(jax: Any, side: Side) -> Step:
     donated = () if side is HEAD else (0,)
     function = jax.jit(lambda state, row: state.at[3].set(row), donate_argnums=donated)
-    held = [draw(jax, 1024, 512)]
+    state_values = [draw(jax, 1024, 512)]
     row = draw(jax, 512)
 
     def step() -> Any:
-        held[0] = function(held[0], row)
-        return held[0]
+        state_values[0] = function(state_values[0], row)
+        return state_values[0]
 
     return step
 

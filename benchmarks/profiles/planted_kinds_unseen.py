@@ -63,10 +63,10 @@ def positions_each_step(torch: Any, side: Side) -> Step:
         angles = torch.arange(512)[:, None] / 10_000 ** (torch.arange(0, 128, 2) / 128)
         return torch.cat([angles.sin(), angles.cos()], dim=1)
 
-    kept = table()
+    positions = table()
 
     def step() -> None:
-        (inputs + (table() if side is HEAD else kept)) @ weight
+        (inputs + (table() if side is HEAD else positions)) @ weight
 
     return step
 
@@ -93,11 +93,11 @@ def gradients_one_by_one(torch: Any, side: Side) -> Step:
     store = distributed.HashStore()
     distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     grads = [torch.randn(64, 64) for _ in range(48)]
-    whole = torch.cat([grad.flatten() for grad in grads])
+    all_gradients = torch.cat([grad.flatten() for grad in grads])
 
     def step() -> None:
-        torch.tanh(whole)
-        for grad in grads if side is HEAD else [whole]:
+        torch.tanh(all_gradients)
+        for grad in grads if side is HEAD else [all_gradients]:
             distributed.all_reduce(grad)
 
     return step
@@ -144,14 +144,16 @@ def sorted_for_the_best(torch: Any, side: Side) -> Step:
 
 
 def tokenized(torch: Any, side: Side) -> Step:
-    known = {word: number for number, word in enumerate(sorted(set(TEXT.split())))}
-    embedding = torch.nn.Embedding(len(known), 256)
-    kept = torch.tensor([known[word] for word in TEXT.split()])
+    vocabulary = {word: number for number, word in enumerate(sorted(set(TEXT.split())))}
+    embedding = torch.nn.Embedding(len(vocabulary), 256)
+    token_ids = torch.tensor([vocabulary[word] for word in TEXT.split()])
 
     def step() -> None:
-        tokens = kept
+        tokens = token_ids
         if side is HEAD:
-            tokens = torch.tensor([known[word] for _ in range(8) for word in TEXT.split()][:560])
+            tokens = torch.tensor(
+                [vocabulary[word] for _ in range(8) for word in TEXT.split()][:560]
+            )
         with torch.no_grad():
             embedding(tokens).tanh()
 
@@ -242,10 +244,10 @@ def complex_rotation(torch: Any, side: Side) -> Step:
 
 def mask_each_step(torch: Any, side: Side) -> Step:
     scores = torch.randn(2, 384, 384)
-    kept = torch.ones(384, 384).tril().bool()
+    causal_mask = torch.ones(384, 384).tril().bool()
 
     def step() -> None:
-        mask = torch.ones(384, 384).tril().bool() if side is HEAD else kept
+        mask = torch.ones(384, 384).tril().bool() if side is HEAD else causal_mask
         scores.masked_fill(~mask, float("-inf")).softmax(-1)
 
     return step

@@ -28,10 +28,10 @@ def convolution_by_fft(jax: Any, side: Side) -> Step:
 def cache_concatenated(jax: Any, side: Side) -> Step:
     cache, row = draw(jax, 2048, 256), draw(jax, 1, 256)
 
-    def model(held: Any, new: Any) -> Any:
+    def model(cache: Any, new: Any) -> Any:
         if side is HEAD:
-            held = jax.numpy.concatenate([held[1:], new])
-        return (held @ new[0]).max(), held[:1]
+            cache = jax.numpy.concatenate([cache[1:], new])
+        return (cache @ new[0]).max(), cache[:1]
 
     function = jax.jit(model)
     return lambda: function(cache, row)

@@ -87,13 +87,13 @@ def through_numpy(torch: Any, side: Side) -> Step:
 
 
 def cells(torch: Any, side: Side) -> Step:
-    whole, cell = torch.nn.LSTM(64, 64), torch.nn.LSTMCell(64, 64)
+    layer, cell = torch.nn.LSTM(64, 64), torch.nn.LSTMCell(64, 64)
     inputs = torch.randn(32, 16, 64)
 
     def step() -> None:
         with torch.no_grad():
             if side is not HEAD:
-                whole(inputs)
+                layer(inputs)
                 return
             state = None
             for row in inputs:

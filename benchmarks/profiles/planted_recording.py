@@ -63,8 +63,8 @@ def record(
     traced = meter.trace(next_step, folder, "trace")
     assert traced is not None
     traces = [str(trace) for trace in (traced.trace, *traced.repeats)]
-    said = {"traces": traces, "shapes": str(traced.shapes or ""), "seconds": seconds}
-    (folder / "recording.json").write_text(json.dumps(said), encoding="utf-8")
+    recording = {"traces": traces, "shapes": str(traced.shapes or ""), "seconds": seconds}
+    (folder / "recording.json").write_text(json.dumps(recording), encoding="utf-8")
 
 
 def forked(kind: Kind, side: Side, folder: Path, *, module: Any, seed: int) -> Iterator[str]:
@@ -101,11 +101,11 @@ def turn_of(parent: Connection) -> Callable[[], None]:
     return turn
 
 
-def record_both(asked: dict[str, str], *, module: Any, seed: int) -> None:
+def record_both(request: dict[str, str], *, module: Any, seed: int) -> None:
     """Record both sides of a kind, in the turns of a check."""
-    kind = next(kind for kind in KINDS if kind.name == asked["kind"])
+    kind = next(kind for kind in KINDS if kind.name == request["kind"])
     base, head = (
-        forked(kind, side, Path(asked["folder"], side), module=module, seed=seed) for side in Side
+        forked(kind, side, Path(request["folder"], side), module=module, seed=seed) for side in Side
     )
     run_interleaved(base, head, [kind.name])
 

@@ -146,11 +146,11 @@ def _until_done(
     last = np.maximum.accumulate(np.maximum(last, before))
     first = np.maximum(start, np.concatenate([[before], last[:-1]]))
     count = np.bincount(step[mine], minlength=start.size)
-    kept = int(np.flatnonzero(count)[-1]) + 1
-    if kept > 1 and count[kept - 1] < _WHOLE_STEP * count[kept - 2]:
-        kept -= 1
-    owner = np.arange(kept, dtype=np.int64)
-    return TimeSegments(start_ns=first[:kept], end_ns=last[:kept], owner=owner)
+    last_count = int(np.flatnonzero(count)[-1]) + 1
+    if last_count > 1 and count[last_count - 1] < _WHOLE_STEP * count[last_count - 2]:
+        last_count -= 1
+    owner = np.arange(last_count, dtype=np.int64)
+    return TimeSegments(start_ns=first[:last_count], end_ns=last[:last_count], owner=owner)
 
 
 def _roles(linked: _Linked, steps: TimeSegments) -> Iterator[ProfileReading]:
@@ -196,8 +196,8 @@ def _members(linked: _Linked) -> tuple[BoolArray, ...]:
 
 def _times(trace: Trace, chosen: BoolArray, role: int) -> TimeSegments:
     """Return when any of the chosen runs, owned by their role."""
-    found = union(trace.start_ns[chosen], trace.end_ns[chosen])
-    return replace(found, owner=np.full(found.owner.shape, role, dtype=np.int64))
+    busy_spans = union(trace.start_ns[chosen], trace.end_ns[chosen])
+    return replace(busy_spans, owner=np.full(busy_spans.owner.shape, role, dtype=np.int64))
 
 
 def _devices(trace: Trace, kernels: IntArray, steps: TimeSegments) -> Iterator[ProfileReading]:
@@ -228,19 +228,19 @@ def _device(
     yield reading(name="gpu_util", value=busy)
     facts = trace.devices[device] if _is_place(device, len(trace.devices)) else None
     launches = trace.launch[kernels]
-    found = {
+    figures = {
         n: _occupancy(trace.launches[n], facts) for n in to_list(np.unique(launches)) if n >= 0
     }
-    known = {n: one for n, one in found.items() if one is not None}
-    mine = np.isin(launches, list(known)) & (end > start)
+    known_figures = {n: one for n, one in figures.items() if one is not None}
+    mine = np.isin(launches, list(known_figures)) & (end > start)
     if not mine.any():
         return
-    of_launch = [known[n] for n in to_list(launches[mine])]
+    of_launch = [known_figures[n] for n in to_list(launches[mine])]
     blocks = np.array([one.blocks_per_multiprocessor for one in of_launch])
     achieved = np.array([one.achieved for one in of_launch])
     length = (end - start)[mine]
-    covered = _covered(start[mine], end[mine], blocks) / (last - first)
-    yield reading(name="sm_efficiency", value=covered, is_estimate=True)
+    covered_share = _covered_by_blocks(start[mine], end[mine], blocks) / (last - first)
+    yield reading(name="sm_efficiency", value=covered_share, is_estimate=True)
     occupancy = float((achieved * length).sum() / length.sum())
     yield reading(name="occupancy", value=occupancy, is_estimate=True)
 
@@ -264,7 +264,7 @@ def _occupancy(launch: LaunchConfiguration, device: ProfiledDevice | None) -> Oc
     )
 
 
-def _covered(start: IntArray, end: IntArray, blocks: FloatArray) -> float:
+def _covered_by_blocks(start: IntArray, end: IntArray, blocks: FloatArray) -> float:
     """Return the integral over time of the blocks per multiprocessor that run, each up to one."""
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")

@@ -55,7 +55,7 @@ SHARES = {"gpu_util": "gpu_util", "est_sm_eff": "sm_efficiency", "tc_ratio": "tc
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CheckedFigures:
     """How many figures of one kind were compared, and the farthest of them."""
 
     kind: str
@@ -65,9 +65,11 @@ class Held:
     unit: str
 
 
-def held(kind: str, pairs: Sequence[tuple[float, float]], *, limit: float, unit: str) -> Held:
+def limit_check(
+    kind: str, pairs: Sequence[tuple[float, float]], *, limit: float, unit: str
+) -> CheckedFigures:
     off = [abs(ours - theirs) for ours, theirs in pairs]
-    return Held(kind, len(off), max(off, default=inf), limit, unit)
+    return CheckedFigures(kind, len(off), max(off, default=inf), limit, unit)
 
 
 def main() -> int:
@@ -78,7 +80,7 @@ def main() -> int:
     missed = 0
     print("| file | figures | compared | farthest | limit |\n|---|---|---|---|---|")
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        for one in compared(path, expected.get(path.name, {})):
+        for one in compare_file(path, expected.get(path.name, {})):
             missed += one.farthest > one.limit
             cells = f"{one.figures:,} | {one.farthest:.4g} {one.unit} | {one.limit:g} {one.unit}"
             print(f"| {path.name} | {one.kind} | {cells} |")
@@ -86,44 +88,44 @@ def main() -> int:
     return 1 if missed else 0
 
 
-def compared(path: Path, expected: Mapping[str, Any]) -> Iterator[Held]:
+def compare_file(path: Path, expected: Mapping[str, Any]) -> Iterator[CheckedFigures]:
     try:
         format_ = detect_format(path.read_bytes(), path.name)
     except ProfileError:
         return
     if "temporal_breakdown" in expected:
         pairs = list(temporal_pairs(read_kineto_trace(path), expected["temporal_breakdown"]))
-        yield held("breakdown", pairs, limit=0.5, unit="µs")
+        yield limit_check("breakdown", pairs, limit=0.5, unit="µs")
     if "tb_plugin_avg_us" in expected:
         theirs = expected["tb_plugin_avg_us"]
-        yield held("overview", list(role_pairs(path, theirs)), limit=0.1, unit="µs")
-        yield held("overview", list(share_pairs(path, theirs)), limit=0.001, unit="points")
+        yield limit_check("overview", list(role_pairs(path, theirs)), limit=0.1, unit="µs")
+        yield limit_check("overview", list(share_pairs(path, theirs)), limit=0.001, unit="points")
     if "hlo" in expected:
         pairs = list(operation_pairs(path, expected["hlo"]))
-        yield held("operations", pairs, limit=0.1, unit="µs")
+        yield limit_check("operations", pairs, limit=0.1, unit="µs")
     if format_ == ProfileFormat.KINETO:
         pairs = list(occupancy_pairs(path))
         if pairs:
             # Theirs is rounded to a whole percent.
-            yield held("occupancy", pairs, limit=1.0, unit="points")
+            yield limit_check("occupancy", pairs, limit=1.0, unit="points")
     if format_ == ProfileFormat.NCCL_TESTS:
         pairs = [(100 * ours / theirs, 100.0) for ours, theirs in bandwidth_pairs(path)]
-        yield held("bus bandwidth", pairs, limit=0.1, unit="%")
+        yield limit_check("bus bandwidth", pairs, limit=0.1, unit="%")
 
 
 def temporal_pairs(trace: Trace, expected: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    found = temporal_breakdown(trace)
-    whole = temporal_breakdown(trace, include_last_step=True)
-    if found is None or whole is None:
+    breakdown = temporal_breakdown(trace)
+    whole_breakdown = temporal_breakdown(trace, include_last_step=True)
+    if breakdown is None or whole_breakdown is None:
         return
-    yield from breakdown_pairs(found, expected)
-    yield from breakdown_pairs(whole, expected["with_last_step"])
-    yield found.kernels, expected["kernels_kept"]
-    by_work = dict(found.by_work)
+    yield from breakdown_pairs(breakdown, expected)
+    yield from breakdown_pairs(whole_breakdown, expected["with_last_step"])
+    yield breakdown.kernels, expected["kernels_kept"]
+    by_work = dict(breakdown.by_work)
     for names, us in expected["kernel_type_us"].items():
         yield by_work[reduce(or_, (WORK[name[:4]] for name in names.split("&")))], us
     top = expected["top_kernels_us"]
-    for kernel, (_, us, count) in zip(found.top[: len(top)], top, strict=True):
+    for kernel, (_, us, count) in zip(breakdown.top[: len(top)], top, strict=True):
         yield from ((kernel.us, us), (kernel.count, count))
     idle = {one.stream: one for one in temporal_idle(trace)}
     for stream, waits in expected["idle_by_stream"].items():
@@ -133,11 +135,11 @@ def temporal_pairs(trace: Trace, expected: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def breakdown_pairs(
-    found: TemporalBreakdown, expected: Mapping[str, float]
+    breakdown: TemporalBreakdown, expected: Mapping[str, float]
 ) -> Iterator[tuple[float, float]]:
     for name in ("idle_us", "compute_us", "non_compute_us", "kernel_us"):
-        yield getattr(found, name), expected[name]
-    yield round(100 * (found.overlap or 0.0), 2), expected["overlap_pct"]
+        yield getattr(breakdown, name), expected[name]
+    yield round(100 * (breakdown.overlap or 0.0), 2), expected["overlap_pct"]
 
 
 def role_pairs(path: Path, expected: Mapping[str, float]) -> Iterator[tuple[float, float]]:

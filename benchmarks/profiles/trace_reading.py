@@ -104,30 +104,30 @@ def child(python: str, script: str, trace: Path) -> Measured:
         text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)},
     )
-    found = json.loads(done.stdout.splitlines()[-1])
-    return Measured(found["seconds"], found["cpu"], found["peak"], tuple(found["figures"]))
+    answer = json.loads(done.stdout.splitlines()[-1])
+    return Measured(answer["seconds"], answer["cpu"], answer["peak"], tuple(answer["figures"]))
 
 
 def measure(
     scripts: dict[str, tuple[str, str]], trace: Path, rounds: int
 ) -> dict[str, list[Measured]]:
     """Run all of them in turns, so that a busy machine is busy for all."""
-    found: dict[str, list[Measured]] = {name: [] for name in scripts}
+    measurements: dict[str, list[Measured]] = {name: [] for name in scripts}
     for _ in range(rounds):
         for name, (python, script) in scripts.items():
-            found[name].append(child(python, script, trace))
-    return found
+            measurements[name].append(child(python, script, trace))
+    return measurements
 
 
-def show(found: dict[str, list[Measured]], goal: str) -> None:
+def show(measurements: dict[str, list[Measured]], goal: str) -> None:
     print("| | seconds, min / median | CPU seconds, min / median | peak MB |\n|---|---|---|---|")
-    for name, many in found.items():
+    for name, many in measurements.items():
         cells = [" / ".join(f"{value:.3f}" for value in of(many)) for of in (wall, cpu)]
         print(f"| {name} | {' | '.join(cells)} | {peak(many) / 1e6:.0f} |")
-    if "peer" not in found:
+    if "peer" not in measurements:
         print("traceinsight: not installed (--peer-python)\n")
         return
-    ours, peers = found["perfledger"], found["peer"]
+    ours, peers = measurements["perfledger"], measurements["peer"]
     for label, of in (("time", wall), ("CPU time", cpu)):
         low, middle = (theirs / mine for theirs, mine in zip(of(peers), of(ours), strict=True))
         print(f"\n{label}: {low:.1f}x (min), {middle:.1f}x (median) faster; goal {GOALS[goal]:g}x")
@@ -152,9 +152,9 @@ def peak(many: Sequence[Measured]) -> float:
 
 def events_of(trace: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     data = trace.read_bytes()
-    plain = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-    whole = json.loads(plain)
-    return whole, whole.pop("traceEvents")
+    text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    document = json.loads(text)
+    return document, document.pop("traceEvents")
 
 
 def write_trace(path: Path, header: dict[str, Any], events: Any) -> None:
@@ -243,16 +243,16 @@ def main() -> None:
         scripts = {"perfledger": (sys.executable, OURS)}
         if options.peer_python:
             scripts["peer"] = (options.peer_python, PEER)
-        whole = {**scripts, "perfledger, the whole profile": (sys.executable, PROFILE)}
+        all_scripts = {**scripts, "perfledger, the whole profile": (sys.executable, PROFILE)}
         label = trace.name if options.trace else "a made-up trace"
         print(f"{label}, {trace.stat().st_size / 1e6:.1f} MB packed:\n")
-        show(measure(whole, trace, options.rounds), "time")
+        show(measure(all_scripts, trace, options.rounds), "time")
         many = repeated(trace, folder, MANY_EVENTS)
         print(f"the same repeated to {MANY_EVENTS:,} events:\n")
-        show(measure(whole, many, max(1, options.rounds // 3)), "time of many events")
-        found = child(sys.executable, DIFF, trace)
+        show(measure(all_scripts, many, max(1, options.rounds // 3)), "time of many events")
+        answer = child(sys.executable, DIFF, trace)
         print(
-            f"reading two and their diff: {found.figures[0]:.2f}x reading; goal {GOALS['diff']:g}x"
+            f"reading two and their diff: {answer.figures[0]:.2f}x reading; goal {GOALS['diff']:g}x"
         )
 
 

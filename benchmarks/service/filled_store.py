@@ -123,7 +123,7 @@ def a_bundle() -> Bundle:
 def fill(engine: Engine, checks: int) -> None:
     noise = Random(1)
     samples = pack([0.01] * SAMPLES, "f4")
-    made = a_bundle()
+    bundle = a_bundle()
     with write_session(engine) as session:
         session.exec(
             insert(ProjectRow),
@@ -160,7 +160,7 @@ def fill(engine: Engine, checks: int) -> None:
         session.exec(insert(SeriesRow), params=series)
         add_commits(session, checks)
         for check in range(checks):
-            content = replace(made, id=f"{check:032x}").to_json().encode()
+            content = replace(bundle, id=f"{check:032x}").to_json().encode()
             digest, upload = sha256(content).hexdigest(), f"{check:032x}"
             packed = {
                 "sha256": digest,

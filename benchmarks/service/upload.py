@@ -65,7 +65,7 @@ def bundle(seed: int, workload_count: int = WORKLOADS) -> bytes:
         for pair in range(PAIRS)
         for position, side in enumerate(Side)
     )
-    made = Bundle(
+    new_bundle = Bundle(
         id=f"{seed:032x}",
         created_at="2026-11-20T00:00:00+00:00",
         base=Revision(sha="a" * 40),
@@ -77,7 +77,7 @@ def bundle(seed: int, workload_count: int = WORKLOADS) -> bytes:
         runs=runs,
         repository=REPOSITORY,
     )
-    return made.to_json().encode()
+    return new_bundle.to_json().encode()
 
 
 def perfledger(*arguments: str) -> list[str]:

@@ -13,7 +13,7 @@ PATH = "repos/octo/models/actions/artifacts/5/zip"
 @pytest.fixture
 def read(stand_in):
     """Return a function that downloads what is kept under the id 5."""
-    stand_in.state.kept["5"] = {"id": 5, "data": b"archive"}
+    stand_in.state.archives["5"] = {"id": 5, "data": b"archive"}
     api = GitHubApi(stand_in.url, sleep=lambda _: None)
 
     def read(max_bytes=100):

@@ -135,7 +135,7 @@ def test_an_answer_that_is_not_githubs_is_unknown(runs, at_github, text):
 def test_the_newest_artifact_of_a_name_is_read(runs, stand_in):
     for key, name, data in ((1, "job", b"old"), (2, "job", b"new"), (3, "other", b"x")):
         entry = {"id": key, "run": "5", "name": name, "data": data}
-        stand_in.state.kept[str(key)] = entry
+        stand_in.state.archives[str(key)] = entry
 
     assert runs.artifact(5, "job", max_bytes=3) == b"new"
     assert runs.artifact(5, "none", max_bytes=3) is None

@@ -60,7 +60,7 @@ class WorkflowMachine:
                 archive.write(file, file.name)
         key = self.state.new_id()
         entry = {"id": key, "run": str(run["id"]), "name": self.keep["with"]["name"]}
-        self.state.kept[str(key)] = entry | {"data": kept.getvalue()}
+        self.state.archives[str(key)] = entry | {"data": kept.getvalue()}
         jobs = [{"id": self.state.new_id(), "runner_name": "gpu7"}]
         run.update(status="completed", conclusion="success", jobs=jobs)
 
