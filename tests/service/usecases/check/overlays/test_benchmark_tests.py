@@ -24,6 +24,12 @@ class Source:
             raise RepositoryError(path)
         return self.files[path].encode()
 
+    def paths(self):
+        return tuple(self.files)
+
+    def overlay(self, paths):
+        pytest.fail(f"{paths} are laid over, although only their folders were asked for")
+
 
 @pytest.mark.parametrize(
     ("paths", "expected"),
