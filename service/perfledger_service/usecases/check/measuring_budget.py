@@ -113,7 +113,11 @@ def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
 
 
 def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, _MissingPairs]:
-    """Return the workloads that have too few pairs for a test of one of their metrics."""
+    """Return the workloads that have too few pairs for a test of one of their metrics.
+
+    Of a workload that had all planned pairs, readings are missing, whatever the budget was.
+    """
+    most = max(bundle.plan.looks, default=math.inf)
     fewest: dict[str, _MissingPairs] = {}
     for verdict in verdicts:
         explanation = explain_verdict(verdict, bundle.plan)
@@ -126,6 +130,8 @@ def _fewest_pairs(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, _Mis
                 needed=needed,
                 total=_pairs_with(run for run in runs if any(run.samples.values())),
             )
+            if missing.total >= most:
+                continue
             before = fewest.get(verdict.workload, missing)
             fewest[verdict.workload] = max(before, missing, key=lambda pairs: pairs.rounds)
     return fewest

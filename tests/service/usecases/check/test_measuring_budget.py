@@ -154,6 +154,18 @@ def test_pairs_without_readings_of_a_metric_are_not_counted_for_it(make_bundle):
     assert "`--budget 60s`" in note
 
 
+def test_the_budget_is_not_blamed_for_readings_that_all_planned_pairs_lack(make_bundle):
+    bundle = make_bundle(pairs=4)
+    runs = tuple(
+        replace(run, samples={**run.samples, **({CPU_TIME.name: (0.5,)} if run.pair > 1 else {})})
+        for run in bundle.runs
+    )
+    plan = replace(bundle.plan, looks=(4,))
+    bundle = replace(bundle, runs=runs, plan=plan, metrics=(STEP_TIME, CPU_TIME))
+
+    assert budget_notes(bundle, paired(bundle, seconds={"gpt:step": 6.0}, spent_s=20.0)) == ()
+
+
 def test_a_longer_budget_is_in_minutes_and_counts_every_open_workload(make_bundle):
     bundle = make_bundle(pairs=3, workloads=("a:step", "b:step"))
     runs = paired(bundle, seconds={"a:step": 50.0, "b:step": 40.0}, spent_s=300.0)
