@@ -10,8 +10,8 @@ from perfledger.time_units import SECONDS_PER_HOUR
 
 BATCH_PARAMETER = "batch"  # of a workload's function: items per request
 MAX_REQUESTS = 20_000  # per point: their times fit one line of the protocol
-MAX_CONCURRENCY = 1_024
-MAX_SERVERS = 64
+MAX_CONCURRENCY = 1_024  # more clients only wait longer in the queue
+MAX_SERVERS = 64  # each is a set-up with its own thread and memory
 MAX_POINTS = 100
 MAX_SECONDS = float(SECONDS_PER_HOUR)  # per point
 # Least share of the offered load that a server must answer. A server that answers less than this

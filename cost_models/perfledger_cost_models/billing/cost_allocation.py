@@ -23,7 +23,7 @@ UNALLOCATED = "(unallocated)"
 MAX_OVERRUN = Fraction(1, 1000)
 # A larger amount is a typing error; below these, sums of Decimal are exact.
 MAX_USD = Decimal(10) ** 12
-MAX_HOURS = Decimal(10) ** 12
+MAX_HOURS = Decimal(10) ** 12  # a year of a hundred million accelerators: more is a typing error
 _FINEST = Decimal(1).scaleb(-12)  # USD and hours; finer digits only slow exact sums down
 
 

@@ -29,7 +29,7 @@ CANDIDATES = tuple(
 # Replays of these take ten times as long, so they are tried only for logs with up to this many
 # jobs.
 SLOW = frozenset({"fair", "srtf"})
-MAX_SLOW_JOBS = 10_000
+MAX_SLOW_JOBS = 10_000  # larger logs are replayed only under policies that replay fast
 # The cluster had hardly more devices than the most in use: a larger one has no queue and no waits.
 MOST_NODES = 1.5
 STEPS = 5  # halvings of the range of nodes

@@ -23,7 +23,7 @@ WHOLE_DEVICE = 1000  # thousandths of a device
 # Jobs submitted at once may be equal. If two fifths of a log are copies, the log is in there nearly
 # twice: jobs of an array differ in their starts or run times.
 MAX_COPIES = 0.4
-MIN_COPIES = 20
+MIN_COPIES = 20  # of jobs; fewer may be alike by chance
 
 
 class JobLogError(ValueError):

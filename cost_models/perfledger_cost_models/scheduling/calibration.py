@@ -23,7 +23,7 @@ from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.policy_intervals import log_days
 from perfledger_cost_models.units import MS_PER_DAY, MS_PER_SECOND
 
-MAX_ERROR = 0.3
+MAX_ERROR = 0.3  # a replay that is further off predicts no gain
 # With fewer recorded starts, the longest waits may be the unknown ones.
 MIN_KNOWN_SHARE = 0.9
 # A record with a shorter mean wait has no queue: nothing to compare a replay's waits with.

@@ -17,7 +17,7 @@ from perfledger_cost_models.job_logs.table import (
 )
 from perfledger_profiles.parsing.text_table import is_number, lower_name, number_problem, read_table
 
-MAX_NODES = 1_000_000
+MAX_NODES = 1_000_000  # more is a typing error
 MAX_CELLS = 20_000_000  # nodes times the most devices of a node: the table of free devices
 MAX_TEXT = 100_000_000
 UNLIMITED = 2**60  # processors or memory of a node that does not list them: never the bottleneck

@@ -28,7 +28,7 @@ MAX_NAME = 200
 # Beyond these a figure is a typing error: a day's latency, a petabyte of memory.
 MAX_SECONDS = float(SECONDS_PER_DAY)
 MAX_RATE = 1e9
-MAX_COUNT = 2**53
+MAX_COUNT = 2**53  # the largest whole number that JSON numbers hold exactly
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)]
 RateField = Annotated[float, msgspec.Meta(gt=0, le=MAX_RATE)]

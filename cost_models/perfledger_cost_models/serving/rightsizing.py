@@ -25,7 +25,7 @@ from perfledger_cost_models.units import MILLION
 SURE_CHANCE = 0.99
 LIKELY_CHANCE = 0.5  # the lowest at which it is a likely answer
 MAX_BEST_OPTIONS = 3
-MAX_REPLICAS = 100_000
+MAX_REPLICAS = 100_000  # more is a typing error in the rate
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
 MOST_SPARE = 64
 # Most undecided numbers of replicas of one setting. Undecided numbers of replicas of one setting,

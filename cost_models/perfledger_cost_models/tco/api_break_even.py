@@ -7,7 +7,7 @@ from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_cost_models.money import Usd
 from perfledger_cost_models.units import MILLION
 
-MAX_USD_PER_MILLION = 1e9
+MAX_USD_PER_MILLION = 1e9  # more is a typing error
 LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
 
 

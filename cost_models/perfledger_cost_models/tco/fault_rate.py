@@ -7,8 +7,8 @@ from scipy.special import betainc, gammaincinv
 from perfledger.rounding import for_programs, typed
 from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 
-MAX_FAULTS = 10_000_000
-MAX_DEVICE_DAYS = 1e12
+MAX_FAULTS = 10_000_000  # more is a typing error
+MAX_DEVICE_DAYS = 1e12  # more is a typing error
 LEAST_DEVICE_DAYS = 1e-3  # a minute and a half of one device
 MAX_DEVICES = 1_000_000_000
 MAX_CONFIDENCE = 0.999999  # beyond it the ends are those of rounding

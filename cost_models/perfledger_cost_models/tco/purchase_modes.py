@@ -29,7 +29,7 @@ UPFRONT_SHARES = {
 
 # The lengths of capacity blocks in days, and how long before its end a block is reclaimed.
 BLOCK_DAYS: tuple[int, ...] = (*range(1, 15), *range(21, 183, 7))
-BLOCK_END_HOURS = 0.5
+BLOCK_END_HOURS = 0.5  # AWS ends instances of a capacity block so long before its end
 
 # A savings plan for any instance anywhere is "compute"; others apply to the option's own instance.
 _TERM = re.compile(r"(?P<years>[1-5])y(?:_(?P<payment>(?:no|partial|all)_upfront))?(?:_compute)?")

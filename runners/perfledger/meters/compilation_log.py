@@ -22,7 +22,7 @@ GRAPH_BREAKS = tuple(
 )
 RETRACES = ("jax._src.interpreters.partial_eval",)
 MAX_REASON = 300  # characters
-MAX_ROWS = 50
+MAX_ROWS = 50  # the functions that were compiled most often
 MAX_MESSAGES = 1000  # read; creating a model's first arrays logs some hundred
 
 _BREAK = re.compile(r"Graph break.* in user code at (?P<path>.+):(?P<line>\d+)\n")

@@ -14,7 +14,7 @@ BENCHMARK_TEST = re.compile(rb"^[ \t]*def test\w*\([^)]*\bbenchmark\b", re.MULTI
 POSSIBLE_BENCHMARK = re.compile(
     rb"benchmark|import \*|^[ \t]*class \w+\(|^from [\w.]+ import .*\b[Tt]est", re.MULTILINE
 )
-MAX_FILE_BYTES = 1_000_000
+MAX_FILE_BYTES = 1_000_000  # more is generated code or data, not benchmarks
 MAX_NAMED = 3  # files in a note
 NOT_COLLECTED = (
     "pytest: its configuration does not collect this file (testpaths, python_files or an ignored "

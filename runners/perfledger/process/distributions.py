@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-MAX_DISTRIBUTIONS = 1000
+MAX_DISTRIBUTIONS = 1000  # an environment with torch and JAX has some hundred
 METADATA_SUFFIX = ".dist-info"
 # Bytes read of a list of files: enough for the packages of a distribution that names them
 # nowhere else.

@@ -24,7 +24,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 # Flags without a value, then the one whose value is a module or code.
 COMMAND_FLAG = re.compile(r"-([bBdEiIOPqRsSuvx]*)([cm])(.*)", re.DOTALL)
 NO_ENVIRONMENT = frozenset({"-i", "--ignore-environment"})  # of `env`
-MAX_SCRIPT_BYTES = 2**16
+MAX_SCRIPT_BYTES = 2**16  # the imports of a script are at its beginning
 MAX_PROGRAMS = 1000  # that one step starts: the others are like these
 PATH_VARIABLE = "PYTHONPATH"
 

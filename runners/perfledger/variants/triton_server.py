@@ -24,8 +24,8 @@ SERVER = "tritonserver"
 NAME = "step"  # of the model in the server's repository
 LOOPBACK = "127.0.0.1"
 MAX_START_SECONDS = 120.0  # a server first loads its backends, CUDA and the model
-POLL_SECONDS = 0.2
-MAX_STOP_SECONDS = 10.0
+POLL_SECONDS = 0.2  # short beside the seconds that a model takes to load
+MAX_STOP_SECONDS = 10.0  # then the server is killed: nothing of it is needed
 MAX_LOG_LETTERS = 300  # of the log of a server that did not start
 
 

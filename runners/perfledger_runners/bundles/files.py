@@ -22,7 +22,7 @@ MAX_UNPACKED_BYTES = 256 * 2**20  # of an uploaded bundle
 # A gzip bomb has a ratio of 1000. Samples have 3 to 10, but a log of one repeated line compresses
 # like a bomb, so data that is small when unpacked may have any ratio.
 MAX_RATIO = 200
-FREE_UNPACKED_BYTES = 16 * 2**20
+FREE_UNPACKED_BYTES = 16 * 2**20  # so small that no ratio matters
 # Every value takes a comma or a bracket, and some 100 bytes of memory when decoded.
 MAX_VALUES = 4_000_000
 CHUNK_BYTES = 2**20

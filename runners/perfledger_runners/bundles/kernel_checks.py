@@ -9,7 +9,7 @@ from perfledger.rounding import typed
 from perfledger_runners.bundles.value_checks import LONGEST_SECONDS, require
 
 MAX_KERNELS = 2000  # per workload: two sides keep 400 and their sums
-MAX_KERNEL_PAIRS = 100
+MAX_KERNEL_PAIRS = 100  # a check plans twelve
 MAX_KERNEL_STEPS = 2000  # on one side of a pair
 
 

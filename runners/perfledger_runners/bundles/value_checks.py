@@ -8,8 +8,8 @@ from perfledger_runners.safe_text import MAX_DETAIL
 
 # Ids, names, units, refs and versions, which are cells of tables.
 MAX_WORD = 300
-MAX_LOG = 20_000
-MAX_INTEGER = 2**63 - 1
+MAX_LOG = 20_000  # letters: 16 KiB of output are kept, and our own lines
+MAX_INTEGER = 2**63 - 1  # of a database's column
 # Thirty years: no step is longer, and the sum of all kernels stays far below the largest stored
 # value.
 LONGEST_SECONDS = 1e9

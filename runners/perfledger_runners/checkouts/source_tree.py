@@ -51,7 +51,7 @@ EXTENSION_MACROS = (
     r"(PYBIND11_MODULE|NB_MODULE|BOOST_PYTHON_MODULE)[[:space:]]*\([[:space:]]*\w+|PyInit_\w+"
 )
 MAX_PROJECT_FILE_BYTES = 2**20  # of a pyproject.toml, setup.cfg or requirements file
-MAX_LOCK_BYTES = 2**24
+MAX_LOCK_BYTES = 2**24  # a lock file with a thousand packages has some megabytes
 SDK = "perfledger"
 # A child is sent no more than this many.
 MAX_TRACKED = 2000

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from perfledger_runners.checkouts.git import git
 from perfledger_runners.checkouts.package_layout import calls, strings, table, texts
 
-MAX_BYTES = 100_000
+MAX_BYTES = 100_000  # a version file has a dozen lines
 # Where each tool's configuration names the file, in pyproject.toml.
 KEYS = (
     ("setuptools_scm", "write_to"),

@@ -47,11 +47,11 @@ from perfledger_runners.children.window_files import MAX_WINDOWS, TracePath, Win
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**22  # the times of 64 ranks in MAX_SAMPLES steps
-MAX_DEVICES = 100_000
+MAX_DEVICES = 100_000  # the largest clusters drive tens of thousands
 MAX_LISTED_DEVICES = 1024  # of one process
-MAX_COUNTS = 100
-MAX_BATCH = 2**31
-MAX_LIMITS = 20
+MAX_COUNTS = 100  # FLOPs, bytes, operators and the like
+MAX_BATCH = 2**31  # of a request; tensors index no more
+MAX_LIMITS = 20  # sentences on what a count leaves out
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from perfledger_runners.children.message_texts import NO_CONTROLS, ShortText, Text
 
-MAX_WINDOWS = 100
+MAX_WINDOWS = 100  # a process records three
 
 TracePath = Annotated[str, Meta(max_length=4096, pattern=NO_CONTROLS)]
 

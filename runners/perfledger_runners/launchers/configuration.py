@@ -32,8 +32,8 @@ from perfledger_runners.launchers.slurm import SlurmLauncher
 
 MAX_LAUNCHER_FILE_BYTES = 100_000
 MAX_LIMIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY * 28  # four weeks
-DEFAULT_WAIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY
-DEFAULT_TIME_MINUTES = 120
+DEFAULT_WAIT_MINUTES = MINUTES_PER_HOUR * HOURS_PER_DAY  # a day in the engine's queue
+DEFAULT_TIME_MINUTES = 120  # a check's budget is minutes; builds and waits come on top
 
 GitHubRepository = Annotated[
     str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,39}/(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,100}\Z")

@@ -28,7 +28,7 @@ EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ABSENT = "none"
 # Installed files that are looked for in older commits: one is enough, and each is a call of git.
 MAX_OLDER_FILES = 20
-MAX_ARCHIVED_BYTES = 2**24
+MAX_ARCHIVED_BYTES = 2**24  # of a module in an archive
 
 
 def _has_none(digest: str) -> bool:  # noqa: ARG001 - without a clone, no commit is known

@@ -42,7 +42,7 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # Share of the remaining budget: most changes have to be measured, and the pairs need the time.
 WATCHED_SHARE = 0.2
-COMPILE_TIMEOUT_S = 60.0
+COMPILE_TIMEOUT_S = 60.0  # compiles the files that differ, some milliseconds each
 BYTECODE_VARIABLE = "PYTHONPYCACHEPREFIX"
 NO_ACCESS_TIMES = "this file system does not record which files are read"
 

@@ -9,7 +9,7 @@ from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectionError as LostConnectionError, Timeout
 
 MAX_ATTEMPTS = 4  # beyond them the post waits in the database
-FIRST_WAIT_S = 0.5
+FIRST_WAIT_S = 0.5  # doubled with each attempt
 # Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})
 # Marks a request that is never repeated, whatever its method; the header is not sent.

@@ -16,7 +16,7 @@ from perfledger_service.errors import SettingsError
 from perfledger_service.github.signed_tokens import sign_app_token
 
 CONNECT_TIMEOUT_S = 4.0
-READ_TIMEOUT_S = 20.0
+READ_TIMEOUT_S = 20.0  # GitHub itself gives up after ten seconds
 API_VERSION = "2022-11-28"
 # GitHub refuses a JWT that lives for more than 10 minutes by its clock; half of that allows for
 # clock differences.

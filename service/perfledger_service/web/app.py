@@ -74,7 +74,7 @@ from perfledger_service.web.sign_in.access import access_by_route
 STATIC_SECONDS = SECONDS_PER_HOUR
 # Between searches for work that is due, and for replicas that died.
 SWEEP_S = 30.0
-TAKE_OVER_S = 1.0
+TAKE_OVER_S = 1.0  # how long the work of a dead replica waits
 RETENTION_S = 600.0  # runs every ten minutes, but prunes at most once a day
 PRICES_S = 600.0  # between searches for prices that are out of date
 REVIEW_S = 600.0  # between searches for a quarter that has ended

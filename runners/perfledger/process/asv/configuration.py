@@ -16,7 +16,7 @@ MAX_DEPTH = 3
 _COMMENT = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/""", re.DOTALL)
 _FOLDER = re.compile(r"""\bbenchmark_dir["']?\s*:\s*["']([^"']+)["']""")
 USUAL_FOLDER = "benchmarks"
-MAX_CONFIGURATION_BYTES = 1_000_000
+MAX_CONFIGURATION_BYTES = 1_000_000  # asv's own has some kilobytes
 
 
 def benchmark_folders(

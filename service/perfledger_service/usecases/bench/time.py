@@ -32,7 +32,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
 
-FEWEST_PROCESSES, MOST_PROCESSES = 2, 100
+FEWEST_PROCESSES, MOST_PROCESSES = 2, 100  # one process shows no spread
 # Seconds of a reading: a shorter statement is called several times. A shorter statement is called
 # several times per reading, so that the harness's own cost of a reading, about 0.1 µs, is a
 # ten-thousandth of it.

@@ -12,7 +12,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 from perfledger_service.values.cost_views import ApiBreakEven, ApiView
 
-MAX_DEVICES = 100_000
+MAX_DEVICES = 100_000  # more is a typing error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.change_price import PricedCheck, PriceHistory
 
 MAX_CHECKS = 40  # for one history; reading and pricing a check takes some hundredths of a second
-MAX_KEPT = 1000
+MAX_KEPT = 1000  # prices of checks in memory, the last ones that were read
 
 
 class UploadPrices:

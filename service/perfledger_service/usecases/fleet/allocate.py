@@ -30,7 +30,7 @@ from perfledger_service.usecases.inputs.bills import read_bill
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, errors_about, read_text
 
-MAX_DEVICES = 10_000_000
+MAX_DEVICES = 10_000_000  # more is a typing error
 HOW_TO_PAY = "give the cost to allocate: --bill FILE, or --amount-usd USD and --devices N"
 
 

@@ -28,8 +28,8 @@ from perfledger_service.values.token_scope import TokenScope
 TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
 # Writing each time would slow down every request.
 USE_NOTED_EVERY = timedelta(hours=1)
-SECRET_BYTES = 32
-PREFIX_BYTES = 4
+SECRET_BYTES = 32  # too many to guess
+PREFIX_BYTES = 4  # shown in lists, to tell tokens apart
 
 
 def new_token() -> str:
