@@ -1,5 +1,6 @@
 """Holds the records of a measurement: runs, failures, machine, revisions."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,6 +12,9 @@ from perfledger.package_code import LoadedPackage
 from perfledger.step_evidence import StepEvidence
 
 Param = str | int | float | bool
+# Enough to distinguish the commits of the largest repositories, and short enough for a table.
+SHORT_SHA_DIGITS = 12
+_NOT_HEXADECIMAL = re.compile(r"[^0-9a-fA-F]")
 
 
 class Side(StrEnum):
@@ -266,6 +270,11 @@ class Revision:
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD
     depth: int | None = None  # first-parent ancestors; None if unknown, as in a shallow clone
     committed_at: str = ""  # UTC, ISO 8601; "" if unknown
+
+
+def short_sha(sha: str) -> str:
+    """Return the start of a commit's hash, as people read it: hexadecimal digits only."""
+    return _NOT_HEXADECIMAL.sub("", sha)[:SHORT_SHA_DIGITS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,9 @@ _TIMES_TEN = f"{NBSP}\N{MULTIPLICATION SIGN}{NBSP}10"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # As many as people type, and enough to tell the ticks of any axis apart.
 _TYPED_DIGITS = 6
+_WHOLE_PERCENTS_FROM = 10  # above, no message needs a tenth of a percent
+_ALMOST_ALL_PERCENT = (99.05, 99.95)  # here a tenth tells that something is left
+_LEAST_P_VALUE = 0.0001  # less would claim knowledge of the tails
 # A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100
 # Half to even, whatever the thread's context is.
@@ -73,6 +76,35 @@ def decimals(value: Decimal | float, places: int) -> str:
 def integer(value: Decimal | float) -> str:
     """Return a number without decimals: "36,288"."""
     return decimals(value, 0)
+
+
+def percentage(share: Decimal | float) -> str:
+    """Return a share of one as a person reads it: "84 %", "5.4 %", "0.12 %", "99.6 %".
+
+    Two digits below 10 %, whole percents from there on, and a tenth close to all.
+    """
+    percent = 100 * float(share)
+    if not is_number(percent):
+        return NOT_KNOWN
+    if abs(percent) < _WHOLE_PERCENTS_FROM:
+        return f"{digits(percent, 2)} %"
+    low, high = _ALMOST_ALL_PERCENT
+    return f"{decimals(percent, 1 if low <= abs(percent) < high else 0)} %"
+
+
+def probability(value: float) -> str:
+    """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
+    if not is_number(value):
+        return NOT_KNOWN
+    least = digits(_LEAST_P_VALUE)
+    return f"<{NBSP}{least}" if value < _LEAST_P_VALUE else digits(value, 2)
+
+
+def p_value(value: float) -> str:
+    """Return a p-value as a sentence has it: "p = 0.012", "p below 0.0001"."""
+    if value < _LEAST_P_VALUE:
+        return f"p below {digits(_LEAST_P_VALUE)}"
+    return f"p = {probability(value)}"
 
 
 def exact(value: Decimal) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perfledger.rounding import digits
+from perfledger.rounding import percentage
 from perfledger_baselines.judging.kernel_judgement import (
     TOGETHER,
     KernelFinding,
@@ -10,7 +10,6 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 
 MAX_NAMED = 3
-WHOLE_PERCENTS_FROM = 10
 UNPROVEN = "too noisy to tell whether none was added"
 
 
@@ -40,14 +39,14 @@ def kernel_reason(judgement: KernelJudgement, *, doubt: str) -> str:
 
 def widest_reason(family: str, *, share: float) -> str:
     """Return why nothing is decided: how far a family may have changed, relative to the step."""
-    return f"too noisy to tell: {family} may add or save {_percent(share)} of the step"
+    return f"too noisy to tell: {family} may add or save {percentage(share)} of the step"
 
 
 def uneven_reason(family: str, *, share: float) -> str:
     """Return why nothing is decided: what a family adds over all steps, relative to the step."""
     change = "adds" if share > 0 else "saves"
     return (
-        f"undecided: {family} {change} {_percent(abs(share))} of the step on average, which its "
+        f"undecided: {family} {change} {percentage(abs(share))} of the step on average, which its "
         "shortest steps do not show: it runs in other steps, or only some of them changed"
     )
 
@@ -68,8 +67,8 @@ def _unproven_sentences(findings: Sequence[KernelFinding]) -> list[str]:
 def _what_would_tell(finding: KernelFinding) -> str:
     if finding.spread is None or finding.spread_needed is None:
         return ""
-    needed = _percent(finding.spread_needed)
-    return f" (pairs differ by {_percent(finding.spread)}, and at most {needed} would tell)"
+    needed = percentage(finding.spread_needed)
+    return f" (pairs differ by {percentage(finding.spread)}, and at most {needed} would tell)"
 
 
 def _shares(findings: Sequence[KernelFinding]) -> str:
@@ -90,9 +89,9 @@ def _shift_sentence(shifts: Sequence[KernelFinding], bounds: tuple[float, float]
 
 
 def _common_sentence(change: float) -> str:
-    how = "longer" if change > 0 else "shorter"
+    change_text = f"{percentage(abs(change))} {'longer' if change > 0 else 'shorter'}"
     return (
-        f"the typical kernel took {_percent(abs(change))} {how} on head: what is common to most is "
+        f"the typical kernel took {change_text} on head: what is common to most is "
         "for the step's own timing to judge"
     )
 
@@ -100,30 +99,33 @@ def _common_sentence(change: float) -> str:
 def _quiet(judgement: KernelJudgement) -> str:
     if judgement.detectable is None:
         return "no kernel takes long enough for a test"
-    sensitivity = f"a change of {_percent(judgement.detectable)} of a typical one would be detected"
-    return f"none of {judgement.families} kernel families changed: {sensitivity}"
+    change = percentage(judgement.detectable)
+    return (
+        f"none of {judgement.families} kernel families changed: a change of {change} of a typical "
+        "one would be detected"
+    )
 
 
 def _sentence(finding: KernelFinding, step_detectable: float | None) -> str:
     share = abs(finding.step_share)
     is_below = step_detectable is not None and share < step_detectable
     below = (
-        f", below what the step's own timing can see ({_percent(step_detectable or 0.0)})"
+        f", below what the step's own timing can see ({percentage(step_detectable or 0.0)})"
         if is_below
         else ""
     )
     if finding.family == TOGETHER:
         verb = "add" if finding.step_share > 0 else "save"
-        return f"{TOGETHER} {verb} {_percent(share)} of the step, {_names(finding)}{below}"
+        return f"{TOGETHER} {verb} {percentage(share)} of the step, {_names(finding)}{below}"
     beside = ", beside a larger gain of others" if finding.is_outweighed else ""
-    return f"{finding.family} {_how(finding)}{beside}: {_percent(share)} of the step{below}"
+    return f"{finding.family} {_how(finding)}{beside}: {percentage(share)} of the step{below}"
 
 
 def _how(finding: KernelFinding) -> str:
     change = finding.relative_change
     if change is None:
         return f"is {finding.change}"
-    return f"{_percent(abs(change))} {finding.change}"
+    return f"{percentage(abs(change))} {finding.change}"
 
 
 def _names(finding: KernelFinding) -> str:
@@ -133,11 +135,5 @@ def _names(finding: KernelFinding) -> str:
     return f"most of it {named}" + (f" and {rest} more" if rest > 0 else "")
 
 
-def _percent(share: float) -> str:
-    """Return a share to two digits, and to whole percents from 10 % on."""
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= WHOLE_PERCENTS_FROM else f"{digits(percent, 2)} %"
-
-
 def _signed_share(share: float) -> str:
-    return f"{'+' if share >= 0 else '-'}{_percent(abs(share))}"
+    return f"{'+' if share >= 0 else '-'}{percentage(abs(share))}"

@@ -9,6 +9,7 @@ from scipy.special import stdtrit
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side
+from perfledger.rounding import percentage
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import Pairs, pairs_of_workloads
 
@@ -39,15 +40,15 @@ def slow_step_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str
         least = _lower_bound(growths, MAX_FALSE_WARNINGS / len(judged))
         margin = bundle.plan.margins.get(name, bundle.plan.margin)
         if least > math.log1p(margin):
-            share = 100 * math.expm1(fmean(growths))
+            longer = percentage(math.expm1(fmean(growths)))
             warnings.append(
-                f"{name}: the mean of all steps is {share:.0f} % longer on head, though a typical "
+                f"{name}: the mean of all steps is {longer} longer on head, though a typical "
                 "step is not: a few steps are much slower, which `metrics` with step_time_p95 or "
                 "step_time_p99 judges"
             )
         elif least > _half_of_gain(verdict):
             warnings.append(
-                f"{name}: a typical step is {-100 * _change(verdict):.0f} % faster, but the mean "
+                f"{name}: a typical step is {percentage(-_change(verdict))} faster, but the mean "
                 "of all steps gains less than half of it: some steps do the work of others"
             )
     return tuple(warnings)

@@ -8,6 +8,7 @@ from scipy.special import stdtrit
 
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.records import Failure
+from perfledger.rounding import digits, p_value, probability
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -151,10 +152,13 @@ def _reason(decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *,
     if adjusted.result.is_exact:
         return f"a count, the same in {after}"
     if decision.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
-        return f"p = {adjusted.holm:.2g} (Holm) after {after}"
+        return f"{p_value(adjusted.holm)} (Holm) after {after}"
     if decision.is_warning:
         mild, strict = adjusted.benjamini_hochberg, adjusted.holm
-        return f"p = {mild:.2g} by Benjamini-Hochberg, but {strict:.2g} by Holm, after {after}"
+        return (
+            f"{p_value(mild)} by Benjamini-Hochberg, but {probability(strict)} by Holm, "
+            f"after {after}"
+        )
     if adjusted.result.sd == 0:
         return f"identical in {after}"
     return _no_change_reason(decision, adjusted, rule, after=after)
@@ -179,7 +183,10 @@ def _no_change_reason(
     if adjusted.holm < rule.alpha:
         return f"a clear change, but {floor}, and not proven {within}"
     unadjusted, strict = adjusted.result.p_value, adjusted.holm
-    return f"p = {unadjusted:.2g} alone, but {strict:.2g} among all tests (Holm), after {after}"
+    return (
+        f"{p_value(unadjusted)} alone, but {probability(strict)} among all tests (Holm), "
+        f"after {after}"
+    )
 
 
 def _states(states: Bimodality) -> str:
@@ -187,7 +194,7 @@ def _states(states: Bimodality) -> str:
         f"{states.head_upper} of {states.head_runs} head and {states.base_upper} of "
         f"{states.base_runs} base runs"
     )
-    change = f" (p = {states.p_value:.2g} for different shares)" if states.p_value < 1 else ""
+    change = f" ({p_value(states.p_value)} for different shares)" if states.p_value < 1 else ""
     distance = _percent(states.distance)
     return f"runs are in two states {distance} apart, {shares} in the upper one{change}"
 
@@ -203,8 +210,8 @@ def _count_of_pairs(pairs: int) -> str:
 
 
 def _signed_percent(change: float) -> str:
-    return f"{100 * change:+.3g} %"
+    return f"{'+' if change >= 0 else '-'}{_percent(abs(change))}"
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{digits(100 * share, 3)} %"

@@ -13,7 +13,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger.registration.workload_pattern import is_match
-from perfledger.rounding import digits
+from perfledger.rounding import digits, percentage
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, Count, StepWork
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -85,7 +85,7 @@ def unproven_gains(
             if not _first_count(_counts(bundle, name, Side.BASE)):
                 doubt = doubt or _unexamined_part(pairs.get(name, {}))
         if doubt:
-            share = f"it is {100 * gain:.0f} % faster, and " if gain > LEAST_GAIN else ""
+            share = f"it is {percentage(gain)} faster, and " if gain > LEAST_GAIN else ""
             detail = f"{DOUBT}: {share}{doubt}; {WAY_ON}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
@@ -102,7 +102,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
         gain, name = _gain(verdict), verdict.workload
         if verdict.outcome is not Outcome.IMPROVED or gain <= 0:
             continue
-        faster = f"{name} is {100 * gain:.0f} % faster"
+        faster = f"{name} is {percentage(gain)} faster"
         if gain > HUGE_GAIN:
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):

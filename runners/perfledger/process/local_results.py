@@ -8,6 +8,7 @@ from perfledger.measuring.step_samples import measure
 from perfledger.meters.choice import choose_meter
 from perfledger.protocol import MeasuringEffort
 from perfledger.records import WorkloadSpec
+from perfledger.rounding import decimals, percentage, significant
 from perfledger.workload import AnyStep
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -46,7 +47,9 @@ def table_lines(results: Iterable[LocalResult]) -> Iterator[str]:
     yield f"{'':4}{'  '.join(f'{head:>{width}}' for head, width in heads)}"
     for result in results:
         yield result.workload
-        peak = UNKNOWN if result.peak_bytes is None else f"{result.peak_bytes / 2**20:.1f} MiB"
+        peak = UNKNOWN
+        if result.peak_bytes is not None:
+            peak = f"{decimals(result.peak_bytes / 2**20, 1)} MiB"
         cpu = UNKNOWN if result.cpu_time_s is None else duration_text(result.cpu_time_s)
         yield (
             f"{'':4}{duration_text(median(result.steps_s)):>12}  {_spread(result.steps_s):>8}  "
@@ -58,7 +61,7 @@ def duration_text(seconds: float) -> str:
     """Return a duration with three significant digits and its unit."""
     # 999.6 us has three digits as 1.00 ms.
     size, unit = next((each for each in UNITS if seconds >= 0.9995 * each[0]), UNITS[-1])
-    return f"{seconds / size:#.3g} {unit}".replace(". ", " ")
+    return f"{significant(seconds / size, 3)} {unit}"
 
 
 def _spread(steps_s: tuple[float, ...]) -> str:
@@ -67,4 +70,4 @@ def _spread(steps_s: tuple[float, ...]) -> str:
     if len(steps_s) < 2 or middle <= 0:  # noqa: PLR2004 - two make a spread
         return UNKNOWN
     low, _, high = quantiles(steps_s, n=4)
-    return f"{100 * (high - low) / middle:.1f} %"
+    return percentage((high - low) / middle)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
 from perfledger.records import Param
+from perfledger.rounding import typed
 from perfledger.time_units import SECONDS_PER_DAY
 
 MAX_ID_LENGTH = 300  # a cell of a table
@@ -18,9 +19,9 @@ MAX_TEXT_LENGTH = 100  # of a parameter's value, which becomes part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
 MAX_TIMEOUT_S = float(SECONDS_PER_DAY)  # a day: a check has less time
 MAX_TAGS = 20  # of one workload
-MAX_TAG_LENGTH = 40
+MAX_TAG_LENGTH = 40  # a word, not a sentence: reports list tags in a row
 MAX_WORKLOAD_DEVICES = 64  # of one workload: more than a host has
-MAX_LAUNCH_LENGTH = 500
+MAX_LAUNCH_LENGTH = 500  # a launcher with its options and paths
 TAG_MARKS = "_-.:/+"  # in a word of a `-k` expression, beside letters and digits
 
 
@@ -73,7 +74,8 @@ def timeout_fault(timeout: object) -> str:
     """Return what is wrong with a time limit in seconds; None means no limit."""
     if timeout is None or (_is_number(timeout) and 0 < timeout <= MAX_TIMEOUT_S):
         return ""
-    return f"timeout {timeout!r} is not a number of seconds, above 0 and up to {MAX_TIMEOUT_S:g}"
+    longest = typed(MAX_TIMEOUT_S)
+    return f"timeout {timeout!r} is not a number of seconds, above 0 and up to {longest}"
 
 
 def margin_fault(margin: object) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from perfledger.measuring.step_results import result_leaves
+from perfledger.rounding import digits, typed
 from perfledger.variants.transformed_step import Foreign
 
 # Tolerances relative to the largest number in an array, by its type: how much other orders of the
@@ -90,8 +91,8 @@ def difference_remark(
     if share == float("inf"):
         return "its result has zeros, infinities or NaNs in other places"
     return (
-        f"its result differs by up to {share:.2g} of the largest number (tolerance {limit:g}): "
-        "compare the speed of the two only if that is acceptable"
+        f"its result differs by up to {digits(share, 2)} of the largest number "
+        f"(tolerance {typed(limit)}): compare the speed of the two only if that is acceptable"
     )
 
 

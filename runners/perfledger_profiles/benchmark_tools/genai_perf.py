@@ -7,6 +7,7 @@ from itertools import chain
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger.rounding import for_programs, typed
 from perfledger_profiles.benchmark_tools.genai_load import (
     EVEN_ARRIVALS,
     cancelled_requests,
@@ -145,7 +146,7 @@ def _without_cancelled(
 def _doubts(readings: Sequence[ProfileReading], exports: Sequence[Document]) -> Iterator[str]:
     failed = sum(one.value for one in readings if one.name == _FAILED)
     if failed > 0:
-        yield FAILED.format(failed)
+        yield FAILED.format(typed(failed))
     has_rates = any(f"{LOADS['Request Rate']} " in one.subject for one in readings)
     if has_rates or any(map(has_even_arrivals, exports)):
         yield EVEN_ARRIVALS
@@ -223,7 +224,7 @@ def _sweep_metrics(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric],
             amount = number_of(row.get(load, ""))
             dropped += len(cells) < len(head)
             if amount is not None and len(cells) >= len(head):
-                loads.append((f"{LOADS[load]} {amount:g}", row))
+                loads.append((f"{LOADS[load]} {for_programs(amount)}", row))
         dropped += cells is None
     are_one = len({load for load, _ in loads}) == len(loads)
     metrics: list[_Metric] = []

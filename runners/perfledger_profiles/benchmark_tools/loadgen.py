@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger.rounding import for_programs
 from perfledger_profiles.benchmark_tools.mlperf_log import MARK, events_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import figure_of
@@ -154,7 +155,7 @@ def _latency(key: str) -> str:
     else:
         return ""
     if statistic[0].isdecimal():
-        statistic = f"p{float(statistic):g}"
+        statistic = f"p{for_programs(float(statistic))}"
     if kind.startswith("first"):
         return f"ttft_{statistic}"
     return f"tpot_{statistic}" if kind.startswith("time") else f"request_latency_{statistic}"

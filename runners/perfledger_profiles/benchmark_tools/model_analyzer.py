@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger.rounding import for_programs
 from perfledger_profiles.benchmark_tools.perf_analyzer import LOADS, MAYBE_EVEN_ARRIVALS
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
@@ -69,7 +70,7 @@ def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
     if load is None or not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
         return  # the idle server, without a model or a load
     name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
-    subject = f"{name} batch {batch:g} {LOADS[load]} {amount:g}"
+    subject = f"{name} batch {for_programs(batch)} {LOADS[load]} {for_programs(amount)}"
     for column, cell in row.items():
         value = number_of(cell)
         latency = _LATENCY.fullmatch(column)

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger.rounding import for_programs
 from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
@@ -136,7 +137,7 @@ def _row(row: Mapping[str, str], load: str) -> Iterator[ProfileReading]:
     amount = number_of(row[load])
     if amount is None or amount < 0:
         return
-    reading = partial(ProfileReading, subject=f"{LOADS[load]} {amount:g}")
+    reading = partial(ProfileReading, subject=f"{LOADS[load]} {for_programs(amount)}")
     for column, cell in row.items():
         value = number_of(cell)
         percentile = _PERCENTILE.fullmatch(column)
@@ -167,7 +168,7 @@ def _experiment(experiment: Document) -> _Experiment:
     if not requests:
         return _Experiment((), broken)
     mode = clean_name(str(load.get("mode")))
-    subject = f"{mode} {amount:g}" if amount is not None else ""
+    subject = f"{mode} {for_programs(amount)}" if amount is not None else ""
     is_even = mode == LOADS["Request Rate"] and _variation(requests) < _LEAST_VARIATION
     readings = tuple(_summary(requests, partial(ProfileReading, subject=subject)))
     return _Experiment(readings, broken, is_even)

@@ -6,6 +6,7 @@ from functools import partial
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
+from perfledger.rounding import for_programs, typed
 from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import (
@@ -22,7 +23,7 @@ from perfledger_profiles.parsing.units import MILLI, number_of
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "vllm"
-FAILED = "{:g} requests failed: the times exclude them"
+FAILED = "{} requests failed: the times exclude them"
 BURSTY = "requests were sent in bursts (burstiness below 1), so the P99 is longer than at random"
 
 _RANDOM = 1.0  # the shape parameter at which gamma-distributed intervals are exponential
@@ -107,7 +108,7 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
         for reading in _readings(run, subject)
     ]
     failed = sum(filter(None, (figure_of(run.get("failed")) for run in runs)))
-    doubts: tuple[str, ...] = (FAILED.format(failed),) if failed > 0 else ()
+    doubts: tuple[str, ...] = (FAILED.format(typed(failed)),) if failed > 0 else ()
     burstiness = [figure_of(run.get("burstiness")) or _RANDOM for run in runs]
     doubts += (BURSTY,) if min(burstiness) < _RANDOM else ()
     doubts += (EVEN_ARRIVALS,) if max(burstiness) > _RANDOM else ()
@@ -169,7 +170,7 @@ def _readings(run: Document, subject: str) -> Iterator[ProfileReading]:
             yield ProfileReading(name=name, value=value, unit=unit, subject=subject, source=key)
     yield from _latencies(run, partial(ProfileReading, unit="s", subject=subject))
     for percent, value in _percentiles(run).items():
-        name = f"request_latency_p{percent:g}"
+        name = f"request_latency_p{for_programs(percent)}"
         yield ProfileReading(
             name=name, value=value, unit="s", subject=subject, source="percentiles"
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from perfledger.profile import JAX_PROFILER, Kernel, Operation, Profile
-from perfledger.rounding import digits
+from perfledger.rounding import digits, integer, percentage
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
 from perfledger_profiles.bottleneck.step_shares import (
@@ -132,10 +132,10 @@ class AdviceContext:
         if min(share, alone_share) < least:
             return None
         total_name = whole_name(self.profile)
-        trigger = f"{100 * share:.1f} % of {total_name} {what} ({name_operations(operations)})"
+        trigger = f"{percentage(share)} of {total_name} {what} ({name_operations(operations)})"
         if share - alone_share >= MIN_SHARE:
             beside = (
-                f"; other kernels run as well in all but {100 * alone_share:.1f} % of {total_name}"
+                f"; other kernels run as well in all but {percentage(alone_share)} of {total_name}"
             )
             trigger = f"{trigger[:-1]}{beside})"
         return self.recommendation(
@@ -166,7 +166,7 @@ Rule = Callable[[AdviceContext], Recommendation | None]
 def name_operations(operations: Sequence[Operation]) -> str:
     """Return the longest operations' names and their number of calls, for a trigger."""
     calls = sum(operation.count for operation in operations)
-    number = f"{calls:,.0f}" if calls >= 1 else digits(calls, 2)  # the devices' mean may be below 1
+    number = integer(calls) if calls >= 1 else digits(calls, 2)  # the devices' mean may be below 1
     return f"{first_names(operations)}; {number} call{'' if calls == 1 else 's'}"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from perfledger.profile import Profile
+from perfledger.rounding import decimals, integer, percentage
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckConfidence,
@@ -44,12 +45,12 @@ ROUNDING_SHARE = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
 _ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
 _HOST_UNKNOWN = (
-    "{:.2f} % of the step has no work on the device, and the host's recorded calls do not show "
+    "{} of the step has no work on the device, and the host's recorded calls do not show "
     "why: they cover too little of it, the file is cut off, another clock timed them, or launched "
     "work was held up"
 )
 _NO_HOST = (
-    "{:.2f} % of the step has no work on the device, and no host call was recorded in that time "
+    "{} of the step has no work on the device, and no host call was recorded in that time "
     "to show why: record both in one file"
 )
 _DEVICE_UNKNOWN = "the file has no device work, so neither its time nor what it waits for is known"
@@ -227,9 +228,9 @@ def _evidence(
             return (_DEVICE_UNKNOWN,)
         reason = _HOST_UNKNOWN if _has_host_calls(profile) else _NO_HOST
         more = () if primary is Bottleneck.UNKNOWN else (vote.reason,)
-        return (reason.format(100 * share), *more)
-    high = 100 * OVERHEAD_THRESHOLDS[largest].high
-    mark = f"takes {100 * share:.2f} % of {whole_name(profile)} (high from {high:.0f} % on)"
+        return (reason.format(percentage(share)), *more)
+    high = percentage(OVERHEAD_THRESHOLDS[largest].high)
+    mark = f"takes {decimals(100 * share, 2)} % of {whole_name(profile)} (high from {high} on)"
     if primary in OVERHEAD_THRESHOLDS:
         return (f"{largest} {mark}",)
     return (f"no overhead is high: the largest, {name}, {mark}", vote.reason)
@@ -245,7 +246,8 @@ def _doubts(
     """Return the reasons why the label may be wrong, regardless of the number of steps."""
     doubts: list[str] = []
     if perturbation is not None and perturbation > MAX_PERTURBATION:
-        doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
+        ratio = decimals(perturbation, 2)
+        doubts.append(f"the profiled step takes {ratio} times the unprofiled one")
     elif primary is Bottleneck.HOST and STACKS_RECORDED in profile.notes:
         doubts.append("recording every Python call slows the host, so its share is too large")
     if is_capturing(profile):
@@ -258,7 +260,7 @@ def _doubts(
     )
     for (first_name, most), (second_name, less) in pairs:
         first, second = (_share_name(name, profile) for name in (first_name, second_name))
-        doubt = f"{first} and {second} are within {MIN_LEAD * 100:.0f} points of each other"
+        doubt = f"{first} and {second} are within {integer(100 * MIN_LEAD)} points of each other"
         if most - less <= MIN_LEAD and doubt not in doubts:
             doubts.append(doubt)
     return tuple(doubts)

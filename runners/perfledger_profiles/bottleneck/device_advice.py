@@ -3,6 +3,7 @@
 import re
 
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily
+from perfledger.rounding import integer, percentage
 from perfledger_profiles.bottleneck.advice import Advice, AdviceContext, Rule
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.bottleneck.step_shares import whole_name
@@ -147,7 +148,7 @@ def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_SHARE or _nvidia_capability(case) is None:
         return None
     trigger = (
-        f"{100 * share:.1f} % of the step multiplies half-precision matrices whose K or N "
+        f"{percentage(share)} of the step multiplies half-precision matrices whose K or N "
         "is not a multiple of 8"
     )
     return case.recommendation(MULTIPLE_OF_8, trigger=trigger, share=share)
@@ -187,9 +188,9 @@ def _few_blocks(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_SHARE:
         return None
     trigger = (
-        f"{100 * share:.1f} % of {whole_name(case.profile)} is kernels with blocks for less than "
-        f"{100 * MOST_MULTIPROCESSORS:.0f} % of the multiprocessors; "
-        f"{calls:,.0f} call{'' if calls == 1 else 's'}"
+        f"{percentage(share)} of {whole_name(case.profile)} is kernels with blocks for less than "
+        f"{percentage(MOST_MULTIPROCESSORS)} of the multiprocessors; "
+        f"{integer(calls)} call{'' if calls == 1 else 's'}"
     )
     return case.recommendation(MORE_BLOCKS, trigger=trigger, share=share, saved_share=saved_share)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfledger.profile import Kernel, OperationFamily, Profile
+from perfledger.rounding import percentage
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
 from perfledger_profiles.bottleneck.product_limits import (
     MATRIX_TYPES,
@@ -167,10 +168,10 @@ def _rest_reason(votes: Sequence[tuple[Kernel, _Vote | None]]) -> str:
 
 def _sentence(parts: Sequence[VotePart], rest_reason: str) -> str:
     """Return a sentence with each bound's share of the kernels' time and its evidence."""
-    bound = [f"{100 * part.share:.0f} % by {part.bottleneck} ({part.basis})" for part in parts]
+    bound = [f"{percentage(part.share)} by {part.bottleneck} ({part.basis})" for part in parts]
     rest = 1 - sum(part.share for part in parts)
     if rest >= _LEAST_SHOWN:
-        bound.append(f"{100 * rest:.0f} % by an unknown limit")
+        bound.append(f"{percentage(rest)} by an unknown limit")
     sentence = f"the kernels' time is bound {', '.join(bound)}"
     return f"{sentence}: {rest_reason}" if rest_reason and rest >= _LEAST_SHOWN else sentence
 

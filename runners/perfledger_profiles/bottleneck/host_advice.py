@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from perfledger.profile import Bucket, Operation
+from perfledger.rounding import integer, percentage
 from perfledger_profiles.bottleneck.advice import (
     MIN_SHARE,
     Advice,
@@ -211,7 +212,7 @@ def _input(case: AdviceContext) -> Recommendation | None:
         advice = WORKERS
     elif case.matching(_WORKERS):
         advice = MORE_WORKERS
-    trigger = f"{100 * share:.1f} % of {case.typical_step} waits for input"
+    trigger = f"{percentage(share)} of {case.typical_step} waits for input"
     return case.recommendation(advice, trigger=trigger, share=share)
 
 
@@ -252,7 +253,7 @@ def _launch(case: AdviceContext) -> Recommendation | None:
     if is_capturing(case.profile):
         return None  # a graph is being captured, which replaces the launches
     trigger = (
-        f"{100 * share:.1f} % of the step is host work around {_launch_text(case, operations)}"
+        f"{percentage(share)} of the step is host work around {_launch_text(case, operations)}"
     )
     if is_launch_bound(case.profile):
         trigger += ", most of them below 10 us or shorter than their launch"
@@ -264,9 +265,9 @@ def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
     """Return the amount of work launched; one launch of a graph runs many kernels."""
     on_device = [op.count for op in case.profile.operations if op.bucket in _DEVICE_BUCKETS]
     if on_device and case.profile.kernels:
-        return f"{sum(on_device):,.0f} kernels and copies"
+        return f"{integer(sum(on_device))} kernels and copies"
     launches = [op.count for op in operations if host_kind(op) is BottleneckDetail.LAUNCH]
-    return f"{sum(launches):,.0f} launches"
+    return f"{integer(sum(launches))} launches"
 
 
 def _is_launching(case: AdviceContext) -> bool:
@@ -281,7 +282,7 @@ def _python(case: AdviceContext) -> Recommendation | None:
     if case.classification.detail is BottleneckDetail.START_UP or is_capturing(case.profile):
         return None  # a warmed-up step, or one that runs the captured graph, is not known
     names = first_names(operations)
-    trigger = f"{100 * share:.1f} % of the step is spent outside operators: {names}"
+    trigger = f"{percentage(share)} of the step is spent outside operators: {names}"
     if not may_be_python(case.profile):
         return case.recommendation(HOST_CODE, trigger=trigger, share=share)
     advice = RECORDED_PYTHON if STACKS_RECORDED in case.profile.notes else PYTHON
@@ -296,7 +297,7 @@ def _optimizer(case: AdviceContext) -> Recommendation | None:
     if share < MIN_SHARE or calls < MANY_UPDATES or is_fused:
         return None
     trigger = (
-        f"{100 * share:.1f} % of the step updates parameters one by one, in {calls:,.0f} calls"
+        f"{percentage(share)} of the step updates parameters one by one, in {integer(calls)} calls"
     )
     return case.recommendation(OPTIMIZER, trigger=trigger, share=share)
 
@@ -314,7 +315,7 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
     if share < MIN_SHARE:
         return None
     trigger = (
-        f"{100 * share:.1f} % of the step is exposed copies from or to memory that is not pinned "
+        f"{percentage(share)} of the step is exposed copies from or to memory that is not pinned "
         f"({name_operations(operations)})"
     )
     advice = PINNED if may_be_python(case.profile) else PINNED_MEMORY
@@ -330,7 +331,7 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     share = case.share(operations)
     if share < NOTABLE_COPIES:
         return None
-    trigger = f"{100 * share:.1f} % of the step is exposed copies ({name_operations(operations)})"
+    trigger = f"{percentage(share)} of the step is exposed copies ({name_operations(operations)})"
     is_hideable = case.overlappable_share >= COPY_LESS.saved * share
     advice = OVERLAP_COPIES if is_hideable else COPY_LESS
     advice = OFFLOAD if offloaded else advice
@@ -359,7 +360,7 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
         return None  # sums of kernels do not show which collectives compute hides
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
-    trigger = f"{100 * share:.1f} % of {case.typical_step} waits for exposed collectives{cause}"
+    trigger = f"{percentage(share)} of {case.typical_step} waits for exposed collectives{cause}"
     computes = any(case.overhead(part) >= MIN_SHARE for part in OF_THE_DEVICE)
     if not (computes or case.profile.is_host_known):
         return None  # a file of collectives alone does not show what hides them

@@ -7,6 +7,7 @@ from math import fsum, inf, isnan
 
 from perfledger.profile import Bucket, OperationFamily, Profile
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import percentage
 from perfledger_profiles.bottleneck.kernel_time import is_of_kernel
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
@@ -15,7 +16,7 @@ from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
 # work becomes visible when that is removed; a smaller share of the step is not worth a note.
 MIN_HIDDEN_SHARE = 0.01
 HIDDEN_TIME_NOTE = (
-    "{hidden:.1f} % of the step's device work runs behind other work and may become visible: "
+    "{hidden} of the step's device work runs behind other work and may become visible: "
     "expect a longer step than predicted"
 )
 INPUT_UNCOVERS = (
@@ -152,7 +153,7 @@ def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:
     notes: list[str] = []
     hidden = _hidden_share(profile)
     if hidden >= MIN_HIDDEN_SHARE and not buckets.isdisjoint(DEVICE_ORDER):
-        notes.append(HIDDEN_TIME_NOTE.format(hidden=100 * hidden))
+        notes.append(HIDDEN_TIME_NOTE.format(hidden=percentage(hidden)))
     if Bucket.INPUT in buckets:
         notes.append(INPUT_UNCOVERS)
     return tuple(notes)

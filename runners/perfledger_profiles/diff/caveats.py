@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from perfledger.profile import TORCH_PROFILER, Bucket, Profile
-from perfledger.rounding import digits
+from perfledger.rounding import decimals, percentage
 from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -81,7 +81,7 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     noise_s = evidence.noise.step_error_seconds
     if abs(rest_s) > MAX_REST_SHARE * change_s:
         return (
-            f"{NOT_ATTRIBUTABLE}: {100 * abs(rest_s) / change_s:.0f} % of the change is spread "
+            f"{NOT_ATTRIBUTABLE}: {percentage(abs(rest_s) / change_s)} of the change is spread "
             "over operations that are not listed"
         )
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
@@ -112,15 +112,13 @@ def _note_on_nothing(evidence: ProfileComparison) -> str:
     if are_recordings(evidence.base, evidence.head):
         return LENGTHS
     if evidence.floor_seconds > NOISE_SHARE * base_s:
-        noise = (
-            f" (± {digits(100 * evidence.floor_seconds / base_s, 2)} % of a step)" if base_s else ""
-        )
+        noise = f" (± {percentage(evidence.floor_seconds / base_s)} of a step)" if base_s else ""
         return (
             "too noisy to attribute: the profiled steps differ by no more than two profiles of the "
             f"same code{noise}"
         )
     return (
-        f"the profiled steps differ by less than {100 * NOISE_SHARE:.1f} % of a step: nothing to "
+        f"the profiled steps differ by less than {percentage(NOISE_SHARE)} of a step: nothing to "
         "attribute"
     )
 
@@ -152,21 +150,21 @@ def _clock_seconds(evidence: ProfileComparison) -> float:
 def _note_on_clock(share: float, evidence: ProfileComparison) -> str:
     speed = "slower" if evidence.change_seconds > 0 else "faster"
     return (
-        f"the device was {speed}, not the code; its clock explains up to {100 * share:.0f} % of "
+        f"the device was {speed}, not the code; its clock explains up to {percentage(share)} of "
         f"the change: {PROFILE_AGAIN} with locked clocks"
     )
 
 
 def _note_on_drift(ratio: float) -> str:
     return (
-        f"most operations take {ratio:.2f} times as long for the same work, so the machine, its "
-        f"clock or the number of threads changed: {PROFILE_AGAIN} on an idle machine"
+        f"most operations take {decimals(ratio, 2)} times as long for the same work, so the "
+        f"machine, its clock or the number of threads changed: {PROFILE_AGAIN} on an idle machine"
     )
 
 
 def _note_on_unseen(share: float) -> str:
     return (
-        f"the change without a profiler differs by {100 * share:.0f} % of the profiled change: "
+        f"the change without a profiler differs by {percentage(share)} of the profiled change: "
         f"{PROFILE_AGAIN}, with more steps"
     )
 
@@ -178,14 +176,14 @@ def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
     if not has_operators:
         remedy = "if they are the same under other names, give them the same names on both sides"
     return (
-        f"new and removed kernels without a match cancel out {100 * share:.0f} % of the change: "
+        f"new and removed kernels without a match cancel out {percentage(share)} of the change: "
         f"{remedy}"
     )
 
 
 def _note_on_idle(share: float) -> str:
     return (
-        f"{100 * share:.0f} % of the change is time without work on the device, whose reason was "
+        f"{percentage(share)} of the change is time without work on the device, whose reason was "
         "not recorded, and recordings without steps may differ in their length: compare the "
         "kernels, or record the host's calls and steps too"
     )

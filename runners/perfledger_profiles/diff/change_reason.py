@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Kernel, Operation, Profile
-from perfledger.rounding import digits
+from perfledger.rounding import decimals, digits, percentage
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.input_differences import input_change
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -59,7 +59,7 @@ def _around_calls(change: OperationChange) -> str:
     if change.between_seconds * change.delta_seconds <= 0:
         return ""
     share = min(1.0, change.between_seconds / change.delta_seconds)
-    return f"{100 * share:.0f} % of it between the calls" if share >= MIN_AROUND_SHARE else ""
+    return f"{percentage(share)} of it between the calls" if share >= MIN_AROUND_SHARE else ""
 
 
 def join_names(operations: Sequence[Operation]) -> str:
@@ -78,7 +78,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def _ratio(change: OperationChange) -> str:
-    return f"{change.head_seconds / change.base_seconds:.2f}"
+    return decimals(change.head_seconds / change.base_seconds, 2)
 
 
 def _most_changed(change: OperationChange) -> str:
@@ -122,7 +122,7 @@ def _by_kernels(change: OperationChange, base: Profile, head: Profile) -> Reason
     ):
         return (
             ChangeReason.OCCUPANCY,
-            f"occupancy {occupancy_before:.2f} became {occupancy_after:.2f}",
+            f"occupancy {decimals(occupancy_before, 2)} became {decimals(occupancy_after, 2)}",
         )
     bytes_before, bytes_after = _bytes_per_launch(before), _bytes_per_launch(after)
     if bytes_before and bytes_after:

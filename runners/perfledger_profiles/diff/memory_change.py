@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from math import fsum
 
 from perfledger.profile import CallingLine, HeldTensors
+from perfledger.rounding import percentage
 from perfledger.step_work import (
     ALIASED_MEMORY,
     ARGUMENT_MEMORY,
@@ -93,7 +94,7 @@ def _note(base: _Held, head: _Held, change: float, rest: float, error_bytes: flo
     if abs(rest) <= max(MAX_OPEN_SHARE * abs(change), error_bytes):
         return ""
     return (
-        f"{NOT_ATTRIBUTABLE}: {100 * abs(rest) / abs(change):.0f} % of the change is not in what "
+        f"{NOT_ATTRIBUTABLE}: {percentage(abs(rest / change))} of the change is not in what "
         "the step is known to hold at its peak: it may be memory of libraries, of Python objects "
         "or of the set-up, which tracemalloc or a device's allocator would show"
     )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Kernel, Profile
-from perfledger.rounding import digits
+from perfledger.rounding import digits, percentage
 
 # The work of multiprocessors; other engines copy to and from the host.
 WORK = frozenset({Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.DEVICE_COPY, Bucket.MEMSET})
@@ -29,7 +29,7 @@ def utilization_note(base: Profile, head: Profile, *, shares: tuple[float, float
     before, after = map(_busy_share, (base, head))
     if before <= 0:
         return f"{NOT_ATTRIBUTABLE}: the profile of base shows no work of the device"
-    works = f"the device works for {after:.0%} of a step, {before:.0%} before"
+    works = f"the device works for {percentage(after)} of a step, {percentage(before)} before"
     if after / before - 1 <= MOSTLY * (shares[1] / shares[0] - 1):
         waits = _largest_waits(base, head)
         return f"{works}, and mostly waits for {waits}" if waits else works

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfledger.profile import Profile
+from perfledger.rounding import decimals, integer, typed
 from perfledger_profiles.hardware.device_peaks import (
     HardwareSpec,
     find_specs,
@@ -137,7 +138,7 @@ def _match_size(
         and row.multiprocessors == multiprocessors
         and is_memory(memory_bytes, row.memory_bytes)
     ]
-    size = f"{multiprocessors} multiprocessors and {memory_bytes / GIGA:.0f} GB"
+    size = f"{multiprocessors} multiprocessors and {integer(memory_bytes / GIGA)} GB"
     if len(rows) != 1:
         names = " or ".join(row.names[0] for row in rows) or "no device of the hardware table"
         return _unknown_device(f"the file does not name its device: {size} are those of {names}")
@@ -168,11 +169,11 @@ def _match_board(
             counts = f"{nominal_count} multiprocessors, not {multiprocessors}"
             return _unknown_device(f"{board!r} has {counts}: this is a part of it")
         return HardwareMatch(hardware=fitting[0])
-    sizes = " or ".join(f"{row.memory_bytes / GIGA:g}" for row in rows)
+    sizes = " or ".join(typed(row.memory_bytes / GIGA) for row in rows)
     if memory_bytes is None:
         return _unknown_device(f"{board!r} is sold with {sizes} GB: give its memory size")
     return _unknown_device(
-        f"{board!r} has {sizes} GB in the table, not {memory_bytes / GIGA:.1f} GB"
+        f"{board!r} has {sizes} GB in the table, not {decimals(memory_bytes / GIGA, 1)} GB"
     )
 
 
@@ -259,16 +260,17 @@ def _apply_power_limit(
 ) -> HardwareMatch:
     """Scale a power-limited board to the clock it reached, if known."""
     hardware = match.hardware
-    if hardware is None or not _is_capped(hardware, power_limit_watts):
+    limit = None if hardware is None else _capping_watts(hardware, power_limit_watts)
+    if hardware is None or limit is None:
         return match
-    limit = f"{power_limit_watts:g}" if power_limit_watts is not None else f"{hardware.tdp_w:g}"
-    caveat = f"limited to {limit} W: it does not reach the clock behind its stated peak"
+    caveat = f"limited to {typed(limit)} W: it does not reach the clock behind its stated peak"
     if not (clock_hz and hardware.clock_hz):
         caveat += ", and the clock it reached is unknown: no peak, no roofline"
         hardware = replace(hardware, unreachable_reason=caveat)
     else:
         ratio = min(clock_hz / hardware.clock_hz, 1.0)
-        caveat += f"; peaks are scaled to the {ratio * hardware.clock_hz / GIGA:.3f} GHz it reached"
+        reached_ghz = decimals(ratio * hardware.clock_hz / GIGA, 3)
+        caveat += f"; peaks are scaled to the {reached_ghz} GHz it reached"
         hardware = replace(
             hardware,
             peak_flops={dtype: peak * ratio for dtype, peak in hardware.peak_flops.items()},
@@ -277,8 +279,11 @@ def _apply_power_limit(
     return replace(match, hardware=hardware, caveats=(*match.caveats, caveat), is_power_capped=True)
 
 
-def _is_capped(hardware: HardwareSpec, power_limit_watts: float | None) -> bool:
+def _capping_watts(hardware: HardwareSpec, power_limit_watts: float | None) -> float | None:
+    """Return the power limit that keeps a board below its stated peak; None if none does."""
     if hardware.tdp_w is None:
-        return False
+        return None
     is_lowered = power_limit_watts is not None and power_limit_watts < hardware.tdp_w
-    return is_lowered or hardware.key.partition("/")[0] in POWER_CAPPED
+    if not (is_lowered or hardware.key.partition("/")[0] in POWER_CAPPED):
+        return None
+    return hardware.tdp_w if power_limit_watts is None else power_limit_watts

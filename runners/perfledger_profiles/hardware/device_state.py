@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from perfledger.profile import Profile
+from perfledger.rounding import integer, percentage
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.parsing.units import MEGA
 
@@ -83,13 +84,13 @@ def memory_notes(profile: Profile) -> tuple[str, ...]:
     share = used_memory_share(profile)
     if share is None or share <= NEARLY_FULL:
         return ()
-    note = f"{100 * share:.1f} % of the device's memory is in use at the peak"
+    note = f"{percentage(share)} of the device's memory is in use at the peak"
     reserved = profile.reading("peak_mem_reserved")
     allocated = profile.reading("peak_mem_allocated")
     if not reserved or allocated is None:
         return (note,)
-    unused = 100 * (1 - allocated / reserved)
-    return (f"{note}; of what is reserved, {unused:.1f} % is not allocated",)
+    unused = percentage(1 - allocated / reserved)
+    return (f"{note}; of what is reserved, {unused} is not allocated",)
 
 
 def disturbances(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, ...]:
@@ -111,12 +112,12 @@ def _slowdown(values: _Readings, subject: str, hardware: HardwareSpec | None) ->
     full = hardware.clock_hz if hardware is not None else None
     if clock is None or full is None or clock >= MIN_CLOCK_SHARE * full:
         return
-    at = f"it runs at {clock / MEGA:,.0f} of {full / MEGA:,.0f} MHz"
+    at = f"it runs at {integer(clock / MEGA)} of {integer(full / MEGA)} MHz"
     power = values.get((_POWER, subject))
     limits = (values.get((name, subject)) for name in _LIMITS)
     limit = next((watts for watts in limits if watts), hardware.tdp_w if hardware else None)
     if power and limit and power >= AT_POWER_LIMIT * limit:
-        yield f"{at} and draws {power:.0f} of {limit:.0f} W: its power limit slows it"
+        yield f"{at} and draws {integer(power)} of {integer(limit)} W: its power limit slows it"
         return
     busy = (values.get((name, subject)) for name in _BUSY)
     if any(share is not None and share >= BUSY_SHARE for share in busy):

@@ -2,6 +2,8 @@
 
 from math import isfinite
 
+from perfledger.rounding import typed
+
 # Over a shorter time, the granularity of the device's energy counter is a notable part of the
 # value.
 MIN_ENERGY_SECONDS = 2.0
@@ -131,7 +133,8 @@ def energy_per_step_joules(joules: float, *, steps: float, seconds: float) -> fl
     _check_not_negative(joules=joules)
     _check_positive(steps=steps, seconds=seconds)
     if seconds < MIN_ENERGY_SECONDS:
-        msg = f"energy over {seconds:g} s is noise: measure at least {MIN_ENERGY_SECONDS:g} s"
+        least = typed(MIN_ENERGY_SECONDS)
+        msg = f"energy over {typed(seconds)} s is noise: measure at least {least} s"
         raise MetricError(msg)
     return joules / steps
 

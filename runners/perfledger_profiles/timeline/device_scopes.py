@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfledger.rounding import percentage
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, to_list, union
@@ -15,7 +16,7 @@ from perfledger_profiles.timeline.trace import CallKind, Trace
 MIN_WORK_SHARE = 0.01
 # Devices of one file, each with its own column: a joined file of a large job has about a hundred.
 MAX_DEVICES = 1024
-LITTLE_WORK = "{} is left out: it has less than {:.0f} % of the busiest device's work"
+LITTLE_WORK = "{} is left out: it has less than {} of the busiest device's work"
 
 SHARED = (
     "the file joins processes that drive a device of the same number, and does not show which "
@@ -140,7 +141,7 @@ def without_little_work(
     least_ns = MIN_WORK_SHARE * max(scope.work_ns for scope in scopes)
     busy = tuple(scope for scope in scopes if scope.work_ns >= least_ns)
     idle = dict.fromkeys(scope.name for scope in scopes if scope.work_ns < least_ns)
-    return busy, tuple(LITTLE_WORK.format(name, 100 * MIN_WORK_SHARE) for name in idle)
+    return busy, tuple(LITTLE_WORK.format(name, percentage(MIN_WORK_SHARE)) for name in idle)
 
 
 def chosen_scopes(scopes: Sequence[DeviceScope], choice: DeviceChoice) -> tuple[DeviceScope, ...]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, CollectiveTimes, DeviceStep, Profile, ProfileReading
+from perfledger.rounding import percentage
 
 # Beyond this difference the mean describes none of the devices.
 MAX_SPREAD = 0.1
 
-_DIFFERENT = "the devices differ: {} is {:.0f} % of the step of {} and {:.0f} % of that of {}"
+_DIFFERENT = "the devices differ: {} is {} of the step of {} and {} of that of {}"
 # Times per step: a device without such work spent 0.
 _TIMES = ("comm_time", "h2d_time", "d2h_time")
 # Ratios are weighted by the time that they refer to.
@@ -50,9 +51,9 @@ def note_on_devices(devices: Sequence[DeviceStep]) -> tuple[str, ...]:
     return (
         _DIFFERENT.format(
             bucket,
-            100 * _share(most, bucket),
+            percentage(_share(most, bucket)),
             most.name,
-            100 * _share(least, bucket),
+            percentage(_share(least, bucket)),
             least.name,
         ),
     )

@@ -19,6 +19,7 @@ from perfledger.records import Device, Machine, Run, Side
 from perfledger.registration.argument_faults import MAX_WORKLOAD_DEVICES
 from perfledger.registration.variant_name import variants_fault
 from perfledger.registration.workload_pattern import is_match
+from perfledger.rounding import typed
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_WEEK
@@ -39,7 +40,7 @@ from perfledger_runners.children.reading_checks import (
     is_utc,
 )
 
-MAX_WORKLOADS = 2000
+MAX_WORKLOADS = 2000  # of one check; pages show 100 at a time
 MAX_METRICS = 100  # of one check
 MAX_PAIRS = 10_000  # of one workload; the setting max_pairs allows 1,000
 MAX_LOOKS = 100  # of one check
@@ -47,16 +48,16 @@ MAX_LOOKS = 100  # of one check
 MAX_SPREADS = 10_000
 # A history is worth at most two dozen degrees of freedom; a thousand is never written.
 MAX_DEGREES = 1000
-MAX_OPERATIONS = 20_000
+MAX_OPERATIONS = 20_000  # a profile keeps the 200 longest of each window
 # Entries of each kind: more than a fleet's kinds of jobs, contracts or teams.
 MAX_FLEET = 1000
-MAX_TRANSFER_FACTOR = 100.0
+MAX_TRANSFER_FACTOR = 100.0  # a wider projection says nothing
 MAX_COMMITMENTS = 100  # in a repository's configuration
 MAX_POLICIES = 100  # in a repository's configuration
 MAX_APPROVERS = 50  # of a policy
 MAX_FINDINGS = 100  # on the machine's fitness
 MAX_CLASSES = 32  # machines that report on one pull request
-MAX_CLASS_DEADLINE_S = float(SECONDS_PER_WEEK)
+MAX_CLASS_DEADLINE_S = float(SECONDS_PER_WEEK)  # a check that waits longer blocks its pull request
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
 MAX_DEPTH = 10_000_000  # ten times as many commits as Linux has
 SHA = re.compile(r"[0-9a-f]{40}")
@@ -361,7 +362,7 @@ def _check_pricing(pricing: PricingConfig) -> None:
         require(not problem, f"pricing.fleet[{index}].weights: {problem}")
         factor = use.transfer_factor
         is_factor = factor is None or 1 <= factor <= MAX_TRANSFER_FACTOR
-        limits = f"not between 1 and {MAX_TRANSFER_FACTOR:g}"
+        limits = f"not between 1 and {typed(MAX_TRANSFER_FACTOR)}"
         require(is_factor, f"pricing.fleet[{index}].transfer_factor: {limits}")
     for index, declared in enumerate(pricing.declared):
         where = f"pricing.declared[{index}].units_per_second"

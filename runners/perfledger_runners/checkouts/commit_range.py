@@ -1,6 +1,6 @@
 """Lists the commits of a branch between two of its revisions."""
 
-from perfledger.records import Revision
+from perfledger.records import Revision, short_sha
 from perfledger_runners.checkouts.git import RepositoryError, git
 from perfledger_runners.checkouts.repository import MAX_SUBJECT, Repository
 from perfledger_runners.safe_text import clean_text
@@ -20,13 +20,15 @@ def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision,
     """
     first, last = repository.resolve(good), repository.resolve(bad)
     if first.sha == last.sha:
-        msg = f"{good!r} and {bad!r} are the same commit ({first.sha[:12]}): there is no range"
+        msg = (
+            f"{good!r} and {bad!r} are the same commit ({short_sha(first.sha)}): there is no range"
+        )
         raise CommitRangeError(msg)
     if repository.merge_base(good, bad) != first.sha:
         hint = (
             f"swap them: {bad!r} is the older one"
             if repository.merge_base(good, bad) == last.sha
-            else f"their common ancestor is {repository.merge_base(good, bad)[:12]}"
+            else f"their common ancestor is {short_sha(repository.merge_base(good, bad))}"
         )
         msg = f"{good!r} is not an ancestor of {bad!r}: {hint}"
         raise CommitRangeError(msg)
@@ -42,7 +44,7 @@ def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision,
     parents = lines[0].partition("\t")[0].split()[1:]
     if first.sha not in parents[:1]:
         advice = (
-            f"give {parents[0][:12]}, the last commit of the branch before it"
+            f"give {short_sha(parents[0])}, the last commit of the branch before it"
             if parents
             else "no commit of the branch is before it; search the branch that it is on"
         )

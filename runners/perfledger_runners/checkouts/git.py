@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from perfledger.rounding import integer
+
 # Enough for a checkout with large files on a slow disk; credential prompts are disabled.
 GIT_TIMEOUT_S = 600.0
 # Hooks and file-system monitors are the repository author's programs, so none of them runs.
@@ -60,7 +62,7 @@ def git(
         msg = "git is not installed, or not on PATH: install it"
         raise RepositoryError(msg) from error
     except subprocess.TimeoutExpired as error:
-        msg = f"git {arguments[0]} did not end within {GIT_TIMEOUT_S:.0f} s in {folder}"
+        msg = f"git {arguments[0]} did not end within {integer(GIT_TIMEOUT_S)} s in {folder}"
         raise RepositoryError(msg) from error
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[:MAX_MESSAGE]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from perfledger.records import Revision
+from perfledger.records import Revision, short_sha
 from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.submodules import GITLINK
@@ -20,7 +20,7 @@ from perfledger_runners.checkouts.untracked_files import untracked_files
 from perfledger_runners.private_folder import is_abandoned, private_folder
 from perfledger_runners.safe_text import clean_text
 
-MAX_REVISION_LENGTH = 500
+MAX_REVISION_LENGTH = 500  # a branch's name has at most 255 letters
 MAX_SUBJECT = 200  # characters of a commit's subject that are kept
 SHA = re.compile(r"[0-9a-f]{40}")
 # scheme://[user@]host[:port]/owner/name[.git] and user@host:owner/name[.git], as forges write them.
@@ -148,7 +148,7 @@ class Repository:
         sha = self.resolve(revision).sha
         parent = self._find(f"{sha}^1")
         if not parent:
-            msg = f"{revision!r} ({sha[:12]}) has no parent{self._shallow_advice()}"
+            msg = f"{revision!r} ({short_sha(sha)}) has no parent{self._shallow_advice()}"
             raise UnknownRevisionError(msg)
         return parent
 
@@ -187,7 +187,7 @@ class Repository:
             self._add_untracked(folder / "paths", environment)
             self._add_submodules(environment)
             tree = _line(git(self.root, "write-tree", environment=environment))
-        message = f"uncommitted changes on {head.sha[:12]}"
+        message = f"uncommitted changes on {short_sha(head.sha)}"
         sha = self.commit_tree(tree, parent=head.sha, message=message)
         if sha == head.sha:
             return head
@@ -215,10 +215,10 @@ class Repository:
             return None
         mode, kind, blob, size = entry
         if kind != "blob" or mode == "120000":
-            msg = f"{path} at {sha[:12]} is not a regular file: commit the file itself"
+            msg = f"{path} at {short_sha(sha)} is not a regular file: commit the file itself"
             raise RepositoryError(msg)
         if int(size) > max_bytes:
-            msg = f"{path} at {sha[:12]} has {size} bytes: the maximum is {max_bytes}"
+            msg = f"{path} at {short_sha(sha)} has {size} bytes: the maximum is {max_bytes}"
             raise RepositoryError(msg)
         return git(self.root, "cat-file", "blob", blob)
 

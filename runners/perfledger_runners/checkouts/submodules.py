@@ -5,6 +5,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfledger.records import short_sha
 from perfledger_runners.checkouts.git import GitFailedError, git
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.safe_text import clean_text
@@ -76,8 +77,8 @@ def _fill(git_dir: Path, checkout: Path, sha: str, *, left: list[int]) -> Genera
         target = checkout / path
         if not (_is_below(target, checkout) and _has(git_dir, modules, commit)):
             yield (
-                f"submodule {name} stays empty: its commit {commit[:12]} is not in this clone; "
-                "git submodule update --init --recursive gets it"
+                f"submodule {name} stays empty: its commit {short_sha(commit)} is not in this "
+                "clone; git submodule update --init --recursive gets it"
             )
             continue
         target.mkdir(parents=True, exist_ok=True)

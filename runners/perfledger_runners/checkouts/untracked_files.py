@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from perfledger.rounding import integer
 from perfledger_runners.checkouts.git import RepositoryError, git
 
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
@@ -40,9 +41,9 @@ def _check_size(root: Path, paths: tuple[str, ...]) -> None:
         return
     largest = max(sizes, key=sizes.__getitem__)
     msg = (
-        f"{root} has {total / 1e6:.0f} MB of files that are neither committed nor ignored; a "
-        f"snapshot holds at most {MAX_UNTRACKED_BYTES / 1e6:.0f} MB. Add data files to "
-        f".gitignore: the largest is {largest!r} with {sizes[largest] / 1e6:.0f} MB"
+        f"{root} has {integer(total / 1e6)} MB of files that are neither committed nor ignored; a "
+        f"snapshot holds at most {integer(MAX_UNTRACKED_BYTES / 1e6)} MB. Add data files to "
+        f".gitignore: the largest is {largest!r} with {integer(sizes[largest] / 1e6)} MB"
     )
     raise RepositoryError(msg)
 

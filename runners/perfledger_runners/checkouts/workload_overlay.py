@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from perfledger.bundle import LaidOverFiles
+from perfledger.records import short_sha
+from perfledger.rounding import integer
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.private_folder import private_folder
@@ -64,7 +66,7 @@ class WorkloadOverlay:
             update = ("update-index", "--replace", "-z", "--index-info")
             git(root, *update, environment=environment, standard_input=content)
             tree = git(root, "write-tree", environment=environment).decode().strip()
-        message = f"{sha[:12]} with the workloads of {self.source}"
+        message = f"{short_sha(sha)} with the workloads of {self.source}"
         return repository.commit_tree(tree, parent=sha, message=message)
 
 
@@ -114,7 +116,7 @@ def find_workload_source(repository: Repository, name: str, *, folder: Path) -> 
             msg = f"{name!r} is neither a revision of {repository.root} nor a folder"
             raise UnknownRevisionError(msg) from error
         return _FolderSource(repository, source.resolve(), name)
-    return _RevisionSource(repository, revision.sha, revision.sha[:12])
+    return _RevisionSource(repository, revision.sha, short_sha(revision.sha))
 
 
 def overlaid_changes(
@@ -295,8 +297,8 @@ def _check(
             raise RepositoryError(msg)
     if len(modes) > MAX_FILES or sum(sizes) > MAX_BYTES:
         msg = (
-            f"{listed} in {source} has {len(modes)} files of {sum(sizes) / 1e6:.0f} MB: at most "
-            f"{MAX_FILES} of {MAX_BYTES / 1e6:.0f} MB can be laid over"
+            f"{listed} in {source} has {len(modes)} files of {integer(sum(sizes) / 1e6)} MB: at "
+            f"most {MAX_FILES} of {integer(MAX_BYTES / 1e6)} MB can be laid over"
         )
         raise RepositoryError(msg)
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from perfledger.records import FailureReason
+from perfledger.rounding import typed
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.process_tree import available_bytes
@@ -75,7 +76,7 @@ class LimitWatch:
         if now - self._since > self._allowed_s:
             return (
                 FailureReason.HUNG,
-                f"it did not end within {self._allowed_s:g} s while {self._phase}",
+                f"it did not end within {typed(self._allowed_s)} s while {self._phase}",
             )
         if now - self._looked_at < POLL_S:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perfledger.records import FailureReason
+from perfledger.rounding import typed
 from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.harness import MARK_VARIABLE
 from perfledger_runners.children.process_tree import kill
@@ -62,7 +63,9 @@ def run_build(
             process.wait()
     if status != 0:
         reason = (
-            f"it did not end within {timeout_s:g} s" if status is None else f"exit status {status}"
+            f"it did not end within {typed(timeout_s)} s"
+            if status is None
+            else f"exit status {status}"
         )
         msg = f"`{clean_text(command)}` failed: {reason}"[:MAX_DETAIL]
         raise BuildError(msg, output=_end_of(log))

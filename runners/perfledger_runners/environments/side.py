@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from perfledger.records import SHORT_SHA_DIGITS
 from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.child_variables import (
     build_variables,
@@ -40,7 +41,6 @@ OUTPUTS = "outputs"  # the files that the build wrote into its checkout
 LOG = "build.log"
 INHERIT_FILE = "perfledger_inherited.pth"
 DIRECT_URL_FILE = "direct_url.json"
-COMMIT_LETTERS = 12
 TOOL_TIMEOUT_S = 300.0  # for pip or another command that describes an environment
 # Larger build outputs in the checkout are rebuilt each time.
 MAX_OUTPUT_BYTES = 4 * 2**30
@@ -283,7 +283,7 @@ def _direct_sources(folders: Iterable[str]) -> dict[str, str]:
             is_of_files = not commit and facts["url"].startswith("file:")
             origin = "" if is_of_files else (commit or archive)
             if is_of_files or origin:
-                sources[name_and_version(record)[0]] = str(origin)[:COMMIT_LETTERS]
+                sources[name_and_version(record)[0]] = str(origin)[:SHORT_SHA_DIGITS]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # from an index
             continue
     return sources

@@ -9,6 +9,7 @@ from perfledger.time_units import SECONDS_PER_HOUR
 
 # If the service hears nothing from a job's runner for this long, it gives the job to another one.
 DEFAULT_LEASE_S = 120.0
+# A dead runner's job waits so long for another one.
 MIN_LEASE_S, MAX_LEASE_S = 1.0, float(SECONDS_PER_HOUR)
 # Characters of the reason why a job ended: a runner sends no more, and the service refuses more.
 MAX_REASON = 1000

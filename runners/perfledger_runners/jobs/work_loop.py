@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from perfledger.records import short_sha
+from perfledger.rounding import digits
 from perfledger_runners.bundles.files import MAX_PLAIN_BYTES, read_bundle
 from perfledger_runners.bundles.service_requests import ServiceRequestError
 from perfledger_runners.bundles.value_checks import BundleError
@@ -125,7 +127,7 @@ class JobRunner:
             except ServiceRequestError as error:
                 wait_s = min(MAX_BACK_OFF_S, self.options.poll_s * 2**failures)
                 failures += 1
-                self.say(f"{error}; asking again in {wait_s:.0f} s")
+                self.say(f"{error}; asking again in {digits(wait_s, 3)} s")
                 self.drain.wait(wait_s)
 
     def _next_job(self) -> RunnerJob | None:
@@ -160,7 +162,7 @@ class JobRunner:
 
     def _measure(self, job: RunnerJob) -> None:
         state = self.slot.begin(job.id, memory_kills=self.memory_kills())
-        self.say(f"job {job.id}: {job.kind} of {job.repository} {job.head_sha[:12]}".rstrip())
+        self.say(f"job {job.id}: {job.kind} of {job.repository} {short_sha(job.head_sha)}".rstrip())
         keeper = LeaseKeeper(self.jobs, job.id, state.lease, lease_s=self.options.lease_s)
         with keeper:
             reason = blame(state.starts - 1, state.memory_deaths, self.slot.earlier_starts())

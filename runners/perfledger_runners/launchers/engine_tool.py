@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from perfledger.rounding import integer
 from perfledger_runners.launchers.launcher import LauncherError
 from perfledger_runners.safe_text import tail_of_text
 
@@ -55,7 +56,7 @@ def ask_tool(
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            msg = f"{words[0]} did not answer within {TOOL_TIMEOUT_S:.0f} s"
+            msg = f"{words[0]} did not answer within {integer(TOOL_TIMEOUT_S)} s"
             raise ToolTimeoutError(msg) from None
         except (OSError, ValueError) as error:
             msg = f"{words[0]} does not start: {error}"

@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from perfledger.rounding import integer, typed
+
 # A controller that restarts or fails over is unreachable for minutes.
 MAX_SILENCE_S = 600.0
 # An engine ends overlong work itself; the runner does so if that fails.
@@ -160,7 +162,8 @@ class _SubmissionWatch:
             silence_s = self._clock() - self._answered_at
             if silence_s < MAX_SILENCE_S:
                 return None
-            return _ended_status(f"no answer about it for {silence_s / 60:.0f} minutes: {error}")
+            minutes = integer(silence_s / 60)
+            return _ended_status(f"no answer about it for {minutes} minutes: {error}")
         self._answered_at = self._clock()
         if status.state is SubmissionState.ENDED:
             if status.node:
@@ -176,11 +179,11 @@ class _SubmissionWatch:
         wait_s, run_s = self._limits.wait_s, self._limits.run_s
         if status.state is SubmissionState.WAITING and wait_s is not None and elapsed_s >= wait_s:
             why = f" ({status.reason})" if status.reason else ""
-            return _ended_status(f"it did not start within {wait_s / 60:g} minutes{why}")
+            return _ended_status(f"it did not start within {typed(wait_s / 60)} minutes{why}")
         if status.state is SubmissionState.RUNNING and run_s is not None:
             if elapsed_s < run_s + OVERTIME_S:
                 return None
-            return _ended_status(f"it ran longer than {run_s / 60:g} minutes")
+            return _ended_status(f"it ran longer than {typed(run_s / 60)} minutes")
         return None
 
 

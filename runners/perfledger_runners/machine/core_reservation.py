@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from perfledger.records import Device, Machine
+from perfledger.rounding import decimals
 from perfledger_runners.machine.host_load import HostLoad, read_load, usable_core_numbers
 from perfledger_runners.machine.proc_files import cores_text, parse_cores
 
@@ -125,7 +126,7 @@ def _listed_cores(choice: str, usable: Collection[int]) -> frozenset[int]:
 def _load_words(load: HostLoad) -> str:
     names = ", ".join(program.name for program in load.programs)
     programs = f"other programs{f' ({names})' if names else ''}"
-    return f"as {programs} use {load.foreign_cores or 0:.1f} of them"
+    return f"as {programs} use {decimals(load.foreign_cores or 0, 1)} of them"
 
 
 def _free_note(chosen: frozenset[int], usable: frozenset[int], why: str) -> str:

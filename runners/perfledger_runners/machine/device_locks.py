@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
+from perfledger.rounding import integer
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.machine.proc_files import read_text
@@ -104,7 +105,7 @@ class DeviceLocks:
                 self.waiting(f"waiting for {rival}")
                 is_told = True
             if self.clock() >= until:
-                detail = f"{rival} still ran after {MAX_WAIT_S / 60:.0f} minutes"
+                detail = f"{rival} still ran after {integer(MAX_WAIT_S / 60)} minutes"
                 advice = "let one check at a time run on a device"
                 self.finding = finding(NAME, FindingLevel.BUSY, detail, advice)
                 return

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from perfledger.records import FindingLevel, HostFinding
+from perfledger.rounding import for_programs, percentage, typed
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS, GpuCondition
 from perfledger_runners.machine.proc_files import (
@@ -65,7 +66,7 @@ def _gpus(places: Sequence[int], count: int) -> str:
 
 def _processes(condition: GpuCondition) -> HostFinding:
     count, active = condition.processes, condition.active_share
-    busy = "" if active is None else f", active {100 * active:.0f} % of the time"
+    busy = "" if active is None else f", active {percentage(active)} of the time"
     advice = "stop them (nvidia-smi lists them), or choose another GPU: CUDA_VISIBLE_DEVICES"
     if count:
         detail = f"{count} other process{'es' * (count != 1)} on this GPU{busy}"
@@ -96,7 +97,9 @@ def _clock(condition: GpuCondition) -> HostFinding:
     if (condition.reasons or 0) & CLOCKS_SET:
         return finding("GPU clock", FindingLevel.FINE, "locked")
     clock = condition.default_clock_mhz
-    value = "MHZ (nvidia-smi -q -d SUPPORTED_CLOCKS lists them)" if clock is None else f"{clock:g}"
+    value = "MHZ (nvidia-smi -q -d SUPPORTED_CLOCKS lists them)"
+    if clock is not None:
+        value = for_programs(clock)
     detail = "not known to be locked: the driver reports a lock only while it lowers the clock"
     return unknown("GPU clock", detail, f"lock clocks: sudo nvidia-smi -lgc {value}")
 
@@ -106,16 +109,17 @@ def _power_cap(condition: GpuCondition) -> HostFinding:
     if cap is None:
         return unknown("GPU power cap", "the driver does not report it")
     if default is None or cap >= default:
-        return finding("GPU power cap", FindingLevel.FINE, f"{cap:g} W")
-    detail = f"{cap:g} W of {default:g} W: the clock falls under load"
-    return finding("GPU power cap", FindingLevel.NOISY, detail, f"sudo nvidia-smi -pl {default:g}")
+        return finding("GPU power cap", FindingLevel.FINE, f"{typed(cap)} W")
+    detail = f"{typed(cap)} W of {typed(default)} W: the clock falls under load"
+    advice = f"sudo nvidia-smi -pl {for_programs(default)}"
+    return finding("GPU power cap", FindingLevel.NOISY, detail, advice)
 
 
 def _temperature(condition: GpuCondition) -> HostFinding:
     now, limit = condition.temperature_c, condition.slowdown_c
     if now is None:
         return unknown("GPU temperature", "the driver does not report it")
-    detail = f"{now:g} °C" + ("" if limit is None else f", slows down at {limit:g} °C")
+    detail = f"{typed(now)} °C" + ("" if limit is None else f", slows down at {typed(limit)} °C")
     is_near = limit is not None and now >= limit - NEAR_SLOWDOWN_C
     level = FindingLevel.NOISY if is_near else FindingLevel.FINE
     return finding("GPU temperature", level, detail, "let it cool, and check its fans")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection
 
 from perfledger.records import FindingLevel, HostFinding
-from perfledger.rounding import digits
+from perfledger.rounding import decimals, digits, percentage, typed
 from perfledger_runners.machine.cgroup_limits import CgroupLimits
 from perfledger_runners.machine.core_speed import CoreSpeed
 from perfledger_runners.machine.cpu_settings import CpuSettings
@@ -54,19 +54,19 @@ def host_findings(
 
 def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
     """Return the finding about programs outside the check."""
-    share, queue = load.foreign_share, load.queued_per_core
-    if share is None:
+    share, busy_cores, queue = load.foreign_share, load.foreign_cores, load.queued_per_core
+    if share is None or busy_cores is None:
         return unknown("other programs", "the kernel does not report how busy the cores are")
     cores = len(load.usable)
-    used = f"they use {load.foreign_cores:.1f} of {cores} usable core{'s' * (cores != 1)}"
-    parts = [f"{program.name} {program.cores:.1f}" for program in load.programs]
+    used = f"they use {decimals(busy_cores, 1)} of {cores} usable core{'s' * (cores != 1)}"
+    parts = [f"{program.name} {decimals(program.cores, 1)}" for program in load.programs]
     if load.hidden_cores >= NOISY_SHARE * cores and load.programs:
-        parts.append(f"not visible from here {load.hidden_cores:.1f}")
+        parts.append(f"not visible from here {decimals(load.hidden_cores, 1)}")
     elif load.hidden_cores >= NOISY_SHARE * cores:
         parts.append("not visible from here")
     cores_text = "on all cores: " if load.has_other_cores and load.programs else ""
     named = f" ({cores_text}{', '.join(parts)})" if parts else ""
-    waiting = "" if queue is None else f"; {queue:.1f} of their tasks per core run or wait"
+    waiting = "" if queue is None else f"; {decimals(queue, 1)} of their tasks per core run or wait"
     if share >= BUSY_SHARE or (queue or 0.0) >= BUSY_QUEUE:
         level = FindingLevel.BUSY
     else:
@@ -119,7 +119,7 @@ def _steal(load: HostLoad) -> HostFinding:
     share = load.stolen_share
     if share is None:
         return unknown("stolen time", "the kernel does not report what other virtual machines take")
-    detail = f"other virtual machines take {100 * share:.0f} % of the cores' time"
+    detail = f"other virtual machines take {percentage(share)} of the cores' time"
     if share < NOISY_STEAL:
         return finding("stolen time", FindingLevel.FINE, detail)
     level = FindingLevel.BUSY if share >= BUSY_STEAL else FindingLevel.NOISY
@@ -150,10 +150,10 @@ def _quota(limits: CgroupLimits, load: HostLoad) -> HostFinding:
         return unknown("CPU quota", "the control group of this process is not known")
     if math.isinf(cores):
         return finding("CPU quota", FindingLevel.FINE, "none")
-    detail = f"{cores:g} cores' worth of time on {len(load.usable)} usable cores"
+    detail = f"{typed(cores)} cores' worth of time on {len(load.usable)} usable cores"
     if limits.throttled_share is not None:
         detail += (
-            f"; processes waited for more in {100 * limits.throttled_share:.0f} % of its periods"
+            f"; processes waited for more in {percentage(limits.throttled_share)} of its periods"
         )
     if cores >= len(load.usable):
         return finding("CPU quota", FindingLevel.FINE, detail)
@@ -168,10 +168,10 @@ def _memory(memory: MemoryState) -> HostFinding:
     parts: list[str] = []
     level = FindingLevel.FINE
     if available is not None:
-        parts.append(f"{100 * available:.0f} % free")
+        parts.append(f"{percentage(available)} free")
         level = FindingLevel.NOISY if available < LOW_MEMORY else level
     if stalled is not None:
-        parts.append(f"tasks wait for it {100 * stalled:.0f} % of the time")
+        parts.append(f"tasks wait for it {percentage(stalled)} of the time")
         level = FindingLevel.NOISY if stalled >= NOISY_STALL else level
         level = FindingLevel.BUSY if stalled >= BUSY_STALL else level
     return finding("memory", level, ", ".join(parts), "stop programs that hold memory")

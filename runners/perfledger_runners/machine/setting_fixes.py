@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from perfledger.records import Device
+from perfledger.rounding import for_programs, typed
 from perfledger_runners.machine.cpu_settings import CpuSettings, read_cpu_settings
 from perfledger_runners.machine.host_load import usable_core_numbers
 from perfledger_runners.machine.nvml import CLOCKS_SET, Gpu, GpuCondition
@@ -90,17 +91,18 @@ def gpu_fixes(condition: GpuCondition, uuid: str) -> tuple[SettingFix, ...]:
     if cap is not None and default is not None and cap < default:
         fixes.append(
             SettingFix(
-                setting=f"GPU power cap: {cap:g} W of {default:g} W",
-                command=f"{tool} -pl {default:g}",
-                undo=f"{tool} -pl {cap:g}",
+                setting=f"GPU power cap: {typed(cap)} W of {typed(default)} W",
+                command=f"{tool} -pl {for_programs(default)}",
+                undo=f"{tool} -pl {for_programs(cap)}",
             )
         )
     clock = condition.default_clock_mhz
     if clock is not None and not (condition.reasons or 0) & CLOCKS_SET:
+        megahertz = for_programs(clock)
         fixes.append(
             SettingFix(
                 setting="GPU clock: not known to be locked",
-                command=f"{tool} -lgc {clock:g},{clock:g}",
+                command=f"{tool} -lgc {megahertz},{megahertz}",
                 undo=f"{tool} -rgc",
             )
         )

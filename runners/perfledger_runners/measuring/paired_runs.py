@@ -9,6 +9,7 @@ from functools import partial
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
+from perfledger.rounding import digits, typed
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
@@ -186,7 +187,7 @@ class _Check:
 
     def measured(self) -> PairedRuns:
         """Return all runs, with a failure for each workload that the budget did not reach."""
-        detail = f"the budget of {self.budget_s:g} s was spent before its first pair: raise it"
+        detail = f"the budget of {typed(self.budget_s)} s was spent before its first pair: raise it"
         unreached = (
             Failure(workload=workload, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail)
             for workload, pairs in self.done.items()
@@ -290,8 +291,8 @@ class _Check:
             is_hanging = seconds > HANG_FACTOR * before + HANG_SECONDS
             is_first = workload in measured.seconds and self.done[workload] == 0
             if (is_first or is_hanging) and workload not in self.failed_workloads:
-                usual = "" if is_first else f" (earlier pairs took {before:.0f} s)"
-                detail = f"{failure.detail}, after {seconds:.0f} s{usual}: raise the budget"
+                usual = "" if is_first else f" (earlier pairs took {digits(before, 3)} s)"
+                detail = f"{failure.detail}, after {digits(seconds, 3)} s{usual}: raise the budget"
                 self.failures.append(replace(failure, detail=detail))
         return replace(
             measured,

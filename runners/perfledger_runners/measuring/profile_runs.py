@@ -20,6 +20,7 @@ import msgspec
 from perfledger.profile import JAX_PROFILER, TORCH_PROFILER, Profile
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Side, WorkloadSpec
+from perfledger.rounding import digits
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.bundles.validation import check_profile
 from perfledger_runners.bundles.value_checks import BundleError
@@ -37,8 +38,8 @@ READERS = {TORCH_PROFILER: "kineto", JAX_PROFILER: "xplane"}
 # A trace comes from a foreign process, so its reader runs in a process with these limits. A million
 # events take 0.7 GB, an interpreter with numpy and jax 0.4 GB of address space.
 READER_MEMORY_BYTES = 4 * 2**30
-READER_CPU_S = 120
-READER_WALL_S = 180.0
+READER_CPU_S = 120  # a trace of 1 GB takes 17 s
+READER_WALL_S = 180.0  # half as long again, for a busy machine
 MAX_PROFILE_BYTES = 16 * 2**20
 # A million calls of a recording, and as many names.
 MAX_EXPORT_BYTES = 512 * 2**20
@@ -373,8 +374,8 @@ def _answer(
             process.kill()
             process.communicate()
             msg = (
-                f"the reader did not end within {wall_s:.0f} s: profile fewer or smaller steps, or "
-                "stop other programs"
+                f"the reader did not end within {digits(wall_s, 3)} s: profile fewer or smaller "
+                "steps, or stop other programs"
             )
             raise ReaderError(msg) from error
         if process.returncode != 0:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from perfledger.rounding import digits
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
 from perfledger_service.values.service_views.admin import RateLimit
@@ -75,7 +76,7 @@ class RateGate:
             if wait_s <= 0:
                 self._closed_until = None
                 return
-        msg = f"GitHub's rate limit is used up for {wait_s:.0f} s"
+        msg = f"GitHub's rate limit is used up for {digits(wait_s, 3)} s"
         raise GitHubError(msg, is_transient=True, wait_s=wait_s)
 
     @contextmanager

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from requests import Response, Session
 from requests.exceptions import RequestException
 
+from perfledger.rounding import integer
 from perfledger_service.errors import PriceServiceError
 from perfledger_service.settings.network_addresses import is_loopback
 
@@ -117,7 +118,8 @@ class Downloader:
                 msg = f"{_without_query(url)} sends more than {most} bytes: it is not a price file"
                 raise PriceServiceError(msg)
             if self._monotonic() > self._deadline:
-                msg = f"no prices after {MAX_SECONDS:.0f} s: try again, or read files with --file"
+                seconds = integer(MAX_SECONDS)
+                msg = f"no prices after {seconds} s: try again, or read files with --file"
                 raise PriceServiceError(msg)
             self._watcher.received(len(chunk))
             yield chunk

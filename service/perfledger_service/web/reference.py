@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Metric
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
+from perfledger.rounding import typed
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.github.request_counts import RequestCounts
@@ -186,7 +187,7 @@ _OPEN_LABELS = {
     ("perfledger_request_seconds", "route"): f"a path of [routes](routes.md), or {NO_ROUTE}",
     ("perfledger_request_seconds", "status"): "`2xx`, `3xx`, `4xx` or `5xx`",
     ("perfledger_request_seconds", "le"): "its buckets, in seconds: "
-    + ", ".join(f"{bound:g}" for bound in BUCKETS_S),
+    + ", ".join(typed(bound) for bound in BUCKETS_S),
 }
 _ROUTES_INTRODUCTION = (
     "Each route has exactly one rule on who may use it; otherwise the service does not start. "

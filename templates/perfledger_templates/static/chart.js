@@ -130,7 +130,7 @@
       axes: [
         {
           ...axis,
-          space: 70,
+          space: 110, // of a hash
           incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
           values: (u, places) => places.map((place) => data.commits[place] || ""),
         },

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import perfledger
-from perfledger.records import Device, Machine, Run, Side
+from perfledger.records import Device, Machine, Run, Side, short_sha
 from tests.field_bounds import assert_bounds_are_known
 
 
@@ -70,3 +70,10 @@ def test_a_run_that_does_not_say_used_the_whole_machine():
 
 def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger, Path(__file__).with_name("field_bounds.txt"))
+
+
+@pytest.mark.parametrize(
+    ("sha", "shown"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
+)
+def test_a_commits_short_name_is_nothing_but_hexadecimal_digits(sha, shown):
+    assert short_sha(sha) == shown

@@ -98,3 +98,42 @@ def test_exact_amounts_keep_all_digits():
 )
 def test_programs_read_numbers_without_separators_or_exponents(value, most, expected):
     assert rounding.for_programs(value, most) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.0, "0 %"),
+        (0.00083, "0.083 %"),
+        (0.054, "5.4 %"),
+        (0.05, "5 %"),
+        (0.0996, "10 %"),
+        (0.837, "84 %"),
+        (0.99, "99 %"),
+        (0.9962, "99.6 %"),
+        (0.9997, "100 %"),
+        (1.0, "100 %"),
+        (12.344, "1,234 %"),
+        (-0.054, "-5.4 %"),
+        (Decimal("0.05"), "5 %"),
+        (nan, "not known"),
+        (inf, "not known"),
+    ],
+)
+def test_a_percentage_has_the_digits_that_it_deserves(share, expected):
+    assert rounding.percentage(share) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "sentence"),
+    [
+        (0.00001, "< 0.0001", "p below 0.0001"),
+        (0.0001, "0.0001", "p = 0.0001"),
+        (0.0123, "0.012", "p = 0.012"),
+        (1.0, "1", "p = 1"),
+        (nan, "not known", "p = not known"),
+    ],
+)
+def test_a_small_p_value_is_a_bound(value, shown, sentence):
+    assert plain(rounding.probability(value)) == shown
+    assert rounding.p_value(value) == sentence

@@ -153,7 +153,7 @@ def regressed(make):
             Outcome.REGRESSED,
             (0.01229, 0.01453),
             spread=0.013,
-            reason="p = 8e-05 (Holm) after 6 pairs",
+            reason="p below 0.0001 (Holm) after 6 pairs",
         ),
         make.verdict(make.GPT, PEAK_MEMORY, Outcome.REGRESSED, (1.52e9, 1.93e9), spread=0.002),
         make.verdict(make.GPT, SM_ACTIVE, Outcome.UNCHANGED, (0.91, 0.908), spread=0.006),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.attribution import (
     PLACE_ERROR_COMMITS,
     CommitRange,
@@ -296,7 +297,7 @@ def _settle_by_history(
 def _state_note(before: TrackedEvent, event: TrackedEvent) -> str:
     match (before.state, event.state):
         case (_, EventState.FIXED):
-            return f"undone by {event.fixed_sha[:10]}"
+            return f"undone by {short_sha(event.fixed_sha)}"
         case (EventState.FIXED, _):
             return "is back"
         case (_, EventState.ENVIRONMENT):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from perfledger.rounding import integer
 from perfledger_runners.launchers.github_actions.job_archive import (
     MAX_ARCHIVE_BYTES,
     JobArchive,
@@ -180,7 +181,7 @@ class WorkflowLauncher:
         why = job.problem or "does its run-name contain inputs.name?"
         return _ended_status(
             f"no run of {self.workflow} with its name appeared within "
-            f"{APPEARANCE_S / 60:.0f} minutes: {why}"
+            f"{integer(APPEARANCE_S / 60)} minutes: {why}"
         )
 
     def _ending(self, job: DispatchedJob, run: WorkflowRun) -> SubmissionStatus:
@@ -221,7 +222,7 @@ class WorkflowLauncher:
         until = self.now() + timedelta(seconds=CANCEL_WAIT_S)
         while run is None and job is not None and self._elapsed_s(job) < APPEARANCE_S:
             if self.now() >= until:
-                msg = f"no run appeared within {CANCEL_WAIT_S:.0f} s that could be cancelled"
+                msg = f"no run appeared within {integer(CANCEL_WAIT_S)} s that could be cancelled"
                 raise LauncherError(msg)
             self.wait(CANCEL_POLL_S)
             run = self.runs.named_run(self.workflow, name, since=since)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from perfledger.rounding import integer
 from perfledger_runners.launchers.kubernetes.api_records import KubernetesPod
 from perfledger_runners.launchers.kubernetes.job_manifest import (
     GRACE_S,
@@ -102,7 +103,8 @@ class KubernetesLauncher:
         until = self.clock() + DELETION_WAIT_S
         while self._ask_again(lambda: self.kubectl.job(name)) is not None:
             if self.clock() >= until:
-                msg = f"its pod has not ended {DELETION_WAIT_S:.0f} s after its Job was deleted"
+                seconds = integer(DELETION_WAIT_S)
+                msg = f"its pod has not ended {seconds} s after its Job was deleted"
                 raise LauncherError(msg)
             self.wait(min(self.poll_s, 1.0))
 
@@ -126,7 +128,7 @@ class KubernetesLauncher:
         if not problem:
             self._since.pop((name, "start"), None)
         elif self._elapsed_s(name, "start") >= START_WAIT_S:
-            reason = f"its container did not start within {START_WAIT_S / 60:.0f} minutes"
+            reason = f"its container did not start within {integer(START_WAIT_S / 60)} minutes"
             return SubmissionStatus(state=SubmissionState.ENDED, reason=f"{reason} ({problem})")
         if pod is None and not status.reason:
             with suppress(LauncherError):  # events are only a hint, and not everybody may read them

@@ -1,7 +1,8 @@
 """Presents an announced check."""
 
+from perfledger.records import short_sha
 from perfledger_runners.bundles.check_announcement import AnnouncedCheck, AnnouncedClass
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -24,7 +25,7 @@ _COLUMNS: tuple[Column[AnnouncedClass], ...] = (
 
 def announced_document(announced: AnnouncedCheck) -> Document:
     """Return the machine classes that must report on a pull request's head."""
-    head = provenance_facts.short_sha(announced.head_sha)[:10]
+    head = short_sha(announced.head_sha)
     number = announced.pull_request
     subject = f"{announced.repository}#{number}"
     if number is None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from perfledger.records import short_sha
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.rendering.layout.escape import code, link, prose
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.jobs.progress import JobProgress, JobStage
 
-SHORT_SHA = 12
 # Positions in the queue are rounded except near the front: each change edits the comment.
 _PLACES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 NO_RUNNER = (
@@ -25,7 +25,7 @@ def jobs_answer(
     is_fork: bool = False,
 ) -> str:
     """Return the reply to a command that requested jobs, with their progress."""
-    commit = code(head_sha[:SHORT_SHA], in_table=False)
+    commit = code(short_sha(head_sha), in_table=False)
     if kind is RunnerJobKind.BISECTION:
         subject = f"Bisection of {code(workload, in_table=False)} up to {commit}"
     elif is_fork:
@@ -73,4 +73,4 @@ def _result_text(progress: JobProgress) -> str:
     title = f"[{prose(progress.title, in_table=False)}]({link(progress.url)})"
     if not progress.commit:
         return f"done: {title}"
-    return f"found {code(progress.commit[:SHORT_SHA], in_table=False)}: {title}"
+    return f"found {code(short_sha(progress.commit), in_table=False)}: {title}"

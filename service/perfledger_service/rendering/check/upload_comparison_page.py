@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from perfledger.records import Side
+from perfledger.records import Side, short_sha
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_service.rendering.check.compare import UNPAIRED_NOTE
 from perfledger_service.rendering.history import stored_verdict_rows
@@ -82,7 +82,6 @@ def compare_page(repository: str, comparison: UploadComparison | None) -> str:
         blocks=_blocks(comparison) if comparison else (),
         unpictured=max(0, len(comparison.steps.explanations) - MAX_PICTURED) if comparison else 0,
         unprofiled=tuple(_missing_profiles(comparison.steps.unprofiled)) if comparison else (),
-        short_sha=provenance_facts.short_sha,
         device=stored_verdict_rows.device,
         moment=number_format.moment,
     )
@@ -174,7 +173,7 @@ def _reason(unprofiled: UnprofiledSide) -> str:
 
 def _pairs_command(comparison: UploadComparison) -> str:
     """Return the command that measures, judges and profiles both commits in pairs."""
-    base, head = (provenance_facts.short_sha(one.sha) for one in (comparison.base, comparison.head))
+    base, head = (short_sha(one.sha) for one in (comparison.base, comparison.head))
     options = option_words(comparison.head.options)
     return " ".join([f"perfledger check --base {base} --head {head}", *options])
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.records import short_sha
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
@@ -23,7 +24,6 @@ from perfledger_service.rendering.layout.document import (
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.values.change_price import PricedCheck, PriceHistory
 
 MAX_ROWS = 12  # of a table: two screens with the chart; CSV and JSON have all
@@ -177,7 +177,7 @@ def _unpriced_columns() -> tuple[Column[_Row], ...]:
 def _subject_columns() -> tuple[Column[_Row], ...]:
     return (
         name("", "Workload", lambda row: row.price.workload, limit=120),
-        display("Commit", lambda row: short_sha(row.check.head_sha)[:10]),
+        display("Commit", lambda row: short_sha(row.check.head_sha)),
         display("In", lambda row: row.where),
         display("Judged", lambda row: number_format.day(row.check.judged_on)),
     )

@@ -5,11 +5,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Revision
+from perfledger.records import Revision, short_sha
 from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_service.rendering.history.bisect_plot import bisection_text
-from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.check_command import check_words, option_words
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -48,7 +48,7 @@ _STYLES = {
 _SHORT_STATES = {CommitState.BEFORE: "before", CommitState.AFTER: "after"}
 _SHOWN_COLUMNS: tuple[Column[BisectedCommit], ...] = (
     display("", lambda row: f"{row.position}"),
-    name("", "commit", lambda row: provenance_facts.short_sha(row.revision.sha)),
+    name("", "commit", lambda row: short_sha(row.revision.sha)),
     name("", "subject", lambda row: row.revision.subject, limit=_MAX_SUBJECT),
     words("", "change", lambda row: _SHORT_STATES.get(row.state, row.state)),
     display("against good (95 %)", lambda row: _change(row)),  # noqa: PLW0108 - defined below
@@ -173,7 +173,7 @@ def _further_sentences(result: CommitBisection) -> Iterator[str]:
     for each in result.further_changes:
         yield (
             f"Another change of {number_format.percent(each.change)} was made after "
-            f"{provenance_facts.short_sha(each.good.sha)}: "
+            f"{short_sha(each.good.sha)}: "
             f"{_bisect_command(result, each.good, each.bad)}."
         )
     if result.unexplained is not None:
@@ -221,7 +221,7 @@ def _is_settleable(result: CommitBisection) -> bool:
 
 
 def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> str:
-    ends = f"{provenance_facts.short_sha(good.sha)} {provenance_facts.short_sha(bad.sha)}"
+    ends = f"{short_sha(good.sha)} {short_sha(bad.sha)}"
     is_usual = result.metric.name == STEP_TIME.name
     metric = () if is_usual else (f"--metric {result.metric.name}",)
     command = f"perfledger history bisect {shlex.quote(result.workload)} {ends}"
@@ -236,8 +236,8 @@ def _change(row: BisectedCommit) -> str:
 
 def _revision_name(revision: Revision) -> str:
     subject = clean(revision.subject, limit=_MAX_SUBJECT)
-    return f"{provenance_facts.short_sha(revision.sha)} ({subject})"
+    return f"{short_sha(revision.sha)} ({subject})"
 
 
 def _sha(commit: BisectedCommit) -> str:
-    return provenance_facts.short_sha(commit.revision.sha)
+    return short_sha(commit.revision.sha)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+from perfledger.records import SHORT_SHA_DIGITS, short_sha
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import (
     BarMark,
@@ -14,13 +15,13 @@ from perfledger_service.rendering.chart.marks import (
 )
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.commit_bisection import BisectedCommit, CommitBisection, CommitState
 
 WIDTH = 76  # columns: a terminal's 80 less an indent
-_NAME = 13  # columns of a commit's hash
-_MAX_LABELS = 8
+_NAME = SHORT_SHA_DIGITS + 1  # columns of a commit's hash
+_MAX_LABELS = 6  # hashes of commits that fit beside each other
 _MARGIN = 0.08  # of the range, above and below
 _BAR, _DOT = "\N{BOX DRAWINGS LIGHT HORIZONTAL}", "\N{BLACK CIRCLE}"
 _ENDS = ("\N{BOX DRAWINGS LIGHT VERTICAL AND RIGHT}", "\N{BOX DRAWINGS LIGHT VERTICAL AND LEFT}")
@@ -55,7 +56,7 @@ def bisection_svg(result: CommitBisection) -> str:
     """Return the commits as a standalone SVG document."""
     rows = [row for row in result.commits if row.change is not None]
     low, high = widen_range(*(100 * end for end in _range(rows)), share=_MARGIN)
-    names = [provenance_facts.short_sha(row.revision.sha)[:7] for row in result.commits]
+    names = [short_sha(row.revision.sha) for row in result.commits]
     chart = Chart(
         x=places_axis(names, most=_MAX_LABELS),
         y=linear_axis(low, high, title="% against the good commit"),
@@ -85,7 +86,7 @@ def _text_line(row: BisectedCommit, at: Callable[[float], int], columns: int) ->
         line[first : last + 1] = [_BAR] * (last - first + 1)
         line[first], line[last] = _ENDS
         line[at(row.change)] = _DOT
-    sha = provenance_facts.short_sha(row.revision.sha)[: _NAME - 1]
+    sha = short_sha(row.revision.sha)
     return f"{sha:{_NAME}}{''.join(line).rstrip()}"
 
 

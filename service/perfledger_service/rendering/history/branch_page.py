@@ -13,7 +13,7 @@ from perfledger_service.rendering.history.triage import (
     triage_row,
     yearly_usd,
 )
-from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.paging import page_of
 from perfledger_service.values.branch_views import BranchView, TriagedEvent, TriagePart
@@ -75,7 +75,6 @@ def branch_page(
         gates=gate_rows(view.gates, view.events),
         most_gates=MAX_GATES,
         accepted=view.acceptances[:MAX_ACCEPTED],
-        short_sha=provenance_facts.short_sha,
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
     )

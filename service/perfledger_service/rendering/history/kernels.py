@@ -4,19 +4,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perfledger.records import short_sha
 from perfledger_baselines.estimation.kernel_families import HISTORY_SHARE
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis
 from perfledger_service.rendering.chart.marks import SERIES_TONES, BandMark, Tone
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, KernelHistory
 
 # Areas of a chart, plus one for the rest. More colours would be indistinguishable.
 MAX_AREAS = 8
 MAX_CHANGES = 10  # per machine class
-_MAX_LABELS = 10
+_MAX_LABELS = 6  # hashes of commits that fit beside each other
 _MAX_NAME = 40  # of a legend entry
 _OPACITY = 0.75
 _GONE = -1.0  # the relative change of a family that is gone
@@ -88,7 +89,7 @@ def kernel_chart(history: KernelHistory) -> Chart | None:
         points = tuple(zip(range(commits), floor, top, strict=True))
         bands.append(BandMark(points=points, tone=tone, opacity=_OPACITY))
         floor = top
-    labels = [provenance_facts.short_sha(sha)[:7] for sha in history.commits]
+    labels = [short_sha(sha) for sha in history.commits]
     return Chart(
         x=places_axis(labels, most=_MAX_LABELS),
         y=linear_axis(0.0, max(floor) or 1.0, label=number_format.seconds),
@@ -123,10 +124,7 @@ def _change_rows(
             one.change.change, one.change.low, one.change.high
         )
         is_relative = one.change.change > _GONE  # neither new nor gone
-        first, last = (
-            provenance_facts.short_sha(sha)[:10]
-            for sha in (one.change.after_sha, one.change.last_sha)
-        )
+        first, last = (short_sha(sha) for sha in (one.change.after_sha, one.change.last_sha))
         tone, word = _badge(one)
         yield FamilyChangeRow(
             series_id=family.series_id,

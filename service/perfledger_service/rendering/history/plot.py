@@ -10,6 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from perfledger import rounding
+from perfledger.records import SHORT_SHA_DIGITS, short_sha
 from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widen_range
 from perfledger_service.rendering.chart.marks import (
     BarMark,
@@ -32,7 +33,8 @@ from perfledger_service.values.measured_series import SearchedSeries
 _MARGIN = 0.08  # of the range, above and below
 _LARGEST = 4e307
 _MAX_COLUMNS = 330  # two units of the picture's width each
-_MAX_LABELS = 8
+_MAX_LABELS = 6  # hashes of commits that fit beside each other
+_DAY_LETTERS = 10  # of a time: 2026-11-29
 
 _LEVEL = LegendKey(label="median", tone=Tone.INK, shape=KeyShape.LINE)
 _CHANGE = LegendKey(label="change point", tone=Tone.ORANGE, shape=KeyShape.DASHES)
@@ -56,7 +58,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
     if max(map(abs, finite)) * factor > _LARGEST:  # the range from -1e308 to 1e308 would overflow
         factor /= 4
     low, high = widen_range(min(finite) * factor, max(finite) * factor, share=_MARGIN)
-    names = [label[:10] for label in labels] if any(labels) else _numbers(values)
+    names = [_tick(label) for label in labels] if any(labels) else _numbers(values)
     return Chart(
         x=places_axis(names, most=_MAX_LABELS),
         y=linear_axis(low, high, title=unit),
@@ -70,6 +72,12 @@ def history_chart(searched: SearchedSeries) -> Chart:
         legend=tuple(_legend(searched)),
         height=216.0,
     )
+
+
+def _tick(label: str) -> str:
+    """Return a commit's short hash, or the day of a time."""
+    sha = short_sha(label)
+    return sha if label.startswith(sha) and len(sha) == SHORT_SHA_DIGITS else label[:_DAY_LETTERS]
 
 
 def _numbers(values: Sequence[float]) -> list[str]:

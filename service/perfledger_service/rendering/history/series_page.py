@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perfledger.metrics import WorseDirection
-from perfledger.records import Side
+from perfledger.records import Side, short_sha
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.change_rows import FEWEST_POINTS
@@ -15,7 +15,7 @@ from perfledger_service.rendering.history.series_plot import (
     comparison_chart,
     series_chart,
 )
-from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.paging import page_of
@@ -75,7 +75,7 @@ def series_page(
         svg="" if chart is None else embedded_svg(chart, label=spoken),
         changes=change_rows(history),
         search=search_sentence(history),
-        new_machines=[provenance_facts.short_sha(sha)[:10] for sha in history.new_machines],
+        new_machines=[short_sha(sha) for sha in history.new_machines],
         commits=page_of(tuple(reversed(history.commits)), page, size=COMMITS_PER_PAGE),
         choices=[
             (one.id, _series_name(one.metric, one.machine_class))
@@ -85,7 +85,6 @@ def series_page(
         comparison=None if second is None else _comparison(history, second),
         before=_commits_before(history),
         moment=number_format.moment,
-        short_sha=provenance_facts.short_sha,
         value=vocabulary.value,
     )
 
@@ -146,9 +145,7 @@ def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:
     is_higher = not change.change < 0  # a change from zero has no relative size
     is_worse = is_higher is (worse is WorseDirection.HIGHER)
     size, bounds = number_format.change_and_bounds(change.change, change.low, change.high)
-    first, last = (
-        provenance_facts.short_sha(sha)[:10] for sha in (change.after_sha, change.last_sha)
-    )
+    first, last = (short_sha(sha) for sha in (change.after_sha, change.last_sha))
     return SeriesChangeRow(
         commits=f"{first}..{last}",
         size=size,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from perfledger import rounding
+from perfledger.records import short_sha
 from perfledger_service.rendering.chart.axis import (
     Axis,
     Tick,
@@ -26,11 +27,11 @@ from perfledger_service.rendering.chart.marks import (
     Tone,
 )
 from perfledger_service.rendering.chart.picture import Chart, LegendKey
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.upload_views import SeriesCommit, SeriesHistory
 
 _MARGIN = 0.1  # of the range, above and below
-_MAX_LABELS = 10
+_MAX_LABELS = 6  # hashes of commits that fit beside each other
 # In the drawing without a script; with more, dots would cover each other.
 MAX_DOTS = 300
 # Of that drawing, about two pixels each: a column of several commits shows their extremes. The
@@ -142,7 +143,7 @@ def comparison_chart(
                 if index >= len(mine) - MAX_DOTS
             ),
         ]
-    shas = [provenance_facts.short_sha(one.sha)[:7] for one, _ in pairs]
+    shas = [short_sha(one.sha) for one, _ in pairs]
     return Chart(
         x=places_axis(shas, most=_MAX_LABELS),
         y=linear_axis(*widen_range(min(ends), max(ends), share=_MARGIN), title="% of the first"),
@@ -178,7 +179,7 @@ def series_data(history: SeriesHistory) -> Mapping[str, object]:
         "x": [one.x for one in placed],
         "labels": [_name(one.commit) for one in placed],
         "links": [f"/runs/{one.commit.upload_id}" for one in placed],
-        "commits": [provenance_facts.short_sha(one.commit.sha)[:7] for one in branch],
+        "commits": [short_sha(one.commit.sha) for one in branch],
         "changes": [{"x": x - 0.5, "label": label} for x, label in change_places(history, placed)],
         "machines": [bar.x for bar in _machine_bars(history, branch)],
         **columns,
@@ -239,10 +240,7 @@ def _machine_bars(history: SeriesHistory, branch: Iterable[PlacedCommit]) -> lis
 def _commits_axis(placed: Iterable[PlacedCommit]) -> Axis:
     branch = [one for one in placed if one.commit.is_on_branch] or list(placed)
     step = math.ceil(len(branch) / _MAX_LABELS)
-    ticks = tuple(
-        Tick(value=one.x, label=provenance_facts.short_sha(one.commit.sha)[:7])
-        for one in branch[::step]
-    )
+    ticks = tuple(Tick(value=one.x, label=short_sha(one.commit.sha)) for one in branch[::step])
     xs = [one.x for one in placed]
     return Axis(low=min(xs) - 0.5, high=max(xs) + 0.5, ticks=ticks, has_grid=False)
 
@@ -257,5 +255,5 @@ def _tone(commit: SeriesCommit) -> Tone:
 
 
 def _name(commit: SeriesCommit) -> str:
-    sha = provenance_facts.short_sha(commit.sha)[:7]
+    sha = short_sha(commit.sha)
     return sha if commit.pull_request is None else f"{sha} of #{commit.pull_request}"

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger.metrics import WorseDirection
+from perfledger.records import short_sha
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.check_announcement import ANY_CLASS
-from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.upload_views import UploadStatus, UploadView, VerdictView
 
 
@@ -51,8 +52,8 @@ def upload_headline(upload: UploadView) -> UploadHeadline:
     return UploadHeadline(
         headline=headline or f"{str(upload.status).capitalize()}, not judged yet",
         tone=tone,
-        base=provenance_facts.short_sha(upload.base_sha)[:7],
-        head=provenance_facts.short_sha(upload.head_sha)[:7],
+        base=short_sha(upload.base_sha),
+        head=short_sha(upload.head_sha),
         device=device(upload.machine_class),
         moment=number_format.moment(upload.created_at),
     )

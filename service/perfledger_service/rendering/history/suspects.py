@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.confirmation_state import (
     AbCandidate,
@@ -16,7 +17,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_runners.bundles.service_ab_requests import RequestedAbRun, ServiceAbRequests
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.layout import escape, number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout import escape, number_format, vocabulary
 from perfledger_service.rendering.layout.document import Document
 from perfledger_service.values.branch_views import AbRequestView, AlertView
 
@@ -110,8 +111,8 @@ def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, u
     chosen = f" --workload {shlex.quote(workload)}" if is_whole else ""
     return (
         f"PERFLEDGER_MAX_PAIRS={max_pairs} perfledger check "
-        f"--base {provenance_facts.short_sha(base_sha)} "
-        f"--head {provenance_facts.short_sha(head_sha)}{chosen} --upload-url {shlex.quote(url)}"
+        f"--base {short_sha(base_sha)} "
+        f"--head {short_sha(head_sha)}{chosen} --upload-url {shlex.quote(url)}"
     )
 
 
@@ -166,7 +167,7 @@ def _alert_row(view: AlertView) -> AlertTableRow:
 
 
 def _short(sha: str) -> str:
-    return provenance_facts.short_sha(sha)[:10] if sha else "?"
+    return short_sha(sha) if sha else "?"
 
 
 def _change(confirmed: ConfirmedChange) -> tuple[str, str, str, str]:

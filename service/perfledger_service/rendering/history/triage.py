@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import ChangeEvent, GroupedChanges
@@ -19,10 +20,9 @@ from perfledger_service.rendering.history.event_rows import (
     MovedSeriesRow,
     event_rows,
 )
-from perfledger_service.rendering.layout import number_format, provenance_facts
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.branch_views import EventView, TriagedEvent, is_imported_class
 
-_SHORT_SHA = 10
 # All but fixed, which is set by a later change that undoes the event, never by a person.
 SETTABLE_STATES = tuple(state for state in EventState if state is not EventState.FIXED)
 
@@ -92,8 +92,8 @@ def where(view: EventView) -> str:
     if not event.occurrences:
         return f"#{event.pull_request}"
     place = event.occurrences[-1]
-    last = place.last_sha[:_SHORT_SHA]
-    return f"{place.after_sha[:_SHORT_SHA]}..{last}" if place.after_sha else last
+    last = short_sha(place.last_sha)
+    return f"{short_sha(place.after_sha)}..{last}" if place.after_sha else last
 
 
 def terms(view: EventView) -> str:
@@ -143,7 +143,7 @@ def _event_row(event: TriagedEvent, commits: Sequence[str]) -> EventRow:
         alone = GroupedChanges(events=(event.change,), environment_changes=())
     else:
         alone = GroupedChanges(events=(), environment_changes=(event.change,))
-    names = [provenance_facts.short_sha(sha)[:_SHORT_SHA] for sha in commits]
+    names = [short_sha(sha) for sha in commits]
     (row,) = event_rows(alone, names)
     return row
 

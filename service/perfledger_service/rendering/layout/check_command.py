@@ -3,11 +3,10 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from perfledger.records import Revision
+from perfledger.records import Revision, short_sha
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Report
 

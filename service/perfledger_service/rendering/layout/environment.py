@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from perfledger.records import short_sha
 from perfledger_service.rendering.layout import escape
 
 _ENVIRONMENT = Environment(
@@ -30,6 +31,7 @@ _FILTERS.update(
     query_value=escape.query_value,
     readable_lines=escape.readable_lines,
     sentence=escape.sentence,
+    short_sha=short_sha,
     wrapping_code=escape.wrapping_code,
 )
 # Files of other languages: `{{ }}` has a meaning in workflows, `[[ ]]` in TOML.

@@ -233,13 +233,6 @@ def speed(value: Decimal | float) -> str:
     return decimals(value, 2)
 
 
-def probability(value: float) -> str:
-    """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
-    if not is_number(value):
-        return NOT_KNOWN
-    return f"<{NBSP}0.0001" if value < 0.0001 else digits(value, 2)  # noqa: PLR2004 - as it reads
-
-
 def confidence(value: float) -> str:
     """Return a confidence below one, never rounded up to certainty: "98.7 %", "> 99.99 %"."""
     if not is_number(value):

@@ -1,12 +1,11 @@
 """States how a verdict was reached: machine, revisions and plan."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perfledger.bundle import Plan
 from perfledger.metrics import KERNELS
-from perfledger.records import Machine
+from perfledger.records import Machine, short_sha
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import PriorSource
@@ -14,8 +13,6 @@ from perfledger_service.rendering.layout import escape, number_format, vocabular
 from perfledger_service.values.report import Report
 
 _MAX_OWN = 4  # workloads with their own rules that are named
-_SHA_SHOWN = 12
-_NOT_HEXADECIMAL = re.compile(r"[^0-9a-fA-F]")
 _SHORTEST_NAME = 3  # shorter names also occur inside other words
 
 
@@ -208,11 +205,6 @@ def _leaning(report: Report) -> tuple[str, ...]:
         f"{many} earlier pairs of the same workload, metric and machine class."
     )
     return (leaning,)
-
-
-def short_sha(sha: str) -> str:
-    """Return the start of a commit hash, with hexadecimal digits only."""
-    return _NOT_HEXADECIMAL.sub("", sha)[:_SHA_SHOWN]
 
 
 def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger import rounding
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.judging.explanation import MOST_PAIRS, explain_verdict
@@ -303,7 +304,7 @@ def _verdict_row(
         basis = vocabulary.change_basis(estimate, excludes_waits=verdict.excludes_waits)
         detectable = number_format.share(estimate.smallest_detectable)
         pairs = str(estimate.pairs)
-        p_value = number_format.probability(verdict.adjusted_p)
+        p_value = rounding.probability(verdict.adjusted_p)
     return VerdictTableRow(
         workload=verdict.workload,
         metric=label or metric.name,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.tracked_event import ChangedSeries, TrackedEvent
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.document import (
@@ -15,7 +16,6 @@ from perfledger_service.rendering.layout.document import (
     title,
 )
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
-from perfledger_service.rendering.layout.provenance_facts import short_sha
 from perfledger_service.rendering.server.event import largest
 from perfledger_service.values.branch_views import EventView
 from perfledger_service.values.notices.notice import NoticeSubject
@@ -112,6 +112,7 @@ def _sentences(notice: EventNotice) -> list[str]:
 def _place(event: TrackedEvent) -> str:
     place = event.occurrences[-1]
     merged = f", merged from pull request {event.pull_request}" if event.pull_request else ""
+    last = short_sha(place.last_sha)
     if not place.after_sha:
-        return f"Found at commit {place.last_sha[:10]} of the default branch{merged}."
-    return f"Found after commit {place.after_sha[:10]}, up to {place.last_sha[:10]}{merged}."
+        return f"Found at commit {last} of the default branch{merged}."
+    return f"Found after commit {short_sha(place.after_sha)}, up to {last}{merged}."

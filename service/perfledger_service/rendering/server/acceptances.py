@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perfledger_service.rendering.layout import provenance_facts
+from perfledger.records import short_sha
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -32,7 +32,10 @@ _COLUMNS: tuple[Column[Acceptance], ...] = (
     figure("until", "until", lambda row: row.until),
     fact("head_sha", lambda row: row.head_sha),
     name(
-        "merged_sha", "merged as", lambda row: row.merged_sha, show=lambda row: row.merged_sha[:10]
+        "merged_sha",
+        "merged as",
+        lambda row: row.merged_sha,
+        show=lambda row: short_sha(row.merged_sha),
     ),
     name("reason", "why", lambda row: row.reason, limit=_MAX_REASON),
 )
@@ -47,7 +50,6 @@ def accepted_page(
         repository=repository,
         text=text,
         accepted=page_of(_matching(acceptances, text), page, size=PER_PAGE),
-        short_sha=provenance_facts.short_sha,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perfledger.records import short_sha
 from perfledger_cost_models.money import Usd
 from perfledger_runners.jobs.runner_job import RunnerJob
 from perfledger_service.rendering.layout import number_format
@@ -23,7 +24,7 @@ _JOB_COLUMNS: tuple[Column[RunnerJob], ...] = (
     figure("state", "state", lambda row: row.state),
     figure("kind", "kind", lambda row: row.kind),
     name("machine_class", "machine class", lambda row: row.machine_class, limit=_MAX_NAME),
-    name("head_sha", "head", lambda row: row.head_sha, show=lambda row: row.head_sha[:10]),
+    name("head_sha", "head", lambda row: row.head_sha, show=lambda row: short_sha(row.head_sha)),
     name("runner", "runner", lambda row: row.runner),
     figure("attempts", "attempts", lambda row: row.attempts, str),
     name("reason", "why", lambda row: row.reason, limit=_MAX_REASON),

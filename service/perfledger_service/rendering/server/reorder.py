@@ -1,6 +1,6 @@
 """Presents the order of a project's default branch after it was read again."""
 
-from perfledger_service.rendering.layout import provenance_facts
+from perfledger.records import short_sha
 from perfledger_service.rendering.layout.document import Document, Preformatted
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.branch_views import BranchOrder
@@ -19,7 +19,7 @@ def reorder_document(order: BranchOrder) -> Document:
         f"according to {order.source}",
     ]
     if order.unattested:
-        names = [provenance_facts.short_sha(sha)[:10] for sha in order.unattested[:MAX_SHOWN]]
+        names = [short_sha(sha) for sha in order.unattested[:MAX_SHOWN]]
         left_out = len(order.unattested) - len(names)
         more = f" and {left_out:,} more" if left_out else ""
         lines.append(f"unattested, in no baseline: {', '.join(names)}{more}")

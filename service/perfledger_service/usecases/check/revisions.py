@@ -14,7 +14,7 @@ from perfledger.process.asv.configuration import (
     named_folder,
 )
 from perfledger.protocol import BenchmarkSuite
-from perfledger.records import Revision
+from perfledger.records import Revision, short_sha
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
 from perfledger_runners.checkouts.workload_overlay import (
     WorkloadOverlay,
@@ -32,7 +32,6 @@ from perfledger_service.settings.sources import (
 from perfledger_service.usecases.check.overlays.benchmark_tests import paths_of_tests
 from perfledger_service.usecases.check.overlays.hidden_changes import hidden_change_notes
 
-SHORT_SHA = 12
 UNTRUSTED_ENV_NOTE = (
     "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
     "the check runs, or merge the configuration first"
@@ -88,7 +87,7 @@ def start_at_workloads(repository: Repository, sides: RevisionPair) -> RevisionP
     if not latest:
         return sides
     note = (
-        f"the {base.ref} ({base.sha[:SHORT_SHA]}) has no workloads yet: base is "
+        f"the {base.ref} ({short_sha(base.sha)}) has no workloads yet: base is "
         f"{_name(repository, latest)}, the last commit that changed them"
     )
     chosen = _base(repository, latest, ref="last commit that changed the workloads")
@@ -102,7 +101,7 @@ def _base(repository: Repository, sha: str, *, ref: str) -> Revision:
 def _name(repository: Repository, sha: str) -> str:
     """Return a commit's short hash, with HEAD before it where it is HEAD."""
     is_head = repository.resolve("HEAD").sha == sha
-    return f"HEAD ({sha[:SHORT_SHA]})" if is_head else sha[:SHORT_SHA]
+    return f"HEAD ({short_sha(sha)})" if is_head else short_sha(sha)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.metrics import METRICS, STEP_TIME
+from perfledger.records import short_sha
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import TooManyRequestsError
 from perfledger_service.github.pull_requests import PullRequest, PullRequests
 from perfledger_service.rendering.check import command_answers
-from perfledger_service.rendering.check.job_answers import SHORT_SHA
 from perfledger_service.store.comments.command_jobs import (
     CommandJob,
     add_command_jobs,
@@ -268,8 +268,8 @@ def _bisection(
         return _refused_jobs("this pull request has no result yet: a bisection needs one")
     if newest.head_sha != head.head_sha:
         return _refused_jobs(
-            f"the newest result is of {newest.head_sha[:SHORT_SHA]}, and the pull request is at "
-            f"{head.head_sha[:SHORT_SHA]} by now: ask again after the check of that commit"
+            f"the newest result is of {short_sha(newest.head_sha)}, and the pull request is at "
+            f"{short_sha(head.head_sha)} by now: ask again after the check of that commit"
         )
     uploads = judged_of_head(session, head)
     verdicts = [(one, verdict) for one in uploads for verdict in verdicts_of(session, one.id)]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import METRICS, Metric
-from perfledger.records import Revision, Run
+from perfledger.records import Revision, Run, short_sha
 from perfledger_baselines.estimation.pairing import estimate_pairs
 from perfledger_baselines.history.commits.pair_distribution import center_error, likely_center
 from perfledger_baselines.history.commits.search import (
@@ -334,8 +334,8 @@ def unconfirmed_notes(finished: FinishedSearch, commits: Sequence[Revision]) -> 
     for commit in finished.checked_commits:
         if not (finished.is_single and commit == finished.end.first):
             yield (
-                f"{commits[commit].sha[:12]} seemed to have made the change, but its check against "
-                "its parent did not confirm that"
+                f"{short_sha(commits[commit].sha)} seemed to have made the change, but its "
+                "check against its parent did not confirm that"
             )
 
 

@@ -9,7 +9,16 @@ from types import TracebackType
 from typing import Self
 
 from perfledger.bundle import Bundle
-from perfledger.records import Failure, FailureReason, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.records import (
+    Failure,
+    FailureReason,
+    Machine,
+    Revision,
+    Run,
+    Side,
+    WorkloadSpec,
+    short_sha,
+)
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_runners.checkouts.git import git
 from perfledger_runners.machine.core_reservation import CoreReservation
@@ -240,8 +249,8 @@ class CommitMeasurements:
         tree = git(repository.root, "rev-parse", f"{sha}^{{tree}}").decode().strip()
         if tree not in self._prepared:
             position = f"commit {commit} of {len(self.commits) - 1}"
-            self.progress.stage(f"checking out {position}, {revision.sha[:12]}")
-            name = f"{commit}-{revision.sha[:12]}"
+            self.progress.stage(f"checking out {position}, {short_sha(revision.sha)}")
+            name = f"{commit}-{short_sha(revision.sha)}"
             checkout = self._stack.enter_context(self.checkouts.check_out(revision, name))
             self._prepared[tree] = self._with_workload(checkout)
         return self._prepared[tree]
@@ -307,7 +316,7 @@ class CommitMeasurements:
     def _end_error(self, commit: int, reason: str) -> UsageError:
         end = "good" if commit == 0 else "bad"
         return UsageError(
-            f"the {end} commit {self.commits[commit].sha[:12]} cannot be measured: "
+            f"the {end} commit {short_sha(self.commits[commit].sha)} cannot be measured: "
             f"{clean(reason, limit=MAX_REASON)}; choose another, or lay today's workloads over all "
             "commits with --workloads-from"
         )

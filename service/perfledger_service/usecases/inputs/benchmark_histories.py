@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfledger.bundle import BUNDLE_FORMAT
 from perfledger.metrics import Metric, MetricKind
+from perfledger.records import SHORT_SHA_DIGITS
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_profiles.benchmark_histories.commit_order import (
     CommitLine,
@@ -36,7 +37,6 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.clones import branch_of_clone
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import errors_about, read_head, read_named
-from perfledger_service.usecases.inputs.history_sources import SHA_DIGITS
 from perfledger_service.values.measured_series import MeasuredSeries
 
 # A file for each commit over some years on several machines.
@@ -255,7 +255,7 @@ def _measured_series(history: OrderedHistory) -> tuple[MeasuredSeries, ...]:
         else one
         for one in history.series
     ]
-    labels = tuple(commit[:SHA_DIGITS] for commit in history.commits)
+    labels = tuple(commit[:SHORT_SHA_DIGITS] for commit in history.commits)
     ordered = f"commits are in the order {history.order}"
     return tuple(
         MeasuredSeries(

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfledger.bundle import BUNDLE_FORMAT, Bundle
 from perfledger.metrics import Metric
-from perfledger.records import Side
+from perfledger.records import SHORT_SHA_DIGITS, Side
 from perfledger.rounding import for_programs
 from perfledger_baselines.estimation.pairing import judged_metrics
 from perfledger_baselines.history.commits.attribution import Series
@@ -54,8 +54,6 @@ LABEL_NAMES = frozenset(
         *("point", "revision", "run", "sha", "tag", "time", "timestamp", "version"),
     }
 )
-
-SHA_DIGITS = 10  # hexadecimal digits that distinguish a repository's commits
 
 
 def read_histories(
@@ -131,7 +129,7 @@ def bundles_histories(bundles: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     for index, bundle in enumerate(ordered):
         is_branch = is_of_branch(bundle) and not bundle.is_imported
         side = Side.HEAD if is_branch else Side.BASE
-        labels.append((bundle.head if is_branch else bundle.base).sha[:SHA_DIGITS])
+        labels.append((bundle.head if is_branch else bundle.base).sha[:SHORT_SHA_DIGITS])
         machines = bundle.machines()
         for workload, runs in runs_of(bundle, side).items():
             machine = machines[workload, side].machine_class

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Side
+from perfledger.records import Device, Machine, Side, short_sha
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.review.measured_changes import (
@@ -42,7 +42,6 @@ from perfledger_service.usecases.review.quarter_projections import (
     projected_speeds,
 )
 
-SHOWN_SHA = 12
 # Newest bundles that are read completely for projections; that of a large check has megabytes.
 MAX_PROJECTED = 50
 
@@ -213,7 +212,7 @@ def _speeds(
                 accelerator=accelerator_of(model, machine.memory_bytes if is_whole else None),
                 units_per_second=units_per_second(spec.units_per_step, count, one.step_seconds),
                 day=one.measured_at.date(),
-                commit=one.commit[:SHOWN_SHA],
+                commit=short_sha(one.commit),
                 origin=f"upload {one.upload_id}",
             )
         )
@@ -237,7 +236,7 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
                 accelerator=accelerator_of(_model(machine), machine.memory_bytes),
                 units_per_second=speed,
                 day=_moment(bundle, name).date(),
-                commit=bundle.base.sha[:SHOWN_SHA],
+                commit=short_sha(bundle.base.sha),
                 origin=name,
             )
     return tuple(speeds[key] for key in sorted(speeds))
@@ -247,7 +246,7 @@ def _landed_change(stored: StoredChange) -> LandedChange:
     machine = _MACHINE_DECODER.decode(stored.machine)
     return LandedChange(
         workload=stored.workload,
-        commit=stored.commit[:SHOWN_SHA],
+        commit=short_sha(stored.commit),
         subject=stored.subject,
         day=stored.committed_at.date(),
         device=machine.model,
@@ -269,7 +268,7 @@ def _landed_changes(bundle: Bundle, name: str) -> tuple[LandedChange, ...]:
         changes.append(
             LandedChange(
                 workload=verdict.workload,
-                commit=bundle.head.sha[:SHOWN_SHA],
+                commit=short_sha(bundle.head.sha),
                 subject=bundle.head.subject,
                 day=_commit_day(bundle, name),
                 device=_model(machine),

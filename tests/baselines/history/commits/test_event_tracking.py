@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 
 from perfledger.metrics import KERNELS, STEP_TIME, family_metric
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.attribution import (
     CommitRange,
     Harm,
@@ -114,7 +115,9 @@ def test_a_later_change_that_undoes_it_fixes_the_event_and_is_none_of_its_own(tr
     tracker.search(past.history("m:f", slower))
     tracker.set(1, state)
 
-    assert tracker.search(past.history("m:f", slower, back)) == [f"undone by {COMMITS[60][:10]}"]
+    assert tracker.search(past.history("m:f", slower, back)) == [
+        f"undone by {short_sha(COMMITS[60])}"
+    ]
     assert tracker.states == [EventState.FIXED]
     assert tracker.events[0].fixed_sha == COMMITS[60]
 

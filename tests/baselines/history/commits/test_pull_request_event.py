@@ -30,12 +30,12 @@ def test_a_pull_request_that_no_longer_regresses_is_fixed_and_may_come_back():
     fixed = remeasure_event(PULLED, (), {CHANGED.key}, head_sha="b" * 40).event
 
     assert (fixed.state, fixed.fixed_sha) == (EventState.FIXED, "b" * 40)
-    assert remeasured(fixed, CHANGED) == (EventState.OPEN, True, "is back at bbbbbbbbbb")
+    assert remeasured(fixed, CHANGED) == (EventState.OPEN, True, "is back at bbbbbbbbbbbb")
     assert remeasured(fixed) == (EventState.FIXED, True, "")
 
 
 def test_a_pull_request_that_no_longer_improves_is_no_longer_found():
-    assert remeasured(PULLED, harm=Harm.BETTER) == (EventState.OPEN, False, "gone at bbbbbbbbbb")
+    assert remeasured(PULLED, harm=Harm.BETTER) == (EventState.OPEN, False, "gone at bbbbbbbbbbbb")
 
 
 def test_what_another_machine_class_measured_of_a_pull_request_stays():

@@ -116,7 +116,7 @@ def test_launches_of_other_shapes_of_one_name_do_not_count():
     assert found.share == pytest.approx(0.06)
     assert found.saved_share == pytest.approx(0.03)
     assert found.trigger == (
-        "6.0 % of the step is kernels with blocks for less than 80 % of the multiprocessors; 1 call"
+        "6 % of the step is kernels with blocks for less than 80 % of the multiprocessors; 1 call"
     )
 
 

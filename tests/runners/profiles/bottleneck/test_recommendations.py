@@ -24,7 +24,7 @@ def test_without_a_trigger_there_is_nothing_to_say():
 def test_advice_has_its_evidence_and_an_estimate_with_its_assumption():
     (found,) = advice(step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT)))
 
-    assert found.trigger == "33.1 % of the step waits for input"
+    assert found.trigger == "33 % of the step waits for input"
     assert found.share == pytest.approx(0.331)
     assert found.step_seconds == pytest.approx(0.669)
     assert found.assumption == "if every batch is ready when its step begins"

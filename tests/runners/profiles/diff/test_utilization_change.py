@@ -39,7 +39,7 @@ def test_time_without_work_is_named_by_what_the_device_waits_for(side):
     head = side([kernel("gemm", 9.0)], item=4.0, load=5.0)
 
     assert utilization_note(base, head, shares=(0.9, 0.5)) == (
-        "the device works for 50% of a step, 90% before, and mostly waits for load "
+        "the device works for 50 % of a step, 90 % before, and mostly waits for load "
         "(+5 ms a step) and item (+3 ms a step)"
     )
 
@@ -49,9 +49,9 @@ def test_a_device_that_works_as_long_is_used_less_by_kernels_that_do_not_fill_it
     head = side([kernel("gemm", 9.0), kernel("norm", 2.0, blocks=0.25), kernel("sort", 4.0)])
 
     assert utilization_note(base, head, shares=(0.9, 0.6)) == (
-        "the device works for 100% of a step, 100% before, but these kernels use less of it: sort "
-        "(4 blocks a multiprocessor, 4 ms a step) and norm (0.25 blocks a multiprocessor, 2 ms a "
-        "step)"
+        "the device works for 100 % of a step, 100 % before, but these kernels use less of it: "
+        "sort (4 blocks a multiprocessor, 4 ms a step) and norm (0.25 blocks a multiprocessor, 2 "
+        "ms a step)"
     )
 
 

@@ -98,11 +98,11 @@ def test_memory_that_is_nearly_full_is_noted(scrape):
     (note,) = memory_notes(full)
 
     assert note == (
-        "95.0 % of the device's memory is in use at the peak; of what is reserved, 25.0 % is not "
+        "95 % of the device's memory is in use at the peak; of what is reserved, 25 % is not "
         "allocated"
     )
     assert memory_notes(scrape(memory_used_share=0.901)) == (
-        "90.1 % of the device's memory is in use at the peak",
+        "90 % of the device's memory is in use at the peak",
     )
     assert memory_notes(scrape(memory_used_share=0.9)) == ()
     assert memory_notes(scrape()) == ()

@@ -132,7 +132,7 @@ def test_a_mostly_idle_device_is_bound_by_what_the_file_does_not_show():
 
     assert classification.primary is Bottleneck.UNKNOWN
     assert classification.reasons[0] == (
-        "93.00 % of the step has no work on the device, and no host call was recorded in "
+        "93 % of the step has no work on the device, and no host call was recorded in "
         "that time to show why: record both in one file"
     )
 

@@ -130,7 +130,7 @@ def test_less_than_a_hundredth_of_the_busiest_devices_work_is_left_out(trace):
     kept, notes = without_little_work(found)
 
     assert keys(kept) == [(0, 1, 0)]
-    assert notes == (LITTLE_WORK.format("device 1", 1),)
+    assert notes == (LITTLE_WORK.format("device 1", "1 %"),)
 
 
 @pytest.mark.parametrize(

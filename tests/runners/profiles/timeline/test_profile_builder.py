@@ -159,7 +159,7 @@ def test_a_device_with_hardly_any_work_is_left_out_and_noted(trace):
 
     assert profile.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(900e-6)
     assert profile.devices == ()
-    assert LITTLE_WORK.format("device 1", 1) in profile.notes
+    assert LITTLE_WORK.format("device 1", "1 %") in profile.notes
 
 
 def test_overlapping_copies_of_one_direction_never_exceed_the_step(trace):

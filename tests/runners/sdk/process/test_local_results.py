@@ -18,7 +18,7 @@ from perfledger.records import WorkloadSpec
         (2.345e-6, "2.35 us"),
         (0.9996e-3, "1.00 ms"),
         (5e-9, "5.00 ns"),
-        (0.0, "0.00 ns"),
+        (0.0, "0 ns"),
     ],
 )
 def test_a_duration_has_three_digits_and_a_unit(seconds, text):
@@ -33,7 +33,7 @@ def test_a_row_has_the_median_and_the_spread_and_says_what_is_unknown():
     _, name, row = table_lines([result])
 
     assert name == "m:f"
-    assert row.split() == ["1.00", "s", "15.0", "%", "unknown", "1.0", "MiB", "4"]
+    assert row.split() == ["1.00", "s", "15", "%", "unknown", "1.0", "MiB", "4"]
 
 
 def test_each_head_ends_where_its_figures_do():
@@ -45,7 +45,7 @@ def test_each_head_ends_where_its_figures_do():
         (heads.index(head) + len(head), row.index(figure) + len(figure))
         for head, figure in (
             ("step time", "1.00 s"),
-            ("spread", "0.0 %"),
+            ("spread", "0 %"),
             ("CPU time", "500 ms"),
             ("peak memory", "1.0 MiB"),
         )

@@ -117,7 +117,7 @@ def test_the_page_shows_requested_and_confirmed_suspects(site, suspect):
 
     assert "--base aaaaaaaaaaaa --head bbbbbbbbbbbb --workload gpt:step" in page
     assert f'href="/runs/{upload}"' in page
-    assert "aaaaaaaaaa..bbbbbbbbbb" in page
+    assert "aaaaaaaaaaaa..bbbbbbbbbbbb" in page
     assert "one commit is left" in page
     assert "No check has been judged yet." in page
 

@@ -65,7 +65,7 @@ def test_a_trace_of_kernels_alone_has_idle_time_of_unknown_reason(trace, write):
     shown = trace("summary", write("kernel_trace.csv", ROCPROF))
 
     assert "Bound by something the profile does not show" in shown
-    assert "60.00 % of the step has no work on the device" in shown
+    assert "60 % of the step has no work on the device" in shown
     assert "host late" not in shown
     streams = shown.partition("Streams, per step")[2].split()
     assert streams[:8] == ["stream", "busy", "idle", "1", "4.00", "µs", "6.00", "µs"]

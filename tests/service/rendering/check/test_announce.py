@@ -16,7 +16,7 @@ ANNOUNCED = AnnouncedCheck(
 def test_the_classes_are_listed_with_their_deadlines_and_are_no_markup():
     shown = plain_lines(to_terminal(announced_document(ANNOUNCED)))
 
-    assert "octo/models#7 at bbbbbbbbbb is announced" in shown
+    assert "octo/models#7 at bbbbbbbbbbbb is announced" in shown
     assert "cuda:*[red]H100*:1" in shown
     assert "2026-11-20 18:00 UTC" in shown
 

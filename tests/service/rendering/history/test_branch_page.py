@@ -150,7 +150,7 @@ def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
     settled = branch_page(view, url="https://perf.example", part=TriagePart.SETTLED)
 
     assert 'href="/runs/11111111111111111111111111111111"' in page
-    assert "aaaaaaaaaa..bbbbbbbbbb" in page
+    assert "aaaaaaaaaaaa..bbbbbbbbbbbb" in page
     assert "--workload gpt:step --upload-url https://perf.example" in page
     assert "2 of 120 series" in page
     assert "1 other change of single series may be due to chance" in page

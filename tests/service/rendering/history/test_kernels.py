@@ -107,7 +107,7 @@ def test_changes_are_listed_newest_first_with_what_they_added():
     ]
     assert section.changes[2].size == ""
     assert section.changes[3].size.replace("\xa0", " ") == "+20.0 %, +19.0 to +21.0"
-    assert section.changes[3].commits == "0000000000..0000000000"
+    assert section.changes[3].commits == "000000000000..000000000000"
 
 
 def test_a_change_says_whether_the_machine_changed_there_too():

@@ -20,8 +20,8 @@ def test_a_page_has_the_newest_commits_and_leads_to_the_older_ones(history):
 
     assert 'href="/series/1?page=2"' in first
     assert 'href="/series/1?page=1"' in last
-    assert "cb00000000" in first
-    assert "cb00000000" not in last.partition("Commits, newest first")[2]
+    assert "cb0000000000" in first
+    assert "cb0000000000" not in last.partition("Commits, newest first")[2]
 
 
 def test_a_head_leads_to_its_pull_request(history):
@@ -35,7 +35,7 @@ def test_a_change_is_worse_or_better_by_the_metric(history, worse, word):
     (row,) = change_rows(replace(history, series=replace(history.series, worse=worse)))
 
     assert (row.word, row.size) == (word, "+14.6\u00a0%")
-    assert row.commits == "7b00000000..8b00000000"
+    assert row.commits == "7b0000000000..8b0000000000"
 
 
 @pytest.mark.parametrize(

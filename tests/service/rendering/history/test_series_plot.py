@@ -166,8 +166,8 @@ def test_the_script_gets_the_points_of_the_picture_with_nothing_where_a_side_has
     assert data["x"] == sorted(data["x"])
     assert [each is not None for each in data["branch_center"]] == on_branch
     assert [each is None for each in data["head_center"]] == on_branch
-    assert data["labels"][:1] == ["1b00000"]
-    assert "3000000 of #42" in data["labels"]
+    assert data["labels"][:1] == ["1b0000000000"]
+    assert "300000000000 of #42" in data["labels"]
     assert data["changes"] == [{"x": 6.5, "label": "+14.6\u00a0%"}]
     assert len(data["commits"]) == 12
 

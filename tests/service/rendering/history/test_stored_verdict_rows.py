@@ -130,7 +130,11 @@ def test_an_uploads_headline_has_the_colour_of_what_became_of_it(values, headlin
     shown = upload_headline(replace(UPLOAD, **values))
 
     assert (shown.headline, shown.tone) == (headline, tone)
-    assert (shown.base, shown.head, shown.device) == ("aaaaaaa", "bbbbbbb", "AMD EPYC (cpu)")
+    assert (shown.base, shown.head, shown.device) == (
+        "aaaaaaaaaaaa",
+        "bbbbbbbbbbbb",
+        "AMD EPYC (cpu)",
+    )
     assert shown.moment == "2026-11-22 00:00 UTC"
 
 

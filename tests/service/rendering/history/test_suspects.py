@@ -145,7 +145,7 @@ def test_a_request_says_why_it_is_made_where_and_since_when(purpose, why):
 def test_an_alert_says_what_changed_between_which_commits():
     (row,) = alert_rows((alert_view(narrowing=BisectionStatus.UNDER_WAY),))
 
-    assert row.commits == "aaaaaaaaaa..bbbbbbbbbb"
+    assert row.commits == "aaaaaaaaaaaa..bbbbbbbbbbbb"
     assert row.narrowing == "being narrowed down"
     assert row.changes == (("step time", "+5.0\xa0%", "+4.0\xa0to\xa0+6.0", "regressed"),)
     assert (row.workload, row.device, row.upload_id) == ("gpt:step", "Test CPU (cpu)", "1" * 32)

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.tracked_event import (
@@ -78,7 +79,7 @@ def test_an_event_has_its_number_state_and_what_was_said(event, view):
 
     assert (row.number, row.state, row.opened_on) == (3, "expected", "2026-11-20")
     assert row.terms == "safer math; owner alice"
-    assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
+    assert row.event.commits == f"{short_sha(SHAS[2])}..{short_sha(SHAS[3])}"
     assert row.event.summary == "1 of 120 series"
     assert row.machine_class == view.event.series[0].machine_class == "cpu:Test CPU:1"
 
@@ -114,7 +115,7 @@ def test_an_event_that_the_newest_search_does_not_have_is_shown_as_it_was_stored
 
     assert (row.event.what, row.event.tone) == ("worse", "regressed")
     assert row.event.summary == "1 series"
-    assert row.event.commits == f"{SHAS[2][:10]}..{SHAS[3][:10]}"
+    assert row.event.commits == f"{short_sha(SHAS[2])}..{short_sha(SHAS[3])}"
     assert row.machine_class == view.event.series[0].machine_class
     [series] = row.event.moved_series
     assert (series.workload, plain(series.size), series.machine_class) == ("gpt:step", "+5.0 %", "")

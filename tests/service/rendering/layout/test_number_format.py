@@ -19,7 +19,6 @@ SHOWN = (
     number_format.whole_share,
     number_format.percent,
     number_format.margin,
-    number_format.probability,
 )
 
 
@@ -168,14 +167,6 @@ def test_a_change_is_shown_with_its_interval():
         "+0.1 %",
         "-20.0 to +19.6",
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(0.00001, "< 0.0001"), (0.0001, "0.0001"), (0.0123, "0.012"), (1.0, "1")],
-)
-def test_probability(value, expected):
-    assert plain(number_format.probability(value)) == expected
 
 
 @pytest.mark.parametrize(

@@ -155,13 +155,6 @@ def test_earlier_pairs_are_said_to_have_helped_where_they_did(reports):
     assert "earlier pairs" not in provenance_facts.decision_sentences(report)[-1]
 
 
-@pytest.mark.parametrize(
-    ("sha", "shown"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
-)
-def test_a_commits_name_is_nothing_but_hexadecimal_digits(sha, shown):
-    assert provenance_facts.short_sha(sha) == shown
-
-
 def test_workloads_with_rules_of_their_own_are_named(reports, make):
     report = reports["regressed"]
     plan = replace(

@@ -28,7 +28,7 @@ def test_an_acceptance_is_shown_with_its_end_and_the_beginning_of_its_commit():
     document = accepted_document("octo/models", [ACCEPTED, ignored])
 
     shown = lines_at(to_terminal(document), width=200)
-    assert "0123456789 " in shown
+    assert "0123456789ab" in shown
     assert "(ignored)" in shown
     first, second = json.loads(to_json(document))["accepted"]
     assert first == {

@@ -101,7 +101,9 @@ def test_a_regression_is_one_event_over_pushes_and_machine_classes(any_engine, p
         "cuda:NVIDIA A100-SXM4-80GB:1",
     }
     with read_session(any_engine) as session:
-        assert [note.note for note in notes_of_event(session, event.id)] == ["found at 0000000000"]
+        assert [note.note for note in notes_of_event(session, event.id)] == [
+            "found at 000000000000"
+        ]
 
 
 def test_a_push_that_regresses_no_more_fixes_it_and_a_later_one_opens_it_again(push, events):

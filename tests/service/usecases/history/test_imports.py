@@ -5,6 +5,7 @@ import json
 import pytest
 from sqlmodel import select
 
+from perfledger.records import short_sha
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_runners.bundles import upload
 from perfledger_service.errors import PerfledgerError, UsageError
@@ -99,7 +100,7 @@ def test_the_stored_series_has_the_points_and_changes_of_the_files(site, target,
         points = sorted(series_view(session, 1).points, key=lambda one: one.position)
     (of_file,) = read_benchmark_histories(path)
 
-    assert [one.sha[:10] for one in points] == list(of_file.labels)
+    assert [short_sha(one.sha) for one in points] == list(of_file.labels)
     assert tuple(one.center for one in points) == of_file.values
     (change,) = detect([one.center for one in points]).changes
     assert change == detect(of_file.values).changes[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfledger.metrics import MetricKind, WorseDirection
+from perfledger.records import short_sha
 from perfledger_profiles.benchmark_histories.results import HistoryFormat
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.inputs import benchmark_histories
@@ -47,7 +48,7 @@ def test_a_file_of_another_tool_is_series_with_commits_units_and_directions(tmp_
 
     assert (series.name, series.unit) == ("fib_10 time", "s")
     assert series.values == pytest.approx([199.5e-9, 200.5e-9, 201.5e-9])
-    assert series.labels == ("a" * 10, "b" * 10, "c" * 10)
+    assert series.labels == ("a" * 12, "b" * 12, "c" * 12)
     assert series.series is not None
     assert series.series.metric.worse is WorseDirection.HIGHER
     assert len(series.times) == 3
@@ -58,7 +59,7 @@ def test_the_folder_of_asv_is_one_history():
     series = {one.name: one for one in read_benchmark_histories(RECORDINGS / "asv")}
 
     memory, ratio = series["sums.mem_list memory"], series["sums.Sums.track_ratio(n=100)"]
-    assert memory.labels == ("a665490669", "019085a63f")
+    assert memory.labels == ("a6654906691f", "019085a63fb5")
     assert memory.series is not None
     assert memory.series.metric.kind is MetricKind.MEMORY
     assert ratio.series is None
@@ -68,7 +69,7 @@ def test_the_folder_of_asv_is_one_history():
 def test_files_of_pytest_benchmark_are_points_of_one_history():
     first, second = read_benchmark_histories(RECORDINGS / "pytest_benchmark")
 
-    assert first.labels == ("33da250277", "5d5c9d37f3")
+    assert first.labels == ("33da2502770f", "5d5c9d37f3fc")
     assert len(second.values) == 2
 
 
@@ -80,7 +81,7 @@ def test_a_clone_orders_files_that_are_named_by_their_commits(tmp_path, clone):
     real, _ = read_benchmark_histories(write(tmp_path / "h", files), clone=folder)
 
     assert real.values == pytest.approx([0.002, 0.003, 0.001])
-    assert real.labels == tuple(commit[:10] for commit in commits)
+    assert real.labels == tuple(short_sha(commit) for commit in commits)
 
 
 def test_without_a_clone_such_files_are_in_the_order_of_measuring(tmp_path):

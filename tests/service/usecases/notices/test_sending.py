@@ -117,7 +117,7 @@ def test_a_notice_has_the_comments_words_where_it_happened_and_where_to_decide(
         assert f"{SITE}/runs/{upload.id}" in shown
     assert upload.headline.split()[0] in text
     assert mail["Subject"].startswith("[octo/models] ")
-    assert "up to 0000000000" in mail.get_content().replace("\r\n", " ")
+    assert "up to 000000000000" in mail.get_content().replace("\r\n", " ")
     assert issue["body"].startswith("<!-- perfledger:notice:3-event-2 -->\n")
     assert "| workload" in issue["body"]
     assert issue["labels"] == [{"name": "performance"}]
@@ -131,7 +131,7 @@ def test_the_end_is_told_where_the_beginning_was(
     assert len(send_all(now=now + HOUR)) == 3
     assert send_all(now=now + 2 * HOUR) == ()
 
-    assert texts(webhook)[1].startswith("octo/models: Fixed: 0000000000")
+    assert texts(webhook)[1].startswith("octo/models: Fixed: 000000000000")
     first, second = mails(mail_server)
     assert second["In-Reply-To"] == first["Message-ID"]
     [issue] = at_github.state["issues"].values()

@@ -2,8 +2,8 @@
 
 from itertools import groupby
 
+from perfledger.records import short_sha
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.layout import provenance_facts
 from perfledger_service.rendering.layout.document import Column, Document, fact, facts, table
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import path
@@ -68,7 +68,7 @@ def _address(hit: SearchHit) -> str:
 def _title(hit: SearchHit) -> str:
     match hit.kind:
         case SearchKind.COMMIT:
-            return provenance_facts.short_sha(hit.name)
+            return short_sha(hit.name)
         case SearchKind.MACHINE_CLASS:
             return stored_verdict_rows.device(hit.name)
         case _:

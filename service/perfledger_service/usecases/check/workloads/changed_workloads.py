@@ -6,12 +6,11 @@ from pathlib import Path
 
 from perfledger.process.discovery import import_roots, module_name
 from perfledger.protocol import BenchmarkSuite, ChildRequest
-from perfledger.records import Revision, WorkloadSpec
+from perfledger.records import Revision, WorkloadSpec, short_sha
 from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.python_code import is_same_code
 from perfledger_runners.checkouts.source_tree import is_below, listed
 from perfledger_runners.safe_text import clean_text
-from perfledger_service.usecases.check.revisions import SHORT_SHA
 
 
 def changed_workload_notes(
@@ -46,7 +45,7 @@ def changed_workload_notes(
             files.append(clean_text(path))
     if not files:
         return ()
-    sha = base_revision.sha[:SHORT_SHA]
+    sha = short_sha(base_revision.sha)
     note = (
         f"files of the workloads differ between base and head ({listed(files)}): their steps may "
         "not do the same work, and a smaller step hides slower code; `perfledger check "
