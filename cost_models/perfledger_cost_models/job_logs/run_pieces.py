@@ -1,8 +1,9 @@
-"""Joins the pieces of runs that Slurm's exports cut, and finds jobs that ran before their piece.
+"""Joins the rows into which Slurm's exports divide a run, and finds jobs that ran before theirs.
 
-`sacct --truncate` moves a start before --starttime to it, and an end after --endtime to that.
-Submit stays. Of daily exports a run of three days is then three rows, and the second row's start is
-none. A requeue resets Submit (sacct, Submit), so rows of one job and submission are one run.
+`sacct --truncate` replaces a start before --starttime, and an end after --endtime, by these times,
+and keeps Submit. In daily exports a run of three days is therefore three rows, and the second and
+third row do not begin where the run did. A requeue changes Submit (`man sacct`), so rows of the
+same job and Submit are one run.
 """
 
 from collections.abc import Collection, Iterator, Sequence

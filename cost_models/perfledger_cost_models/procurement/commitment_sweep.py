@@ -54,7 +54,7 @@ class CommitmentSweep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitmentLadder:
-    """Commitments of a long term below one-year ones, whose size is chosen anew each year."""
+    """Commitments of a long term below one-year ones, whose size is chosen again each year."""
 
     long: PurchaseOption
     short: PurchaseOption

@@ -50,7 +50,7 @@ class ReplicaLock:
 
     @contextmanager
     def of_dead(self, executor_id: str) -> Generator[bool]:
-        """Hold another replica's lock; false if that replica lives or somebody buries it already.
+        """Hold another replica's lock; False if it is alive, or its work is already taken over.
 
         The lock must be held with `hold`.
         """

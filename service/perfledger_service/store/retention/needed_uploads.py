@@ -39,10 +39,10 @@ def uploads_of_one_project(
 ) -> frozenset[str]:
     """Return the uploads that the checks and pages of a project read.
 
-    They are the newest checks, as far as gates, machines and costs are told from them, the heads of
-    open pull requests, and those with an accepted regression. Without `open_pull_requests` all
-    count as open that are not known to be merged. `most_changed` is the number of checks that the
-    page of costs reads.
+    They are the newest checks that gates, machines and costs are computed from, the heads of open
+    pull requests, and those with an accepted regression. Without `open_pull_requests`, every pull
+    request that is not known to be merged counts as open. `most_changed` is the number of checks
+    that the page of costs reads.
     """
     return frozenset(
         (

@@ -22,7 +22,7 @@ from perfledger_service.store.tables import add_if_new
 from perfledger_service.values.storage.retention import RetentionClass
 
 RecordKey = int | str
-# Of these nothing more is expected. What somebody accepted, or works on, stays.
+# Nothing more happens to these events. Acknowledged and expected ones stay.
 _ENDED_STATES = (EventState.FIXED, EventState.ENVIRONMENT)
 
 

@@ -1,1 +1,1 @@
-"""Defines the values of durable work and of jobs for runners."""
+"""Owns the values of durable work and of jobs for runners."""

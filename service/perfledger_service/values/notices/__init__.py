@@ -1,1 +1,1 @@
-"""Defines notices, and the messages sent for them."""
+"""Owns notices, and the messages sent for them."""

@@ -1,1 +1,1 @@
-"""Holds the values of pages about all projects."""
+"""Owns the values of pages about all projects."""

@@ -1,1 +1,1 @@
-"""Owns values about what the service stores: how long it is kept, and what was removed."""
+"""Owns the values about what the service stores: how long it is kept, and what was removed."""
