@@ -43,7 +43,7 @@ DEPENDENCIES = (
         base={"benchmarks/b.py": CALLER, "requirements.txt": REQUIREMENTS, **WHEELS},
         head={"requirements.txt": replaced(REQUIREMENTS, "1.0", "2.0")},
         expected=REGRESSED,
-        words=r"dependencies differ on head: dep 1.0 (→|\\u2192) 2.0",
+        words=r"installed packages differ on head: dep 1.0 (→|\\u2192) 2.0",
     ),
     FaultCase(
         name="a slower wheel of the same version",

@@ -225,7 +225,7 @@ def distribution_notes(base: Mapping[str, str], head: Mapping[str, str]) -> tupl
     ]
     if not changes:
         return ()
-    return (f"dependencies differ on head: {', '.join(changes)}"[:MAX_DETAIL],)
+    return (f"installed packages differ on head: {', '.join(changes)}"[:MAX_DETAIL],)
 
 
 def _relevant(

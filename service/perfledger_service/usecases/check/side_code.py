@@ -32,7 +32,12 @@ from perfledger_runners.environments.side import (
     side_environment,
 )
 from perfledger_runners.measuring.code_origin import CodeOriginCheck, distribution_notes
-from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
+from perfledger_runners.measuring.discovery import (
+    ALL_WORKLOADS,
+    Discovery,
+    UnreadablePath,
+    discover,
+)
 from perfledger_runners.safe_text import MAX_DETAIL
 from perfledger_runners.user_folders import cache_folder
 from perfledger_service.settings.check import CheckSettings
@@ -77,7 +82,7 @@ class SideCode:
         if failure is None:
             return discover(harness, request)
         path = UnreadablePath(
-            path=", ".join(request.paths),
+            path=", ".join(request.paths) or ALL_WORKLOADS,
             reason=failure.reason,
             detail=str(failure),
             log_tail=failure.output,

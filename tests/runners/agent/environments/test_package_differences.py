@@ -135,7 +135,7 @@ def test_a_changed_build_script_explains_other_packages(project):
     versions, notes, failures = mine.versions()
 
     assert (versions, failures) == (["1", "2"], {})
-    assert notes == ("dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2",)
+    assert notes == ("installed packages differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2",)
 
 
 def test_a_changed_requirement_explains_its_package(project):
@@ -146,7 +146,7 @@ def test_a_changed_requirement_explains_its_package(project):
     versions, notes, failures = mine.versions()
 
     assert (versions, failures) == (["1", "2"], {})
-    assert notes == ("dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2",)
+    assert notes == ("installed packages differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2",)
 
 
 def test_what_a_changed_requirement_does_not_name_is_brought_up_to_date(project):

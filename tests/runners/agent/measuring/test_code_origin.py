@@ -268,4 +268,6 @@ def test_distributions_that_differ_are_named():
 
     assert distribution_notes(base, base) == ()
     (note,) = distribution_notes(base, head)
-    assert note == ("dependencies differ on head: new none → 1, old 1 → none, torch 2.12 → 2.13")
+    assert note == (
+        "installed packages differ on head: new none → 1, old 1 → none, torch 2.12 → 2.13"
+    )

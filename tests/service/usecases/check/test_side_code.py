@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from perfledger.records import FailureReason, Side
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import Interpreter
+from perfledger_runners.environments.build import BuildError
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.cli.app import app
 
@@ -168,7 +170,7 @@ def test_a_changed_pin_is_installed_on_each_side_without_a_setting(project):
         "requirements.txt changed: each side ran in a separate environment"
     )
     assert build_note.endswith("made by `pip install -r requirements.txt`")
-    assert versions_note == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
+    assert versions_note == "installed packages differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
 
 @pytest.mark.slow(ci_only=True)
@@ -292,7 +294,7 @@ def test_changed_dependencies_are_named(project):
     )
 
     assert failures == ()
-    assert notes == ("dependencies differ on head: helper 2.12 → 2.13",)
+    assert notes == ("installed packages differ on head: helper 2.12 → 2.13",)
 
 
 @pytest.mark.slow(ci_only=True)
@@ -350,6 +352,24 @@ def test_a_side_without_a_child_has_no_differences_to_name(project):
         mine.code(harness) as code,
     ):
         assert code.notes(Discovery(), Discovery()) == ()
+
+
+@pytest.mark.parametrize(("paths", "name"), [(("a", "b"), "a, b"), ((), "the list of workloads")])
+def test_a_side_that_was_not_built_is_named_by_its_paths(project, paths, name):
+    mine = project()
+    mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
+    interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
+    with (
+        prepare_harness(interpreter, environment=mine.environment()) as harness,
+        mine.code(harness) as code,
+    ):
+        requests = {side: replace(one, paths=paths) for side, one in code.requests.items()}
+        error = BuildError("it failed", output="its log")
+        failed = replace(code, requests=requests, failures={Side.HEAD: error})
+        (broken,) = failed.discover(harness, Side.HEAD).broken
+
+    assert (broken.path, broken.reason) == (name, FailureReason.BUILD)
+    assert (broken.detail, broken.log_tail) == ("it failed", "its log")
 
 
 @pytest.mark.slow(ci_only=True)

@@ -73,7 +73,7 @@ def test_a_changed_lock_is_installed_by_uv(project, require_system):
 
     assert failures == ()
     assert "made by `uv sync --frozen --no-editable`" in notes[0]
-    assert notes[1] == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
+    assert notes[1] == "installed packages differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
 
 def test_a_changed_lock_without_its_tool_is_not_measured_and_names_the_tool(project, tmp_path):
@@ -107,7 +107,7 @@ def test_a_changed_lock_of_poetry_is_installed_into_the_environment_of_its_side(
 
     assert failures == ()
     assert notes[0].endswith("made by `poetry install --no-interaction --no-root`")
-    assert notes[1] == "dependencies differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
+    assert notes[1] == "installed packages differ on head: slowdep 1 \N{RIGHTWARDS ARROW} 2"
 
 
 @pytest.mark.parametrize(
@@ -172,5 +172,5 @@ def test_a_changed_file_of_a_conda_environment_makes_one_of_each_side(
     assert made.startswith(f"{file} changed: each side ran in a separate environment, made by `")
     arrow = "\N{RIGHTWARDS ARROW}"
     assert differences == (
-        f"dependencies differ on head: mkl 2021 {arrow} 2022, slowdep 1 {arrow} 2"
+        f"installed packages differ on head: mkl 2021 {arrow} 2022, slowdep 1 {arrow} 2"
     )
