@@ -47,8 +47,8 @@ class Bill:
     unread_units: Mapping[str, Decimal]  # the part for accelerators in units other than time
     effective_usd: Decimal
     billed_usd: Decimal
-    list_usd: Decimal | None  # None if a row lacks it; likewise contracted_usd
-    contracted_usd: Decimal | None
+    list_usd: Decimal | None  # None if a row lacks it
+    contracted_usd: Decimal | None  # None if a row lacks it
     rows: int
 
     @property

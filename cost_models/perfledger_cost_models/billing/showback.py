@@ -47,7 +47,7 @@ class CostAllocation:
     effective_usd: Decimal
     billed_usd: Decimal
     list_usd: Decimal  # at list prices; the billed cost where the bill lacks them
-    contracted_usd: Decimal  # at negotiated prices, before commitments; likewise
+    contracted_usd: Decimal  # at negotiated prices, before commitments; else billed cost
     start: date
     end: date  # the day after the last
     paid_hours: Decimal  # device-hours paid for, used or not

@@ -117,7 +117,7 @@ def records_of(lines: Sequence[str]) -> Iterator[ReportRecord | None]:
 
 
 def header_of(cells: Sequence[str]) -> ReportHeader | None:
-    """Return the header that these cells form, or None if they are none."""
+    """Return the header that these cells form, or None for other cells."""
     columns: dict[str, ReportColumn] = {}
     for index, cell in enumerate(cells):
         title = title_and_unit(cell.strip().removeprefix("\ufeff"))

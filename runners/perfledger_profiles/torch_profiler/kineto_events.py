@@ -293,7 +293,7 @@ def _floats(values: Sequence[float]) -> FloatArray:
 
 
 def _numbers(values: Sequence[Scalar]) -> IntArray:
-    """Return the values as integers, UNKNOWN for those that are none."""
+    """Return the values as integers, UNKNOWN for those that are not integers."""
     try:
         return _integers(values)
     except struct.error:

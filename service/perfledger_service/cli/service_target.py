@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from perfledger_service.cli.option_groups import out
+from perfledger_service.cli.option_groups import how, out
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -10,6 +10,10 @@ if TYPE_CHECKING:  # this would make every help slow
 
 UploadUrl = Annotated[
     str | None, out("the service's root URL (or PERFLEDGER_UPLOAD_URL)", metavar="URL")
+]
+# For a command whose result does not depend on uploading.
+ServiceUrl = Annotated[
+    str | None, how("root URL of the service to ask (or PERFLEDGER_UPLOAD_URL)", metavar="URL")
 ]
 
 

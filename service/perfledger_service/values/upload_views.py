@@ -77,7 +77,7 @@ class UploadView:
     headline: str  # the verdict in one line, "" until judged
     created_at: datetime  # the bundle's, UTC: it may arrive long after
     verdicts: tuple[VerdictView, ...] = ()  # empty on the index
-    removals: tuple[Removal, ...] = ()  # likewise; what went of it
+    removals: tuple[Removal, ...] = ()  # parts removed by retention; empty on the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

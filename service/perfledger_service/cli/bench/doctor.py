@@ -10,7 +10,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.output import DocumentOutput
-from perfledger_service.cli.service_target import UploadUrl
+from perfledger_service.cli.service_target import ServiceUrl
 from perfledger_service.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -70,7 +70,7 @@ def doctor(
     ] = "",
     *,
     doctor_flags: DoctorFlags,
-    upload_url: UploadUrl = None,
+    upload_url: ServiceUrl = None,
     output: DocumentOutput,
 ) -> None:
     """Show what disturbs measurements on this machine, and the smallest change it can detect.

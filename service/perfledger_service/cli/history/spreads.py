@@ -6,7 +6,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.output import Format, Formats, Output
-from perfledger_service.cli.service_target import UploadUrl, service_at
+from perfledger_service.cli.service_target import ServiceUrl, service_at
 
 
 @command(
@@ -16,7 +16,7 @@ from perfledger_service.cli.service_target import UploadUrl, service_at
     )
 )
 def spreads(
-    *, upload_url: UploadUrl = None, output: Annotated[Output, Formats(Format.JSON)]
+    *, upload_url: ServiceUrl = None, output: Annotated[Output, Formats(Format.JSON)]
 ) -> None:
     """Fetch the spread of the pairs of earlier checks, for `perfledger check --spreads`.
 

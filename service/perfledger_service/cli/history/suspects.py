@@ -5,12 +5,12 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.output import Format, Formats, Output, document_formats
-from perfledger_service.cli.service_target import UploadUrl, service_at
+from perfledger_service.cli.service_target import ServiceUrl, service_at
 
 
 @command(examples=("perfledger history suspects", "perfledger history suspects --json"))
 def suspects(
-    *, upload_url: UploadUrl = None, output: Annotated[Output, Formats(Format.SHELL, Format.JSON)]
+    *, upload_url: ServiceUrl = None, output: Annotated[Output, Formats(Format.SHELL, Format.JSON)]
 ) -> None:
     """List the commits of the default branch that need an A/B run, with a command for each.
 
