@@ -17,6 +17,7 @@ from perfledger_service.github.documents import UNREADABLE
 from perfledger_service.github.rate_limits import (
     WRITE_INTERVAL_S,
     RateGate,
+    SharedTurns,
     announced_wait_s,
     is_limit,
 )
@@ -43,19 +44,24 @@ _REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
 
 
 class GitHubApi:
-    """The API below a root URL, which is used unchanged; safe across threads."""
+    """The API below a root URL, which is used unchanged; safe across threads.
+
+    `turns` let processes write in turn, None for a single one.
+    """
 
     def __init__(
         self,
         root: str,
         *,
         write_interval_s: float = WRITE_INTERVAL_S,
+        turns: SharedTurns | None = None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.counts = RequestCounts()
         self._root = root
         self._write_interval_s = write_interval_s
+        self._turns = turns
         self._sleep = sleep
         self._monotonic = monotonic
         self._thread_local = (
@@ -121,6 +127,8 @@ class GitHubApi:
             gate = self._gates.get(installation)
             if gate is None:
                 gate = self._gates[installation] = RateGate(
+                    installation=installation,
+                    turns=self._turns,
                     write_interval_s=self._write_interval_s,
                     sleep=self._sleep,
                     monotonic=self._monotonic,

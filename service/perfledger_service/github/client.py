@@ -38,7 +38,7 @@ from perfledger_service.github.pull_requests import (
     PullRequest,
     PullRequestComment,
 )
-from perfledger_service.github.rate_limits import WRITE_INTERVAL_S
+from perfledger_service.github.rate_limits import WRITE_INTERVAL_S, SharedTurns
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import AppDeliveries
 from perfledger_service.values.pull_request_report import CodeAnnotation
@@ -338,12 +338,15 @@ def open_github(
     app_id: str,
     private_key: SecretStr | None,
     write_interval_s: float = WRITE_INTERVAL_S,
+    turns: SharedTurns | None = None,
 ) -> GitHub | None:
     """Return GitHub with the given credentials, or None without any.
 
+    `turns` let the replicas of a service write in turn.
+
     Raises SettingsError for half of an App's credentials, or an invalid key.
     """
-    api = GitHubApi(api_url, write_interval_s=write_interval_s)
+    api = GitHubApi(api_url, write_interval_s=write_interval_s, turns=turns)
     if app_id and private_key is not None:
         key = private_key.get_secret_value()
         return GitHub(api, AppAuthentication(api, app_id=app_id, private_key=key))

@@ -5,17 +5,20 @@ until then further requests of the installation are refused here. The wait is st
 (`defer_upload`).
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from perfledger.rounding import digits
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.errors import GitHubError
+from perfledger_service.values.jobs.write_turn import WriteTurn
 from perfledger_service.values.service_views.admin import RateLimit
 
 # GitHub asks clients to write one request at a time, a second apart.
@@ -31,16 +34,33 @@ LIMITED = frozenset({403, 429})
 _MAX_DIGITS = 10  # of a number in a header: more seconds are not a valid time
 
 
+class SharedTurns(Protocol):
+    """The turns to write of all processes of a service."""
+
+    def turn(
+        self, installation: str, closed_s: Callable[[], float]
+    ) -> AbstractContextManager[WriteTurn]:
+        """Wait for the turn and hold it; afterwards, `closed_s` says what limit was met."""
+        ...
+
+
 class RateGate:
-    """The rate limits of one installation, or of one token; safe across threads."""
+    """The rate limits of one installation, or of one token; safe across threads.
+
+    `turns` are those that other processes wait for, too; None if there is no other process.
+    """
 
     def __init__(
         self,
         *,
+        installation: str = "",
+        turns: SharedTurns | None = None,
         write_interval_s: float = WRITE_INTERVAL_S,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._installation = installation
+        self._turns = turns
         self._write_interval_s = write_interval_s
         self._sleep = sleep
         self._monotonic = monotonic
@@ -82,10 +102,11 @@ class RateGate:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Let one write at a time pass, and keep an interval between writes."""
-        with self._writing:
-            waited_s = self._monotonic() - self._last_write
-            if waited_s < self._write_interval_s:
-                self._sleep(self._write_interval_s - waited_s)
+        with self._writing, self._turn() as turn:
+            self._close_for(turn.closed_s)
+            idle_s = min(turn.idle_s, self._monotonic() - self._last_write)
+            if idle_s < self._write_interval_s:  # below 0 if a clock was set back
+                self._sleep(self._write_interval_s - max(0.0, idle_s))
             self.check()  # the previous write may have hit the limit
             try:
                 yield
@@ -104,9 +125,26 @@ class RateGate:
             if wait_s is None:
                 wait_s = min(MAX_SECONDARY_WAIT_S, SECONDARY_WAIT_S * 2**self._secondary_limits)
                 self._secondary_limits += 1
-            until = self._monotonic() + wait_s
-            self._closed_until = max(until, self._closed_until or until)
+        self._close_for(wait_s)
         return wait_s
+
+    def _turn(self) -> AbstractContextManager[WriteTurn]:
+        if self._turns is None:
+            return nullcontext(WriteTurn(idle_s=math.inf, closed_s=0.0))
+        return self._turns.turn(self._installation, self._closed_s)
+
+    def _closed_s(self) -> float:
+        with self._state:
+            if self._closed_until is None:
+                return 0.0
+            return max(0.0, self._closed_until - self._monotonic())
+
+    def _close_for(self, wait_s: float) -> None:
+        if wait_s <= 0:
+            return
+        with self._state:
+            until = self._monotonic() + min(MAX_WAIT_S, wait_s)
+            self._closed_until = max(until, self._closed_until or until)
 
 
 def is_limit(status: int, headers: Mapping[str, str], reason: str) -> bool:

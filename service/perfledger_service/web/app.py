@@ -17,7 +17,7 @@ from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.rendering.check.page import static_folder
-from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.store.replicas.lock import ReplicaLock
 from perfledger_service.usecases.comments.commands import (
     unfinished_command_work,
 )

@@ -20,7 +20,7 @@ from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.settings.network_addresses import is_address, is_within
 from perfledger_service.store.projects import Project
-from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.store.replicas.lock import ReplicaLock
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
 from perfledger_service.usecases.history.gate_health import ProjectGates
 from perfledger_service.usecases.people.sign_in import SignInOptions

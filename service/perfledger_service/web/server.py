@@ -21,7 +21,8 @@ from perfledger_service.notice_services.mail import MailSender, read_mail_server
 from perfledger_service.notice_services.webhook import WebhookSender, read_webhooks
 from perfledger_service.settings.network_addresses import is_loopback
 from perfledger_service.settings.service import ServiceSettings
-from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.store.replicas.lock import ReplicaLock
+from perfledger_service.store.replicas.write_turns import WriteTurns
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.store.uploads import CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
@@ -113,14 +114,15 @@ def build_app(settings: ServiceSettings) -> Generator[FastAPI]:
 
     Without GitHub credentials, uploads are judged and shown, but not posted.
     """
-    github = open_github(
-        api_url=settings.github_api_url,
-        token=settings.github_token,
-        app_id=settings.github_app_id,
-        private_key=settings.github_private_key,
-    )
     sign_in = sign_in_options(settings)
     with open_current(settings.database_url) as engine:
+        github = open_github(
+            api_url=settings.github_api_url,
+            token=settings.github_token,
+            app_id=settings.github_app_id,
+            private_key=settings.github_private_key,
+            turns=WriteTurns(engine) if engine.dialect.name == "postgresql" else None,
+        )
         try:
             yield create_app(_app_state(settings, engine, github, sign_in))
         finally:

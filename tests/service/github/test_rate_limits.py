@@ -1,5 +1,7 @@
 """The waits that GitHub asks for, and a gate that keeps them."""
 
+import math
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +14,7 @@ from perfledger_service.github.rate_limits import (
     announced_wait_s,
     is_limit,
 )
+from perfledger_service.values.jobs.write_turn import WriteTurn
 
 DATE = "Fri, 20 Nov 2026 12:00:00 GMT"
 NOON = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp())
@@ -153,3 +156,51 @@ def test_a_limit_that_cannot_be_read_is_none(gate, reset):
     gate.note_answer(HEADERS | {"x-ratelimit-reset": reset})
 
     assert gate.limit is None
+
+
+class Turns:
+    """Turns of several processes, with what the next one is told."""
+
+    def __init__(self, **told):
+        self.told, self.taken = {"idle_s": math.inf, "closed_s": 0.0} | told, []
+
+    @contextmanager
+    def turn(self, installation, closed_s):
+        yield WriteTurn(**self.told)
+        self.taken.append((installation, closed_s()))
+
+
+def gate_with(turns, clock):
+    return RateGate(installation="41", turns=turns, sleep=clock.sleep, monotonic=lambda: clock.now)
+
+
+@pytest.mark.parametrize(
+    ("idle_s", "slept"), [(math.inf, []), (0.25, [0.75]), (1.0, []), (-3600.0, [1.0])]
+)
+def test_a_write_keeps_its_distance_from_those_of_other_processes(clock, idle_s, slept):
+    turns = Turns(idle_s=idle_s)
+    with gate_with(turns, clock).writing():
+        pass
+
+    assert clock.slept == slept
+    assert turns.taken == [("41", 0.0)]
+
+
+def test_a_limit_that_another_process_met_closes_the_gate(clock):
+    turns = Turns(closed_s=60.0)
+    gate = gate_with(turns, clock)
+
+    with pytest.raises(GitHubError, match="used up for 60 s"), gate.writing():
+        raise AssertionError
+    with pytest.raises(GitHubError, match="used up for 60 s"):
+        gate.check()
+
+
+def test_a_limit_is_told_to_other_processes_for_as_long_as_it_lasts(clock):
+    turns = Turns()
+    gate = gate_with(turns, clock)
+    with gate.writing():
+        gate.note_limit({"Retry-After": "90"})
+        clock.sleep(30)
+
+    assert turns.taken == [("41", 60.0)]

@@ -7,6 +7,7 @@ from perfledger_service.store.heads import merge_groups
 from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.people import tables as people_tables
 from perfledger_service.store.removals import tables as removal_tables
+from perfledger_service.store.replicas import write_turns
 from perfledger_service.store.reviews import tables as review_tables
 from perfledger_service.store.tables import StoreRow
 
@@ -20,5 +21,6 @@ TABLE_MODULES = (
     people_tables,
     removal_tables,
     review_tables,
+    write_turns,
 )
 METADATA = StoreRow.metadata  # of all tables: those modules, and `store.tables`, are imported

@@ -5,7 +5,7 @@ from zlib import crc32
 import pytest
 
 from perfledger_service.store.database import open_engine
-from perfledger_service.store.replicas import ReplicaLock
+from perfledger_service.store.replicas.lock import ReplicaLock
 
 pytestmark = pytest.mark.slow
 
