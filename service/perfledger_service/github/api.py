@@ -33,6 +33,8 @@ REDIRECT = 302  # the redirect to another server
 # GitHub's own transient ones: 401 for an old token, 404 for an App that was just removed, and
 # server errors.
 PASSING_STATUSES = frozenset({401, 404}) | SERVER_ERRORS
+# GitHub's redirects from a repository's earlier name, which are not followed.
+MOVED = frozenset({301, 307, 308})
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -187,7 +189,9 @@ class GitHubApi:
         status = response.status_code
         message = _message(response)
         reason = (message or response.reason or "no reason given").strip()
-        is_passing = message is None or status in PASSING_STATUSES
+        is_passing = message is None or status in PASSING_STATUSES | MOVED
+        if status in MOVED:
+            reason += ": perfledger server project rename gives the project its new name"
         wait_s = announced_wait_s(response.headers)
         if is_limit(status, response.headers, reason):
             is_passing, wait_s = True, gate.note_limit(response.headers)

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.errors import ConflictError, NotFoundError
 from perfledger_service.store.database import is_storable
+from perfledger_service.store.former_names import keep_former_name
 from perfledger_service.store.tables import (
     ActionsTokenRow,
     ProjectRow,
@@ -99,6 +100,13 @@ def set_trust(session: Session, project: Project, *, trust_runners: bool) -> Non
     )
 
 
+def project_of_number(session: Session, repository_id: int) -> Project | None:
+    """Return the project whose repository has this number, None if none is known to."""
+    is_it = col(ProjectRow.actions_repository_id) == repository_id
+    row = session.exec(select(ProjectRow).where(is_it)).first()
+    return None if row is None else _project(row)
+
+
 def project_of_actions(session: Session, *, repository_id: int, owner_id: int) -> Project | None:
     """Return the project whose runs of GitHub Actions may upload, by the repository's number."""
     row = session.exec(
@@ -137,6 +145,8 @@ def rename_project(session: Session, project: Project, repository: str) -> None:
     if namesake is not None and namesake.id != project.id:
         msg = f"{project.repository} cannot become {repository}: that is another project's name"
         raise ConflictError(msg)
+    if repository.lower() != project.repository.lower():
+        keep_former_name(session, project.id, project.repository)
     session.exec(
         update(ProjectRow)
         .where(col(ProjectRow.id) == project.id)

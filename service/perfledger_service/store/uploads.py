@@ -110,6 +110,7 @@ def add_upload(
     packed: PackedBundle,
     environment: tuple[str, str],
     sender: UploadSender,
+    measured_at: datetime,
     now: datetime,
 ) -> None:
     """Store a received bundle; `environment` is the hash and the JSON of its fingerprint."""
@@ -130,7 +131,7 @@ def add_upload(
             status=UploadStatus.RECEIVED,
             sender=sender,
             created_at=now,
-            measured_at=datetime.fromisoformat(bundle.created_at),
+            measured_at=measured_at,
         )
     )
     session.flush()

@@ -93,3 +93,12 @@ class PullRequestReport:
     def only_report(self) -> Report | None:
         """Return the report of the only class, None for several classes or none."""
         return self.classes[0].report if len(self.classes) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherPullRequest:
+    """Another open pull request with the same head commit, and its page."""
+
+    number: int
+    result: PullRequestReport
+    url: str

@@ -169,7 +169,7 @@ def _app_state(
         return defer_upload(engine, upload_id, reason, wait_s, now=utc_now())
 
     def post_check(check: QueuedCheck) -> None:
-        post_head(head_of_work(check))
+        post_head(head_of_work(engine, check))
 
     retention, reviews = retention_policy(settings), review_schedule(settings)
     replica = ReplicaLock(engine) if engine.dialect.name == "postgresql" else None

@@ -153,6 +153,8 @@ def test_a_refusal_has_its_reason_on_one_line(api, server, content, reason):
         ((502, {}), "no", True),
         ((501, {}), "no", False),
         ((302, {"Location": "http://127.0.0.1:9/"}), "no", False),
+        ((301, {"Location": "http://127.0.0.1:9/"}), "Moved Permanently", True),
+        ((308, {"Location": "http://127.0.0.1:9/"}), "no", True),
     ],
 )
 def test_limits_and_servers_errors_may_pass_and_other_refusals_stay(

@@ -85,7 +85,7 @@ def test_a_command_is_stored_and_enqueued_and_not_carried_out(deliver, site):
     done = deliver(a_delivery())
 
     assert (done.status_code, done.json()) == (202, {"is_accepted": True, "reason": ""})
-    assert [command.partition for command in site.jobs.commands] == ["octo/models#7"]
+    assert [command.partition for command in site.jobs.commands] == ["1#7"]
     assert site.jobs.works == []
 
 
@@ -128,7 +128,7 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
 @pytest.mark.parametrize(
     "other",
     [
-        {"repository": {"id": 1296269, "full_name": "octo/unknown"}},
+        {"repository": {"id": 3, "full_name": "octo/unknown"}},
         {"repository": {"id": 1, "full_name": "octo/models"}},  # made anew after a rename
         {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
         {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
@@ -276,7 +276,7 @@ def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver):
         (a_merge(merge_commit_sha="HEAD"), False),
         (a_merge(number=2**40), False),
         (a_merge() | {"action": "opened"}, False),
-        (a_merge() | {"repository": {"id": 1296269, "full_name": "octo/unknown"}}, False),
+        (a_merge() | {"repository": {"id": 3, "full_name": "octo/unknown"}}, False),
         (a_merge() | {"repository": {"id": 1, "full_name": "octo/models"}}, False),
     ]:
         with case(delivery=delivery, is_accepted=is_accepted):

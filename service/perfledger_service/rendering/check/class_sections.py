@@ -25,6 +25,7 @@ from perfledger_service.rendering.layout.escape import link
 from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
+    OtherPullRequest,
     PullRequestReport,
 )
 from perfledger_service.values.report import Conclusion
@@ -47,11 +48,21 @@ def classes_comment(result: PullRequestReport, *, public_url: str, url: str) -> 
     )
 
 
-def classes_summary(result: PullRequestReport, *, public_url: str, url: str) -> str:
-    """Return the summary of the check run."""
+def classes_summary(
+    result: PullRequestReport,
+    *,
+    public_url: str,
+    url: str,
+    other_reports: Sequence[OtherPullRequest] = (),
+) -> str:
+    """Return the summary of the check run; first what other pull requests of its commit have."""
+    first = render(
+        "same_commit.md.j2",
+        other_reports=[(one.number, one.result.title, link(one.url)) for one in other_reports],
+    )
     if result.only_report is not None:
-        return check_summary(result.only_report, url=url)
-    return _text_within(result, public_url=public_url, url=url, first="", limit=MAX_SUMMARY)
+        return check_summary(result.only_report, url=url, first=first)
+    return _text_within(result, public_url=public_url, url=url, first=first, limit=MAX_SUMMARY)
 
 
 def _text_within(

@@ -113,9 +113,9 @@ def comment(report: Report, *, url: str = "") -> str:
     return _text_within(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
 
 
-def check_summary(report: Report, *, url: str = "") -> str:
-    """Return the summary of the check run, at most 65,535 characters of Markdown."""
-    return _text_within(report, url=url, first="", limit=MAX_SUMMARY)
+def check_summary(report: Report, *, url: str = "", first: str = "") -> str:
+    """Return the summary of the check run after a first part, at most 65,535 characters."""
+    return _text_within(report, url=url, first=first, limit=MAX_SUMMARY)
 
 
 def _text_within(report: Report, *, url: str, first: str, limit: int) -> str:

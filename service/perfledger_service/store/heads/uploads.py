@@ -1,11 +1,13 @@
 """Finds the uploads that report on a head, and the head that an upload reports on."""
 
+from dataclasses import replace
+
 from sqlalchemy import ColumnElement
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from perfledger_service.store.heads.merge_groups import merge_group
 from perfledger_service.store.imported_history import IS_IMPORTED
-from perfledger_service.store.tables import UploadRow
+from perfledger_service.store.tables import ExpectedClassRow, UploadRow
 from perfledger_service.store.uploads import (
     MERGE_GROUP,
     CheckedHead,
@@ -68,6 +70,26 @@ def decided_head(session: Session, upload: StoredUpload) -> CheckedHead | None:
     group = merge_group(session, upload.project_id, upload.head_sha)
     newest = newest_judged(session, upload.project_id, group.pull_request) if group else None
     return None if newest is None else newest.head
+
+
+def other_heads(session: Session, head: CheckedHead) -> tuple[CheckedHead, ...]:
+    """Return the heads of other pull requests that are the same commit, in order of numbers.
+
+    Known are those that were announced, or that have uploads which were not refused.
+    """
+    of_uploads = select(UploadRow.pull_request).where(
+        col(UploadRow.project_id) == head.project_id,
+        col(UploadRow.head_sha) == head.head_sha,
+        col(UploadRow.pull_request).is_not(None),
+        col(UploadRow.status) != UploadStatus.REFUSED,
+    )
+    announced = select(ExpectedClassRow.pull_request).where(
+        col(ExpectedClassRow.project_id) == head.project_id,
+        col(ExpectedClassRow.head_sha) == head.head_sha,
+        col(ExpectedClassRow.pull_request) != MERGE_GROUP,
+    )
+    numbers = {*filter(None, session.exec(of_uploads)), *session.exec(announced)}
+    return tuple(replace(head, pull_request=one) for one in sorted(numbers - {head.pull_request}))
 
 
 def _is_of(session: Session, head: CheckedHead) -> tuple[ColumnElement[bool], ...]:

@@ -1,5 +1,6 @@
 """The modules that have tables: the store's metadata has a table once its module is imported."""
 
+from perfledger_service.store import former_names
 from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.devices import tables as device_tables
 from perfledger_service.store.events import notice_tables, tables as event_tables
@@ -15,6 +16,7 @@ TABLE_MODULES = (
     comment_tables,
     device_tables,
     event_tables,
+    former_names,
     notice_tables,
     job_tables,
     merge_groups,

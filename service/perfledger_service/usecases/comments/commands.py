@@ -65,7 +65,12 @@ from perfledger_service.usecases.uploads.machine_classes import judged_of_head
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import work_on
 from perfledger_service.values.acceptance import MOST_DAYS, Acceptance
-from perfledger_service.values.jobs.queued_work import QueuedAnswer, QueuedCommand, QueuedUpload
+from perfledger_service.values.jobs.queued_work import (
+    QueuedAnswer,
+    QueuedCommand,
+    QueuedUpload,
+    partition_of,
+)
 
 MAX_COMMENT_ID = 2**63 - 1
 # GitHub's words for those who may push to the repository.
@@ -152,7 +157,7 @@ def unfinished_command_work(engine: Engine, *, now: datetime) -> tuple[QueuedCom
 
 def work_on_command(command: StoredCommand, *, now: datetime) -> QueuedCommand:
     """Return the queue entry of a command, or of a later edition of its answer."""
-    partition = f"{command.repository}#{command.pull_request}"
+    partition = partition_of(command.project_id, command.pull_request)
     if not command.edition:
         return QueuedCommand(command_id=command.id, partition=partition, due_at=command.received_at)
     return QueuedAnswer(

@@ -126,7 +126,7 @@ def _judged_run(session: Session, device_id: int, bundle: Bundle, *, now: dateti
         is_disturbed=bool(busy),
         state=state,
         reason=reason,
-        measured_at=datetime.fromisoformat(bundle.created_at),
+        measured_at=min(datetime.fromisoformat(bundle.created_at), now),
         stored_at=now,
         rates=tuple(_with_comparisons(rates, drift)),
     )

@@ -16,6 +16,7 @@ from perfledger_service.store.projects import (
     add_token,
     project_for,
     project_named,
+    project_of_number,
     projects,
     rename_project as store_name,
     set_actions,
@@ -170,10 +171,15 @@ def list_projects(engine: Engine) -> tuple[Project, ...]:
 def project_of_delivery(session: Session, repository: str, repository_id: int) -> Project:
     """Return the project of a delivery's repository; raise NotFoundError for none.
 
-    Another repository may have taken the name: its number is compared if the project has one.
+    A project that has the repository's number is found by it, because deliveries may be from before
+    or after a renaming. Another repository may have taken the name of such a project.
     """
+    if 0 < repository_id <= MAX_NUMBER:
+        project = project_of_number(session, repository_id)
+        if project is not None:
+            return project
     project = project_named(session, repository)
-    if project.actions_repository_id not in {None, repository_id}:
+    if project.actions_repository_id is not None:
         msg = f"{repository} is another repository than the project's: its number differs"
         raise NotFoundError(msg)
     return project

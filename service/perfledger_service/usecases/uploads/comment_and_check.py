@@ -11,7 +11,7 @@ from itertools import chain
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_service.errors import RemovedError
+from perfledger_service.errors import GitHubError, RemovedError
 from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
 from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
 from perfledger_service.rendering.check.comment import MARKER
@@ -27,9 +27,13 @@ from perfledger_service.store.uploads import (
     set_status,
     upload_by_id,
 )
-from perfledger_service.usecases.uploads.machine_classes import pull_request_report
+from perfledger_service.usecases.uploads.machine_classes import (
+    conclude_commit,
+    pull_request_report,
+)
 from perfledger_service.usecases.uploads.merge_groups import find_group
 from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.same_commit import SameCommit
 from perfledger_service.values.pull_request_report import (
     ClassStatus,
     CodeAnnotation,
@@ -39,6 +43,7 @@ from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
 MAX_ANNOTATED_FILES = 20  # each costs a request to GitHub
+MAX_CHECK_POSTS = 5  # while results of other pull requests with the same commit come in
 CHECK_NAME = "perfledger"
 # GitHub's conclusions for merge groups that ended: the first is no failure of the branch.
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
@@ -74,9 +79,7 @@ def post_report(
             if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
         )
     reason = NEWER_RESULT if is_late else ""
-    reason = reason or _objection(
-        head, pull_requests.pull_request(head.repository, head.pull_request)
-    )
+    reason = reason or _objection(head, _current(pull_requests, head, posts))
     if reason:
         _refuse(engine, upload, posts, reason)
         return
@@ -121,14 +124,14 @@ def post_expected(
                 now=now,
             )
         return
-    if _objection(head, pull_requests.pull_request(head.repository, head.pull_request)):
-        return
     with read_session(engine) as session:
-        upload_id = posted_ids(session, head).upload_id
+        posts = posted_ids(session, head)
+    if _objection(head, _current(pull_requests, head, posts)):
+        return
     _post(
         engine,
         head,
-        upload_id,
+        posts.upload_id,
         pull_requests=pull_requests,
         reports=reports,
         public_url=public_url,
@@ -148,31 +151,82 @@ def _post(
 ) -> None:
     """Post the reports of all machine classes as one comment and one check run.
 
-    While no class has reported there is no comment.
+    While no class has reported there is no comment. A comment that GitHub refuses, as in a locked
+    conversation, is no reason for a check that never ends: the refusal is raised after the check.
     """
     with read_session(engine) as session:
         posts = replace(posted_ids(session, head), upload_id=upload_id)
         result = pull_request_report(session, head, reports=reports, now=now)
     url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
+    refusal: GitHubError | None = None
     if any(one.status is not ClassStatus.PENDING for one in result.classes):
         body = classes_comment(result, public_url=public_url, url=url)
-        comment_id = _post_comment(
-            pull_requests, head.repository, head.pull_request, body, posts.comment_id
-        )
-        posts = replace(posts, comment_id=comment_id)
-        _save_posts(engine, head, posts, now=now)
-    check = CheckRunContent(
-        name=CHECK_NAME,
-        head_sha=head.head_sha,
-        conclusion=result.conclusion or "",
-        title=result.title,
-        summary=classes_summary(result, public_url=public_url, url=url),
-        details_url=url,
-        external_id=upload_id,
-        annotations=_annotations(pull_requests, head, result),
+        try:
+            comment_id = _post_comment(
+                pull_requests, head.repository, head.pull_request, body, posts.comment_id
+            )
+        except GitHubError as error:
+            if error.is_transient:
+                raise
+            refusal = error
+        else:
+            posts = replace(posts, comment_id=comment_id)
+            _save_posts(engine, head, posts, now=now)
+    _post_check_of_commit(
+        engine,
+        head,
+        result,
+        posts,
+        same_commit=SameCommit(engine, head, pull_requests, reports=reports, now=now),
+        pull_requests=pull_requests,
+        public_url=public_url,
+        now=now,
     )
-    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
-    _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+    if refusal is not None:
+        raise refusal
+
+
+def _post_check_of_commit(
+    engine: Engine,
+    head: CheckedHead,
+    result: PullRequestReport,
+    posts: PostedIds,
+    *,
+    same_commit: SameCommit,
+    pull_requests: PullRequests,
+    public_url: str,
+    now: datetime,
+) -> None:
+    """Post the check run of a pull request's head, which says the worst of all that share it.
+
+    Another pull request's result may come while the check is posted: whoever posts last reads it
+    afterwards, and posts again.
+    """
+    url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
+    other_reports = same_commit.reports(public_url)
+    annotations: tuple[CodeAnnotation, ...] | None = None
+    for _ in range(MAX_CHECK_POSTS):
+        conclusion, title = conclude_commit(result, other_reports)
+        if conclusion is not None and annotations is None:
+            annotations = _annotations(pull_requests, head, result)
+        check = CheckRunContent(
+            name=CHECK_NAME,
+            head_sha=head.head_sha,
+            conclusion=conclusion or "",
+            title=title,
+            summary=classes_summary(
+                result, public_url=public_url, url=url, other_reports=other_reports
+            ),
+            details_url=url,
+            external_id=posts.upload_id,
+            annotations=annotations or (),
+        )
+        check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+        posts = replace(posts, check_run_id=check_run_id)
+        _save_posts(engine, head, posts, now=now)
+        other_reports = same_commit.reports(public_url)
+        if conclude_commit(result, other_reports) == (conclusion, title):
+            return
 
 
 def _post_group(
@@ -240,6 +294,20 @@ def _outcome(
         return reports.report(session, upload, today=now.date())[0]
     except RemovedError:
         return upload
+
+
+def _current(
+    pull_requests: PullRequests, head: CheckedHead, posts: PostedIds
+) -> PullRequest | None:
+    """Return a head's pull request, None for one that was never there.
+
+    Pull requests are not deleted: GitHub finds one again on which something was posted.
+    """
+    current = pull_requests.pull_request(head.repository, head.pull_request)
+    if current is None and (posts.comment_id or posts.check_run_id):
+        msg = f"GitHub does not find pull request #{head.pull_request} of {head.repository} now"
+        raise GitHubError(msg, is_transient=True)
+    return current
 
 
 def _objection(head: CheckedHead, current: PullRequest | None) -> str:

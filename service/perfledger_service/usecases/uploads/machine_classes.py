@@ -27,7 +27,7 @@ from perfledger_service.store.expected_classes import (
     missing_classes,
 )
 from perfledger_service.store.heads.uploads import head_of, uploads_of_head
-from perfledger_service.store.projects import lock_project
+from perfledger_service.store.projects import lock_project, project_by_id
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
@@ -38,6 +38,7 @@ from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
+    OtherPullRequest,
     PullRequestReport,
     RemovedReport,
 )
@@ -122,11 +123,13 @@ def work_at(head: CheckedHead, due_at: datetime) -> QueuedCheck:
     )
 
 
-def head_of_work(check: QueuedCheck) -> CheckedHead:
-    """Return the head that a queue entry is about."""
+def head_of_work(engine: Engine, check: QueuedCheck) -> CheckedHead:
+    """Return the head that a queue entry is about; the repository may have a new name since."""
+    with read_session(engine) as session:
+        repository = project_by_id(session, check.project_id).repository
     return CheckedHead(
         project_id=check.project_id,
-        repository=check.repository,
+        repository=repository,
         pull_request=check.pull_request,
         head_sha=check.head_sha,
     )
@@ -178,6 +181,19 @@ def conclude(classes: Sequence[ClassReport]) -> PullRequestReport:
         title=only_result.title if only_result is not None else _title(ordered),
         counts=_counts(ordered),
     )
+
+
+def conclude_commit(
+    result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
+) -> tuple[Conclusion | None, str]:
+    """Return the conclusion and title of a commit's check: the worst of its pull requests'."""
+    worst = min(other_reports, key=lambda one: _SEVERITY.index(one.result.conclusion), default=None)
+    is_worse = worst is not None and (
+        _SEVERITY.index(worst.result.conclusion) < _SEVERITY.index(result.conclusion)
+    )
+    if worst is None or not is_worse:
+        return result.conclusion, result.title
+    return worst.result.conclusion, f"Pull request #{worst.number}: {worst.result.title}"
 
 
 def _class_report(

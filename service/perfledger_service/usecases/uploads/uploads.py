@@ -22,6 +22,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
 from perfledger_service.store.devices.quarantines import mark_quarantined, quarantines_of_upload
 from perfledger_service.store.expected_classes import add_expected_classes
+from perfledger_service.store.former_names import is_former_name
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.heads.uploads import head_of
 from perfledger_service.store.imported_history import IS_IMPORTED
@@ -62,7 +63,7 @@ from perfledger_service.usecases.uploads.canaries import (
 from perfledger_service.usecases.uploads.confirmation import confirm_suspects
 from perfledger_service.usecases.uploads.merge_groups import store_group_of_run
 from perfledger_service.usecases.uploads.reports import UploadReports
-from perfledger_service.values.jobs.queued_work import QueuedUpload
+from perfledger_service.values.jobs.queued_work import QueuedUpload, partition_of
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # New bundles of a project: many times more than its machines can measure.
@@ -70,6 +71,8 @@ MAX_UPLOADS = 1000
 # Ten years of commits, counted separately, so that an import delays no check.
 MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
+# If the same bundle comes again, its next attempt begins: a pull request may be open again.
+AGAIN = frozenset({UploadStatus.FAILED, UploadStatus.REFUSED})
 # Level for bundles that arrive uncompressed: zlib's default, 0.3 % larger than gzip's default, in
 # half the time.
 GZIP_LEVEL = 6
@@ -90,7 +93,8 @@ def receive_bundle(
 
     A device's canaries are not an upload: there is nothing left to judge or post.
 
-    The same bundle again returns the same upload; a failed one begins its next attempt. `run` is
+    The same bundle again returns the same upload; one that failed or was refused begins its next
+    attempt. `run` is
     the GitHub Actions run that sent it, None for a token's holder. `job_id` is the runner job whose
     result it is; it is stored together with the job's end, or not at all. `reports` receive a
     bundle that they will judge.
@@ -101,7 +105,7 @@ def receive_bundle(
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, GZIP_LEVEL, mtime=0)
     bundle, document = _read(content)
-    _check(bundle, project)
+    _check(engine, bundle, project)
     sender = UploadSender.RUNNER if run is None else sender_of(run, project, bundle)
     if bundle.canaries:
         return receive_canaries(
@@ -127,24 +131,16 @@ def receive_bundle(
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
             _check_quota(session, project, is_import=bundle.is_imported, now=now)
-            add_upload(
+            _add_new(
                 session,
                 bundle,
+                packed,
                 upload_id=upload_id,
                 project_id=project.id,
-                packed=packed,
-                environment=_fingerprint(bundle.machine),
                 sender=sender,
                 now=now,
             )
-            mark_quarantined(
-                session,
-                upload_id,
-                project.id,
-                devices_used(bundle),
-                measured_at=datetime.fromisoformat(bundle.created_at),
-            )
-        elif earlier.status is UploadStatus.FAILED:
+        elif earlier.status in AGAIN:
             restart_upload(session, earlier)
         stored_id = earlier.id if earlier else upload_id
         if job_id is not None:
@@ -156,7 +152,7 @@ def receive_bundle(
                 # branch.
                 set_sender(session, stored_id, UploadSender.OTHER_RUN)
         session.commit()
-    if reports is not None and (earlier is None or earlier.status is UploadStatus.FAILED):
+    if reports is not None and (earlier is None or earlier.status in AGAIN):
         reports.expect(bundle, sha256=packed.sha256, unpacked_bytes=packed.unpacked_bytes)
     with read_session(engine) as session:
         return upload_by_id(session, stored_id)
@@ -253,11 +249,9 @@ def unfinished_work(engine: Engine) -> tuple[QueuedUpload, ...]:
 
 def work_on(upload: StoredUpload) -> QueuedUpload:
     """Return the queue entry of an upload; uploads of one pull request run one at a time."""
-    where = f"#{upload.pull_request}" if upload.pull_request else f"@{upload.head_sha}"
-    partition = f"{upload.repository}{where}"
     return QueuedUpload(
         upload_id=upload.id,
-        partition=partition,
+        partition=partition_of(upload.project_id, upload.pull_request or upload.head_sha),
         attempt=upload.attempt,
         due_at=upload.retry_at,
     )
@@ -267,6 +261,36 @@ def is_waiting(upload: StoredUpload) -> bool:
     """Return whether an upload needs to be enqueued."""
     is_again = upload.attempt > 1 and _needs_posting(upload)
     return upload.status is UploadStatus.RECEIVED or is_again
+
+
+def _add_new(
+    session: Session,
+    bundle: Bundle,
+    packed: PackedBundle,
+    *,
+    upload_id: str,
+    project_id: int,
+    sender: UploadSender,
+    now: datetime,
+) -> None:
+    """Add the upload of a new bundle, with the quarantines in which it was measured.
+
+    It was measured now at the latest: a machine's clock may be ahead, and its result must not count
+    as newer than later ones.
+    """
+    measured_at = min(datetime.fromisoformat(bundle.created_at), now)
+    add_upload(
+        session,
+        bundle,
+        upload_id=upload_id,
+        project_id=project_id,
+        packed=packed,
+        environment=_fingerprint(bundle.machine),
+        sender=sender,
+        measured_at=measured_at,
+        now=now,
+    )
+    mark_quarantined(session, upload_id, project_id, devices_used(bundle), measured_at=measured_at)
 
 
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
@@ -289,9 +313,9 @@ def _read(content: bytes) -> tuple[Bundle, bytes]:
         return decode_bundle(document), document
 
 
-def _check(bundle: Bundle, project: Project) -> None:
+def _check(engine: Engine, bundle: Bundle, project: Project) -> None:
     """Raise RefusedError or UsageError unless the project may store the bundle."""
-    if bundle.repository.lower() != project.repository.lower():
+    if not _is_of_project(engine, bundle.repository, project):
         msg = (
             f"the token is for {project.repository}, but the bundle is of "
             f"{bundle.repository or 'no repository'}: use that repository's token, or if it was "
@@ -307,6 +331,14 @@ def _check(bundle: Bundle, project: Project) -> None:
     if (bundle.pull_request or 1) > MAX_PULL_REQUEST:
         msg = f"pull request #{bundle.pull_request} cannot exist: correct the number"
         raise UsageError(msg)
+
+
+def _is_of_project(engine: Engine, repository: str, project: Project) -> bool:
+    """Return whether a project has a name, or had it when a check began and was renamed since."""
+    if repository.lower() == project.repository.lower():
+        return True
+    with read_session(engine) as session:
+        return is_former_name(session, project.id, repository)
 
 
 def _check_quota(session: Session, project: Project, *, is_import: bool, now: datetime) -> None:

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 
+def partition_of(project_id: int, subject: int | str) -> str:
+    """Return the partition of a pull request's work, or of a commit without one.
+
+    It has no name of the repository: work before and after it was renamed must not overlap.
+    """
+    return f"{project_id}#{subject}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedUpload:
     """An upload to process; uploads of one partition are processed in order, one at a time.
@@ -35,7 +43,7 @@ class QueuedCheck:
     @property
     def partition(self) -> str:
         """Return the partition of the uploads of the same pull request."""
-        return f"{self.repository}#{self.pull_request}"
+        return partition_of(self.project_id, self.pull_request)
 
     @property
     def id(self) -> str:

@@ -93,7 +93,7 @@ def test_a_check_announces_any_class_where_none_is_configured(history, target, s
     (check, _) = site.jobs.checks
     assert (check.pull_request, check.head_sha) == (7, history.git("rev-parse", "topic"))
     with read_session(site.engine) as session:
-        (expected,) = expected_classes(session, head_of_work(check))
+        (expected,) = expected_classes(session, head_of_work(site.engine, check))
     assert expected.machine_class == "*"
 
 

@@ -264,8 +264,8 @@ def test_a_deadline_is_work_from_the_first_upload_on(site, engine):
     [work] = deadline_work(engine, upload.id)
 
     assert work.due_at == site.now + HOURS_6
-    assert work.partition == "octo/models#7"
-    assert head_of_work(work) == upload.head
+    assert work.partition == "1#7"
+    assert head_of_work(engine, work) == upload.head
     assert unfinished_deadlines(engine, now=site.now) == (work,)
     assert unfinished_deadlines(engine, now=site.now + timedelta(days=8)) == ()
 

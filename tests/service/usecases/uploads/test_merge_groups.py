@@ -72,7 +72,7 @@ class Site:
         post_report(self.engine, upload.id, **self.posting(upload.created_at))
         for check in later_checks(self.engine, upload.id, now=upload.created_at):
             if check.due_at == upload.created_at:
-                self.post(head_of_work(check), check.due_at)
+                self.post(head_of_work(self.engine, check), check.due_at)
         return upload
 
     def post(self, head, at):

@@ -26,7 +26,7 @@ def test_a_check_has_a_name_for_each_time():
     )
 
     assert check.id == f"check-1-7-{'b' * 40}-20261120T120000.000000"
-    assert check.partition == "o/r#7"
+    assert check.partition == "1#7"
 
 
 def test_entries_that_earlier_versions_stored_are_read_by_their_old_module():

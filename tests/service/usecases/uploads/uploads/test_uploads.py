@@ -170,8 +170,8 @@ def test_works_of_one_pull_request_share_a_partition(engine, received, make_bund
     none = received(engine, make_bundle(seed=3, pull_request=None), upload_id="4" * 32)
 
     assert [work_on(one).partition for one in (seven, again, other, none)] == [
-        "octo/models#7",
-        "octo/models#7",
-        "octo/models#8",
-        f"octo/models@{'b' * 40}",
+        "1#7",
+        "1#7",
+        "1#8",
+        f"1#{'b' * 40}",
     ]

@@ -1,0 +1,145 @@
+"""Pull requests with the same head commit share its check run: the worst of them decides."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from perfledger.records import Revision
+from perfledger_service.errors import GitHubError
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.uploads import same_commit
+from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.machine_classes import announce_classes
+from perfledger_service.usecases.uploads.reports import UploadReports
+
+OTHER_BASE = Revision(sha="e" * 40)
+PUBLIC_URL = "https://ledger.example"
+
+
+@pytest.fixture
+def posting(github, now):
+    return {
+        "pull_requests": github,
+        "reports": UploadReports(build_report),
+        "public_url": PUBLIC_URL,
+        "now": now,
+    }
+
+
+@pytest.fixture
+def judge(engine, judged, make_bundle):
+    """Judge a check of the commit for a pull request, and return its upload."""
+
+    def judge(pull_request, ratio, **values):
+        bundle = make_bundle(seed=pull_request, ratio=ratio, pull_request=pull_request, **values)
+        return judged(engine, bundle, upload_id=f"{pull_request:032x}")
+
+    return judge
+
+
+@pytest.fixture
+def report(engine, judge, posting):
+    """Judge and post a check of the commit for a pull request, and return its upload."""
+
+    def report(pull_request, ratio, **values):
+        upload = judge(pull_request, ratio, **values)
+        post_report(engine, upload.id, **posting)
+        return upload
+
+    return report
+
+
+@pytest.mark.parametrize("order", [(7, 8), (8, 7)])
+def test_a_green_pull_request_does_not_turn_anothers_red_check_green(at_github, report, order):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    for number in order:
+        ratio, base = (1.2, {}) if number == 7 else (1.0, {"base": OTHER_BASE})
+        report(number, ratio, **base)
+
+    [check] = at_github.checks
+    assert (check["status"], check["conclusion"]) == ("completed", "failure")
+    assert len(at_github.comments) == 2
+
+
+def test_the_check_names_the_other_pull_request_and_links_to_it(at_github, report):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    report(7, 1.2)
+    report(8, 1.0, base=OTHER_BASE)
+
+    [check] = at_github.checks
+    assert check["output"]["title"].startswith("Pull request #7: Performance regressed")
+    assert f"[Its page]({PUBLIC_URL}/octo/models/pull/7)" in check["output"]["summary"]
+
+
+@pytest.mark.parametrize("state", [{"state": "closed"}, {"head_sha": "c" * 40}])
+def test_a_pull_request_that_is_closed_or_elsewhere_does_not_count(at_github, report, state):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    report(7, 1.2)
+    at_github.open_pull(7, **state)
+    report(8, 1.0, base=OTHER_BASE)
+
+    [check] = at_github.checks
+    assert check["conclusion"] == "success"
+    assert "Pull request" not in check["output"]["title"]
+
+
+def test_a_class_that_another_pull_request_waits_for_keeps_the_check_in_progress(
+    engine, at_github, report, posting, now
+):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    upload = report(8, 1.0, base=OTHER_BASE)
+    head = replace(upload.head, pull_request=7)
+    announce_classes(engine, head, ("*",), deadline=now + timedelta(hours=6), now=now)
+    post_expected(engine, upload.head, **posting)
+
+    [check] = at_github.checks
+    assert (check["status"], check["conclusion"]) == ("in_progress", None)
+
+
+def test_a_result_that_comes_while_the_check_is_posted_is_posted_after_it(at_github, judge, report):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    came = []
+
+    def judge_the_other(method, path):
+        if method == "POST" and path.endswith("check-runs"):
+            came.append(judge(7, 1.2))
+
+    at_github.server.state.after_handling = judge_the_other
+    report(8, 1.0, base=OTHER_BASE)
+
+    assert len(came) == 1
+    [check] = at_github.checks
+    assert check["conclusion"] == "failure"
+
+
+def test_more_pull_requests_than_github_is_asked_about_count_as_open(
+    at_github, judge, report, monkeypatch
+):
+    monkeypatch.setattr(same_commit, "MAX_QUESTIONS", 1)
+    at_github.open_pull(7)
+    for number in (8, 9):
+        judge(number, 1.2, base=OTHER_BASE)
+    report(7, 1.0)
+
+    [check] = at_github.checks
+    assert check["conclusion"] == "failure"
+    assert check["output"]["title"].startswith("Pull request #9: ")
+    assert at_github.requests.count("GET pulls/8") == 1
+    assert "GET pulls/9" not in at_github.requests
+
+
+def test_a_comment_that_github_refuses_does_not_keep_the_check_in_progress(at_github, report):
+    at_github.open_pull()
+    at_github.fail_next(method="POST", path="/comments", status=403)
+    with pytest.raises(GitHubError, match="403"):
+        report(7, 1.2)
+
+    assert at_github.comments == []
+    [check] = at_github.checks
+    assert check["conclusion"] == "failure"
