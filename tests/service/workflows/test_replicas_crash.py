@@ -1,12 +1,7 @@
 """Two processes of the service on one PostgreSQL, one of them killed."""
 
-import os
-import re
 import signal
-import subprocess
-import sys
 import threading
-from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -14,6 +9,7 @@ import pytest
 from perfledger.records import Revision
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.server.project import add_project
+from tests.service.servers.service_process import service_process
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 
@@ -27,34 +23,10 @@ def start_replica(migrated_postgres_url, at_github, now, tmp_path):
     add_project(engine, "octo/models", token=TOKEN, now=now)
     engine.dispose()
 
-    @contextmanager
     def start():
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("PERFLEDGER_")
-        }
-        environment |= {
-            "PERFLEDGER_DATABASE_URL": migrated_postgres_url,
-            "PERFLEDGER_GITHUB_API_URL": at_github.server.url,
-            "PERFLEDGER_GITHUB_TOKEN": "ghp_canaryCanaryCanaryCanaryCanary012345",
-        }
-        with (tmp_path / "service.log").open("a", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "perfledger_service", "server", "run", "--port", "0"],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=environment,
-            )
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            found = re.search(r"http://\S+", line)
-            assert found, (line, (tmp_path / "service.log").read_text(encoding="utf-8"))
-            yield process, found[0]
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=600)
-            process.stdout.close()
+        return service_process(
+            migrated_postgres_url, at_github.server.url, log=tmp_path / "service.log"
+        )
 
     return start
 

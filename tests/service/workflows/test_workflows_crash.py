@@ -1,17 +1,13 @@
 """The service as a process of its own, killed where it hurts most."""
 
-import os
-import re
 import signal
-import subprocess
-import sys
 import threading
-from contextlib import contextmanager
 
 import httpx
 import pytest
 
 from perfledger_service.usecases.server.project import add_project
+from tests.service.servers.service_process import service_process
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 
@@ -26,34 +22,8 @@ def service(engine, database_url, stand_in, now, service_log):
     """Run `perfledger server run` with a project; yields the process and its URL."""
     add_project(engine, "octo/models", token=TOKEN, now=now)
 
-    @contextmanager
     def run():
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("PERFLEDGER_")
-        }
-        environment |= {
-            "PERFLEDGER_DATABASE_URL": database_url,
-            "PERFLEDGER_GITHUB_API_URL": stand_in.url,
-            "PERFLEDGER_GITHUB_TOKEN": "ghp_canaryCanaryCanaryCanaryCanary012345",
-        }
-        with service_log.open("a", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "perfledger_service", "server", "run", "--port", "0"],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=environment,
-            )
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            found = re.search(r"http://\S+", line)
-            assert found, (line, service_log.read_text(encoding="utf-8"))
-            yield process, found[0]
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=600)
-            process.stdout.close()
+        return service_process(database_url, stand_in.url, log=service_log)
 
     return run
 
