@@ -1,6 +1,7 @@
 import tomllib
 
 import pytest
+import yaml
 
 from perfledger.records import Framework
 from perfledger_service.rendering.check.init import (
@@ -170,6 +171,16 @@ def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_chan
     assert "perfledger history spreads" in holders[0]
     assert "perfledger upload" in holders[1]
     assert not any("perfledger check" in step or "pip" in step for step in holders)
+
+
+def test_the_workflow_uploads_without_a_secret_and_keeps_the_right_to_from_the_change():
+    text = workflow_text(ProjectFacts(), default_branch="main")
+    job = yaml.safe_load(text)["jobs"]["check"]
+    (check,) = (step["run"] for step in job["steps"] if step.get("name") == "Check the change")
+
+    assert job["permissions"] == {"contents": "read", "id-token": "write"}
+    for name in ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"):
+        assert f" -u {name} " in check[: check.index("perfledger check")]
 
 
 def test_the_workflow_says_what_a_skipped_fork_means_and_runs_in_a_merge_queue():
