@@ -27,10 +27,7 @@ from perfledger_service.store.uploads import (
     set_status,
     upload_by_id,
 )
-from perfledger_service.usecases.uploads.machine_classes import (
-    conclude_commit,
-    pull_request_report,
-)
+from perfledger_service.usecases.uploads.machine_classes import conclude_commit, pull_request_report
 from perfledger_service.usecases.uploads.merge_groups import find_group
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import SameCommit
@@ -249,16 +246,18 @@ def _post_group(
     upload_ids = [one.upload_id for one in result.classes if one.upload_id]
     page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
     url = f"{public_url}/{page}"
-    conclusion, title = result.conclusion or "", result.title
+    # Others may push a branch with a group's name, at the head of a pull request.
+    same_commit = SameCommit(engine, head, pull_requests, reports=reports, now=now)
+    conclusion, title = conclude_commit(result, same_commit.reports(public_url))
     has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
     is_complete = result.classes and all(one.result for one in result.classes)
-    if group.ending and not is_complete and not has_failed:
+    if group.ending and not is_complete and not has_failed and title == result.title:
         conclusion = MERGED_UNMEASURED if group.ending == MERGED else ENDED_UNMEASURED
         title = f"The merge group was {group.ending} before it was measured"
     check = CheckRunContent(
         name=CHECK_NAME,
         head_sha=head.head_sha,
-        conclusion=conclusion,
+        conclusion=conclusion or "",
         title=title,
         summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
         details_url=url,

@@ -1,7 +1,7 @@
 """Receives the merge groups of merge queues, and finds those that no webhook announced.
 
-A group's head is a commit of a branch that only GitHub writes, named after the group's last pull
-request and the commit that it is compared with.
+A group's head is a commit of a branch that GitHub makes, named after the group's last pull request
+and the commit that it is compared with. GitHub lets others make branches with such names.
 """
 
 import re

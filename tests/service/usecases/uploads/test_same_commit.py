@@ -7,6 +7,7 @@ import pytest
 
 from perfledger.records import Revision
 from perfledger_service.errors import GitHubError
+from perfledger_service.store.heads.uploads import group_head
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads import same_commit
 from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
@@ -29,11 +30,12 @@ def posting(github, now):
 
 @pytest.fixture
 def judge(engine, judged, make_bundle):
-    """Judge a check of the commit for a pull request, and return its upload."""
+    """Judge a check of the commit, for a pull request or None, and return its upload."""
 
     def judge(pull_request, ratio, **values):
-        bundle = make_bundle(seed=pull_request, ratio=ratio, pull_request=pull_request, **values)
-        return judged(engine, bundle, upload_id=f"{pull_request:032x}")
+        number = pull_request or 0
+        bundle = make_bundle(seed=number, ratio=ratio, pull_request=pull_request, **values)
+        return judged(engine, bundle, upload_id=f"{number:032x}")
 
     return judge
 
@@ -132,6 +134,21 @@ def test_more_pull_requests_than_github_is_asked_about_count_as_open(
     assert check["output"]["title"].startswith("Pull request #9: ")
     assert at_github.requests.count("GET pulls/8") == 1
     assert "GET pulls/9" not in at_github.requests
+
+
+def test_a_branch_named_like_a_merge_queues_does_not_turn_a_red_check_green(
+    engine, at_github, judge, report, posting
+):
+    at_github.open_pull(7)
+    head_sha = report(7, 1.2).head_sha
+    name = f"gh-readonly-queue/main/pr-7-{OTHER_BASE.sha}"
+    at_github.tell("branches", {"name": name, "sha": head_sha})
+    post_expected(engine, group_head(judge(None, 1.0, base=OTHER_BASE)), **posting)
+
+    [check] = at_github.checks
+    assert check["edits"] == 1
+    assert check["conclusion"] == "failure"
+    assert check["output"]["title"].startswith("Pull request #7: Performance regressed")
 
 
 def test_a_comment_that_github_refuses_does_not_keep_the_check_in_progress(at_github, report):
