@@ -46,7 +46,7 @@ UNDER_PROFILER = {
     "ends": ("os.kill(os.getpid(), signal.SIGTERM)", "killed: SIGTERM"),
     "hangs": (
         "open(os.environ['HANG_NOTE'], 'w').write(str(os.getpid())); signal.pause()",
-        "hung: it did not end within 1800 s while being profiled",
+        "hung: it did not end within 1,800 s while being profiled",
     ),
 }
 LEAVES = """
