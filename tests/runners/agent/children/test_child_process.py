@@ -133,7 +133,7 @@ def test_an_oddity_is_measured_all_the_same(outcome, name):
         ("raises", "KeyError: 'no such weight' (benchmarks/odd.py:"),
         ("leaves_at_once", "exit status 3 before it was done: my last words"),
         ("leaves_as_if_well", "exit status 0 before it was done"),
-        ("hangs", "it did not end within 1800 s while setting up or warming up"),
+        ("hangs", "it did not end within 1,800 s while setting up or warming up"),
         ("eats_memory", f"the limit is {300 * 2**20}"),
         ("is_killed", "SIGKILL: probably the out-of-memory killer"),
         ("gets_an_unnamed_signal", f"signal {signal.SIGRTMIN + 1}: "),
@@ -280,7 +280,7 @@ def test_a_listing_that_hangs_has_the_time_that_starting_up_may_take(
 
     messages = tuple(run_child(harness, request_for(root, command=Command.LIST)))
 
-    assert failures(messages)[""].detail == "it did not end within 1800 s while starting up"
+    assert failures(messages)[""].detail == "it did not end within 1,800 s while starting up"
 
 
 @pytest.mark.slow(ci_only=True)

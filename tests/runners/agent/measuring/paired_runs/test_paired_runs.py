@@ -257,7 +257,7 @@ def test_a_hang_ends_with_its_time_and_the_rest_is_measured(harness, hang, sides
     ]
     assert [run.workload for run in measured.runs] == ["benchmarks.w:b"] * 2
     assert replace(measured.failures[0], log_tail="").detail.startswith(
-        "it did not end within 1800 s"
+        "it did not end within 1,800 s"
     )
 
 
