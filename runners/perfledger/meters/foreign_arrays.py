@@ -13,16 +13,19 @@ from typing import Any, cast
 
 # Elements of an array whose work counts: smaller ones hold shapes, indices and constants.
 LEAST_ELEMENTS = 1000
+OWN_PACKAGE = "perfledger"
 UNKNOWN_LIBRARIES = "unknown, because the step uses a profiler of its own"
 
 Foreign = Any  # an object of the user's code
 
 
 @contextmanager
-def foreign_arrays(package: str) -> Generator[Collection[str]]:
+def foreign_arrays(*packages: str, traced_in: str = "") -> Generator[Collection[str]]:
     """Yield the libraries of large arrays in the variables of the functions that run meanwhile.
 
-    Arrays and functions of the framework's `package` do not count. Only this thread is watched.
+    Arrays and functions of the framework's `packages` do not count. Only this thread is watched.
+    `traced_in` is the framework's module that traces functions: what a traced function handles is
+    part of its program from then on, and no work of the steps.
     """
     libraries: dict[str, None] = {}
     before = sys.getprofile()
@@ -33,13 +36,15 @@ def foreign_arrays(package: str) -> Generator[Collection[str]]:
 
     def look_at(frame: FrameType, event: str, argument: Foreign) -> None:
         match event:
-            case "return" if not _is_of(frame, package):
+            case "return" if not _is_of(frame, packages):
                 values = (*frame.f_locals.values(), argument, *_globals_of(frame))
-            case "c_call":
+            case "c_call" if not _is_of(frame, packages):
                 values = (getattr(argument, "__self__", None),)
             case _:
                 return
-        libraries.update(dict.fromkeys(_libraries(values, package)))
+        found = dict.fromkeys(_libraries(values, packages))
+        if found and not _is_traced(frame, traced_in):
+            libraries.update(found)
 
     sys.setprofile(look)
     try:
@@ -50,8 +55,22 @@ def foreign_arrays(package: str) -> Generator[Collection[str]]:
         sys.setprofile(before)
 
 
-def _is_of(frame: FrameType, package: str) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == package
+def _is_of(frame: FrameType, packages: Collection[str]) -> bool:
+    return _module(frame).partition(".")[0] in packages
+
+
+def _is_traced(frame: FrameType, tracer: str) -> bool:
+    """Return whether the framework's tracer called a frame, after the harness called the step."""
+    outer: FrameType | None = frame
+    while tracer and outer is not None and _module(outer).partition(".")[0] != OWN_PACKAGE:
+        if _module(outer) == tracer:
+            return True
+        outer = outer.f_back
+    return False
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def _globals_of(frame: FrameType) -> Iterable[object]:
@@ -60,16 +79,16 @@ def _globals_of(frame: FrameType) -> Iterable[object]:
     return [names[name] for name in frame.f_code.co_names if name in names]
 
 
-def _libraries(values: Iterable[object], package: str) -> Iterable[str]:
+def _libraries(values: Iterable[object], packages: Collection[str]) -> Iterable[str]:
     for value in values:
         library = ""
         with suppress(Exception):  # a boundary: a type may not answer
-            library = _library_of(type(value), package)
-        if library not in {"", package} and _elements(value) >= LEAST_ELEMENTS:
+            library = _library_of(type(value), packages)
+        if library not in {"", *packages} and _elements(value) >= LEAST_ELEMENTS:
             yield library
 
 
-def _library_of(kind: type, package: str) -> str:
+def _library_of(kind: type, packages: Collection[str]) -> str:
     """Return the library of an array's type, or of the type that it extends; "" for no array.
 
     A type with the framework's protocol (`__torch_function__`) computes with the framework's
@@ -78,8 +97,9 @@ def _library_of(kind: type, package: str) -> str:
     """
     if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
         return ""
-    if hasattr(kind, f"__{package}_function__"):
-        return package
+    for package in packages:
+        if hasattr(kind, f"__{package}_function__"):
+            return package
     bases = [base for base in kind.__mro__ if hasattr(base, "dtype")]
     return bases[-1].__module__.partition(".")[0]
 

@@ -9,12 +9,13 @@ runs in a process that measures nothing.
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from perfledger import step_work
 from perfledger.failure_reason import error_line
+from perfledger.meters.foreign_arrays import foreign_arrays
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
@@ -28,6 +29,9 @@ COMPILED_PROGRAM = "XLA cost analysis of the compiled program"
 LARGEST_PROGRAM = "XLA memory analysis of the largest compiled program"
 OPAQUE_LIMIT = "is not counted, because XLA cannot analyse it"
 SEVERAL_DEVICES = "the sizes of compiled programs are unknown for a step on several devices"
+
+PACKAGES = ("jax", "jaxlib")
+TRACER = "jax._src.interpreters.partial_eval"
 
 _JITTED = ("jit", "pjit")
 _LOOP_WITH_LENGTH, _LOOP = "scan", "while"
@@ -65,7 +69,8 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
     A step that reads its arrays' values has no counts, because its control flow may depend on them.
     """
     try:
-        traced = jax.make_jaxpr(lambda: _arrays(jax, step()))()
+        with foreign_arrays(*PACKAGES, traced_in=TRACER) as libraries:
+            traced = jax.make_jaxpr(lambda: _arrays(jax, step()))()
     except Exception as error:  # a boundary: tracing runs the user's step
         return StepWork(
             limits=(f"its programs are unknown without running it: {error_line(error)}",)
@@ -74,7 +79,8 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
     if len(programs) > MAX_PROGRAMS:
         limit = f"it runs more than {MAX_PROGRAMS} distinct programs: jit larger parts of it"
         return StepWork(limits=(limit,))
-    limits = dict.fromkeys(limit for program in programs for limit in _limits(program.jaxpr.jaxpr))
+    limits = dict.fromkeys(_library_limits(libraries))
+    limits |= dict.fromkeys(limit for program in programs for limit in _limits(program.jaxpr.jaxpr))
     try:
         built = [_compile(jax, core, program) for program in programs]
     except Exception as error:  # a boundary: JAX may reject a program that it would run otherwise
@@ -83,12 +89,23 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
         )
     for program, each in zip(programs, built, strict=True):
         limits |= dict.fromkeys(_foreign_calls(program.jaxpr.jaxpr, each.text))
-    counts = (*_costs(programs, built, is_complete=not limits), _runs(programs))
+    counts = (
+        *_costs(programs, built, is_complete=not limits),
+        _runs(programs, is_complete=not libraries),
+    )
     if all(map(_is_on_one_device, traced.consts)):
         counts = (*counts, *_memory(built))
     else:
         limits[SEVERAL_DEVICES] = None
-    return StepWork(counts=counts, limits=tuple(limits), program=_fingerprint(programs, built))
+    # Equal programs are the same work only if there is no other.
+    fingerprint = "" if libraries else _fingerprint(programs, built)
+    return StepWork(counts=counts, limits=tuple(limits), program=fingerprint)
+
+
+def _library_limits(libraries: Collection[str]) -> Iterator[str]:
+    if libraries:
+        what = "libraries whose arrays the step uses beside JAX's"
+        yield f"the work of {what} is not counted: {', '.join(sorted(libraries))}"
 
 
 def _arrays(jax: Foreign, result: object) -> list[object]:
@@ -281,9 +298,15 @@ def _costs(
             yield Count(name=count, unit=unit, value=value, source=source, is_complete=is_complete)
 
 
-def _runs(programs: Sequence[_Program]) -> Count:
+def _runs(programs: Sequence[_Program], *, is_complete: bool) -> Count:
     runs = float(sum(program.runs for program in programs))
-    return Count(name=step_work.PROGRAMS, unit="1", value=runs, source="JAX's trace of the step")
+    return Count(
+        name=step_work.PROGRAMS,
+        unit="1",
+        value=runs,
+        source="JAX's trace of the step",
+        is_complete=is_complete,
+    )
 
 
 def _sizes(compiled: Foreign) -> Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 import importlib
 
+import numpy
 import pytest
 
 from perfledger import step_work
@@ -96,3 +97,65 @@ def test_a_loop_whose_end_is_not_known_is_a_limit(jax, count):
     )
     assert values(found)[step_work.FLOPS] >= 2 * SIZE**3
     assert incomplete(found) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
+
+
+def foreign(found):
+    return [limit for limit in found.limits if limit.startswith("the work of libraries")]
+
+
+@pytest.mark.slow
+def test_counts_of_a_step_that_also_computes_with_numpy_are_lower_bounds(jax, count):
+    x, large = jax.numpy.ones((SIZE, SIZE)), numpy.ones((SIZE, SIZE))
+    product = jax.jit(lambda a: a @ a)
+
+    found = count(lambda: (product(x), large @ large))
+
+    assert foreign(found) == [
+        "the work of libraries whose arrays the step uses beside JAX's is not counted: numpy"
+    ]
+    assert values(found)[step_work.FLOPS] >= 2 * SIZE**3
+    assert incomplete(found) >= {step_work.FLOPS, step_work.BYTES, step_work.PROGRAMS}
+    # An equal program would mean equal work.
+    assert found.program == ""
+
+
+@pytest.mark.slow(ci_only=True)
+def test_numpy_inside_a_jax_function_that_is_not_compiled_is_seen(jax, count):
+    x = jax.numpy.ones((SIZE, SIZE))
+
+    def part(a):
+        return a + numpy.ones((SIZE, SIZE)).sum()
+
+    assert foreign(count(lambda: jax.tree.map(part, [x])))
+    assert foreign(count(lambda: jax.vmap(part)(jax.numpy.ones((2, SIZE, SIZE)))))
+
+
+@pytest.mark.slow
+def test_numpy_that_only_makes_a_programs_constants_is_no_work_of_its_steps(jax, count):
+    x = jax.numpy.ones((SIZE, SIZE))
+
+    @jax.jit
+    def product(a):
+        table = numpy.arange(SIZE * SIZE, dtype="float32").reshape(SIZE, SIZE)
+        return a @ a + numpy.sin(table)
+
+    found = count(lambda: product(x))
+
+    assert foreign(found) == []
+    assert found.program
+
+
+@pytest.mark.slow(ci_only=True)
+def test_jaxs_own_arrays_and_functions_are_not_foreign(jax, count):
+    numbers = jax.numpy
+    x, key = numbers.ones((SIZE, SIZE)), jax.random.key(0)
+
+    def loss(a):
+        return (numbers.linspace(0, 1, 2000).sum() + jax.nn.softmax(a @ x)).sum()
+
+    def step():
+        value, slope = jax.value_and_grad(loss)(x)
+        rows = jax.lax.scan(lambda total, row: (total + row, row), x[0], x)
+        return value, slope, rows, jax.random.normal(key, (2000,)), numbers.asarray([1.0] * 2000)
+
+    assert foreign(count(step)) == []
