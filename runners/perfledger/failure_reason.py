@@ -44,12 +44,21 @@ def failure_reason(error: BaseException) -> FailureReason:
             return error.reason
         case _ if _is_out_of_memory(error):
             return FailureReason.OUT_OF_MEMORY
-        case BlockingIOError():  # a lock that another process has
+        case BlockingIOError() if _is_of_lock(error):
             return FailureReason.IN_USE
         case _ if any(words in text_of(error) for words in IN_USE_WORDS):
             return FailureReason.IN_USE
         case _:
             return FailureReason.RAISED
+
+
+def _is_of_lock(error: BaseException) -> bool:
+    """Return whether the line that raised an error tried for a lock, which another process has.
+
+    Sockets, pipes and forks without a free process raise the same error.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and "lock" in (frames[-1].line or "").lower()
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

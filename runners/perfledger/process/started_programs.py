@@ -23,6 +23,9 @@ PYTHON = re.compile(r"python\d*(\.\d+)?[a-z]*")
 SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 # Flags without a value, then the one whose value is a module or code.
 COMMAND_FLAG = re.compile(r"-([bBdEiIOPqRsSuvx]*)([cm])(.*)", re.DOTALL)
+# An object of a module (`mine.app:application`), and a statement that imports.
+OBJECT = re.compile(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.]*(\(.*\))?")
+IMPORT = re.compile(r"\b(import|from)\s")
 NO_ENVIRONMENT = frozenset({"-i", "--ignore-environment"})  # of `env`
 MAX_SCRIPT_BYTES = 2**16  # the imports of a script are at its beginning
 MAX_PROGRAMS = 1000  # that one step starts: the others are like these
@@ -199,7 +202,8 @@ def _python_call(program: StartedProgram) -> PythonCall | None:
         first_line = _beginning(Path(script)).partition("\n")[0] if script else ""
         if script and first_line.startswith("#!") and "python" in first_line:
             flags = [each for each in first_line.split()[1:] if each.startswith("-")]
-            return _call([*flags, script], program.folder, is_isolated=is_bare)
+            call = [*flags, script, *words[index + 1 :]]
+            return _call(call, program.folder, is_isolated=is_bare)
     return None
 
 
@@ -209,16 +213,35 @@ def _call(words: Sequence[str], here: Path, *, is_isolated: bool) -> PythonCall:
     for index, word in enumerate(words):
         match = COMMAND_FLAG.fullmatch(word)
         if match is not None:  # -m NAME or -c CODE
-            flags, text = flags + match[1], " ".join((match[3], *words[index + 1 :]))
+            after = [*filter(None, (match[3],)), *words[index + 1 :]]
+            loaded = (*after[:1], *_loaded_words(after[1:], here))
+            flags, text = flags + match[1], "\n".join(loaded)
             break
         if word.startswith("-") and not word.startswith(("--", "-W", "-X")):
             flags += word[1:]
         elif not word.startswith("-") and words[index - 1 : index] not in (["-W"], ["-X"]):
-            text, folder = _beginning(here / word), (here / word).resolve().parent
+            script = here / word
+            others = _loaded_words(words[index + 1 :], here)
+            text, folder = "\n".join((_beginning(script), *others)), script.resolve().parent
             break
     is_isolated = is_isolated or not {"I", "E"}.isdisjoint(flags)
     has_folder = {"I", "P"}.isdisjoint(flags)
     return PythonCall(text=text, folder=folder if has_folder else None, is_isolated=is_isolated)
+
+
+def _loaded_words(arguments: Sequence[str], here: Path) -> Iterator[str]:
+    """Yield what a program probably imports because of its arguments.
+
+    That is a module after -m (`cProfile -m NAME`), an object of one (`gunicorn NAME:app`), code,
+    and a script. A name alone may mean anything, such as a folder or a user.
+    """
+    for before, word in zip(("", *arguments), arguments, strict=False):
+        if before == "-m" or IMPORT.search(word):
+            yield word
+        elif match := OBJECT.fullmatch(word):
+            yield match[1]
+        elif word.endswith(".py"):
+            yield _beginning(here / word)
 
 
 def _beginning(path: Path) -> str:

@@ -1,4 +1,7 @@
 import errno
+import importlib
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,30 @@ def raised(error):
         raise error
     except type(error) as caught:
         return caught
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other locks")
+def test_a_lock_that_another_process_has_is_in_use(tmp_path):
+    fcntl = importlib.import_module("fcntl")
+    with (tmp_path / "lock").open("w") as one, (tmp_path / "lock").open("w") as other:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError) as caught:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    assert failure_reason(caught.value) is FailureReason.IN_USE
+
+
+def test_a_socket_without_data_is_not_in_use():
+    one, other = socket.socketpair()
+    with one, other:
+        one.setblocking(False)
+        with pytest.raises(BlockingIOError) as caught:
+            one.recv(1)
+
+    assert failure_reason(caught.value) is FailureReason.RAISED
+    # As of a fork without a free process.
+    assert failure_reason(raised(BlockingIOError(errno.EAGAIN, "try"))) is FailureReason.RAISED
+    assert failure_reason(BlockingIOError()) is FailureReason.RAISED
 
 
 def test_the_detail_says_what_and_where_in_the_users_code():
