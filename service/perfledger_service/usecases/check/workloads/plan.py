@@ -86,8 +86,9 @@ def plan_workloads(
     One that is chosen on either side is chosen on both: a change of its tags hides nothing. A
     workload is a failure if only base registers it, if its file no longer imports, or if its unit
     of work changed, because the steps are then not comparable. One that only head registers is new.
-    A broken file on head is a failure of its own, unless missing workloads account for it or globs
-    choose other modules. `configured` has the "module:function" names in settings, by the setting.
+    A broken file on head is a failure of its own, unless missing workloads account for it, globs
+    choose other modules, or an expression chooses workloads and none of this file's on base: that
+    is noted. `configured` has the "module:function" names in settings, by the setting.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
@@ -118,7 +119,10 @@ def plan_workloads(
         for name, spec in base_specs.items()
         if name not in head_specs
     }
-    failures += _unaccounted_failures(base.broken, head.broken, missing_modules, choice.globs)
+    unaccounted = _unaccounted_files(head.broken, missing_modules, choice.globs)
+    unneeded = [each for each in unaccounted if choice.expression and chosen and _is_one(each)]
+    for each in unaccounted:
+        failures += [] if each in unneeded else _failures_of(each, base.broken)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -129,7 +133,11 @@ def plan_workloads(
             if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
         },
         unchosen=tuple(spec.id for spec in head.workloads if spec.id not in chosen),
-        notes=head.notes + _notes((base, head), configured),
+        notes=(
+            *head.notes,
+            *_notes((base, head), configured),
+            *(_unneeded_note(each, base.broken, choice) for each in unneeded),
+        ),
     )
 
 
@@ -138,27 +146,38 @@ def work_of(spec: WorkloadSpec) -> tuple[str, float, int]:
     return spec.unit, spec.units_per_step, spec.devices
 
 
-def _unaccounted_failures(
-    base: Iterable[UnreadablePath],
-    head: Iterable[UnreadablePath],
-    missing_modules: Collection[str],
-    globs: Sequence[str],
-) -> list[Failure]:
-    """Return the failures of head's broken files without a missing workload, on both sides."""
-    failures: list[Failure] = []
-    for file in head:
-        if not _may_hold(file, globs) or any(_breaks(file, module) for module in missing_modules):
-            continue
-        name = _cut(file.path)
-        before = [each for each in base if each.path == file.path]
-        failures += [_import_failure(name, Side.BASE, each) for each in before]
-        failures.append(_import_failure(name, Side.HEAD, file))
-    return failures
+def _unaccounted_files(
+    head: Iterable[UnreadablePath], missing_modules: Collection[str], globs: Sequence[str]
+) -> list[UnreadablePath]:
+    """Return head's broken files without a missing workload."""
+    return [
+        file
+        for file in head
+        if _may_hold(file, globs) and not any(_breaks(file, module) for module in missing_modules)
+    ]
+
+
+def _failures_of(file: UnreadablePath, base: Iterable[UnreadablePath]) -> list[Failure]:
+    """Return the failures of a file that is broken on head, on both sides."""
+    name = _cut(file.path)
+    before = [_import_failure(name, Side.BASE, each) for each in base if each.path == file.path]
+    return [*before, _import_failure(name, Side.HEAD, file)]
+
+
+def _unneeded_note(
+    file: UnreadablePath, base: Iterable[UnreadablePath], choice: WorkloadChoice
+) -> str:
+    """Return the note on a broken file of which, as far as base tells, nothing is chosen."""
+    if any(each.path == file.path for each in base):
+        left_out = f"on either side, so what {choice} may choose in it is left out"
+    else:
+        left_out = f"on head; {choice} chooses none of its workloads on base"
+    return f"{_cut(file.path)} cannot be imported {left_out}: {file.detail}"[:MAX_DETAIL]
 
 
 def _may_hold(file: UnreadablePath, globs: Sequence[str]) -> bool:
     """Return whether a broken file could contain workloads that `globs` choose."""
-    if not globs or _stands_for_all(file):
+    if not globs or not _is_one(file):
         return True
     modules = [glob.partition(":")[0] for glob in globs]
     return any(is_match(module, name) for module in modules for name in _module_names(file))
@@ -169,7 +188,7 @@ def _breaks(file: UnreadablePath, module: str) -> bool:
 
     It is the module's own file, the __init__.py of one of its packages, or stands for all files.
     """
-    if _stands_for_all(file):
+    if not _is_one(file):
         return True
     names = _module_names(file)
     if PurePosixPath(file.path).name != "__init__.py":
@@ -177,10 +196,10 @@ def _breaks(file: UnreadablePath, module: str) -> bool:
     return any(f"{module}.".startswith(f"{name}.") for name in names)
 
 
-def _stands_for_all(file: UnreadablePath) -> bool:
-    """Return whether this is a folder, several paths, a clash of names or a failed build."""
+def _is_one(file: UnreadablePath) -> bool:
+    """Return whether this is one file: no folder, several, clash of names or failed build."""
     is_file = file.path.endswith(".py") and ", " not in file.path
-    return not is_file or file.reason in {FailureReason.WRONG_CODE, *OF_ENVIRONMENTS}
+    return is_file and file.reason not in {FailureReason.WRONG_CODE, *OF_ENVIRONMENTS}
 
 
 def _module_names(file: UnreadablePath) -> tuple[str, ...]:

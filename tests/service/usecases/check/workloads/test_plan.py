@@ -320,3 +320,62 @@ def test_what_heads_benchmarks_ask_for_in_vain_is_noted_once():
     sides = (replace(side(A), notes=("ignored options",)) for _ in range(2))
 
     assert plan_workloads(*sides, choice=WorkloadChoice()).notes == ("ignored options",)
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        pytest.param(
+            side(A, B),
+            "bench/b.py cannot be imported on head; -k 'bench.a' chooses none of its workloads on "
+            "base: ",
+            id="base registers others in it",
+        ),
+        pytest.param(
+            side(A),
+            "bench/b.py cannot be imported on head; -k 'bench.a' chooses none of its workloads on "
+            "base: ",
+            id="a new file",
+        ),
+        pytest.param(
+            side(A, broken={"bench/b.py": "boom"}),
+            "bench/b.py cannot be imported on either side, so what -k 'bench.a' may choose in it "
+            "is left out: ",
+            id="broken on both sides",
+        ),
+    ],
+)
+def test_a_broken_file_that_an_expression_does_not_need_is_noted(base, words):
+    head = side(A, broken={"bench/b.py": "ValueError: boom"})
+
+    planned = plan_workloads(base, head, choice=WorkloadChoice(expression="bench.a"))
+
+    assert (planned.to_measure, planned.failures) == ((A,), ())
+    assert planned.notes == (f"{words}ValueError: boom",)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expression"),
+    [
+        pytest.param(
+            side(A, B),
+            side(A, broken={"bench/b.py": "boom"}),
+            "bench.a or bench.b",
+            id="base's is chosen",
+        ),
+        pytest.param(
+            side(A, B), side(A, broken={"bench/__init__.py": "boom"}), "bench.b", id="its package"
+        ),
+        pytest.param(
+            side(A), side(A, broken={"bench/b.py": "boom"}), "other", id="nothing is chosen"
+        ),
+        pytest.param(
+            side(A), side(A, broken={"bench": "boom"}), "bench.a", id="it stands for all files"
+        ),
+    ],
+)
+def test_a_broken_file_that_an_expression_may_need_is_a_failure(base, head, expression):
+    planned = plan_workloads(base, head, choice=WorkloadChoice(expression=expression))
+
+    assert [failure.side for failure in planned.failures] == [Side.HEAD]
+    assert planned.notes == ()
