@@ -30,7 +30,8 @@ class StepEvidence:
     of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
     read in the same way, None if the step is clearly longer than an empty one. `paused_cores` are
     the cores that the process used between its turns, or lacked there, although a finished step
-    needs none; None if it had no turns, or if unknown.
+    needs none; None if it had no turns, or if unknown. `leftover_s` are the seconds of these cores
+    per step, without what the harness itself needs.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -39,6 +40,7 @@ class StepEvidence:
     steps_per_reading: int = 1
     empty_step_s: float | None = None
     paused_cores: float | None = None
+    leftover_s: float | None = None
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
         """Return the total seconds of all steps whose readings are these times per step."""

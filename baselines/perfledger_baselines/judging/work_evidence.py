@@ -15,7 +15,8 @@ from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import digits, percentage
 from perfledger.step_evidence import Answer, ResultState
-from perfledger.step_work import BYTES, FLOPS, Count, StepWork
+from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
+from perfledger_baselines.judging.leftover_work import leftover_doubt
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
@@ -31,13 +32,22 @@ HUGE_GAIN = 0.9
 LEAST_EXPLAINED = 0.5
 # A step shorter than this many empty steps cannot be distinguished from an empty one.
 EMPTY_STEPS = 2.0
-# A step that has finished uses none, and wants none for work.
-MAX_PAUSED_CORES = 0.05
 MAX_PATHS = 3  # of an answer's differences, in a message
 FINITE_STATES = frozenset({ResultState.FINITE, ResultState.PARTLY_EXAMINED})
 
 DOUBT = "cannot tell whether head still does the work"
-WAY_ON = "give the workload a check=, or name it in accepted_work"
+UNCOUNTABLE = "none of its work can be counted"
+# What settles a doubt, by the suite: only own workloads have a check.
+WAYS_ON = {
+    "": "give the workload a check=, or name it in accepted_work",
+    "pytest": "assert in the test that its result is right, and name it in accepted_work",
+    "asv": "make sure that its result is right, and name it in accepted_work",
+}
+# Why a process gave no counts, and what gives it more time.
+MORE_TIME = {
+    FailureReason.BUDGET: "the budget ended it: raise the budget",
+    FailureReason.HUNG: "it took longer than the time limit",
+}
 
 Pairs = Mapping[int, Mapping[Side, Run]]
 
@@ -60,7 +70,7 @@ def work_failures(bundle: Bundle, pairs: Mapping[str, Pairs]) -> tuple[Failure, 
     `pairs` are the bundle's.
     """
     failures = (
-        _failure_of(workload, its_pairs)
+        _failure_of(bundle, workload, its_pairs)
         for workload, its_pairs in pairs.items()
         if not _is_accepted(bundle, workload)
     )
@@ -78,7 +88,7 @@ def unproven_gains(
     for name, gain in gains.items():
         if _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
             continue
-        doubt = _pause_doubt(pairs.get(name, {}))
+        doubt = leftover_doubt(pairs.get(name, {}))
         if gain > LARGE_GAIN:
             doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
             doubt = doubt or _count_doubt(bundle, name, gain)
@@ -86,7 +96,7 @@ def unproven_gains(
                 doubt = doubt or _unexamined_part(pairs.get(name, {}))
         if doubt:
             share = f"it is {percentage(gain)} faster, and " if gain > LEAST_GAIN else ""
-            detail = f"{DOUBT}: {share}{doubt}; {WAY_ON}"
+            detail = f"{DOUBT}: {share}{doubt}; {_way_on(bundle)}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
 
@@ -118,7 +128,7 @@ def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
     look = "check that its step still does all that base's does"
     name = _first_count(base)
     if not name:
-        unknown = f"none of its work can be counted: {look}, or give the workload a check="
+        unknown = f"{UNCOUNTABLE}: {look}{_or_check(bundle)}"
         return unknown if gain > LARGE_GAIN else ""
     before, after = base[name], head.get(name)
     if after is None or not (before.is_complete and after.is_complete):
@@ -154,7 +164,7 @@ def _is_accepted(bundle: Bundle, workload: str) -> bool:
     return any(is_match(pattern, workload) for pattern in bundle.accepted_work)
 
 
-def _failure_of(workload: str, pairs: Pairs) -> Failure | None:
+def _failure_of(bundle: Bundle, workload: str, pairs: Pairs) -> Failure | None:
     if paths := _differing_paths(pairs):
         named = ", ".join(path or "its value" for path in paths[:MAX_PATHS])
         detail = f"the workload's check disagrees between base and head: {named}"
@@ -162,7 +172,18 @@ def _failure_of(workload: str, pairs: Pairs) -> Failure | None:
     doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
     if not doubt:
         return None
-    return _failure(workload, FailureReason.UNPROVEN, f"{DOUBT}: {doubt}; {WAY_ON}")
+    detail = f"{DOUBT}: {doubt}; {_way_on(bundle)}"
+    return _failure(workload, FailureReason.UNPROVEN, detail)
+
+
+def _way_on(bundle: Bundle) -> str:
+    """Return what settles a doubt, which is not the same for other tools' benchmarks."""
+    return WAYS_ON.get(str(bundle.settings.get("suite", "")), WAYS_ON[""])
+
+
+def _or_check(bundle: Bundle) -> str:
+    """Return the end of an advice: a check, where a workload can have one."""
+    return ", or give the workload a check=" if _way_on(bundle) == WAYS_ON[""] else ""
 
 
 def _failure(workload: str, why: FailureReason, detail: str) -> Failure:
@@ -251,23 +272,6 @@ def _empty_steps(run: Run) -> float | None:
     return median(times) / empty_s if empty_s and times else None
 
 
-def _pause_doubt(pairs: Pairs) -> str:
-    """Return that head computes while no step of it runs, unlike base; "" if it does not."""
-    base, head = (_paused_cores(pairs, side) for side in Side)
-    if base is not None and head is None:
-        return "whether it computes between its steps is known only for base"
-    if base is None or head is None or head - base < MAX_PAUSED_CORES:
-        return ""
-    cores = digits(head, 2)
-    return f"it has work for {cores} cores between its steps: they may return before they are done"
-
-
-def _paused_cores(pairs: Pairs, side: Side) -> float | None:
-    cores = [sides[side].evidence.paused_cores for sides in pairs.values() if side in sides]
-    values = [each for each in cores if each is not None]
-    return median(values) if values else None
-
-
 def _lost_check_doubt(pairs: Pairs) -> str:
     """Return that base's check answers and head has none; "" otherwise."""
     answers = {
@@ -282,14 +286,25 @@ def _lost_check_doubt(pairs: Pairs) -> str:
 def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
     """Return how the counted work fails to confirm a gain; "" if it does confirm it."""
     base, head = (_counts(bundle, workload, side) for side in Side)
+    if cut := _cut_short(bundle, workload):
+        return cut
     name = _first_count(base)
     if not name:
-        return "none of its work can be counted" if gain > HUGE_GAIN else ""
+        return UNCOUNTABLE if gain > HUGE_GAIN else ""
     before, after = base[name], head.get(name)
     if after is None or not after.is_complete:
         return "its work cannot be counted completely"
     if before.is_complete and after.value < LEAST_WORK * before.value:
         return f"its counted work fell {_fall(before, after)}"
+    return ""
+
+
+def _cut_short(bundle: Bundle, workload: str) -> str:
+    """Return that time ended the counting of a step's work, with advice; "" if it did not."""
+    for side, work in bundle.work_of(workload).items():
+        for reason, why in MORE_TIME.items():
+            if any(limit.startswith(f"{NOT_COUNTED}: {reason}:") for limit in work.limits):
+                return f"its work was not counted on {side} ({why})"
     return ""
 
 

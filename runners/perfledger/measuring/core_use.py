@@ -11,15 +11,16 @@ import resource
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
+from perfledger.measuring.thread_waits import ThreadWaits
 from perfledger.meters import child_processes
+from perfledger.meters.child_processes import ThreadTimes
 from perfledger.records import CoreTimes
 
 # Largest step of the CPU clock, as a share of a block's CPU time. With a coarser clock the ticks
@@ -31,6 +32,8 @@ MIN_TIMED_SHARE = 0.95
 # long.
 LONG_READING_S = 1e-3
 LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
+# What the harness may need in a pause: it sends a message, and waits for a byte.
+OWN_PAUSE_S = 5e-4
 
 TOO_COARSE = "cpu_time: the kernel's clock is too coarse"
 TOO_SHORT = "cpu_time: the steps are too short"
@@ -40,12 +43,8 @@ RANKS = "cpu_time: a step runs in several processes"
 NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
 RUN_QUEUE = Path("/proc/thread-self/schedstat")
-PAUSES_PER_WATCHED = 4
-# Share of the time in which a thread wants a core. A worker gets more; with less, too little is
-# known of how long it sleeps.
-LEAST_WORKING_SHARE = 0.005
-
-ThreadTimes = Mapping[int, tuple[float, float]]  # seconds run, and waited for a core, by thread
+# Share of the time that may go into reading the times of threads: hundreds take milliseconds.
+READING_SHARE = 0.02
 
 Affinity = Callable[[int], Collection[int]]
 AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
@@ -95,7 +94,7 @@ def clock_step_s(
 
 def other_threads_s() -> ThreadTimes:
     """Return the times of all threads of this process and its descendants, except this thread."""
-    return child_processes.thread_times_s(without=threading.get_native_id())
+    return child_processes.thread_times(without=threading.get_native_id())
 
 
 def _no_threads() -> ThreadTimes:
@@ -132,6 +131,8 @@ class CoreUse:
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     # Busy or wanted for work between turns; None if unknown or without turns.
     paused_cores: float | None = None
+    # The seconds of these cores per step, without the harness's own; None as well.
+    leftover_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,40 +153,55 @@ class CoreWatch:
         self._host = host
         self._blocks: list[_Block] = []
         self._pauses, self._paused_cpu_s, self._paused_s = 0, 0.0, 0.0
-        self._waits = _ThreadWaits()
+        self._others_cpu_s = 0.0  # since the ends of blocks, without the harness's own
+        self._block_end = (0.0, 0.0)  # CPU times of the processes and of this thread
+        self._waits = ThreadWaits()
+        self._is_watched, self._began_s, self._read_s = True, 0.0, 0.0
 
     @contextmanager
     def pause(self) -> Generator[None]:
         """Watch a wait between two turns, when a finished step should use no core.
 
-        Reading the times of hundreds of threads takes milliseconds: it is done in some pauses.
+        Threads are read in all pauses, or in some if there are hundreds. Turns alternate first,
+        second, second, first, so that every second pause of a side is empty: of two in a row both
+        are watched, or none.
         """
-        is_watched = self._pauses % PAUSES_PER_WATCHED == 0
+        # The readings of a thread are as far apart as their starts.
+        watched_from = self._host.wall()
+        if self._pauses == 0:
+            self._began_s = watched_from
+        if self._pauses % 2 == 0:
+            self._is_watched = self._read_s <= READING_SHARE * (watched_from - self._began_s)
         self._pauses += 1
-        watched_from = (
-            self._host.wall()
-        )  # the readings of a thread are as far apart as their starts
-        before = self._host.threads() if is_watched else _no_threads()
-        wall, cpu = self._host.wall(), self._host.cpu()
+        before = self._host.threads() if self._is_watched else _no_threads()
+        wall, own, cpu = self._host.wall(), self._host.thread(), self._host.cpu()
         yield
-        used_s = self._host.cpu() - cpu
+        used_s, own_s = self._host.cpu() - cpu, self._host.thread() - own
         # If a child ends unnoticed, its CPU time disappears from the sum, which then falls.
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
         until = self._host.wall()
         self._paused_s += until - wall
-        if is_watched:
+        if self._is_watched:
             self._waits.add(before, self._host.threads(), until - watched_from)
+            self._read_s += self._host.wall() - until + wall - watched_from
+        ended_cpu, ended_own = self._block_end
+        others_s = self._host.cpu() - ended_cpu - (self._host.thread() - ended_own)
+        # This thread may handle signals of the step's, beside the harness's few instructions.
+        self._others_cpu_s += max(0.0, others_s) + max(0.0, own_s - OWN_PAUSE_S)
 
     @contextmanager
     def block(self, steps: int) -> Generator[None]:
         """Watch a block of `steps` steps: a turn, or what is timed between two checks."""
         host = self._host
-        # The wall clock is read first and last, so the time of the others lies within it.
-        clocks = (host.wall, host.cpu, host.thread, host.queued)
+        # A read of a file lets other threads of Python run, so the run queue comes last: what they
+        # do after the last step is leftover work.
+        clocks = (host.queued, host.thread, host.cpu, host.wall)
         before = [clock() for clock in clocks]
         yield
         after = [clock() for clock in reversed(clocks)]
-        differences = (late - early for early, late in zip(before, reversed(after), strict=True))
+        _, cpu, thread, _ = after
+        self._block_end = cpu, thread
+        differences = (late - early for early, late in zip(reversed(before), after, strict=True))
         self._blocks.append(_Block(steps, *differences))
 
     def use(
@@ -217,19 +233,29 @@ class CoreWatch:
             flaw = TOO_SHORT
         else:
             flaw = TOO_COARSE if _is_too_coarse(step, blocks) else ""
-        if flaw:
-            left_out = {flaw: len(turns) or 1}
-            return CoreUse(active=active, left_out=left_out, paused_cores=self._paused_cores())
-        return CoreUse(
+        use = CoreUse(
             active=active,
             paused_cores=self._paused_cores(),
+            leftover_s=self._leftover_s(total.steps),
+        )
+        if flaw:
+            return replace(use, left_out={flaw: len(turns) or 1})
+        return replace(
+            use,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
             times=_core_times(blocks),
         )
 
     def _paused_cores(self) -> float | None:
         is_known = self._paused_s > 0 and not math.isnan(self._paused_cpu_s)
-        return self._paused_cpu_s / self._paused_s + self._waits.cores() if is_known else None
+        if not is_known:
+            return None
+        return self._paused_cpu_s / self._paused_s + self._waits.cores_lacking()
+
+    def _leftover_s(self, steps: int) -> float | None:
+        if self._paused_cores() is None:
+            return None
+        return (self._others_cpu_s + self._waits.cores_lacking() * self._paused_s) / steps
 
     def _sum(self) -> _Block:
         return _Block(
@@ -239,41 +265,6 @@ class CoreWatch:
             thread=math.fsum(block.thread for block in self._blocks),
             queued=math.fsum(block.queued for block in self._blocks),
         )
-
-
-class _ThreadWaits:
-    """How many cores threads would use between turns beyond those that they get.
-
-    What a step leaves to another thread or process gets little time on a core that it shares with
-    other programs, and waits for the rest. A thread that wakes up now and then waits too, but
-    sleeps in between: beside no other programs it would use little.
-    """
-
-    def __init__(self) -> None:
-        self._ran_s: defaultdict[int, float] = defaultdict(float)
-        self._waited_s: defaultdict[int, float] = defaultdict(float)
-        self._elapsed_s = 0.0
-
-    def add(self, before: ThreadTimes, after: ThreadTimes, elapsed_s: float) -> None:
-        """Add one pause."""
-        self._elapsed_s += elapsed_s
-        for thread, (ran_s, waited_s) in after.items():
-            earlier = before.get(thread, (0.0, 0.0))
-            self._ran_s[thread] += max(0.0, ran_s - earlier[0])
-            self._waited_s[thread] += max(0.0, waited_s - earlier[1])
-
-    def cores(self) -> float:
-        """Return the cores that the threads lack, on average."""
-        return math.fsum(map(self._lacks, self._ran_s)) if self._elapsed_s > 0 else 0.0
-
-    def _lacks(self, thread: int) -> float:
-        """Return the share of a core that a thread would use if it never waited, less its own."""
-        ran_s, waited_s = self._ran_s[thread], self._waited_s[thread]
-        if ran_s <= LEAST_WORKING_SHARE * (ran_s + waited_s):
-            return 0.0
-        # A wait counts where it ends, and may have begun before the pause.
-        unhindered_s = max(ran_s, self._elapsed_s - waited_s)
-        return max(0.0, ran_s / unhindered_s - ran_s / self._elapsed_s)
 
 
 def _without_wait(block: _Block, *, is_long: bool) -> float:

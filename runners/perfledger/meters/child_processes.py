@@ -4,9 +4,10 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 PROCESSES = Path("/proc")
 TASKS = "task/*/children"
@@ -15,6 +16,25 @@ COMPILER = b"/torch/_inductor/compile_worker/"
 MEMORY_KINDS = ("Anon", "File", "Shmem")  # the kernel's parts of resident memory
 # PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG, include/uapi/linux/prctl.h
 ADOPT_ORPHANS, END_WITH_PARENT = 36, 1
+
+
+class ThreadTime(NamedTuple):
+    """How long a thread ran, and waited for a core, in seconds, and its state now.
+
+    The state is the letter of /proc/PID/stat: R runs or is ready to.
+    """
+
+    ran_s: float
+    waited_s: float
+    state: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the thread runs or waits for a core."""
+        return self.state == "R"
+
+
+ThreadTimes = Mapping[int, ThreadTime]  # by thread
 
 
 def adopt_orphans() -> None:
@@ -74,23 +94,30 @@ def cpu_seconds(process: int) -> float:
     return 0.0
 
 
-def thread_times_s(*, without: int) -> dict[int, tuple[float, float]]:
-    """Return by thread how long it ran, and how long it waited in a run queue, in seconds.
+def thread_times(process: str = "self", *, without: int | None = None) -> dict[int, ThreadTime]:
+    """Return the times of the threads of a process and its descendants, except `without`.
 
-    The threads are those of this process and its descendants, except `without`. Linux,
-    Documentation/scheduler/sched-stats.rst: a kernel without these statistics writes zeros.
+    Linux, Documentation/scheduler/sched-stats.rst: a kernel without these statistics writes zeros.
     """
-    times: dict[int, tuple[float, float]] = {}
-    for process in ("self", *map(str, descendants() if has_children() else ())):
+    times: dict[int, ThreadTime] = {}
+    has_others = process != "self" or has_children()
+    for each in (process, *map(str, descendants(process) if has_others else ())):
         # Texts and unbuffered files: a Path and a buffer for each thread take three times as long.
-        folder = f"{PROCESSES}/{process}/task"
+        folder = f"{PROCESSES}/{each}/task"
         for thread in _names_in(folder):
-            with suppress(OSError, ValueError):  # a thread that ended meanwhile
-                with open(f"{folder}/{thread}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123
-                    ran_ns, waited_ns, _ = map(int, file.read().split())
-                times[int(thread)] = ran_ns / 1e9, waited_ns / 1e9
-    times.pop(without, None)
+            if int(thread) == without:
+                continue
+            with suppress(OSError, ValueError, IndexError):  # a thread that ended meanwhile
+                ran_ns, waited_ns, _ = map(int, _content(f"{folder}/{thread}/schedstat").split())
+                # The command before the state may hold any characters, brackets too.
+                state = _content(f"{folder}/{thread}/stat").rpartition(b")")[2].split()[0]
+                times[int(thread)] = ThreadTime(ran_ns / 1e9, waited_ns / 1e9, state.decode())
     return times
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path takes longer
+        return file.read()
 
 
 def _names_in(folder: str) -> list[str]:

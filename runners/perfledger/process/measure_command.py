@@ -196,6 +196,7 @@ class _Results:
             steps_per_reading=sampled.steps_per_reading,
             empty_step_s=sampled.empty_step_s,
             paused_cores=sampled.cores.paused_cores,
+            leftover_s=sampled.cores.leftover_s,
         )
 
     def _answer(self) -> Answer:

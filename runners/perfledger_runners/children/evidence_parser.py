@@ -31,6 +31,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     steps_per_reading: Annotated[int, Meta(ge=1, le=MAX_STEPS_PER_READING)] = 1
     empty_step_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     paused_cores: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
+    leftover_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
 
     def step_evidence(self) -> StepEvidence:
         """Return the evidence with texts that are safe to show and store."""
@@ -41,6 +42,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
             steps_per_reading=self.steps_per_reading,
             empty_step_s=self.empty_step_s,
             paused_cores=self.paused_cores,
+            leftover_s=self.leftover_s,
         )
 
 

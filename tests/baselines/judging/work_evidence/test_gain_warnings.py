@@ -114,3 +114,10 @@ def test_only_more_than_a_huge_gain_is_a_warning(checked, gain, warnings):
     bundle = checked(counts=([count(FLOPS, 1e9)], [count(FLOPS, 1e9)]))
 
     assert len(gain_warnings(bundle, [improvement(gain)])) == warnings
+
+
+@pytest.mark.parametrize("suite", ["pytest", "asv"])
+def test_benchmarks_of_other_tools_are_advised_no_check(checked, suite):
+    (warning,) = warnings_of(checked(ratio=0.3, settings={"suite": suite}))
+
+    assert warning.endswith("check that its step still does all that base's does")

@@ -7,7 +7,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.records import FailureReason, Side
 from perfledger.step_evidence import ResultState, StepEvidence
-from perfledger.step_work import BYTES, FLOPS
+from perfledger.step_work import BYTES, FLOPS, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.verdict import Outcome
 from tests.baselines.judging.work_evidence.example_work import (
@@ -207,25 +207,6 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
     assert failures_of(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "doubt"),
-    [
-        (0.0, 0.04, ""),
-        (0.0, 0.05, "it has work for 0.05 cores between its steps"),
-        (0.5, 0.54, ""),
-        (None, 0.9, ""),
-        (0.0, None, "whether it computes between its steps is known only for base"),
-        (None, None, ""),
-    ],
-)
-def test_a_gain_is_doubted_if_head_may_compute_between_its_steps(checked, base, head, doubt):
-    evidence = (StepEvidence(paused_cores=base), StepEvidence(paused_cores=head))
-    bundle = checked(ratio=0.8, base=evidence[0], head=evidence[1])
-
-    assert outcome(bundle) == ("not measured" if doubt else "improved")
-    assert doubt in "".join(failure.detail for failure in judgement_of(bundle).failures)
-
-
 PARTLY = StepEvidence(result=ResultState.PARTLY_EXAMINED)
 
 
@@ -250,25 +231,6 @@ def test_a_nan_is_doubted_even_if_base_was_not_examined_whole(checked):
     assert outcome(checked(base=PARTLY, head=head)) is Outcome.NOT_MEASURED
 
 
-@pytest.mark.parametrize(
-    ("ratio", "words"), [(0.8, "it is 20 % faster, and it has work for"), (1.0, "")]
-)
-def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked, ratio, words):
-    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
-
-    (failure,) = judgement_of(checked(ratio=ratio, base=evidence[0], head=evidence[1])).failures
-
-    assert failure.detail.startswith(
-        f"cannot tell whether head still does the work: {words or 'it has work for'} 0.5 cores"
-    )
-
-
-def test_a_slower_step_that_computes_afterwards_too_is_regressed(checked):
-    evidence = (StepEvidence(paused_cores=0.0), StepEvidence(paused_cores=0.5))
-
-    assert outcome(checked(ratio=1.5, base=evidence[0], head=evidence[1])) is Outcome.REGRESSED
-
-
 def test_one_pair_is_enough_to_doubt_a_gain_that_its_counts_do_not_confirm(checked):
     bundle = checked(ratio=0.05, counts=([count(FLOPS, 1e8)], [count(FLOPS, 1e6)]))
     first = replace(bundle, runs=tuple(run for run in bundle.runs if run.pair == 0))
@@ -285,3 +247,56 @@ def test_a_check_that_head_removes_confirms_no_gain(checked):
     assert "no longer has the check that base has" in judgement_of(lost).failures[0].detail
     assert outcome(checked(ratio=0.3, base=answered, head=answered)) == "improved"
     assert outcome(checked(ratio=0.6, base=answered)) == "improved"
+
+
+@pytest.mark.parametrize(
+    ("cut", "limit", "why"),
+    [
+        (Side.BASE, "budget: it ended", "on base (the budget ended it: raise the budget)"),
+        (Side.HEAD, "budget: it ended", "on head (the budget ended it: raise the budget)"),
+        (Side.HEAD, "hung: after 120 s", "on head (it took longer than the time limit)"),
+    ],
+)
+def test_a_count_that_time_ended_confirms_no_large_gain(checked, cut, limit, why):
+    counted = [count(FLOPS, 1e9)]
+    unfinished = CountedWork(
+        workload="m:f", side=cut, work=StepWork(limits=(f"not counted: {limit}",))
+    )
+
+    def with_cut(bundle):
+        return replace(
+            bundle, work=tuple(unfinished if each.side is cut else each for each in bundle.work)
+        )
+
+    large = with_cut(checked(ratio=0.3, counts=(counted, counted)))
+
+    (failure,) = judgement_of(large).failures
+    assert f"it is 70 % faster, and its work was not counted {why}; give" in failure.detail
+    assert outcome(with_cut(checked(ratio=0.6, counts=(counted, counted)))) == "improved"
+
+
+def test_a_step_that_fails_while_it_is_counted_is_no_matter_of_time(checked):
+    bundle = checked(ratio=0.3)
+    failed = StepWork(limits=("not counted: raised: ValueError",))
+    works = tuple(CountedWork(workload="m:f", side=side, work=failed) for side in Side)
+
+    assert outcome(replace(bundle, work=works)) == "improved"
+
+
+@pytest.mark.parametrize(
+    ("suite", "advice"),
+    [
+        ("perfledger", "; give the workload a check=, or name it in accepted_work"),
+        (
+            "pytest",
+            "; assert in the test that its result is right, and name it in accepted_work",
+        ),
+        ("asv", "; make sure that its result is right, and name it in accepted_work"),
+    ],
+)
+def test_the_advice_is_what_the_suite_can_do(checked, suite, advice):
+    settings = {"suite": suite}
+    huge = judgement_of(checked(ratio=0.02, settings=settings)).failures
+    doubtful = judgement_of(checked(head=DOUBTFUL, settings=settings)).failures
+
+    assert [failure.detail.endswith(advice) for failure in (*huge, *doubtful)] == [True, True]

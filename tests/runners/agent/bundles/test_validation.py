@@ -194,6 +194,7 @@ TINY = 1e-9
         (EVIDENCE_PATH, "steps_per_reading", (1, 2), (0,)),
         (EVIDENCE_PATH, "empty_step_s", (None, 0, TINY), (-TINY,)),
         (EVIDENCE_PATH, "paused_cores", (None, 0, TINY), (-TINY,)),
+        (EVIDENCE_PATH, "leftover_s", (None, 0, TINY), (-TINY,)),
         (COUNT_PATH, "value", (0, TINY), (-TINY,)),
     ],
 )

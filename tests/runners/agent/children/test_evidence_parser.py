@@ -19,6 +19,7 @@ def test_evidence_is_kept_with_clean_texts():
         steps_per_reading=20,
         empty_step_s=2e-8,
         paused_cores=0.5,
+        leftover_s=0.25,
     )
 
     assert evidence.step_evidence() == StepEvidence(
@@ -28,6 +29,7 @@ def test_evidence_is_kept_with_clean_texts():
         steps_per_reading=20,
         empty_step_s=2e-8,
         paused_cores=0.5,
+        leftover_s=0.25,
     )
 
 
@@ -55,6 +57,7 @@ def test_a_child_that_says_nothing_has_no_evidence():
         {"empty_step_s": -1.0},
         {"empty_step_s": 1e39},
         {"paused_cores": -1.0},
+        {"leftover_s": -1.0},
     ],
     ids=lambda fields: str(fields)[:40],
 )

@@ -105,6 +105,7 @@ def names(number):
         ("run", "evidence", [{"empty_step_s": 0.0}], [{"empty_step_s": -0.5}]),
         ("run", "evidence", [{"empty_step_s": LARGEST}], [{"empty_step_s": BEYOND}]),
         ("run", "evidence", [{"paused_cores": 0.0}], [{"paused_cores": -0.5}]),
+        ("run", "evidence", [{"leftover_s": 0.0}], [{"leftover_s": -0.5}]),
         ("run", "evidence", [{"paused_cores": LARGEST}], [{"paused_cores": BEYOND}]),
         ("profiled", "trace", ["t" * 4096], ["t" * 4097]),
         ("profiled", "repeats", [["t"] * 100], [["t"] * 101]),

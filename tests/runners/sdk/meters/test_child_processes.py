@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -161,7 +162,7 @@ def test_the_times_of_threads_are_those_of_this_process_and_its_descendants():
     thread.start()
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        times = child_processes.thread_times_s(without=threading.get_native_id())
+        times = child_processes.thread_times(without=threading.get_native_id())
     finally:
         is_over.set()
         thread.join()
@@ -169,4 +170,19 @@ def test_the_times_of_threads_are_those_of_this_process_and_its_descendants():
 
     assert {thread.native_id, child.pid} <= times.keys()
     assert threading.get_native_id() not in times
-    assert all(ran >= 0 and waited >= 0 for ran, waited in times.values())
+    assert all(each.ran_s >= 0 and each.waited_s >= 0 for each in times.values())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel lists threads")
+def test_the_state_of_another_processs_thread_is_known():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        child.send_signal(signal.SIGSTOP)
+        os.waitpid(child.pid, os.WUNTRACED)
+        times = child_processes.thread_times(str(child.pid))
+    finally:
+        child.send_signal(signal.SIGCONT)
+        child.communicate(b"\n")
+
+    assert {thread: each.state for thread, each in times.items()} == {child.pid: "T"}
+    assert not times[child.pid].is_ready

@@ -147,6 +147,7 @@ def workloads(number):
         (EVIDENCE, "steps_per_reading", [1, 10**9], [0, 10**9 + 1]),
         (EVIDENCE, "empty_step_s", [0.0, None], [-0.5]),
         (EVIDENCE, "paused_cores", [0.0, None], [-0.5]),
+        (EVIDENCE, "leftover_s", [0.0, None], [-0.5]),
         (WORK, "counts", [counts(100)], [counts(101)]),
         (WORK, "counts", [counts(value=0.0), counts(value=3.4e38)], [counts(value=-0.5)]),
         (WORK, "counts", [], [counts(value=3.41e38)]),

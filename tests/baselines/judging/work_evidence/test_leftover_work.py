@@ -1,0 +1,124 @@
+"""Tests when head is doubted because it computes between its steps."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Side
+from perfledger.step_evidence import StepEvidence
+from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.leftover_work import leftover_doubt
+from perfledger_baselines.judging.work_evidence import pairs_of_workloads
+from tests.baselines.judging.work_evidence.example_work import outcome
+
+
+def paused(*cores):
+    return dict(
+        zip(("base", "head"), (StepEvidence(paused_cores=each) for each in cores), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "doubt"),
+    [
+        (0.0, 0.04, ""),
+        (0.0, 0.063, "it has work for 0.063 cores between its steps"),
+        (0.5, 0.54, ""),
+        (None, 0.9, ""),
+        (0.0, None, "whether it computes between its steps is known only for base"),
+        (None, None, ""),
+    ],
+)
+def test_a_head_is_doubted_if_it_may_compute_between_its_steps(checked, base, head, doubt):
+    bundle = checked(ratio=0.8, **paused(base, head))
+
+    assert outcome(bundle) == ("not measured" if doubt else "improved")
+    assert doubt in "".join(failure.detail for failure in judgement_of(bundle).failures)
+
+
+def with_steps(bundle, side, seconds, *, number=1):
+    """Return a bundle whose runs of a side took this many steps of so many seconds."""
+    return replace(
+        bundle,
+        runs=tuple(
+            replace(run, samples={"step_time_p50": (seconds,) * number})
+            if run.side is side
+            else run
+            for run in bundle.runs
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "head_s", "is_doubted"),
+    [
+        pytest.param((0.0, 0.0), (0.04, 0.04), 1.0, False, id="less than a twentieth"),
+        pytest.param((0.0, 0.0), (0.05, 0.05), 1.0, True, id="a twentieth"),
+        pytest.param((0.0, 0.0), (0.01, 0.01), 0.1, True, id="of a shorter step it is more"),
+        pytest.param((0.0, 0.0), (0.0025, 2.0), 0.7, True, id="in pauses that load makes long"),
+        pytest.param((0.3, 0.1), (0.3, 1.0), 0.1, False, id="a thread at its own pace"),
+        pytest.param((0.3, 0.1), (0.6, 2.0), 0.1, True, id="a thread that works more"),
+        pytest.param((0.1, 0.5), (0.2, 0.5), 1.0, False, id="as much per step as base"),
+        pytest.param((0.0, 0.0), (0.0, 0.0), 1.0, False, id="none"),
+    ],
+)
+def test_leftover_work_counts_beside_the_steps_that_leave_it(
+    checked, base, head, head_s, is_doubted
+):
+    evidence = {
+        side: StepEvidence(paused_cores=cores, leftover_s=left)
+        for side, (cores, left) in zip(("base", "head"), (base, head), strict=True)
+    }
+    bundle = with_steps(checked(**evidence), Side.BASE, 1.0)
+    bundle = with_steps(bundle, Side.HEAD, head_s)
+
+    assert bool(leftover_doubt(pairs_of_workloads(bundle)["m:f"])) is is_doubted
+
+
+@pytest.mark.parametrize(
+    ("head_s", "head_steps", "cores", "is_doubted"),
+    [
+        # Short steps: turns take as long, and head has ten times as many steps in its own.
+        (0.1, 10, 0.04, False),
+        (0.1, 10, 0.06, True),
+        # Long ones: a turn is a step, and 0.03 cores in base's second are a third of head's.
+        (0.1, 1, 0.03, True),
+        # A slower head pauses less than it works.
+        (2.0, 1, 0.08, False),
+        (2.0, 1, 0.12, True),
+    ],
+)
+def test_in_older_bundles_pauses_are_as_long_as_the_other_sides_steps(
+    checked, head_s, head_steps, cores, is_doubted
+):
+    bundle = with_steps(checked(**paused(0.0, cores)), Side.BASE, 1.0)
+    bundle = with_steps(bundle, Side.HEAD, head_s, number=head_steps)
+
+    assert bool(leftover_doubt(pairs_of_workloads(bundle)["m:f"])) is is_doubted
+
+
+def test_steps_per_reading_count_too(checked):
+    bundle = with_steps(checked(**paused(0.0, 0.03)), Side.BASE, 1e-5)
+    bundle = with_steps(bundle, Side.HEAD, 1e-6)
+    short = StepEvidence(paused_cores=0.03, steps_per_reading=10)
+    runs = tuple(
+        replace(run, evidence=short) if run.side is Side.HEAD else run for run in bundle.runs
+    )
+
+    assert leftover_doubt(pairs_of_workloads(bundle)["m:f"])
+    assert not leftover_doubt(pairs_of_workloads(replace(bundle, runs=runs))["m:f"])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(0.8, "it is 20 % faster, and it has work for"), (1.0, "")]
+)
+def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked, ratio, words):
+    (failure,) = judgement_of(checked(ratio=ratio, **paused(0.0, 0.5))).failures
+
+    assert failure.detail.startswith(
+        f"cannot tell whether head still does the work: {words or 'it has work for'} 0.5 cores"
+    )
+
+
+def test_a_slower_step_that_computes_afterwards_too_is_regressed(checked):
+    assert outcome(checked(ratio=1.5, **paused(0.0, 0.5))) == "regressed"
