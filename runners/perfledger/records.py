@@ -23,6 +23,11 @@ class Side(StrEnum):
     BASE = "base"
     HEAD = "head"
 
+    @property
+    def facing(self) -> "Side":
+        """Return the other side."""
+        return Side.HEAD if self is Side.BASE else Side.BASE
+
 
 class Device(StrEnum):
     """The device that a workload runs on."""

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from perfledger.meters.child_processes import ThreadTimes, are_children_listed, thread_times
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason
 from perfledger_runners.children.answer_socket import AnswerSocket, PairedSocket
@@ -131,6 +132,10 @@ class Child:
         processes = members(self.process_id, self.mark if self.is_launched else "")
         resident = resident_bytes(processes)
         return resident if resident <= limit else proportional_bytes(processes)
+
+    def thread_times(self) -> ThreadTimes:
+        """Return the times of its threads, none if the kernel does not list its processes."""
+        return thread_times(str(self.process_id)) if are_children_listed() else {}
 
     def trim_log(self) -> None:
         """Cut the log down to its end if it is too long."""

@@ -51,6 +51,9 @@ class ChildLimits:
     workload_s: float = 300.0  # from its start to its result, unless it has its own limit
     own_workload_s: Mapping[str, float] = field(default_factory=dict[str, float])
     startup_s: float = 300.0  # imports, and everything between two workloads
+    # While the other side waits for it: after so long without using a core, it may need what only
+    # one process can have.
+    idle_s: float = 10.0
     memory_bytes: int | None = None
 
     def of(self, workload: str) -> float:
@@ -74,6 +77,8 @@ class Harness:
     frameworks: Mapping[str, Framework] = field(default_factory=dict[str, Framework])  # the same
     clock: Callable[[], float] = time.monotonic
     ends_at: float = math.inf  # of the budget, by `clock`; no child outlives it
+    # Whether the other side of a pair is at a workload ("": before the first), and waits.
+    is_awaited: Callable[[str], bool] = lambda _: False
 
     def seconds_left(self) -> float:
         """Return the rest of the budget."""

@@ -6,6 +6,7 @@ from perfledger.records import FailureReason
 from perfledger.rounding import typed
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.idle_watch import IdleWatch
 from perfledger_runners.children.process_tree import available_bytes
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
@@ -22,7 +23,11 @@ from perfledger_runners.children.protocol_parser import (
 GRACE_S = 15.0
 # The rest is for the agent, the system, and errors in the kernel's estimate.
 MEMORY_SHARE = 0.9
-PROFILED = "being profiled"
+# Share of its time limit that a child may be idle.
+IDLE_SHARE = 0.25
+STARTING, SETTING_UP, PROFILED = "starting up", "setting up or warming up", "being profiled"
+# Begins what is said of a child that waits, perhaps for what the other side has.
+WAITED = "it waited"
 
 
 class LimitWatch:
@@ -32,7 +37,7 @@ class LimitWatch:
         self._child, self._windowed = child, windowed
         self._limits = harness.limits
         self._clock, self._ends_at = harness.clock, harness.ends_at
-        self._phase = "starting up"
+        self._phase = STARTING
         self._allowed_s = harness.limits.startup_s
         self._since = self._clock()
         available = available_bytes()
@@ -40,6 +45,10 @@ class LimitWatch:
         if self._memory is None and available is not None:
             self._memory = int(MEMORY_SHARE * available)
         self._looked_at = self._since
+        self._workload = ""
+        self._is_awaited = harness.is_awaited
+        self._idle = IdleWatch(child.thread_times)
+        self._await(self._since)
 
     def hear(self, message: AnyMessage) -> None:
         """Set the time limit of the child's current phase."""
@@ -56,17 +65,25 @@ class LimitWatch:
             case ServedMessage(workload=workload):
                 self._phase, self._allowed_s = "under load", self._limits.of(workload)
             case StartedMessage(workload=workload):
-                self._phase = "setting up or warming up"
+                self._workload = workload
+                self._phase = SETTING_UP
                 self._allowed_s = self._limits.of(workload)
             case DoneMessage():
                 self._phase, self._allowed_s = "ending", GRACE_S
             case _:
                 self._phase, self._allowed_s = "between workloads", self._limits.startup_s
         self._since = self._clock()
+        self._await(self._since)
 
     def wait(self, seconds: float) -> None:
         """Exclude the time of the other side's turn."""
         self._since += seconds
+        self._await(self._clock())
+
+    def _await(self, now: float) -> None:
+        """Await from now on that the child computes."""
+        idle_s = min(self._limits.idle_s, IDLE_SHARE * self._allowed_s)
+        self._idle.restart(now, idle_s=idle_s)
 
     def trouble(self) -> tuple[FailureReason, str] | None:
         """Return the exceeded limit, if any."""
@@ -78,6 +95,20 @@ class LimitWatch:
                 FailureReason.HUNG,
                 f"it did not end within {typed(self._allowed_s)} s while {self._phase}",
             )
+        return self._waiting(now) or self._memory_trouble(now)
+
+    def _waiting(self, now: float) -> tuple[FailureReason, str] | None:
+        """Return that the child may wait for what the other side has, if it seems so."""
+        is_early = self._phase in (STARTING, SETTING_UP)
+        if not (is_early and self._is_awaited(self._workload) and self._idle.is_idle(now)):
+            return None
+        seconds = f"{self._idle.idle_s:g} s"
+        return (
+            FailureReason.IN_USE,
+            f"{WAITED} {seconds} without using a core while {self._phase}",
+        )
+
+    def _memory_trouble(self, now: float) -> tuple[FailureReason, str] | None:
         if now - self._looked_at < POLL_S:
             return None
         self._looked_at = now

@@ -152,12 +152,11 @@ class CodeOriginCheck:
     def _shared_library(self, run: Run) -> Failure | None:
         """Return a failure if both sides loaded a library of neither side, and sources changed."""
         sources = [path for path in self._changed if is_compiled_source(path)]
-        facing = Side.HEAD if run.side is Side.BASE else Side.BASE
         for package in run.packages:
             if not _is_library(package):
                 continue
             self._libraries[run.workload, package.name, run.side] = package
-            same = self._libraries.get((run.workload, package.name, facing))
+            same = self._libraries.get((run.workload, package.name, run.side.facing))
             if sources and same is not None and same.digest == package.digest:
                 detail = (
                     f"both sides loaded {package.name} from {package.folder}, which is in "
@@ -196,8 +195,7 @@ class CodeOriginCheck:
             for folder in self._folders(package):
                 digests = binaries.setdefault(folder.project, set())
                 digests |= {module.digest for module in package.compiled}
-        facing = Side.HEAD if run.side is Side.BASE else Side.BASE
-        for project, digests in self._compiled.get((run.workload, facing), {}).items():
+        for project, digests in self._compiled.get((run.workload, run.side.facing), {}).items():
             sources = [
                 path
                 for path in self._changed

@@ -73,8 +73,7 @@ def _at_once(
     }
     for side in Side:
         # What only one process can have makes one side fail: it is counted again, alone.
-        facing = Side.HEAD if side is Side.BASE else Side.BASE
-        again = tuple(name for name in workloads if name in failed[side] - failed[facing])
+        again = tuple(name for name in workloads if name in failed[side] - failed[side.facing])
         yield from ((side, each) for each in messages[side] if each.workload not in again)
         forking = replace(requests[side], is_forking=True)
         yield from ((side, each) for each in _answers(harness, forking, again))

@@ -246,7 +246,6 @@ def list_both_sides(
     discoveries = dict(on_both_sides(harness, task))
     broken = {side: {each.path for each in discoveries[side].broken} for side in Side}
     for side in Side:
-        facing = Side.HEAD if side is Side.BASE else Side.BASE
-        if broken[side] - broken[facing]:
+        if broken[side] - broken[side.facing]:
             discoveries[side] = task(harness, side)
     return discoveries

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from perfledger.protocol import ChildRequest, Command
@@ -218,6 +219,8 @@ class _PairOfChildren:
         default_factory=dict[tuple[str, Side], Failure]
     )
     logs: dict[str, str] = field(default_factory=dict[str, str])
+    ended: set[Side] = field(default_factory=set[Side])
+    failing: set[tuple[str, Side]] = field(default_factory=set[tuple[str, Side]])
     windows: list[tuple[Side, WindowsMessage]] = field(
         default_factory=list[tuple[Side, WindowsMessage]]
     )
@@ -272,7 +275,7 @@ class _PairOfChildren:
         failed: list[FailedMessage] = []
         process: int | None = None
         try:
-            for message in self._messages(request, child):
+            for message in self._messages(request, place.side, child):
                 if stop := stop_point(message):
                     yield stop
                 if process is None:
@@ -293,14 +296,16 @@ class _PairOfChildren:
                         pass
         finally:
             telemetry.stop()
+            self.ended.add(place.side)
 
     def _messages(
-        self, request: ChildRequest, child: Child | None
+        self, request: ChildRequest, side: Side, child: Child | None
     ) -> Iterator[AnyMessage | ChildContinuation | ChildExit]:
         """Yield the messages of one side until the sides refuse to fork for all workloads."""
-        for message in run_request(
-            self.measurement.harness, request, first=child, is_repeating=False
-        ):
+        harness = self.measurement.harness
+        if request.is_interleaved:
+            harness = replace(harness, is_awaited=partial(self._is_awaited, side))
+        for message in run_request(harness, request, first=child, is_repeating=False):
             if isinstance(message, NoForkMessage):
                 reason = clean_text(message.reason)[:MAX_DETAIL]
                 self.refused |= dict.fromkeys(message.workloads, reason)
@@ -308,13 +313,19 @@ class _PairOfChildren:
                 return
             yield self.watch.heard(message)
 
+    def _is_awaited(self, side: Side, workload: str) -> bool:
+        """Return whether the other side waits until this one is as far with a workload."""
+        return side.facing not in self.ended and (workload, side.facing) not in self.failing
+
     def _follow(self, message: AnyMessage | ChildContinuation | ChildExit, place: _Place) -> None:
-        """Report the start of a workload, and read telemetry while its steps are measured."""
+        """Report the start of a workload, read telemetry in its steps, and note its failure."""
         match message:
             case StartedMessage():
                 self.measurement.progress.measuring(message.workload, place.side, place.pair)
             case SamplingMessage():
                 self.measurement.telemetry.start()
+            case FailedMessage():
+                self.failing.add((message.workload, place.side))
             case _:
                 pass
 

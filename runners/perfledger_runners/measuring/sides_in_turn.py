@@ -1,13 +1,15 @@
 """Measures the sides one after the other if one of them fails while the other one runs.
 
 Base and head of a workload run at the same time on a CPU. What only one process can have, such as a
-fixed port, a lock or a file of a fixed name, then makes one side fail, and no commit is to blame.
+fixed port, a lock or a file of a fixed name, then makes one side fail, or wait for the other one
+forever, and no commit is to blame.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from perfledger.records import Failure, FailureReason, Side
+from perfledger.records import Failure, FailureReason
+from perfledger_runners.children.limit_watch import WAITED
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 from perfledger_runners.safe_text import clean_text
 
@@ -23,7 +25,13 @@ OF_OTHER_SIDE = frozenset(
         FailureReason.SKIPPED,
     }
 )
+# Those of a process that may wait for what the other one has.
+OF_WAITING = frozenset({FailureReason.IN_USE, FailureReason.HUNG})
 MAX_REASON = 200  # characters
+NO_TIME = (
+    "the sides ran at the same time: it may need what {} has, and the budget has no time to run one"
+    " side after the other: raise the budget"
+)
 
 # Measures workloads once more, one side after the other; the second argument is how many processes
 # were started so far.
@@ -38,18 +46,27 @@ def measured_in_turn(
     A workload that fails again has failed by itself. There is no second try beyond the time left.
     """
     failures = _of_one_side(measured)
-    if not failures or sum(measured.seconds.get(name, 0.0) for name in failures) >= seconds_left:
+    if not failures:
         return measured
+    if sum(measured.seconds.get(name, 0.0) for name in failures) >= seconds_left:
+        alone = failures.values()
+        noted = (_without_time(each) if each in alone else each for each in measured.failures)
+        return replace(measured, failures=tuple(noted))
     newer = again(tuple(failures), measured.processes)
     names = {base.workload for base, _ in newer.complete()}
     reasons = {name: _reason(failures[name]) for name in failures if name in names}
+    # That a side waits was only a guess at why it does not go on.
+    known = names | {each.workload for each in newer.failures if _waits(failures[each.workload])}
     return replace(
         measured,
         runs=(
             *(each for each in measured.runs if each.workload not in names),
             *(each for each in newer.runs if each.workload in names),
         ),
-        failures=tuple(each for each in measured.failures if each.workload not in names),
+        failures=(
+            *(each for each in measured.failures if each.workload not in known),
+            *(each for each in newer.failures if each.workload in known),
+        ),
         windows=(
             *(each for each in measured.windows if each.workload not in names),
             *(each for each in newer.windows if each.workload in names),
@@ -69,17 +86,27 @@ def _of_one_side(measured: MeasuredPair) -> dict[str, Failure]:
         each.workload: each
         for each in measured.failures
         if each.why in OF_OTHER_SIDE
-        and (each.workload, _facing(each.side)) in ran - failed
+        and (each.workload, each.side.facing) in ran - failed
         and (each.workload, each.side) not in ran
     }
 
 
-def _facing(side: Side) -> Side:
-    return Side.HEAD if side is Side.BASE else Side.BASE
+def _waits(failure: Failure) -> bool:
+    """Return whether a side was ended because it waited, and not by itself."""
+    return failure.why is FailureReason.IN_USE and failure.detail.startswith(WAITED)
+
+
+def _without_time(failure: Failure) -> Failure:
+    """Return a failure that says why it was not tried once more, if it may be the other side's."""
+    if failure.why not in OF_WAITING:
+        return failure
+    detail = f"{failure.detail}; {NO_TIME.format(failure.side.facing)}"
+    return replace(failure, detail=detail)
 
 
 def _reason(failure: Failure) -> str:
     """Return why the sides run in turn, as a clause."""
     what = clean_text(failure.detail).splitlines()
     detail = f" ({what[0][:MAX_REASON]})" if what else ""
-    return f"{failure.side} fails while {_facing(failure.side)} runs{detail}"
+    verb = "waits" if _waits(failure) else "fails"
+    return f"{failure.side} {verb} while {failure.side.facing} runs{detail}"

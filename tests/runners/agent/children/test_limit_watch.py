@@ -5,15 +5,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfledger.meters.child_processes import ThreadTime
 from perfledger.records import Device, FailureReason
 from perfledger_runners.children.child import POLL_S
 from perfledger_runners.children.harness import ChildLimits, Harness
 from perfledger_runners.children.limit_watch import LimitWatch
 from perfledger_runners.children.protocol_parser import (
     RunMessage,
+    SamplingMessage,
     StartedMessage,
     TurnMessage,
 )
+
+ASLEEP = ThreadTime(1.0, 1.0, "S")
 
 
 class Hand:
@@ -39,7 +43,9 @@ def harness(clock):
 
 
 def child(memory=0):
-    return SimpleNamespace(trim_log=lambda: None, memory_bytes=lambda _: memory)
+    return SimpleNamespace(
+        trim_log=lambda: None, memory_bytes=lambda _: memory, thread_times=lambda: {1: ASLEEP}
+    )
 
 
 def started():
@@ -124,3 +130,52 @@ def test_memory_has_its_limit(harness, clock):
 
 def test_a_harness_without_a_budget_never_ends(harness):
     assert harness.seconds_left() == math.inf
+
+
+@pytest.mark.parametrize(
+    ("is_awaited", "words"),
+    [
+        (True, "it waited 10 s without using a core while setting up or warming up"),
+        (False, ""),
+    ],
+)
+def test_a_child_that_computes_nothing_while_the_other_side_waits_may_wait_for_it(
+    harness, clock, is_awaited, words
+):
+    asked = []
+    watch = LimitWatch(
+        child(), replace(harness, is_awaited=lambda name: asked.append(name) or is_awaited)
+    )
+    watch.hear(started())
+    clock.now = 1.0
+    before = watch.trouble()
+    clock.now = 12.0
+
+    assert before is None
+    assert watch.trouble() == ((FailureReason.IN_USE, words) if words else None)
+    assert asked == ["m:f", "m:f"]
+
+
+def test_a_short_time_limit_shortens_the_time_to_be_idle(harness, clock):
+    limits = replace(harness.limits, workload_s=4.0)
+    watch = LimitWatch(child(), replace(harness, limits=limits, is_awaited=lambda _: True))
+    watch.hear(started())
+    clock.now = 0.2
+    watch.trouble()
+    clock.now = 1.2
+
+    trouble = watch.trouble()
+
+    assert trouble is not None
+    assert trouble[1].startswith("it waited 1 s without using a core")
+
+
+def test_steps_that_sleep_are_measured(harness, clock):
+    watch = LimitWatch(child(), replace(harness, is_awaited=lambda _: True))
+    watch.hear(started())
+    watch.hear(SamplingMessage(version=2, workload="m:f"))
+    found = []
+    for clock.now in (1.0, 12.0, 30.0):
+        found.append(watch.trouble())
+
+    assert found == [None] * 3

@@ -204,7 +204,7 @@ def test_what_the_other_side_cannot_have_caused_is_not_tried_again(first):
 def test_there_is_no_second_try_without_time_for_it():
     first = pair()
 
-    assert measured_in_turn(first, never_measured, seconds_left=2.0) is first
+    assert measured_in_turn(first, never_measured, seconds_left=2.0) == first
 
 
 def test_a_second_failure_is_that_of_the_first_try():
