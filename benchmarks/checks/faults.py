@@ -32,6 +32,7 @@ from fault_cases.copies import COPIES
 from fault_cases.dependencies import DEPENDENCIES
 from fault_cases.evasions import EVASIONS
 from fault_cases.exclusive import EXCLUSIVE
+from fault_cases.leftover import LEFTOVER
 from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases.results import RESULTS
 from fault_cases.suites import SUITES
@@ -42,7 +43,7 @@ from scratch_repository import busy_loops, commit, git
 CASES = (
     *(*INSTALLED, *NO_WORK, *WRONG_WORK, *RESULTS, *ENVIRONMENT, *DISTURBANCE),
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
-    *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS),
+    *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS, *LEFTOVER),
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}
