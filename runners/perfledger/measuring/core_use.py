@@ -174,9 +174,9 @@ class CoreWatch:
             self._is_watched = self._read_s <= READING_SHARE * (watched_from - self._began_s)
         self._pauses += 1
         before = self._host.threads() if self._is_watched else _no_threads()
-        wall, own, cpu = self._host.wall(), self._host.thread(), self._host.cpu()
+        wall, own_cpu, cpu = self._host.wall(), self._host.thread(), self._host.cpu()
         yield
-        used_s, own_s = self._host.cpu() - cpu, self._host.thread() - own
+        used_s, own_s = self._host.cpu() - cpu, self._host.thread() - own_cpu
         # If a child ends unnoticed, its CPU time disappears from the sum, which then falls.
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
         until = self._host.wall()

@@ -8,8 +8,8 @@ from perfledger.meters.child_processes import ThreadTime, ThreadTimes
 # Share of the time in which a thread wants a core. A worker gets more; with less, too little is
 # known of how long it sleeps.
 LEAST_WORKING_SHARE = 0.005
-# Share of the time in which a thread that is ready did not run at all: beside programs of a higher
-# priority a worker may get nothing for a second, and only its state tells of it.
+# Share of the time in which a thread is ready and never runs. Beside programs of a higher priority
+# a worker may get nothing for a second, and only its state tells of it.
 LEAST_STARVED_SHARE = 0.5
 
 _UNKNOWN = ThreadTime(0.0, 0.0)

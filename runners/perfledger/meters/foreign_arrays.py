@@ -42,9 +42,9 @@ def foreign_arrays(*packages: str, traced_in: str = "") -> Generator[Collection[
                 values = (getattr(argument, "__self__", None),)
             case _:
                 return
-        found = dict.fromkeys(_libraries(values, packages))
-        if found and not _is_traced(frame, traced_in):
-            libraries.update(found)
+        names = dict.fromkeys(_libraries(values, packages))
+        if names and not _is_traced(frame, traced_in):
+            libraries.update(names)
 
     sys.setprofile(look)
     try:

@@ -221,8 +221,8 @@ def _call(words: Sequence[str], here: Path, *, is_isolated: bool) -> PythonCall:
             flags += word[1:]
         elif not word.startswith("-") and words[index - 1 : index] not in (["-W"], ["-X"]):
             script = here / word
-            others = _loaded_words(words[index + 1 :], here)
-            text, folder = "\n".join((_beginning(script), *others)), script.resolve().parent
+            loaded_words = _loaded_words(words[index + 1 :], here)
+            text, folder = "\n".join((_beginning(script), *loaded_words)), script.resolve().parent
             break
     is_isolated = is_isolated or not {"I", "E"}.isdisjoint(flags)
     has_folder = {"I", "P"}.isdisjoint(flags)

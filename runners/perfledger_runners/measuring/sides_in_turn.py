@@ -56,7 +56,9 @@ def measured_in_turn(
     names = {base.workload for base, _ in newer.complete()}
     reasons = {name: _reason(failures[name]) for name in failures if name in names}
     # That a side waits was only a guess at why it does not go on.
-    known = names | {each.workload for each in newer.failures if _waits(failures[each.workload])}
+    settled_names = names | {
+        each.workload for each in newer.failures if _waits(failures[each.workload])
+    }
     return replace(
         measured,
         runs=(
@@ -64,8 +66,8 @@ def measured_in_turn(
             *(each for each in newer.runs if each.workload in names),
         ),
         failures=(
-            *(each for each in measured.failures if each.workload not in known),
-            *(each for each in newer.failures if each.workload in known),
+            *(each for each in measured.failures if each.workload not in settled_names),
+            *(each for each in newer.failures if each.workload in settled_names),
         ),
         windows=(
             *(each for each in measured.windows if each.workload not in names),

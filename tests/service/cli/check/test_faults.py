@@ -70,7 +70,7 @@ def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(fa
         *("installed copies", "no work", "wrong work", "not finite", "swapped environments"),
         *("load", "throttling", "hanging", "dying", "changed inputs", "missing parts"),
         *("slow", "carry-over", "controls", "dependencies", "suites", "other copies"),
-        *("one at a time", "unseen code", "evasions"),
+        *("one at a time", "unseen code", "evasions", "leftover work"),
     }
 
 
