@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from perfledger.measuring.thread_waits import ThreadWaits
 from perfledger.meters.child_processes import ThreadTimes
 from perfledger.records import FailureReason
-from perfledger.rounding import typed
+from perfledger.rounding import digits, typed
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.process_tree import available_bytes
@@ -142,7 +142,7 @@ class LimitWatch:
         is_early = self._phase in (STARTING, SETTING_UP)
         if not (is_early and self._is_awaited(self._workload) and self._idle.is_idle(now)):
             return None
-        seconds = f"{self._idle.idle_s:g} s"
+        seconds = f"{digits(self._idle.idle_s, 2)} s"
         return (
             FailureReason.IN_USE,
             f"{WAITED} {seconds} without using a core while {self._phase}",
