@@ -100,7 +100,8 @@ class SessionPlugin:
             self._unrelated[path] = None  # a file may also fail as a module with doctests
         elif report.failed:
             lines = str(report.longreprtext).strip().splitlines() or [""]
-            detail = lines[-1].removeprefix("E ").strip()[:MAX_REASON]
+            errors = [line for line in lines if line.startswith("E ")]  # variables may follow (-l)
+            detail = (errors or lines)[-1].removeprefix("E ").strip()[:MAX_REASON]
             module = module_name(report.nodeid)
             self._failures.append(ImportFailure(path=path, detail=detail, module=module))
 

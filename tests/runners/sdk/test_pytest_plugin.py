@@ -191,6 +191,7 @@ def test_a_configuration_that_pytest_refuses_is_said(run_child, write):
 @pytest.mark.slow(ci_only=True)
 def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, write):
     files = {
+        "pytest.ini": "[pytest]\naddopts = --showlocals",
         "test_bad.py": "1 / 0  # before its benchmark",
         "test_other.py": "import no_such_package",
         "test_good.py": "def test_it(benchmark): benchmark(int)",
