@@ -343,9 +343,9 @@ def kineto() -> str:
         return timed | thread | {"args": args}
 
     events = [
-        folder
+        each
         for step in range(3)
-        for folder in (
+        for each in (
             event(f"ProfilerStep#{step}", "user_annotation", 1000 * step, 900),
             event(
                 "aten::mm",

@@ -135,7 +135,7 @@ def test_a_change_as_large_as_what_the_step_can_see_is_not_below_it():
     ("change", "text"),
     [(0.0949, "9.5 %"), (0.0996, "10 %"), (0.996, "99.6 %"), (1.0, "100 %"), (12.34, "1,234 %")],
 )
-def test_from_ten_percent_on_a_change_is_in_whole_percents(change, text):
+def test_a_change_is_in_whole_percents_from_ten_on_and_in_tenths_close_to_all(change, text):
     slower = finding(relative_change=change, step_share=change)
     moved = finding("k", is_moved=True, step_share=-change)
 
