@@ -14,7 +14,7 @@ def changed_lines(repository: Path, base: str, head: str, path: str) -> tuple[ra
     `base` and `head` are commits. Removed lines mark nothing in head. If git cannot compare the
     commits, no line is known to have changed.
     """
-    options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
+    options = ("--unified=0", "--no-ext-diff", "--no-textconv")
     try:
         patch = git(repository, "diff", *options, base, head, "--", path)
     except RepositoryError:

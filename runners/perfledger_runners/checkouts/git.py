@@ -11,6 +11,10 @@ from perfledger.rounding import integer
 GIT_TIMEOUT_S = 600.0
 # Hooks and file-system monitors are the repository author's programs, so none of them runs.
 NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+# A user's `color.ui=always` puts escapes around names in lists too.
+NO_COLOURS = tuple(
+    word for name in ("ui", "diff", "grep") for word in ("-c", f"color.{name}=false")
+)
 # Set by git if it calls perfledger from a hook: they would refer to another repository or index.
 FOREIGN_VARIABLES = frozenset(
     {
@@ -51,7 +55,7 @@ def git(
     """
     try:
         done = subprocess.run(  # noqa: S603 - an argument list, and no argument is ever a shell's
-            ["git", *NO_PROGRAMS, "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
+            ["git", *NO_PROGRAMS, *NO_COLOURS, "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
             capture_output=True,
             input=standard_input,
             env=_environment() | dict(environment or {}),

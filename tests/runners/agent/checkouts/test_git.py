@@ -26,3 +26,13 @@ def test_a_file_monitor_of_the_repository_does_not_run(theirs):
     git(theirs.root, "status")
 
     assert not (theirs.root / "spied").exists()
+
+
+@pytest.mark.parametrize("name", ["color.ui", "color.grep", "color.diff"])
+def test_colours_of_the_users_settings_are_in_no_answer(theirs, name):
+    first = theirs.commit("one", a="1")
+    second = theirs.commit("two", a="2")
+    theirs.git("config", name, "always")
+
+    assert git(theirs.root, "grep", "-lz", "-e", "2", "HEAD") == b"HEAD:a.txt\0"
+    assert b"\x1b" not in git(theirs.root, "diff", first, second)
