@@ -198,9 +198,7 @@ class _FolderSource:
         return tuple(
             path
             for path in self.paths()
-            if path.endswith(".py")
-            and not (self.root / path).is_symlink()
-            and word.encode() in (self.root / path).read_bytes()
+            if path.endswith(".py") and word.encode() in self._content(path)
         )
 
     def overlay(self, paths: Sequence[str]) -> WorkloadOverlay:
@@ -211,6 +209,15 @@ class _FolderSource:
         blobs = self._store_files(tuple(modes))
         files = {path: OverlayFile(modes[path], blobs[path]) for path in modes}
         return WorkloadOverlay(source=self.name, paths=tops, files=files)
+
+    def _content(self, path: str) -> bytes:
+        """Return a file's content, none of what is no regular file: a pipe would never end."""
+        file = self.root / path
+        try:
+            return file.read_bytes() if stat.S_ISREG(file.lstat().st_mode) else b""
+        except OSError as error:
+            self._refuse(error)
+            return b""
 
     def _below(self, top: str) -> Iterator[str]:
         """Yield the files at or below a path, and links in their place."""
@@ -229,7 +236,7 @@ class _FolderSource:
                     yield (parent / name).relative_to(self.root).as_posix()
 
     def _refuse(self, error: OSError) -> None:
-        """Raise RepositoryError for a folder that cannot be listed: its workloads would be lost."""
+        """Raise RepositoryError for what cannot be read: its workloads would be lost."""
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
             msg = f"{error.filename} in {self.name} cannot be read: {error.strerror}"
             raise RepositoryError(msg) from error

@@ -128,6 +128,35 @@ def with_linked_folder(folder):
     (folder / "bench" / "link").symlink_to("/etc")
 
 
+@pytest.mark.parametrize("is_revision", [True, False])
+def test_the_files_with_a_word_are_pythons_and_regular(history, tmp_path, is_revision):
+    folder = history.root
+    (tmp_path / "outside.py").write_text("benchmark")
+    for name in ("bench/test_it.py", "bench/notes.txt"):
+        history.write(name, "def test_it(benchmark): ...")
+    (folder / "bench" / "test_link.py").symlink_to(tmp_path / "outside.py")
+    history.commit("tests")
+    os.mkfifo(folder / "bench" / "test_pipe.py")
+    (folder / "bench" / "test_folder.py").mkdir()
+    name = "HEAD" if is_revision else str(folder)
+
+    source = find_workload_source(history.open(), name, folder=folder)
+
+    assert source.files_with("benchmark") == ("bench/test_it.py",)
+    assert source.files_with("absent") == ()
+
+
+def test_a_file_that_cannot_be_read_hides_no_test(history, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    source = find_workload_source(history.open(), str(history.root), folder=history.root)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+
+    with pytest.raises(RepositoryError, match=r"code\.py in .* cannot be read: Permission denied"):
+        source.files_with("benchmark")
+
+
 def with_pipe(folder):
     os.mkfifo(folder / "bench" / "pipe.py")
 
