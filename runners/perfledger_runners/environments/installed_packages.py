@@ -42,7 +42,8 @@ def distribution_versions(folders: Iterable[str]) -> dict[str, str]:
 def distribution_contents(folders: Iterable[str]) -> dict[str, str]:
     """Return a digest of each distribution's files by name, without those that describe it.
 
-    The list of files has their hashes. A distribution without such a list has no digest.
+    The list of files has their hashes. A distribution without such a list, or with a file whose
+    hash is not listed, has no digest.
     """
     contents: dict[str, str] = {}
     for record in distribution_records(folders):
@@ -77,7 +78,7 @@ def conda_packages(environment: Path) -> Mapping[str, str]:
 
 
 def _content(record: Path) -> str:
-    """Return the digest of the files that a distribution's list names, "" without a list."""
+    """Return the digest of the files that a distribution's list names, "" if it is not known."""
     lines: list[str] = []
     with suppress(OSError):
         lines = (record / FILE_LIST).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -87,4 +88,12 @@ def _content(record: Path) -> str:
         if not line.startswith((OUTSIDE, f"{record.name}/"))
         and not line.partition(",")[0].endswith(BYTECODE)
     )
-    return sha256("\n".join(files).encode()).hexdigest()[:DIGEST_DIGITS] if files else ""
+    if not files or not all(map(_has_hash, files)):
+        return ""
+    return sha256("\n".join(files).encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def _has_hash(line: str) -> bool:
+    """Return whether a line of a list of files has the hash: path, hash, size."""
+    _, *facts = line.rsplit(",", 2)
+    return len(facts) > 1 and bool(facts[0])

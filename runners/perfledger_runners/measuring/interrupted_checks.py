@@ -150,7 +150,9 @@ def _package_differences(before: Mapping[str, str], now: Mapping[str, str]) -> t
         for name in names[:MAX_PACKAGES]
     )
     more = len(names) - MAX_PACKAGES
-    return (*named, f"{more} more packages differ") if more > 0 else named
+    if more <= 0:
+        return named
+    return (*named, "1 more package differs" if more == 1 else f"{more} more packages differ")
 
 
 def _short_value(value: object) -> str:

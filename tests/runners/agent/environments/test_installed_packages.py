@@ -51,6 +51,12 @@ def test_without_a_list_of_files_the_content_is_unknown(install):
     assert installed_packages([install("other", "2")], ()) == {"mine": "1", "other": "2"}
 
 
+@pytest.mark.parametrize("line", ["mine/more.py,,10", "mine/more.py,,", "mine/more.py"])
+def test_a_file_without_a_hash_leaves_the_content_unknown(install, line):
+    """Other files of the same name and length have the same line."""
+    assert distribution_contents([install("mine", "1", f"{FILES}{line}\n")]) == {}
+
+
 def test_packages_are_named_with_their_versions_and_contents(install, tmp_path):
     folder = install("mine", "1", FILES)
     (tmp_path / "site" / "Legacy-0.5-py3.12.egg-info").touch()

@@ -189,7 +189,14 @@ NUMPY = "numpy was 2.1 (abc) and is 2.2 (fed)"
             {"base": {**PACKAGES, **dict.fromkeys("abcd", "1")}},
             (
                 *(f"{name} was not installed and is 1 on base" for name in "abc"),
-                "1 more packages differ on base",
+                "1 more package differs on base",
+            ),
+        ),
+        (
+            {side: {**PACKAGES, **dict.fromkeys("abcde", "1")} for side in ("base", "head")},
+            (
+                *(f"{name} was not installed and is 1" for name in "abc"),
+                "2 more packages differ",
             ),
         ),
     ],
