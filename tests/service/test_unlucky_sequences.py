@@ -167,17 +167,23 @@ def test_a_report_waits_until_its_project_has_the_repositorys_new_name(
 
 
 def test_a_delivery_with_a_name_that_the_project_does_not_have_yet_is_found_by_number(office):
-    numbers = {"repository_id": 41, "owner_id": 1, "branch": "main"}
-    let_actions_upload(office.engine, "octo/models", **numbers, now=NOW)
-    push = {"before_sha": "b" * 40, "head_sha": NEWER_SHA, "now": NOW}
-
-    assert receive_push(office.engine, "new/name", 41, 7, **push) == ""
-    assert receive_push(office.engine, "octo/models", 41, 7, **push) == ""
-    assert "is another repository" in receive_push(office.engine, "octo/models", 42, 7, **push)
-    assert "is not a project" in receive_push(office.engine, "new/name", 42, 7, **push)
-    assert "is another repository" in receive_push(
-        office.engine, "octo/models", -(2**70), 7, **push
+    let_actions_upload(
+        office.engine, "octo/models", repository_id=41, owner_id=1, branch="main", now=NOW
     )
+
+    def push(name: str, repository_id: int) -> str:
+        return receive_push(
+            *(office.engine, name, repository_id, 7),
+            before_sha="b" * 40,
+            head_sha=NEWER_SHA,
+            now=NOW,
+        )
+
+    assert push("new/name", 41) == ""
+    assert push("octo/models", 41) == ""
+    assert "is another repository" in push("octo/models", 42)
+    assert "is not a project" in push("new/name", 42)
+    assert "is another repository" in push("octo/models", -(2**70))
 
 
 @pytest.mark.parametrize(

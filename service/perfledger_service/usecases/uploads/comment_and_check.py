@@ -248,6 +248,7 @@ def _post_group(
     url = f"{public_url}/{page}"
     # Others may push a branch with a group's name, at the head of a pull request.
     same_commit = SameCommit(engine, head, pull_requests, reports=reports, now=now)
+    conclusion: str | None
     conclusion, title = conclude_commit(result, same_commit.reports(public_url))
     has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
     is_complete = result.classes and all(one.result for one in result.classes)

@@ -143,9 +143,12 @@ def test_a_child_that_computes_nothing_while_the_other_side_waits_may_wait_for_i
     harness, clock, is_awaited, words
 ):
     asked = []
-    watch = LimitWatch(
-        child(), replace(harness, is_awaited=lambda name: asked.append(name) or is_awaited)
-    )
+
+    def is_other_waiting(name):
+        asked.append(name)
+        return is_awaited
+
+    watch = LimitWatch(child(), replace(harness, is_awaited=is_other_waiting))
     watch.hear(started())
     clock.now = 1.0
     before = watch.trouble()

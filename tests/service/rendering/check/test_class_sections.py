@@ -46,7 +46,8 @@ def test_one_class_has_the_comment_of_its_check(report):
     result = conclude((reported(report, "cuda:H100:1"),))
 
     assert classes_comment(result, **PLACES) == comment(report, url=PLACES["url"])
-    assert classes_summary(result, **PLACES) == check_summary(report, url=PLACES["url"])
+    summary = classes_summary(result, public_url=PLACES["public_url"], url=PLACES["url"])
+    assert summary == check_summary(report, url=PLACES["url"])
 
 
 def test_two_machine_classes_and_a_pending_one_are_as_agreed(reports, matches_golden):
