@@ -40,13 +40,13 @@ LIMIT = re.compile(
 DRAWN = Path("service/perfledger_service/rendering")
 INTERFACES = {"nvml"}
 NUMBER_OF = re.compile("VERSION|FIELD")
-MOST_NUMBERS = 250  # of a table; a curve is none
+MAX_NUMBERS = 250  # of a table; a curve is none
 PLAIN = {int, float, str, Decimal, Fraction, timedelta}
 # A statement at the margin that may set a constant; other files are not parsed.
 MAY_SET = re.compile(r"^[A-Z_][A-Z0-9_]*(?: = |: |, )", re.MULTILINE)
 NO_TABLE = re.compile("NO_|REGISTERED")  # what stands for nothing, or fills at run time
 NEED_TORCH = {Path("runners/perfledger/canaries/torch_canaries.py")}  # which some Pythons lack
-MOST_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
+MAX_AMOUNTS = 10  # of a constant; the steps of a curve are no limits
 NOTE = (
     "A test checks that every limit and explained constant of the code is here with its value. "
     f"`{UPDATE}=1 pytest tests/test_limits.py` writes this page."
@@ -123,7 +123,7 @@ def amount(value: object, name: str) -> str:
 
 def amounts(value: object, name: str) -> str:
     """Return an amount, or each of a few."""
-    if isinstance(value, tuple) and len(value) <= MOST_AMOUNTS:
+    if isinstance(value, tuple) and len(value) <= MAX_AMOUNTS:
         texts = [amount(each, name) for each in value]
         return ", ".join(texts) if all(texts) else ""
     return amount(value, name)
@@ -152,7 +152,7 @@ def tables_under(folder: str) -> Iterator[Limit]:
 def is_table(value: object) -> bool:
     """Return whether a value has entries, a number among them, and is no curve."""
     has_entries = isinstance(value, (Mapping, tuple, frozenset, range))
-    return has_entries and 0 < len([*numbers_in(value)]) <= MOST_NUMBERS
+    return has_entries and 0 < len([*numbers_in(value)]) <= MAX_NUMBERS
 
 
 def numbers_in(value: object) -> Iterator[object]:

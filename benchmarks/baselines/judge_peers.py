@@ -25,7 +25,7 @@ from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.verdict import Outcome
 
 ALPHA = 0.05
-SAMPLES, MOST_PAIRS = 5, 40
+SAMPLES, MAX_PAIRS = 5, 40
 EARLIER_CHECKS, EARLIER_PAIRS = 6, 5
 PAIRS = (4, 8, 16)
 CHANGES = (0.0, 0.01, 0.02, 0.05)
@@ -229,9 +229,9 @@ def sequential(*, checks: int, seed: int) -> Sequence[str]:
     for change in CHANGES:
         answers: list[Answer] = []
         for number, noise in enumerate(NOISES):
-            rng = np.random.default_rng([seed, number, MOST_PAIRS])
+            rng = np.random.default_rng([seed, number, MAX_PAIRS])
             answers += [
-                ours(draw(noise, MOST_PAIRS, rng), change) for _ in range(max(1, checks // 2))
+                ours(draw(noise, MAX_PAIRS, rng), change) for _ in range(max(1, checks // 2))
             ]
         share = np.mean([each.is_change and (change == 0 or each.change > 0) for each in answers])
         pairs = np.mean([each.pairs for each in answers])
@@ -252,7 +252,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for name in METHODS:
         print(peer_line(name, checks=arguments.checks, seed=arguments.seed), flush=True)
-    print(f"\n| change | at most {MOST_PAIRS} pairs | pairs on average |\n|---|---|---|")
+    print(f"\n| change | at most {MAX_PAIRS} pairs | pairs on average |\n|---|---|---|")
     for line in sequential(checks=arguments.checks, seed=arguments.seed):
         print(line, flush=True)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from made_up_series import Series, Values
 
-FEWEST_RUNS = 20  # of a job, in order of time
+MIN_RUNS = 20  # of a job, in order of time
 SIZES = (0.01, 0.02, 0.05, 0.10)
 GAP = 12  # points between two steps, and from either end
 FEWEST = 48  # points; a shorter series has one level only
@@ -92,7 +92,7 @@ def _job_pairs(folder: Path, *, seed: int) -> Iterator[tuple[str, Series, Values
     rng = np.random.default_rng([seed, 77])
     for group in _read(folder / "mlperf_runs.json.gz"):
         runs = group["runs"]
-        if len(runs) >= FEWEST_RUNS:
+        if len(runs) >= MIN_RUNS:
             times = np.array([1e3 / np.median(run[1:] if len(run) > 4 else run) for run in runs])
             yield MLPERF, with_steps(times, rng, sizes=SIZES[:3], most_steps=1), times
 

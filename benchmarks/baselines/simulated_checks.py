@@ -17,7 +17,7 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.pair_spreads import PairDifferences, pair_differences
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS_WITH_HISTORY,
     planned_looks,
 )
 from perfledger_baselines.significance.spread_prior import (
@@ -61,7 +61,7 @@ class History:
 def plan_of(most_pairs: int, *, has_history: bool) -> Plan:
     """Return the plan of a check of at most so many pairs, as `perfledger check` makes it."""
     looks = (
-        planned_looks(most_pairs, fewest=FEWEST_PAIRS_WITH_HISTORY)
+        planned_looks(most_pairs, fewest=MIN_PAIRS_WITH_HISTORY)
         if has_history
         else planned_looks(most_pairs)
     )

@@ -42,8 +42,8 @@ FACTOR = 1.05
 REFACTORINGS = 50
 # Of the step: those whose change of 5 % is to be found, and those that are changed at all.
 TARGET = (0.02, 0.05)
-LEAST_SHARE = 0.005
-FEWEST_STEPS = 4  # of a trace: two on each side
+MIN_SHARE = 0.005
+MIN_STEPS = 4  # of a trace: two on each side
 EXAMPLE = Path(__file__).parents[2] / "examples" / "repository"
 WORKLOAD = "benchmarks.torch_gpt:train_step"
 Times = tuple[StepSeconds, ...]
@@ -201,8 +201,8 @@ def pool_of_trace(bundle: Bundle, trace: Path, draw: Random) -> WindowPool:
     """Return pairs of which each side has other steps of a recorded trace, drawn at random."""
     profile = read_profile(trace, workload=bundle.workloads[0].id, side=Side.BASE)
     steps = list(profile.call_times)
-    if len(steps) < FEWEST_STEPS:
-        sys.exit(f"{trace.name} has {len(steps)} steps: {FEWEST_STEPS} are needed")
+    if len(steps) < MIN_STEPS:
+        sys.exit(f"{trace.name} has {len(steps)} steps: {MIN_STEPS} are needed")
     sides: tuple[list[list[Profile]], list[list[Profile]]] = ([], [])
     for _ in range(4 * PAIRS):
         draw.shuffle(steps)
@@ -274,7 +274,7 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
     print("| family | % of the step | 5 % more found |\n|---|---|---|")
     shares = pool.shares()
     rates = {}
-    for family in (family for family, share in shares.items() if share >= LEAST_SHARE):
+    for family in (family for family, share in shares.items() if share >= MIN_SHARE):
         alarm_count = 0
         for _ in range(checks // 10):
             kernels = pool.resampled(draw)

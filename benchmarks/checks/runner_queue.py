@@ -42,8 +42,8 @@ from perfledger_service.usecases.jobs.runner_queue import queue_job
 from perfledger_service.usecases.server.project import add_project
 
 RUNNER = str(Path(__file__).with_name("runner_queue_runner.py"))
-LONGEST_LIFE_S = 1.0  # of a runner that has a job, until it is killed
-MOST_SECONDS = 1800.0  # then something hangs
+MAX_LIFE_S = 1.0  # of a runner that has a job, until it is killed
+MAX_SECONDS = 1800.0  # then something hangs
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ def run_trial(site: Site, trial: Trial, draws: random.Random) -> bool:
     with served(site) as url:
         processes = {name: start_runner(site, name, url) for name in names}
         left = trial.kills
-        while count_open(site) and time.monotonic() < began + MOST_SECONDS:
+        while count_open(site) and time.monotonic() < began + MAX_SECONDS:
             if left:
                 name = draws.choice(names)
                 wait_for_work(site, name, processes[name])
-                time.sleep(draws.uniform(0.0, LONGEST_LIFE_S))
+                time.sleep(draws.uniform(0.0, MAX_LIFE_S))
                 left -= processes[name].poll() is None
                 processes[name].kill()
                 processes[name].wait()

@@ -27,7 +27,7 @@ REPOSITORY = "octo/models"
 TOKEN = "pl_0123abcd_" + "s" * 43
 CLASS = "cpu:Test CPU:1"
 LEASE_S = 3.0  # short: what a dead runner holds is soon free
-LONGEST_CHECK_S = 0.5
+MAX_CHECK_S = 0.5
 KILLER = "killer"  # in the names of workloads that kill the runner of their job
 
 
@@ -40,7 +40,7 @@ def main(task: str, words: Sequence[str]) -> None:
 
 def run_check(bundle: str, workload: str, base: str, head: str) -> None:
     """Write a made bundle as a check would, after a random while."""
-    time.sleep(random.uniform(0.0, LONGEST_CHECK_S))
+    time.sleep(random.uniform(0.0, MAX_CHECK_S))
     if KILLER in workload:
         os.kill(os.getppid(), signal.SIGKILL)
         signal.pause()  # until the kernel ends this process, as its runner is gone

@@ -18,7 +18,7 @@ _COLUMNS = 64  # of rates whose walks are held at once
 # Near the limit a P99 is simulated in parts of so many windows, until it is so many standard errors
 # away, at most as many times as this.
 _WINDOWS, _WINDOW, _GROUPS = 128, 20_000, 4
-_CLEAR, _MOST_PARTS = 2.5, 12
+_CLEAR, _MAX_PARTS = 2.5, 12
 _USES = 1 - np.geomspace(0.97, 0.03, 20)
 _EACH = 30  # windows at each use
 _NEAR, _NEAR_ERRORS = 0.02, 2.5  # of the limit: there those do not tell
@@ -84,7 +84,7 @@ class Truth:
         rates = np.full(_WINDOWS, use * self._kind.capacity)
         logs: list[float] = []
         middle = error = 0.0
-        for part in range(_MOST_PARTS):
+        for part in range(_MAX_PARTS):
             samples = latencies(self._kind, rates, _WINDOW, self._seed + 7919 * (part + 1))
             groups = np.quantile(samples.reshape(_WINDOW, _GROUPS, -1), 0.99, axis=(0, 2))
             logs += np.log(groups / limit).tolist()

@@ -31,7 +31,7 @@ from perfledger_service.web.webhooks import read_comment
 
 SECONDS_PER_BYTE = 1e-6  # a second a megabyte
 # Below it the budget is that of this many bytes: a call takes some microseconds whatever it reads.
-LEAST_BYTES = 32 * 2**10
+MIN_BYTES = 32 * 2**10
 # An interruption, such as by the garbage collector, is not repeated; slow input is slow again.
 ATTEMPTS = 3
 SHOWN = 20
@@ -80,7 +80,7 @@ def inputs(reader: FuzzedReader, count: int, *, seed: int) -> Iterator[bytes]:
 
 def tried(reader: FuzzedReader, data: bytes, *, seconds_per_byte: float) -> FuzzedInput:
     """Return what came of reading one input within its budget of processor time."""
-    size = max(len(data), LEAST_BYTES)
+    size = max(len(data), MIN_BYTES)
     seconds = float("inf")
     for _ in range(ATTEMPTS):
         began = time.thread_time()
@@ -110,7 +110,7 @@ def main() -> int:
         results = [tried(reader, data, seconds_per_byte=SECONDS_PER_BYTE) for data in stream]
         bad = [f"{reader.name}: {one.failure}" for one in results if one.failure]
         rates = [
-            one.seconds / one.size_bytes * 1e6 for one in results if one.size_bytes >= LEAST_BYTES
+            one.seconds / one.size_bytes * 1e6 for one in results if one.size_bytes >= MIN_BYTES
         ]
         table.add_row(reader.name, str(count), str(len(bad)), f"{max(rates, default=0.0):.2f}")
         failures += bad

@@ -8,7 +8,7 @@ from perfledger.records import Framework, Side
 from perfledger_profiles.diff.cause import ChangeKind
 
 HEAD = Side.HEAD
-MOST_STEPS = 64  # that a recording takes, warm-ups and all of its passes
+MAX_STEPS = 64  # that a recording takes, warm-ups and all of its passes
 
 
 def draw(jax: Any, *shape: int) -> Any:
@@ -60,7 +60,7 @@ def jit_again(jax: Any, side: Side) -> Step:
 def other_shapes(jax: Any, side: Side) -> Step:
     weight = draw(jax, 256, 256)
     function = jax.jit(lambda values: layers(jax, values, weight))
-    batches = iter([draw(jax, 64 + number, 256) for number in range(MOST_STEPS)])
+    batches = iter([draw(jax, 64 + number, 256) for number in range(MAX_STEPS)])
     fixed = draw(jax, 64, 256)
     return lambda: function(next(batches) if side is HEAD else fixed)
 

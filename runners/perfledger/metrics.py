@@ -5,7 +5,7 @@ from enum import StrEnum
 
 # The largest share of a process's samples that may be unusable. Up to it they are left out and
 # counted; above it the process has no value. The estimate withstands 29 % of wrong samples.
-MOST_LEFT_OUT = 0.25
+MAX_LEFT_OUT = 0.25
 
 
 class WorseDirection(StrEnum):

@@ -31,7 +31,7 @@ FD_VARIABLE = "PERFLEDGER_FD"
 RANKS_VARIABLE = "PERFLEDGER_RANKS"
 AGENT_SOCKET = "agent"
 # High enough to be safe from workloads that close or write every low descriptor.
-LOWEST_DESCRIPTOR = 100
+MIN_DESCRIPTOR = 100
 
 
 class Command(StrEnum):

@@ -20,7 +20,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _TYPED_DIGITS = 6
 _WHOLE_PERCENTS_FROM = 10  # above, no message needs a tenth of a percent
 _ALMOST_ALL_PERCENT = (99.05, 99.95)  # here a tenth tells that something is left
-_LEAST_P_VALUE = 0.0001  # less would claim knowledge of the tails
+_MIN_P_VALUE = 0.0001  # less would claim knowledge of the tails
 # A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100
 # Half to even, whatever the thread's context is.
@@ -96,14 +96,14 @@ def probability(value: float) -> str:
     """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
     if not is_number(value):
         return NOT_KNOWN
-    least = digits(_LEAST_P_VALUE)
-    return f"<{NBSP}{least}" if value < _LEAST_P_VALUE else digits(value, 2)
+    least = digits(_MIN_P_VALUE)
+    return f"<{NBSP}{least}" if value < _MIN_P_VALUE else digits(value, 2)
 
 
 def p_value(value: float) -> str:
     """Return a p-value as a sentence has it: "p = 0.012", "p below 0.0001"."""
-    if value < _LEAST_P_VALUE:
-        return f"p below {digits(_LEAST_P_VALUE)}"
+    if value < _MIN_P_VALUE:
+        return f"p below {digits(_MIN_P_VALUE)}"
     return f"p = {probability(value)}"
 
 

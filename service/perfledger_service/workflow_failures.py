@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from perfledger_service.errors import INTERNAL, GitHubError, NoticeServiceError, PerfledgerError
 from perfledger_service.values.jobs.queued_work import QueuedCheck, QueuedCommand, QueuedNotice
 
-LEAST_LATER_WAIT_S, MOST_LATER_WAIT_S = 60.0, 900.0
+MIN_LATER_WAIT_S, MAX_LATER_WAIT_S = 60.0, 900.0
 
 _LaterWork = TypeVar("_LaterWork", QueuedCheck, QueuedCommand, QueuedNotice)
 _PassingError = GitHubError | NoticeServiceError  # both say whether they may pass, and when
@@ -28,7 +28,7 @@ def may_help(error: BaseException) -> bool:
 
 def next_attempt(work: _LaterWork, *, wait_s: float | None) -> _LaterWork:
     """Return the next attempt of a work, which is the same one after a crash."""
-    backoff_s = min(MOST_LATER_WAIT_S, LEAST_LATER_WAIT_S * 2 ** (work.attempt - 1))
+    backoff_s = min(MAX_LATER_WAIT_S, MIN_LATER_WAIT_S * 2 ** (work.attempt - 1))
     due_at = work.due_at + timedelta(seconds=max(backoff_s, wait_s or 0.0))
     return replace(work, due_at=due_at, attempt=work.attempt + 1)
 

@@ -11,7 +11,7 @@ from sqlmodel import select
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.gate_checks import MOST_CHECKS
+from perfledger_service.store.gate_checks import MAX_CHECKS
 from perfledger_service.store.retention.upload_removal import KEPT_COMMITS, remove_part
 from perfledger_service.store.tables import (
     BranchCommitRow,
@@ -76,7 +76,7 @@ def add_newer_commits(engine, project_id, count=KEPT_COMMITS, *, first=FIRST_PLA
         session.commit()
 
 
-def add_newer_checks(engine, upload, *, since, count=MOST_CHECKS):
+def add_newer_checks(engine, upload, *, since, count=MAX_CHECKS):
     """Store copies of a judged upload, each with a change of step time, arrived since a time."""
     with read_session(engine) as session:
         row = session.exec(select(UploadRow).where(UploadRow.id == upload.id)).one()

@@ -27,7 +27,7 @@ from perfledger_service.values.upload_views import UploadStatus
 
 pytestmark = pytest.mark.slow
 
-MOST_ATTEMPTS = 30
+MAX_ATTEMPTS = 30
 PAGE = "<html><h1>The proxy is tired</h1></html>"
 NOON = 1_763_640_000  # seconds since 1970
 DATE = "Thu, 20 Nov 2025 12:00:00 GMT"
@@ -98,7 +98,7 @@ class Office:
 
     def post(self, upload_id, after_failure=lambda: None):
         """Post an upload, in as many attempts as it takes, and return it."""
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             assert [work.upload_id for work in unfinished_work(self.engine)] == [upload_id]
             try:
                 post_report(

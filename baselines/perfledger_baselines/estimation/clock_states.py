@@ -16,7 +16,7 @@ from perfledger.records import Run
 # H100).
 STATE_DISTANCE = 0.05
 # With two pairs that differ it is unknown which one is unusual.
-FEWEST_PAIRS = 3
+MIN_PAIRS = 3
 
 
 def clock_difference(base: Run, head: Run) -> float | None:
@@ -56,7 +56,7 @@ def has_usual_clocks(differences: Sequence[float | None]) -> tuple[bool, ...]:
     usual.
     """
     readings = [difference for difference in differences if difference is not None]
-    if len(readings) < FEWEST_PAIRS:
+    if len(readings) < MIN_PAIRS:
         return (True,) * len(differences)
     usual, reach = median(readings), math.log1p(STATE_DISTANCE)
     if 2 * sum(abs(each - usual) <= reach for each in readings) <= len(readings):

@@ -12,8 +12,8 @@ import numpy as np
 from perfledger.metrics import (
     COLD_START,
     COMPILE_TIME,
+    MAX_LEFT_OUT,
     MEMORY_OVER_TIME,
-    MOST_LEFT_OUT,
     STEP_TIME,
     Metric,
     MetricKind,
@@ -62,7 +62,7 @@ def location_estimates(
 
     On the log scale it is the exponential of the Hodges-Lehmann estimate of the logs. Samples that
     are negative, not finite or zero (unless `has_zeros`: zero is a reading) are left out, up to
-    MOST_LEFT_OUT of them; with more it is NaN, or 0 if all of these are zeros. For an exact metric
+    MAX_LEFT_OUT of them; with more it is NaN, or 0 if all of these are zeros. For an exact metric
     it is the value if all samples agree, else their median.
     """
     match scale:
@@ -168,7 +168,7 @@ def _log_locations(batch: Sequence[Sequence[float]], *, has_zeros: bool) -> Floa
 def _location_of_readable(samples: Sequence[float], *, has_zeros: bool) -> float:
     """Return the location estimate of samples some of which are unusable."""
     readings = _readable(samples, has_zeros=has_zeros)
-    if len(samples) - len(readings) <= MOST_LEFT_OUT * len(samples):
+    if len(samples) - len(readings) <= MAX_LEFT_OUT * len(samples):
         return float(_log_locations([readings], has_zeros=has_zeros)[0])
     is_zero_or_reading = all(math.isfinite(sample) and sample >= 0 for sample in samples)
     return 0.0 if is_zero_or_reading else math.nan

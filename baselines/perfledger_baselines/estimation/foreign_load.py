@@ -17,7 +17,7 @@ import numpy as np
 from perfledger.records import CoreTimes, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
-from perfledger_baselines.estimation.interleaving import FEWEST_TURNS
+from perfledger_baselines.estimation.interleaving import MIN_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:
 def _comparable_readings(base: Run, head: Run) -> int:
     """Return how many readings both runs have in common: one for each turn, or one in all."""
     counts = [len(run.core_times.elapsed_s) for run in (base, head)]
-    if counts == [len(base.turns), len(head.turns)] and min(counts) >= FEWEST_TURNS:
+    if counts == [len(base.turns), len(head.turns)] and min(counts) >= MIN_TURNS:
         return min(counts)
     return 1 if counts == [1, 1] else 0
 

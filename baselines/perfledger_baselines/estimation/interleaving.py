@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from perfledger.metrics import CPU_TIME, MOST_LEFT_OUT, STEP_TIME, Metric
+from perfledger.metrics import CPU_TIME, MAX_LEFT_OUT, STEP_TIME, Metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 
 # With one difference a single turn would decide.
-FEWEST_TURNS = 2
+MIN_TURNS = 2
 
 
 # With a reading for each step, or one for each turn.
@@ -32,14 +32,14 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
     0.5 to 1.5 % this way (standard deviation), and by 1 to 4.5 % by the estimates of whole runs.
     """
     turns = min(len(base.turns), len(head.turns))
-    if turns < FEWEST_TURNS:
+    if turns < MIN_TURNS:
         return None
     before, after = _turn_means(base, metric), _turn_means(head, metric)
     if before is None or after is None:
         return None
     differences = after[:turns] - before[:turns]
     differences = differences[np.isfinite(differences)]
-    if len(differences) < max(FEWEST_TURNS, (1 - MOST_LEFT_OUT) * turns):
+    if len(differences) < max(MIN_TURNS, (1 - MAX_LEFT_OUT) * turns):
         return None
     return float(hodges_lehmann(differences[np.newaxis, :])[0])
 

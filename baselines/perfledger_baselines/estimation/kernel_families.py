@@ -17,14 +17,14 @@ from perfledger_baselines.estimation.arrays import FloatArray
 # Relative. Mean counts of windows with different numbers of steps are rounded.
 SAME_COUNT = 0.01
 # With fewer families, the median may be that of the only one that changed.
-FEWEST_FAMILIES = 5
+MIN_FAMILIES = 5
 # Most weight of one family, relative to the weight of all others. The most weight of one family,
 # relative to the weight of all others: no single family may decide what all have in common.
-MOST_WEIGHT = 0.5
+MAX_WEIGHT = 0.5
 # A workload's history stores the longest families: those that take at least this share of a step,
 # and at most this many of them.
 HISTORY_SHARE = 0.01
-MOST_IN_HISTORY = 20
+MAX_IN_HISTORY = 20
 # With its prefix a family's name is no longer than a metric's may be. Longer names belong to
 # template kernels; those with the same beginning are one family.
 MAX_FAMILY_NAME = 290
@@ -125,7 +125,7 @@ def history_families(windows: WorkloadKernels) -> tuple[PairedSeconds, ...]:
         if one.base_seconds >= HISTORY_SHARE * steps.base_seconds
         or one.head_seconds >= HISTORY_SHARE * steps.head_seconds
     ]
-    return tuple(sorted(long, key=lambda one: (-one.most_seconds, one.name))[:MOST_IN_HISTORY])
+    return tuple(sorted(long, key=lambda one: (-one.most_seconds, one.name))[:MAX_IN_HISTORY])
 
 
 def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray:
@@ -133,17 +133,17 @@ def common_ratios(families: Sequence[KernelFamily], *, pairs: int) -> FloatArray
 
     It is the weighted median over the families that are called equally often on both sides; longer
     families are less noisy and weigh more. It reflects the machine's state, or a change of all
-    kernels, which the step's own timing shows. It is 1 with fewer than FEWEST_FAMILIES.
+    kernels, which the step's own timing shows. It is 1 with fewer than MIN_FAMILIES.
     """
     alike = [
         one.total
         for one in families
         if not one.is_restructured and min(one.total.base.min(), one.total.head.min()) > 0
     ]
-    if len(alike) < FEWEST_FAMILIES:
+    if len(alike) < MIN_FAMILIES:
         return np.ones(pairs)
     weights: FloatArray = np.sqrt([one.most_seconds for one in alike])
-    weights = np.minimum(weights, MOST_WEIGHT * (weights.sum() - weights.max()))
+    weights = np.minimum(weights, MAX_WEIGHT * (weights.sum() - weights.max()))
     logs: FloatArray = np.log([one.head / one.base for one in alike])
     order = np.argsort(logs, axis=0)
     reached = np.cumsum(weights[order], axis=0)

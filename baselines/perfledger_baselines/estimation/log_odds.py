@@ -17,7 +17,7 @@ HALF_QUANTUM = 0.005
 # Log-odds: where the sides are nearer than this, the ratio is computed from the slope.
 SAME = 1e-9
 # A smaller share is lost in rounding when it is computed from its log-odds.
-SMALLEST_SHARE = 1e-17
+MIN_SHARE = 1e-17
 
 
 def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -68,4 +68,4 @@ def _units(before: FloatArray, after: FloatArray) -> FloatArray:
 def _shares(log_odds: FloatArray) -> FloatArray:
     """Return the shares with these log-odds; the inverse of `_log_odds`."""
     shares = (1 + 2 * HALF_QUANTUM) / (1 + np.exp(-log_odds)) - HALF_QUANTUM
-    return np.maximum(shares, SMALLEST_SHARE)
+    return np.maximum(shares, MIN_SHARE)

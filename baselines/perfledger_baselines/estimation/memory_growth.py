@@ -8,7 +8,7 @@ from perfledger.records import MemoryReadings, Run
 
 STEPS = 1000
 # Two readings always lie on a line.
-FEWEST_READINGS = 3
+MIN_READINGS = 3
 
 
 def memory_over_time_bytes(run: Run) -> float | None:
@@ -20,7 +20,7 @@ def memory_over_time_bytes(run: Run) -> float | None:
     with too few readings for a line; NaN if one is zero, negative or not a number.
     """
     memory = run.memory
-    if len(memory.in_use_bytes) < FEWEST_READINGS:
+    if len(memory.in_use_bytes) < MIN_READINGS:
         return None
     if not all(math.isfinite(value) and value > 0 for value in memory.in_use_bytes):
         return math.nan

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from perfledger_baselines.significance.multiple_testing import adjust_family
-from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD, TTestResult
+from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD, TTestResult
 from perfledger_baselines.significance.power import relative, smallest_detectable_change
 
 # Share of runs of canaries on an unchanged device that may be suspected. Share of runs of canaries
@@ -30,8 +30,8 @@ ALPHA = 0.01
 MIN_DRIFT = 0.02
 # With fewer values, one of 20 canaries reaches its level only for changes of 20 standard
 # deviations.
-FEWEST_EARLIER = 5
-FEWEST_SIBLINGS = 4
+MIN_EARLIER = 5
+MIN_SIBLINGS = 4
 
 
 class DriftReference(StrEnum):
@@ -43,7 +43,7 @@ class DriftReference(StrEnum):
     @property
     def fewest(self) -> int:
         """Return how many values a comparison needs."""
-        return FEWEST_EARLIER if self is DriftReference.OWN_HISTORY else FEWEST_SIBLINGS
+        return MIN_EARLIER if self is DriftReference.OWN_HISTORY else MIN_SIBLINGS
 
 
 class DriftState(StrEnum):
@@ -132,7 +132,7 @@ def _prediction_test(comparison: CanaryComparison) -> TTestResult | None:
     if count < comparison.reference.fewest:
         return None
     logs = np.log(np.asarray(comparison.reference_rates, dtype=np.float64))
-    spread = max(float(logs.std(ddof=1)), SMALLEST_SPREAD)
+    spread = max(float(logs.std(ddof=1)), MIN_SPREAD)
     error = spread * math.sqrt(1 + 1 / count)
     difference = math.log(comparison.rate) - float(logs.mean())
     wide, narrow = (-float(stdtrit(count - 1, level)) * error for level in (ALPHA / 2, ALPHA))

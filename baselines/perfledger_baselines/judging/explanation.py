@@ -10,11 +10,11 @@ from perfledger.metrics import MetricKind
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import fewest_pairs
-from perfledger_baselines.significance.kernel_tests import FEWEST_KERNEL_PAIRS
+from perfledger_baselines.significance.kernel_tests import MIN_KERNEL_PAIRS
 from perfledger_baselines.significance.spread_prior import SpreadPrior
 
 # Nobody measures more pairs than this for one pull request, so advising more would be wrong.
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
 
 
 class DecidedBy(StrEnum):
@@ -57,7 +57,7 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
     pairs_needed, expected = None, None
     if verdict.metric.kind is MetricKind.KERNEL:  # no more pairs than planned have windows
         is_short = decided_by is DecidedBy.TOO_FEW_PAIRS
-        pairs_needed = FEWEST_KERNEL_PAIRS if is_short else None
+        pairs_needed = MIN_KERNEL_PAIRS if is_short else None
     elif decided_by is DecidedBy.TOO_FEW_PAIRS:
         pairs_needed = fewest_pairs(rule.looks, has_history=verdict.prior is not None)
     elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
@@ -91,7 +91,7 @@ def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
 def _undecided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
     estimate = verdict.estimate
     if verdict.metric.kind is MetricKind.KERNEL:  # a kernel that is new or gone has no estimate
-        is_tested = estimate is not None or verdict.profiled_pairs >= FEWEST_KERNEL_PAIRS
+        is_tested = estimate is not None or verdict.profiled_pairs >= MIN_KERNEL_PAIRS
         return DecidedBy.KERNEL_WINDOWS if is_tested else DecidedBy.TOO_FEW_PAIRS
     if estimate is None:
         return DecidedBy.TOO_FEW_PAIRS
@@ -127,4 +127,4 @@ def _pairs_to_decide(
 
 def _pairs(pairs: int, too_wide_by: float) -> int | None:
     needed = math.ceil(pairs * max(1.0, too_wide_by) ** 2)
-    return max(needed, pairs + 1) if needed <= MOST_PAIRS else None
+    return max(needed, pairs + 1) if needed <= MAX_PAIRS else None

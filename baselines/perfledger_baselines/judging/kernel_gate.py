@@ -55,7 +55,7 @@ from perfledger_baselines.judging.kernel_wording import (
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.kernel_tests import (
-    FEWEST_KERNEL_PAIRS,
+    MIN_KERNEL_PAIRS,
     paired_kernel_tests,
     relative_change,
 )
@@ -82,8 +82,7 @@ def judge_kernels(
     prepared = {
         each.workload: _prepare(each, places, rule)
         for each in workloads
-        if len(places := _places(each, pairs[each.workload])) >= FEWEST_KERNEL_PAIRS
-        and each.kernels
+        if len(places := _places(each, pairs[each.workload])) >= MIN_KERNEL_PAIRS and each.kernels
     }
     tests = max(1, sum(len(each.tested) + 1 for each in prepared.values()))
     return tuple(
@@ -110,8 +109,8 @@ def _places(windows: WorkloadKernels, pairs: Collection[int]) -> list[int]:
 
 def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJudgement:
     count = len(_places(windows, pairs))
-    needed = f"{count} of the {FEWEST_KERNEL_PAIRS} profiled pairs needed"
-    if len(pairs) < FEWEST_KERNEL_PAIRS:
+    needed = f"{count} of the {MIN_KERNEL_PAIRS} profiled pairs needed"
+    if len(pairs) < MIN_KERNEL_PAIRS:
         outcome, reason = Outcome.UNDECIDED, needed
     else:
         lack = windows.failure or ("no kernel was recorded" if count else "no window was recorded")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from perfledger.records import Machine, Side
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.significance.paired_t_tests import log_differences
-from perfledger_baselines.significance.spread_prior import MOST_VALUES
+from perfledger_baselines.significance.spread_prior import MAX_VALUES
 
 # A single pair has no spread around its own mean.
-FEWEST_PAIRS = 2
+MIN_PAIRS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ def pair_differences(
     changed carries as much information on its spread as any other once its mean is subtracted, and
     leaving it out would remove the quiet ones first. `machines` are the bundle's.
     """
-    noisy = [test for test in tests if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS]
+    noisy = [test for test in tests if test.is_noisy and len(test.pairs) >= MIN_PAIRS]
     differences = log_differences(noisy).tolist() if noisy else ()
     return tuple(
         PairDifferences(
@@ -49,4 +49,4 @@ def pair_differences(
 def _newest(differences: Iterable[float]) -> tuple[float, ...]:
     """Return the newest differences of a test, as many as a prior uses."""
     readings = (each for each in differences if not math.isnan(each))
-    return tuple(readings)[-MOST_VALUES:]
+    return tuple(readings)[-MAX_VALUES:]

@@ -16,7 +16,7 @@ from perfledger_baselines.judging.work_evidence import Pairs, pairs_of_workloads
 # Share of checks without a change: a warning accuses, too.
 MAX_FALSE_WARNINGS = 0.01
 # Two differences are too few to estimate a spread.
-FEWEST_PAIRS = 3
+MIN_PAIRS = 3
 GREEN = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED})
 
 
@@ -90,7 +90,7 @@ def _mean_s(run: Run) -> float:
 
 def _lower_bound(values: Sequence[float], level: float) -> float:
     """Return the one-sided Student's t bound of the mean; minus infinity for too few values."""
-    if len(values) < FEWEST_PAIRS:
+    if len(values) < MIN_PAIRS:
         return -math.inf
     error = stdev(values) / math.sqrt(len(values))
     return fmean(values) + float(stdtrit(len(values) - 1, level)) * error

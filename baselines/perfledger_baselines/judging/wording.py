@@ -14,7 +14,7 @@ from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.bimodality import Bimodality
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS, fewest_pairs
+from perfledger_baselines.significance.interim_looks import MIN_PAIRS, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import is_capped, relative
@@ -101,9 +101,7 @@ def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> s
     result = decision.adjusted.result
     if not result.is_enough:
         has_history = decision.prior is not None
-        fewest = (
-            FEWEST_PAIRS if result.is_exact else fewest_pairs(rule.looks, has_history=has_history)
-        )
+        fewest = MIN_PAIRS if result.is_exact else fewest_pairs(rule.looks, has_history=has_history)
         return f"{result.pairs} of the {fewest} pairs needed{_change_so_far(result, rule)}"
     return _reason(decision, decision.adjusted, rule, after=_count_of_pairs(result.pairs))
 
@@ -142,7 +140,7 @@ def _runs_reason(
 ) -> str:
     runs = f"{len(test.base)} A and {len(test.head)} B runs"
     if not adjusted.result.is_enough:
-        needed = f"each side needs {FEWEST_PAIRS}" if test.prior is None else "one side needs two"
+        needed = f"each side needs {MIN_PAIRS}" if test.prior is None else "one side needs two"
         return f"{runs}: {needed}"
     return _reason(decision, adjusted, rule, after=runs)
 

@@ -20,16 +20,16 @@ from perfledger_baselines.judging.leftover_work import leftover_doubt
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
-LEAST_WORK = 0.1
+MIN_WORK = 0.1
 # Share of the step time. Below it, missing work would show in the counts or hardly pay.
 LARGE_GAIN = 0.5
 # Share of the step time: less is not called faster.
-LEAST_GAIN = 0.005
+MIN_GAIN = 0.005
 # Share of the step time: even with equal counts such a gain deserves a look, and without counts it
 # needs a check.
 HUGE_GAIN = 0.9
 # Share of a gain: if the counted work fell by at least this share, the step may simply do less.
-LEAST_EXPLAINED = 0.5
+MIN_EXPLAINED = 0.5
 # A step shorter than this many empty steps cannot be distinguished from an empty one.
 EMPTY_STEPS = 2.0
 MAX_PATHS = 3  # of an answer's differences, in a message
@@ -95,7 +95,7 @@ def unproven_gains(
             if not _first_count(_counts(bundle, name, Side.BASE)):
                 doubt = doubt or _unexamined_part(pairs.get(name, {}))
         if doubt:
-            share = f"it is {percentage(gain)} faster, and " if gain > LEAST_GAIN else ""
+            share = f"it is {percentage(gain)} faster, and " if gain > MIN_GAIN else ""
             detail = f"{DOUBT}: {share}{doubt}; {_way_on(bundle)}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
@@ -133,7 +133,7 @@ def _less_work(bundle: Bundle, workload: str, gain: float) -> str:
     before, after = base[name], head.get(name)
     if after is None or not (before.is_complete and after.is_complete):
         return ""
-    if after.value > (1 - LEAST_EXPLAINED * gain) * before.value:
+    if after.value > (1 - MIN_EXPLAINED * gain) * before.value:
         return ""
     return f"its counted work fell {_fall(before, after)}: {look}"
 
@@ -294,7 +294,7 @@ def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
     before, after = base[name], head.get(name)
     if after is None or not after.is_complete:
         return "its work cannot be counted completely"
-    if before.is_complete and after.value < LEAST_WORK * before.value:
+    if before.is_complete and after.value < MIN_WORK * before.value:
         return f"its counted work fell {_fall(before, after)}"
     return ""
 

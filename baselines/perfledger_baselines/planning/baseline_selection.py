@@ -17,9 +17,9 @@ from perfledger.metrics import Metric
 from perfledger_baselines.history.commits.attribution import CommitRange
 
 # As with pairs: Student's t at 95 % is 3.2 with four, 4.3 with three, 12.7 with two.
-FEWEST_CHECKS = 4
+MIN_CHECKS = 4
 # One more would reduce the error of the mean by 2 %, and would have older code than all the others.
-MOST_CHECKS = 30
+MAX_CHECKS = 30
 
 
 class BaselineKind(StrEnum):
@@ -103,7 +103,7 @@ def select_baseline(
     """Choose the baseline of a head, whatever the order of the candidates.
 
     In this order: the check that a person pinned; the base runs of the check itself; the runs of
-    the newest MOST_CHECKS checks at the present level and epoch, if there are FEWEST_CHECKS; the
+    the newest MAX_CHECKS checks at the present level and epoch, if there are MIN_CHECKS; the
     runs of the nearest measured commit. Raises NoBaselineError: no baseline is never "no change".
     """
     ordered = sorted(candidates, key=lambda c: (-c.commit, c.check, c.run))
@@ -111,11 +111,11 @@ def select_baseline(
         return _pinned_baseline(request, ordered)
     usable = [c for c in ordered if _obstacle(request, c) is None]
     pairs = [c for c in usable if c.check == request.check]
-    checks = tuple(dict.fromkeys(c.check for c in usable))[:MOST_CHECKS]
+    checks = tuple(dict.fromkeys(c.check for c in usable))[:MAX_CHECKS]
     if pairs:
         nearest = [c for c in pairs if c.commit == pairs[0].commit]
         return _selection(request, BaselineKind.PAIR, nearest)
-    if len(checks) >= FEWEST_CHECKS:
+    if len(checks) >= MIN_CHECKS:
         window = [c for c in usable if c.check in checks]
         return _selection(request, BaselineKind.WINDOW, window)
     if usable:

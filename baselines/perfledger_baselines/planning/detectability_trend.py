@@ -11,9 +11,9 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import FloatArray
 
 # A line through fewer checks proves nothing.
-FEWEST_CHECKS = 10
+MIN_CHECKS = 10
 # The newest checks: a machine's state a year ago says nothing about today's trend.
-MOST_CHECKS = 60
+MAX_CHECKS = 60
 # A trend is stated over this many checks: the change over a single one is too small to read.
 PER_CHECKS = 10
 CONFIDENCE = 0.95
@@ -49,7 +49,7 @@ def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityT
     """
     logs = [
         {workload: math.log(change) for workload, change in check.items() if change > 0}
-        for check in checks[:MOST_CHECKS]
+        for check in checks[:MAX_CHECKS]
     ]
     by_workload: defaultdict[str, list[float]] = defaultdict(list)
     for check in logs:
@@ -61,7 +61,7 @@ def detectability_trend(checks: Sequence[Mapping[str, float]]) -> DetectabilityT
         for index, check in enumerate(logs)
         if check
     ]
-    if len(points) < FEWEST_CHECKS:
+    if len(points) < MIN_CHECKS:
         return None
     places, values = np.array(points, dtype=np.float64).T
     change, low, high = np.expm1(PER_CHECKS * _slope_with_interval(places, values)).tolist()

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfledger.metrics import STEP_TIME
 from perfledger.time_units import SECONDS_PER_MINUTE
-from perfledger_baselines.judging.explanation import MOST_PAIRS
+from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
 from perfledger_baselines.planning.detectability_trend import (
     DetectabilityTrend,
@@ -18,14 +18,14 @@ from perfledger_baselines.planning.detectability_trend import (
 )
 
 # A spread or a share over fewer checks proves nothing.
-FEWEST_CHECKS = 10
+MIN_CHECKS = 10
 # The newest checks of a gate, which show what it finds now.
 RECENT_CHECKS = 10
 # The newest checks whose share of undecided ones says whether a gate is too noisy now. Older ones
 # may be from before its settings or its machine changed for the better.
 NOISE_CHECKS = 20
 # If more checks are undecided, people stop reading the gate.
-MOST_UNDECIDED = 0.25
+MAX_UNDECIDED = 0.25
 # The suggested margin is one that this share of the workloads reaches, or the next larger one. A
 # check is undecided with any workload, so the others need margins of their own.
 REACHING_SHARE = 0.9
@@ -112,7 +112,7 @@ class GateHealth:
 
 def is_too_noisy(*, undecided: int, checks: int) -> bool:
     """Return whether this share of undecided checks is too high for a required gate."""
-    return checks >= FEWEST_CHECKS and undecided > MOST_UNDECIDED * checks
+    return checks >= MIN_CHECKS and undecided > MAX_UNDECIDED * checks
 
 
 def gate_health(checks: Sequence[GateCheck], settings: GateSettings | None) -> GateHealth:
@@ -191,7 +191,7 @@ def _longer_check(
     needed_pairs = [each.pairs * max(1.0, each.change / settings.margin) ** 2 for each in hardest]
     most = math.ceil(float(np.quantile(needed_pairs, REACHING_SHARE, method="higher")))
     present = sum(each.pairs for each in hardest)
-    if most > MOST_PAIRS or present == 0:
+    if most > MAX_PAIRS or present == 0:
         return None
     seconds = settings.budget_s if minutes is None else minutes * SECONDS_PER_MINUTE
     longer_s = seconds * sum(min(each, most) for each in needed_pairs) / present

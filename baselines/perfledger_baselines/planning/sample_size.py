@@ -8,7 +8,7 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.judging.decision import ROUNDING
-from perfledger_baselines.judging.explanation import MOST_PAIRS
+from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.judge import Judgement
 from perfledger_baselines.significance.alpha_spending import nominal_levels
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -19,7 +19,7 @@ from perfledger_baselines.significance.power import smallest_detectable_changes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsNeeded:
-    """How many pairs find a relative change of one result; None if MOST_PAIRS do not suffice."""
+    """How many pairs find a relative change of one result; None if MAX_PAIRS do not suffice."""
 
     workload: str
     metric: str
@@ -76,7 +76,7 @@ def _results(judgement: Judgement) -> Iterator[_SpreadResult]:
 
 
 def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
-    """Return the number of pairs for each result, (results,); 0 if MOST_PAIRS are too few."""
+    """Return the number of pairs for each result, (results,); 0 if MAX_PAIRS are too few."""
     tests = [one.adjusted.result for one in results]
     sd, share = (np.array(values) for values in zip(*((t.sd, t.share) for t in tests), strict=True))
     more_degrees = np.array([one.degrees - one.pairs for one in tests])  # each pair adds one
@@ -96,13 +96,13 @@ def _pairs(results: Sequence[_SpreadResult], rule: DecisionRule) -> IntArray:
     levels = _levels(results, rule)
     fewest = np.array([one.fewest_pairs for one in results])
     start = np.maximum(fewest, rule.looks[-1] + 1) if rule.looks else fewest  # beyond all looks
-    end = np.full(len(results), MOST_PAIRS + 1)
+    end = np.full(len(results), MAX_PAIRS + 1)
     while (is_open := start < end).any():
         middle = (start + end) // 2
         is_found = are_found(middle, levels[:, -1])
         end = np.where(is_open & is_found, middle, end)
         start = np.where(is_open & ~is_found, middle + 1, start)
-    numbers = np.where(start <= MOST_PAIRS, start, 0)
+    numbers = np.where(start <= MAX_PAIRS, start, 0)
     for index, look in reversed(tuple(enumerate(rule.looks))):
         at_look = np.full(len(results), look)
         numbers = np.where((look >= fewest) & are_found(at_look, levels[:, index]), look, numbers)

@@ -21,8 +21,8 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS,
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS,
+    MIN_PAIRS_WITH_HISTORY,
     fewest_pairs,
 )
 from perfledger_baselines.significance.spread_prior import Priors
@@ -57,7 +57,7 @@ class GroupSequentialStopping:
         self._rule = DecisionRule(
             looks=tuple(looks), alpha=alpha, margin=margin, floor=floor, margins=margins
         )
-        fewest = FEWEST_PAIRS_WITH_HISTORY if priors else FEWEST_PAIRS
+        fewest = MIN_PAIRS_WITH_HISTORY if priors else MIN_PAIRS
         if not looks or looks[-1] < fewest:
             msg = f"looks {tuple(looks)} end before {fewest} pairs: plan more"
             raise CheckPlanError(msg)

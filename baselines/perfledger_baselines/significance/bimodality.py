@@ -18,13 +18,13 @@ from perfledger_baselines.significance.power import relative
 # Least distance of two states, in standard deviations of the runs within a state. The states must
 # be this far apart, in standard deviations of the runs within a state: without states, normal or
 # t(3) noise has such a gap in fewer than .002 of tests.
-FEWEST_SDS = 6.0
+MIN_SDS = 6.0
 # Of a side's runs in each state: a single distant run is an outlier, not a state.
-FEWEST_RUNS = 2
+MIN_RUNS = 2
 # How far from its state a run may lie, as a share of the distance between the states.
 REACH = 0.25
 # With fewer runs per side, two pairs of runs are too often far apart by chance.
-FEWEST_PER_SIDE = 6
+MIN_PER_SIDE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def find_bimodality(base: Sequence[float], head: Sequence[float]) -> Bimodality 
     At least one side has runs in both, and every run lies near one of them. If the two sides merely
     differ from each other, that is a change, not two states.
     """
-    if min(len(base), len(head)) < FEWEST_PER_SIDE:
+    if min(len(base), len(head)) < MIN_PER_SIDE:
         return None
     sides = [np.log(np.asarray(side, dtype=np.float64)) for side in (base, head)]
     for side in sides:
@@ -66,13 +66,13 @@ def _states_of(values: FloatArray) -> tuple[float, float] | None:
     gaps = [later - earlier for earlier, later in pairwise(ordered)]
     widest = max(gaps)
     split = gaps.index(widest) + 1
-    if min(split, len(ordered) - split) < FEWEST_RUNS or 3 * widest < ordered[-1] - ordered[0]:
+    if min(split, len(ordered) - split) < MIN_RUNS or 3 * widest < ordered[-1] - ordered[0]:
         return None  # runs within REACH of two states leave a third of their range empty
     lower, upper = np.array(ordered[:split]), np.array(ordered[split:])
     inside = float(((lower - lower.mean()) ** 2).sum() + ((upper - upper.mean()) ** 2).sum())
     sd = math.sqrt(inside / (len(values) - 2))
     low, high = float(lower.mean()), float(upper.mean())
-    return (low, high) if high - low > FEWEST_SDS * sd else None
+    return (low, high) if high - low > MIN_SDS * sd else None
 
 
 def _is_near(values: FloatArray, states: tuple[float, float]) -> bool:

@@ -13,7 +13,7 @@ from perfledger_baselines.significance.decision_rule import CheckPlanError
 
 # Two pairs have a spread with one degree of freedom: the 95 % interval is 12.7 standard errors on
 # each side. With four pairs it is a useful 3.2.
-FEWEST_PAIRS = 4
+MIN_PAIRS = 4
 # Without a history the first planned look is one later. If processes are in one of two states (of
 # clocks, for example), four pairs can all fall the same way and look like a change without noise:
 # .08 of families of 12 unchanged tests were called changed, and .05 with the fifth pair. A check
@@ -24,7 +24,7 @@ FIRST_LOOK = 5
 # ramp it called .29 of unchanged tests changed. A wrong history would also never be corrected, as a
 # single pair adds nothing to it: of families of 12 unchanged tests with coarse readings .72 were
 # repeatedly called changed, because of a few histories of five pairs that had agreed by chance.
-FEWEST_PAIRS_WITH_HISTORY = 2
+MIN_PAIRS_WITH_HISTORY = 2
 
 # After every pair up to ten, then each about 1.15 times the one before: a decision is known at
 # once, and since neighbouring looks say nearly the same, another look costs almost nothing.
@@ -47,10 +47,10 @@ class InterimLooks:
 def planned_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...]:
     """Return the numbers of pairs to look at when at most `max_pairs` may be measured.
 
-    `fewest` is the first look: FEWEST_PAIRS_WITH_HISTORY if every series has a history. Raises
+    `fewest` is the first look: MIN_PAIRS_WITH_HISTORY if every series has a history. Raises
     CheckPlanError for a plan that ends before a test is possible.
     """
-    least = min(fewest, FEWEST_PAIRS)
+    least = min(fewest, MIN_PAIRS)
     if max_pairs < least:
         msg = f"max_pairs is {max_pairs}: a paired test needs at least {least}"
         raise CheckPlanError(msg)
@@ -64,10 +64,10 @@ def fewest_pairs(planned: Sequence[int], *, has_history: bool) -> int:
     without a history waits there for the fifth, as it would in a plan of its own.
     """
     if has_history:
-        return FEWEST_PAIRS_WITH_HISTORY
-    if planned and planned[0] < FEWEST_PAIRS:
-        return max(FEWEST_PAIRS, min(FIRST_LOOK, planned[-1]))
-    return FEWEST_PAIRS
+        return MIN_PAIRS_WITH_HISTORY
+    if planned and planned[0] < MIN_PAIRS:
+        return max(MIN_PAIRS, min(FIRST_LOOK, planned[-1]))
+    return MIN_PAIRS
 
 
 def looks_until(planned: Sequence[int], pairs: int) -> InterimLooks:

@@ -22,13 +22,13 @@ from scipy.special import stdtr, stdtrit
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.estimation.kernel_families import PairedSeconds
 from perfledger_baselines.significance.multiple_testing import holm
-from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD, TTestResult
-from perfledger_baselines.significance.power import LARGEST_CHANGE
+from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD, TTestResult
+from perfledger_baselines.significance.power import MAX_CHANGE
 
 # Fewest pairs with profiled windows of kernels that are tested. As many as the first look of a
 # check without a history, for the same reason: with fewer, processes in one of two states may agree
 # by chance.
-FEWEST_KERNEL_PAIRS = 5
+MIN_KERNEL_PAIRS = 5
 # Share of the pairs left out at each end: one of twelve, none of fewer than ten. The smallest
 # change found on a quiet machine grows by a sixth; with two of twelve it grew by nearly half.
 TRIM_SHARE = 0.1
@@ -67,7 +67,7 @@ def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResu
     ranked = np.sort(differences, axis=1)
     means: FloatArray = ranked[:, cut : pairs - cut].mean(axis=1)
     drawn_in = np.clip(ranked, ranked[:, [cut]], ranked[:, [pairs - cut - 1]])
-    spreads: FloatArray = np.maximum(drawn_in.std(axis=1, ddof=1), SMALLEST_SPREAD)
+    spreads: FloatArray = np.maximum(drawn_in.std(axis=1, ddof=1), MIN_SPREAD)
     errors: FloatArray = spreads * math.sqrt((pairs - 1) / (inner * (inner - 1)))
     size: FloatArray = np.abs(means) / errors
     p_values: FloatArray = 2 * stdtr(np.full(len(size), degrees), -size)
@@ -101,10 +101,10 @@ def relative_differences(base: FloatArray, head: FloatArray) -> FloatArray:
 
 
 def relative_change(difference: float) -> float:
-    """Return head / base - 1 of a relative difference; LARGEST_CHANGE if base took no time."""
+    """Return head / base - 1 of a relative difference; MAX_CHANGE if base took no time."""
     base_share = ONE_SIDED - difference
-    if base_share * LARGEST_CHANGE <= ONE_SIDED:
-        return LARGEST_CHANGE
+    if base_share * MAX_CHANGE <= ONE_SIDED:
+        return MAX_CHANGE
     return max(-1.0, (ONE_SIDED + difference) / base_share - 1)
 
 

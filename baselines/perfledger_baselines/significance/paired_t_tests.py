@@ -32,8 +32,8 @@ from perfledger_baselines.significance.alpha_spending import (
 )
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS,
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS,
+    MIN_PAIRS_WITH_HISTORY,
     InterimLooks,
     fewest_pairs,
     looks_until,
@@ -44,7 +44,7 @@ from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, 
 # coarse (bytes in pages, clocks in ticks), not because the machine is that quiet: only a tenth of
 # public TPU series is, and GPU series are 25 times noisier. The floor is low enough for four pairs
 # of a deterministic 0.3 % to be called in a family of 200 (p 1e-5).
-SMALLEST_SPREAD = 1e-4
+MIN_SPREAD = 1e-4
 # Of alpha, for the moderated test; the rest is the plain t test's. On ten kinds of noise .7 to .9
 # differ by less than the simulation's error.
 MODERATED_SHARE = 0.8
@@ -95,7 +95,7 @@ class _Moments:
     @property
     def is_testable(self) -> BoolArray:
         """Return whether a spread is known, from enough pairs or from a history."""
-        fewest = np.where(self.has_prior, FEWEST_PAIRS_WITH_HISTORY, self.fewest_pairs)
+        fewest = np.where(self.has_prior, MIN_PAIRS_WITH_HISTORY, self.fewest_pairs)
         return (self.pairs >= fewest) & (self.sd > 0)
 
     @property
@@ -206,7 +206,7 @@ def _unqueued_interval(test: PairedTest, rule: DecisionRule) -> tuple[float, flo
 
 def _exact(test: PairedTest) -> TTestResult:
     pairs = test.pairs
-    return exact_result(*pairs[0], pairs=len(pairs), is_enough=len(pairs) >= FEWEST_PAIRS)
+    return exact_result(*pairs[0], pairs=len(pairs), is_enough=len(pairs) >= MIN_PAIRS)
 
 
 def _prior_moments(
@@ -217,7 +217,7 @@ def _prior_moments(
         return np.zeros(tests), np.zeros(tests)
     pairs = [(0.0, 0.0) if each is None else (each.variance, each.degrees) for each in priors]
     variance, degrees = np.array(pairs).T
-    return np.maximum(variance, SMALLEST_SPREAD**2 * (degrees > 0)), degrees
+    return np.maximum(variance, MIN_SPREAD**2 * (degrees > 0)), degrees
 
 
 def _moments(
@@ -229,12 +229,12 @@ def _moments(
     mean = values.sum(axis=1) / np.maximum(pairs, 1)
     squares = np.where(is_read, (values - mean[:, np.newaxis]) ** 2, 0.0).sum(axis=1)
     own_degrees: FloatArray = np.maximum(pairs - 1, 0).astype(np.float64)
-    own_sd = np.maximum(np.sqrt(squares / np.maximum(own_degrees, 1)), SMALLEST_SPREAD)
+    own_sd = np.maximum(np.sqrt(squares / np.maximum(own_degrees, 1)), MIN_SPREAD)
     has_prior = prior_degrees > 0
     variance, degrees = moderate(
         prior_variance, prior_degrees, squares=squares, own_degrees=own_degrees
     )
-    is_identical = ~values.any(axis=1) & (pairs >= FEWEST_PAIRS)
+    is_identical = ~values.any(axis=1) & (pairs >= MIN_PAIRS)
     return _Moments(
         pairs=pairs,
         mean=mean,

@@ -13,11 +13,11 @@ from perfledger_baselines.significance.paired_t_tests import TTestResult
 POWER = 0.8  # the usual power of a study
 # Relative. No step becomes a million times slower; larger figures come from broken readings, and
 # JSON has no infinity.
-LARGEST_CHANGE = 1e6
-_LARGEST_LOG = math.log1p(LARGEST_CHANGE)
+MAX_CHANGE = 1e6
+_MAX_LOG = math.log1p(MAX_CHANGE)
 ROUNDING = 1e-9  # of a figure converted to the log scale and back
-_SMALLEST_LEVEL = float(np.finfo(np.float64).tiny)  # below it, levels are imprecise
-FEWEST_STEPS, MOST_STEPS = 5, 30  # of a process; see steps_per_process
+_MIN_LEVEL = float(np.finfo(np.float64).tiny)  # below it, levels are imprecise
+MIN_STEPS, MAX_STEPS = 5, 30  # of a process; see steps_per_process
 
 
 def smallest_detectable_change(
@@ -64,7 +64,7 @@ def smallest_detectable_changes(
     errors = sd / np.sqrt(pairs)
     significant = _noncentralities(degrees, alpha=alpha, power=POWER) * errors
     big = np.log1p(floor) + ndtri(POWER) * errors
-    changes: FloatArray = np.expm1(np.minimum(np.maximum(significant, big), _LARGEST_LOG))
+    changes: FloatArray = np.expm1(np.minimum(np.maximum(significant, big), _MAX_LOG))
     return changes
 
 
@@ -102,19 +102,19 @@ def steps_per_process(
         msg = f"start-up of {startup_s} s and step of {step_s} s: both must be above 0"
         raise ValueError(msg)
     if between_sd <= 0:
-        return MOST_STEPS
+        return MAX_STEPS
     best = math.sqrt(startup_s / step_s) * within_sd / between_sd
-    return min(MOST_STEPS, max(FEWEST_STEPS, math.ceil(min(best, MOST_STEPS))))
+    return min(MAX_STEPS, max(MIN_STEPS, math.ceil(min(best, MAX_STEPS))))
 
 
 def relative(log_change: float) -> float:
-    """Return head / base - 1 for a difference of logs, limited to LARGEST_CHANGE up or down."""
-    return math.expm1(max(-_LARGEST_LOG, min(log_change, _LARGEST_LOG)))
+    """Return head / base - 1 for a difference of logs, limited to MAX_CHANGE up or down."""
+    return math.expm1(max(-_MAX_LOG, min(log_change, _MAX_LOG)))
 
 
 def is_capped(change: float) -> bool:
     """Return whether a relative change is at the largest or smallest that `relative` returns."""
-    return abs(math.log1p(change)) >= _LARGEST_LOG * (1 - ROUNDING)
+    return abs(math.log1p(change)) >= _MAX_LOG * (1 - ROUNDING)
 
 
 def _noncentralities(degrees: FloatArray, *, alpha: FloatArray, power: float) -> FloatArray:
@@ -124,7 +124,7 @@ def _noncentralities(degrees: FloatArray, *, alpha: FloatArray, power: float) ->
     approximated by a normal of its mean and variance: E S = c, Var S = 1 - c^2.
     """
     # At the smallest levels SciPy returns infinite quantiles, with the sign of an upper one.
-    critical = np.abs(stdtrit(degrees, np.maximum(alpha / 2, _SMALLEST_LEVEL)))
+    critical = np.abs(stdtrit(degrees, np.maximum(alpha / 2, _MIN_LEVEL)))
     mean = np.exp(gammaln((degrees + 1) / 2) - gammaln(degrees / 2)) * np.sqrt(2 / degrees)
     spread = np.hypot(1.0, critical * np.sqrt(np.maximum(0.0, 1 - mean**2)))
     noncentralities: FloatArray = critical * mean + ndtri(power) * spread

@@ -15,7 +15,7 @@ from perfledger_baselines.estimation.estimators import medians
 # Most weight of a spread from history, in pairs. Weight of a spread from history in pairs, combined
 # with the present ones (moderated variance: Smyth 2004): small enough for a dozen present pairs to
 # outweigh it.
-MOST_WEIGHT = 12
+MAX_WEIGHT = 12
 # Degrees of freedom of a spread from history. However long the history, it comes from other days:
 # the test never gets closer to the normal than this.
 MAX_DEGREES = 25
@@ -28,10 +28,10 @@ MAD_TO_SD = 1.4826  # of a normal's median absolute deviation
 OUTER = 0.1  # share of the values beyond the tenth at either end
 OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
 # With fewer values a spread is too uncertain.
-FEWEST_VALUES = 5
+MIN_VALUES = 5
 # Most pairs of earlier checks that give the spread. The newest pairs of earlier checks: 200 give
 # the spread to 5 %, and older ones come from an older state of the machine.
-MOST_VALUES = 200
+MAX_VALUES = 200
 # Differences of logs that agree to this are equal up to rounding.
 ROUNDING = 1e-12
 # With one pair nothing shows whether it is a spike. What this share of pairs does without cause
@@ -40,7 +40,7 @@ RARE = 0.02
 # Fewest pairs of which most may agree to the last bit. If most pairs agree to the last bit, as with
 # coarse readings, t cannot model how often they do not: there must be enough pairs to show that
 # share.
-FEWEST_COARSE = 50
+MIN_COARSE = 50
 
 
 class PriorSource(StrEnum):
@@ -87,14 +87,14 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
 
     The mean of each check is subtracted: a change that the check found is not spread. The residuals
     of k pairs have (k - 1) / k of the variance and are scaled accordingly; a single pair has no
-    residual. Checks are used until there are MOST_VALUES. Raises PriorError for fewer than five
-    values, for fewer than FEWEST_COARSE of which most are the same, or for one that is not a
+    residual. Checks are used until there are MAX_VALUES. Raises PriorError for fewer than five
+    values, for fewer than MIN_COARSE of which most are the same, or for one that is not a
     number.
     """
     parts: list[FloatArray] = []
     count = 0
     for differences in checks:
-        if count >= MOST_VALUES:
+        if count >= MAX_VALUES:
             break
         if len(differences) > 1:
             part = np.asarray(differences, dtype=np.float64)
@@ -103,10 +103,10 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
             count += len(part)
     values = _checked_values(np.concatenate(parts) if parts else ())
     equal = np.count_nonzero(np.abs(values) <= ROUNDING)
-    if 2 * equal > len(values) and len(values) < FEWEST_COARSE:
+    if 2 * equal > len(values) and len(values) < MIN_COARSE:
         msg = (
             f"{equal} of {len(values)} earlier values agree to the last bit: a spread needs "
-            f"{FEWEST_COARSE} values then"
+            f"{MIN_COARSE} values then"
         )
         raise PriorError(msg)
     core = _clip(values)
@@ -134,7 +134,7 @@ def moderate(
     single pair 25 degrees though it weighs as 12, and next to none where the present pairs are far
     noisier.
     """
-    weight = np.minimum(degrees, MOST_WEIGHT)
+    weight = np.minimum(degrees, MAX_WEIGHT)
     total, count = weight * variance + squares, np.maximum(weight + own_degrees, 1)
     prior_share = np.divide(weight * variance, total, out=weight / count, where=total > 0)
     moderated: FloatArray = total / count
@@ -182,11 +182,11 @@ def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> 
 
 def _checked_values(values: Sequence[float] | FloatArray) -> FloatArray:
     numbers = np.asarray(values, dtype=np.float64)
-    if len(numbers) < FEWEST_VALUES or not np.isfinite(numbers).all():
+    if len(numbers) < MIN_VALUES or not np.isfinite(numbers).all():
         usable = np.count_nonzero(np.isfinite(numbers))
         msg = (
             f"{len(numbers)} earlier values, of which {usable} are usable: a spread needs "
-            f"{FEWEST_VALUES} positive numbers, and no other values"
+            f"{MIN_VALUES} positive numbers, and no other values"
         )
         raise PriorError(msg)
     return numbers

@@ -16,9 +16,9 @@ from scipy.special import stdtr, stdtrit
 from perfledger.metrics import Metric, MetricKind, MetricScale
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.log_odds import share_levels
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_baselines.significance.interim_looks import MIN_PAIRS
 from perfledger_baselines.significance.paired_t_tests import (
-    SMALLEST_SPREAD,
+    MIN_SPREAD,
     TTestResult,
     exact_result,
 )
@@ -27,7 +27,7 @@ from perfledger_baselines.significance.spread_prior import SpreadPrior, moderate
 # With a history, of both sides together. With one run per side up to .125 of repeats of one GPU job
 # were called changed without cause (alpha .05): short histories with heavy tails do not show how
 # far apart two runs may be. A second run of either side does: it cut .037 of 1000 repeats to .013.
-FEWEST_RUNS_WITH_HISTORY = 3
+MIN_RUNS_WITH_HISTORY = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +89,15 @@ def unpaired_t_test(
     own_degrees = len(before) + len(after) - 2
     squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (before, after))
     usual, usual_degrees = (prior.variance / 2, prior.degrees) if prior else (0.0, 0.0)
-    has_history_and_runs = prior is not None and own_degrees + 2 >= FEWEST_RUNS_WITH_HISTORY
-    is_enough = has_history_and_runs or min(len(before), len(after)) >= FEWEST_PAIRS
+    has_history_and_runs = prior is not None and own_degrees + 2 >= MIN_RUNS_WITH_HISTORY
+    is_enough = has_history_and_runs or min(len(before), len(after)) >= MIN_PAIRS
     variances, degrees = moderate(
         np.array([usual]),
         np.array([usual_degrees]),
         squares=np.array([squares]),
         own_degrees=np.array([float(own_degrees)]),
     )
-    moderated = max(float(variances[0]), SMALLEST_SPREAD**2 / 2)
+    moderated = max(float(variances[0]), MIN_SPREAD**2 / 2)
     shared = max(0.0, usual - squares / own_degrees) if own_degrees else 0.0
     share = 1 / math.sqrt(len(before)) + 1 / math.sqrt(len(after))
     return _t_test(

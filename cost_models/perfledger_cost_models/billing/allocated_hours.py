@@ -32,7 +32,7 @@ TEAM_LABELS = (
 )
 DEVICE_LABELS = ("accelerator", "gpu", "modelName", "gpu_type", "gpu_model")
 DEVICES = "the devices"  # a pool of all kinds at one price
-MOST_COLUMNS = 60  # of a heat map; a year of weeks fits
+MAX_COLUMNS = 60  # of a heat map; a year of weeks fits
 SHOWN_LABELS = 20  # in an error
 _PRICED = frozenset(name for name, _ in ACCELERATORS.values())  # names of price sheets and bills
 HOUR_DIGITS = 6  # of hours: milliseconds
@@ -186,7 +186,7 @@ def _accelerator(labels: Mapping[str, str], pools: Container[str]) -> str:
 
 def _mondays(days: DayRange) -> tuple[date, ...]:
     weeks = ceil((days.end - days.start).days / DAYS_PER_WEEK)
-    step = timedelta(days=DAYS_PER_WEEK * ceil(weeks / MOST_COLUMNS))
+    step = timedelta(days=DAYS_PER_WEEK * ceil(weeks / MAX_COLUMNS))
     starts = [days.start]
     monday = days.start - timedelta(days=days.start.weekday()) + step
     while monday < days.end:

@@ -109,7 +109,7 @@ MAX_DESCRIPTION = 500  # of an instance's hours; AWS's have about 80 characters
 MAX_ROWS = 5_000_000  # of one bill
 # Digits before and after the point that an amount of one row may have. A trillion of anything in
 # one row, or less than a bill's smallest rate, is an error or an attack on exact sums.
-LARGEST_DIGIT, LEAST_DIGIT = 12, -30
+MAX_DIGIT, MIN_DIGIT = 12, -30
 _UTC = " UTC"  # BigQuery's form of FOCUS's Z
 _NULL = "NULL"  # the empty value of SQL exports, also in FOCUS's own sample data
 
@@ -228,7 +228,7 @@ class BillRow:
         number = Decimal(cell.strip()) if is_number(cell) else Decimal("NaN")
         if not number:
             return Decimal(0)  # with any exponent
-        is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
+        is_amount = number.is_finite() and MIN_DIGIT <= number.adjusted() <= MAX_DIGIT
         if not is_amount:
             problem = number_problem(cell, otherwise="is not an amount")
             where = f"the bill, line {self.line}: {name} {cell[:40]!r}"

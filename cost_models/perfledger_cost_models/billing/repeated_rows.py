@@ -9,7 +9,7 @@ from perfledger_cost_models.billing.focus_rows import BillError, BillRow
 MAX_REPEATED_SHARE = 0.01
 # Two equal rows without a resource may be two machines. This many, each repeated equally often, are
 # one export twice.
-FEWEST_ROWS = 3
+MIN_ROWS = 3
 
 
 def without_repeats(rows: Iterable[BillRow]) -> Iterator[BillRow]:
@@ -43,7 +43,7 @@ def without_repeats(rows: Iterable[BillRow]) -> Iterator[BillRow]:
         raise BillError(msg)
     for month, contents in sorted(months.items()):
         copies = set(contents.values())
-        if len(contents) >= FEWEST_ROWS and len(copies) == 1 and copies != {1}:
+        if len(contents) >= MIN_ROWS and len(copies) == 1 and copies != {1}:
             msg = (
                 f"each of the bill's hourly rows of {month} is there {copies.pop()} times, word "
                 "for word: remove the copies. If they are different resources, export ResourceId "

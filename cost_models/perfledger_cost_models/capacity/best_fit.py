@@ -31,7 +31,7 @@ CANDIDATES = tuple(
 SLOW = frozenset({"fair", "srtf"})
 MAX_SLOW_JOBS = 10_000  # larger logs are replayed only under policies that replay fast
 # The cluster had hardly more devices than the most in use: a larger one has no queue and no waits.
-MOST_NODES = 1.5
+MAX_NODES = 1.5
 STEPS = 5  # halvings of the range of nodes
 
 
@@ -96,7 +96,7 @@ def _fits(
             policy=policy, nodes=nodes, devices_per_node=shape.step, calibration=calibration
         )
 
-    nodes, low, high = most, least - 1, round(most * MOST_NODES) + 1
+    nodes, low, high = most, least - 1, round(most * MAX_NODES) + 1
     for _ in range(STEPS):
         nearest = fit(nodes)
         if nearest is None:

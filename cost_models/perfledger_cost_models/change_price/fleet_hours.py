@@ -24,7 +24,7 @@ from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, U
 
 COVERAGE = 0.99
 # A week has every weekday; less cannot represent a year.
-FEWEST_DAYS = 7
+MIN_DAYS = 7
 # From this many weeks on, the pieces are whole weeks, because days of one week are correlated.
 WEEKS_FROM = 8
 MAX_UNMATCHED = 10
@@ -118,7 +118,7 @@ def _period(
     start, end = min(each.start for each in usages), max(each.end for each in usages)
     if period is not None:
         start, end = (moment.timestamp() for moment in period)
-    if end - start < FEWEST_DAYS * SECONDS_PER_DAY:
+    if end - start < MIN_DAYS * SECONDS_PER_DAY:
         days = max(0.0, (end - start) / SECONDS_PER_DAY)
         msg = (
             f"a period of {decimals(days, 1)} days is too short to scale to a year: export at "

@@ -26,7 +26,7 @@ SIA_POWER = -0.5
 SIA_WAITING = 1.1
 _STAY = 1e-3  # of a job's cost: no job moves for an equally good choice
 _SLACK = 1e-6  # of the lowest speed, which rounding may miss
-_LEAST_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is no time sharing
+_MIN_SHARE = 1e-4  # of a job's time: slack moves less, and a smaller share is no time sharing
 
 
 class ElasticPolicy(StrEnum):
@@ -169,7 +169,7 @@ def _shares(
 ) -> Allocation:
     shares: list[list[TimeShare]] = [[] for _ in range(jobs)]
     for (place, each), value in zip(pairs, values.tolist(), strict=True):
-        if value > _LEAST_SHARE:
-            share = value if value < 1 - _LEAST_SHARE else 1.0
+        if value > _MIN_SHARE:
+            share = value if value < 1 - _MIN_SHARE else 1.0
             shares[place].append(TimeShare(each, share))
     return tuple(map(tuple, shares))

@@ -9,7 +9,7 @@ from perfledger_cost_models.arrays import FloatArray
 MAX_AMOUNT = 1e15  # of a history and of its forecast
 # Differences between years that their median, the growth, needs.
 _FEWEST = 3
-_LEAST_SHARE = 1e-3  # of the mean: the lower bound of amounts before a logarithm
+_MIN_SHARE = 1e-3  # of the mean: the lower bound of amounts before a logarithm
 
 
 def same_period_last_year(
@@ -52,7 +52,7 @@ def seasonal_naive(
     if not series.any():
         return np.zeros((len(shares), horizon))
     lag = naive_lag(len(series), season=season)
-    logs = np.log(np.maximum(series, float(series.mean()) * _LEAST_SHARE))
+    logs = np.log(np.maximum(series, float(series.mean()) * _MIN_SHARE))
     steps = np.arange(horizon)
     spread = np.quantile(logs[lag:] - logs[:-lag], shares)[:, None]
     quantile_logs = logs[len(series) - lag + steps % lag] + spread * np.sqrt(steps // lag + 1)

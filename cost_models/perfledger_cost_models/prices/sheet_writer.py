@@ -13,7 +13,7 @@ from perfledger_cost_models.prices.price_sheet import (
 )
 
 # A price list has nine decimals at most; a term's price by the hour may have infinitely many.
-SMALLEST_USD = Decimal("1e-9")
+MIN_USD = Decimal("1e-9")
 
 
 def text_of(sheet: PriceSheet) -> str:
@@ -23,7 +23,7 @@ def text_of(sheet: PriceSheet) -> str:
 
 
 def _cells(price: Price) -> dict[str, str]:
-    usd = price.usd_per_hour.quantize(SMALLEST_USD)
+    usd = price.usd_per_hour.quantize(MIN_USD)
     retrieved_at = price.as_of if price.is_read_date else price.retrieved_at
     return _option_cells(price) | {
         "usd_per_hour": _format_usd(usd),

@@ -27,7 +27,7 @@ from perfledger_cost_models.procurement.option_formulas import end_worth
 MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
 # Sizes extend to the number that meets the need of all but one draw in a hundred, in the largest
 # year.
-MOST_NEED_QUANTILE = 0.99
+MAX_NEED_QUANTILE = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,7 @@ def _most_devices(
     is_elsewhere = option.accelerator != model.accelerator
     ratio = draws[hours_of(option.key)] if is_elsewhere else 1.0
     devices = need * ratio / (HOURS_PER_YEAR * draws[COMMITMENT_UTILIZATION])
-    return step * math.ceil(float(np.quantile(devices, MOST_NEED_QUANTILE)) / step)
+    return step * math.ceil(float(np.quantile(devices, MAX_NEED_QUANTILE)) / step)
 
 
 def _stride(most: int, step: int) -> int:

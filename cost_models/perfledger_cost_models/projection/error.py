@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 from perfledger_cost_models.projection.published_results import PublishedRatio
 from perfledger_cost_models.projection.roofline import (
-    LEAST_REACH,
+    MIN_REACH,
     DeviceRoofs,
     ResourceSeconds,
     dtypes_of_both,
@@ -102,7 +102,7 @@ class Calibration:
             place = ceil((1 - MISS_SHARE * (1 - coverage)) * (len(scores) + 1))
             if place > len(scores):
                 return inf
-            return scores[place - 1 if is_checked else -1] * sqrt(max(distance, LEAST_REACH))
+            return scores[place - 1 if is_checked else -1] * sqrt(max(distance, MIN_REACH))
         if devices_class not in self.squares:
             return inf
         return float(stdtrit(self.designs, (1 + coverage) / 2)) * sqrt(self.squares[devices_class])
@@ -196,7 +196,7 @@ def residuals_of(
                 ratio=ratio,
                 model=descriptor.model or descriptor.name,
                 log_error=log(ratio.speed * after.total / before.total),
-                reach=max(max_projection_error(before, after), LEAST_REACH),
+                reach=max(max_projection_error(before, after), MIN_REACH),
                 pair_class=pair_class(source, target),
                 designs=frozenset({source.design, target.design}) - CALIBRATED_DESIGNS,
                 seconds=(before, after),

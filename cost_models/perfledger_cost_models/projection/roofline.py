@@ -15,7 +15,7 @@ from perfledger_cost_models.projection.workload_descriptor import (
 # Least distance of a projection that its interval is scaled with. Results of two submitters on one
 # board differ by 4 % (seven pairs of MLPerf Training and four of Inference v3.0), which is the
 # calibrated spread at this reach.
-LEAST_REACH = 0.1
+MIN_REACH = 0.1
 
 
 class MissingPeakError(ValueError):

@@ -13,7 +13,7 @@ MIN_JOBS = 30  # with fewer a coefficient of variation is meaningless
 # The counts of random arrivals have a variance equal to their mean. Within these bounds of that
 # ratio by hour, and of the squared variation of gaps, the formulas' mean wait is off by about that
 # much.
-LEAST_DISPERSION, MOST_DISPERSION = 0.7, 1.5
+MIN_DISPERSION, MAX_DISPERSION = 0.7, 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def formula_obstacle(jobs: JobTable) -> str:
         ("the number of arrivals by hour", dispersion),
         ("the time between arrivals", float(gaps.var()) / float(gaps.mean()) ** 2),
     ):
-        if not LEAST_DISPERSION <= value <= MOST_DISPERSION:
+        if not MIN_DISPERSION <= value <= MAX_DISPERSION:
             return f"{name} varies {digits(value, 3)} times as much as at random arrivals"
     return ""
 

@@ -15,7 +15,7 @@ from perfledger_cost_models.units import MS_PER_SECOND
 
 # Of the jobs that ran. With fewer known starts, the longest waits may be the unknown ones.
 MIN_KNOWN_SHARE = 0.9
-MOST_TEAMS = 50
+MAX_TEAMS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def recorded_waits(
     waits: FloatArray = waiting_jobs.wait_ms / MS_PER_SECOND
     limit = None if objective is None else float(objective.wait_minutes) * SECONDS_PER_MINUTE
     codes, counts = np.unique(waiting_jobs.team.codes, return_counts=True)
-    order: list[int] = np.argsort(-counts, kind="stable")[:MOST_TEAMS].tolist()
+    order: list[int] = np.argsort(-counts, kind="stable")[:MAX_TEAMS].tolist()
     largest = [int(codes[place]) for place in order]
     return RecordedWaits(
         log=log,

@@ -14,8 +14,8 @@ from scipy.special import ndtr
 from perfledger_cost_models.queueing.queue_formulas import erlang_c
 from perfledger_cost_models.serving.latency_model import (
     CAPACITY_SPREAD,
-    MOST_SIGMA,
-    MOST_USE,
+    MAX_SIGMA,
+    MAX_USE,
     TAIL_CORRELATION,
     UNKNOWN_SPREAD,
     Z99,
@@ -28,8 +28,8 @@ from perfledger_cost_models.serving.load_curve import LoadPoint
 # above one. With services of variation 2, one server is a third slower, 4 a tenth, 16 equal
 # (benchmarks/cost_models/rightsizing.py).
 SCREENING_SPREAD = 0.1
-LEAST_SIGMA = 1e-3  # of the logarithm of service times, for constant ones
-_MOST_SDS = 8.0  # beyond this a normal distribution has no mass
+MIN_SIGMA = 1e-3  # of the logarithm of service times, for constant ones
+_MAX_SDS = 8.0  # beyond this a normal distribution has no mass
 HALVINGS = 40  # of an interval: a trillionth of it is left
 # Gauss and Legendre's nodes on the interval from -1 to 1, enough for a smooth integrand.
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
@@ -65,7 +65,7 @@ class ClosedLoopModel:
 
     def thinning(self, rate: float) -> float:
         """Return how many requests at this rate are worth one independent request."""
-        use = min(rate / self.capacity, MOST_USE)
+        use = min(rate / self.capacity, MAX_USE)
         return 1 + TAIL_CORRELATION * math.exp(self.sigma**2) * use / (1 - use) ** 2
 
     def _p99_s(self, rate: float, capacity: float) -> float:
@@ -79,7 +79,7 @@ class ClosedLoopModel:
         chance = erlang_c(self.concurrency, load)
         cv2 = math.expm1(self.sigma**2)
         each_s = (1 + cv2) / 2 * service_s / (self.concurrency - load)
-        low, high = 0.0, self.service_p50_s * math.exp(_MOST_SDS * self.sigma) + 50 * each_s
+        low, high = 0.0, self.service_p50_s * math.exp(_MAX_SDS * self.sigma) + 50 * each_s
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             is_above = self._chance_above(middle, chance, each_s) > 0.01  # noqa: PLR2004 - P99
@@ -91,7 +91,7 @@ class ClosedLoopModel:
         if seconds <= 0:
             return 1.0
         reached = math.log(seconds / self.service_p50_s) / self.sigma
-        top, bottom = min(reached, _MOST_SDS), min(reached, 0.0) - _MOST_SDS
+        top, bottom = min(reached, _MAX_SDS), min(reached, 0.0) - _MAX_SDS
         z = (top + bottom) / 2 + (top - bottom) / 2 * _NODES
         density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
         service = self.service_p50_s * np.exp(self.sigma * z)
@@ -112,7 +112,7 @@ def closed_loop_model(point: LoadPoint) -> ClosedLoopModel:
     sigma = ratio / Z99
     if point.latency_p50_s is None:  # ln(P99 / mean) = 2.33 s - s^2 / 2
         sigma = Z99 - math.sqrt(max(Z99**2 - 2 * ratio, 0.0))
-    sigma = min(max(sigma, LEAST_SIGMA), MOST_SIGMA)
+    sigma = min(max(sigma, MIN_SIGMA), MAX_SIGMA)
     return ClosedLoopModel(
         concurrency=concurrency,
         capacity=point.throughput_per_second,

@@ -29,12 +29,12 @@ MISFITS = (0.005, 0.02, 0.06, 0.2)
 # Correlation length of misfits, as a share of the highest rate.
 REACH = 0.25
 # Use at the highest rate that kept up: from a tenth to almost one.
-LEAST_USE, MOST_USE = 0.1, 0.998
+MIN_USE, MAX_USE = 0.1, 0.998
 GRID = 40  # capacities of the coarse grid, and of the fine grid between the likely ones
 # The first fit estimates the use, and so the noise for the second fit.
 REFITS = 2
 # Of the logarithm of service times: beyond it a P99 is more than a thousand medians.
-MOST_SIGMA = 3.0
+MAX_SIGMA = 3.0
 # Cells below this share of the likeliest cell's weight are dropped.
 NEGLIGIBLE = 1e-3
 # The other cells are represented by this many of equal weight: two or three per percent.
@@ -51,7 +51,7 @@ PRIOR_SPREAD = np.array([1.0, 2.0])
 # A misfit changes a latency by at most this factor.
 MAX_MISFIT = 5.0
 # A machine's P99 varies by more than this from run to run, however many requests there are.
-LEAST_SPREAD = 1e-3
+MIN_SPREAD = 1e-3
 # Of a P99 with unknown noise: the fit then relies on the model.
 UNKNOWN_SPREAD = 0.2
 # Waits of successive requests are correlated, more so at a higher use u. The number of independent
@@ -155,7 +155,7 @@ class LatencyFit:
         variance = np.einsum("ci,cij,cj->c", slope, cells.covariance, slope)
         variance += (trend * off**2) ** 2 * spread * np.maximum(1 - spread * misfit_reduction, 0.0)
         mean = trend * off
-        spreads = np.maximum(np.sqrt(np.maximum(variance, 0.0)), LEAST_SPREAD * mean)
+        spreads = np.maximum(np.sqrt(np.maximum(variance, 0.0)), MIN_SPREAD * mean)
         return LatencyMixture(weights=share, means_s=mean, spreads_s=spreads)
 
     @property
@@ -165,7 +165,7 @@ class LatencyFit:
 
     def thinning(self, rate: float) -> float:
         """Return how many requests at this rate are worth one independent request."""
-        use = np.minimum(rate / self.cells.capacity, MOST_USE)
+        use = np.minimum(rate / self.cells.capacity, MAX_USE)
         waits = self.cells.scale[:, 1] * wait_shape(use, self.cells.servers)
         share = waits / (waits + self.cells.scale[:, 0])
         alike = TAIL_CORRELATION * np.sqrt(share) * (1 + self.cv2) * use / (1 - use) ** 2
@@ -223,7 +223,7 @@ def _service_cv2(lowest: LoadPoint) -> float:
     if lowest.latency_p50_s is None:
         return 1.0
     sigma = (math.log(lowest.latency_p99_s) - math.log(lowest.latency_p50_s)) / Z99
-    return math.expm1(min(sigma, MOST_SIGMA) ** 2)
+    return math.expm1(min(sigma, MAX_SIGMA) ** 2)
 
 
 def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
@@ -235,7 +235,7 @@ def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
     0.8).
     """
     counted = [
-        own and max(own * math.sqrt(thin), LEAST_SPREAD)
+        own and max(own * math.sqrt(thin), MIN_SPREAD)
         for own, thin in zip(
             (point.independent_spread for point in points), thinning.tolist(), strict=True
         )
@@ -250,7 +250,7 @@ def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
         own * times if own else point.p99_spread or UNKNOWN_SPREAD
         for point, own in zip(points, counted, strict=True)
     ]
-    return np.maximum(spreads, LEAST_SPREAD)
+    return np.maximum(spreads, MIN_SPREAD)
 
 
 def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
@@ -296,7 +296,7 @@ def _fit(evidence: _Evidence) -> LatencyFit:
     alike = np.exp(-((gaps / REACH) ** 2) / 2)
     noise = np.diag(evidence.spreads**2)
     inverses = np.linalg.inv(np.array([misfit**2 * alike + noise for misfit in MISFITS]))
-    low, high = (math.log(use / (1 - use)) for use in (LEAST_USE, MOST_USE))
+    low, high = (math.log(use / (1 - use)) for use in (MIN_USE, MAX_USE))
     coarse = _cells(evidence, inverses, np.linspace(low, high, GRID))
     use = evidence.rates.max() / coarse.capacity
     logit, step = np.log(use / (1 - use)), (high - low) / GRID

@@ -27,26 +27,26 @@ LIKELY_CHANCE = 0.5  # the lowest at which it is a likely answer
 MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000  # more is a typing error in the rate
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
-MOST_SPARE = 64
+MAX_SPARE = 64
 # Most undecided numbers of replicas of one setting. Undecided numbers of replicas of one setting,
 # from the fewest that may suffice to the most that may not: far more than a measured curve leaves
 # open.
-MOST_RIVALS = 1000
+MAX_RIVALS = 1000
 # Step of the first search by number of replicas; the range between two steps is then bisected.
 LADDER = 1.25
-SPARE_STEPS = math.ceil(math.log(MOST_SPARE, LADDER))
+SPARE_STEPS = math.ceil(math.log(MAX_SPARE, LADDER))
 # Standard deviations from the limit until which a rival is measured. A rival is measured until its
 # P99 is this many standard deviations from the limit, so that it stays decided if the next
 # measurement moves it slightly.
 RESOLVED_SDS = 4.0
 # Least distance to the limit that a measurement can decide, relative to it. Relative distance to
 # the limit below which no measurement can decide: a P99 varies by half of it from run to run
-# (latency_model.LEAST_SPREAD).
+# (latency_model.MIN_SPREAD).
 MIN_RATE_DISTANCE = 0.002
 UNKNOWN_RATE_DISTANCE = 0.2  # if a queue may be unbounded
 SAME_RATE = 0.01  # an undecided measurement at this relative distance is repeated twice as long
 MIN_REQUESTS = 1000  # with fewer a P99 is close to the maximum
-MOST_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # of one run of `perfledger bench load`
+MAX_RUN_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # of one run of `perfledger bench load`
 # Relative scale of an exponential tail, for latencies without a P95.
 HALVINGS = 20  # of the rates that a replica may keep up with: a millionth of them is left
 _TAIL = 1 / math.log(100)
@@ -274,7 +274,7 @@ def _plans(
         return [], []
     last = _fewest(chance, first, SURE_CHANCE)
     if last is not None:
-        rivals = range(first, min(last, first + MOST_RIVALS))
+        rivals = range(first, min(last, first + MAX_RIVALS))
         return [plan(last)], [plan(count) for count in rivals]
     most = max(chance(math.ceil(first * LADDER**step)) for step in range(SPARE_STEPS))
     likely = _fewest(chance, first, min(LIKELY_CHANCE, most))
@@ -288,7 +288,7 @@ def _fewest(chance: Callable[[int], float], least: int, level: float) -> int | N
     below, count = least - 1, least
     while chance(count) < level:
         below, count = count, max(count + 1, math.floor(count * LADDER))
-        if count > min(MAX_REPLICAS, least * MOST_SPARE):
+        if count > min(MAX_REPLICAS, least * MAX_SPARE):
             return None
     while count - below > 1:
         middle = (below + count) // 2
@@ -379,7 +379,7 @@ def _requests(option: SizedOption, demand: ServingDemand) -> int | None:
         tail = math.log(near.latency_p99_s / near.latency_p95_s) / math.log(5)
     needed = 99 * setting.fit.thinning(rate) * (RESOLVED_SDS * tail / distance) ** 2
     before = [point.completed or 0 for point in points if _is_at(point, rate)]
-    return min(max(math.ceil(needed), 2 * sum(before), MIN_REQUESTS), MOST_REQUESTS)
+    return min(max(math.ceil(needed), 2 * sum(before), MIN_REQUESTS), MAX_RUN_REQUESTS)
 
 
 def _is_at(point: LoadPoint, rate: float) -> bool:

@@ -8,7 +8,7 @@ from perfledger_cost_models.money import Usd
 from perfledger_cost_models.units import MILLION
 
 MAX_USD_PER_MILLION = 1e9  # more is a typing error
-LEAST_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
+MIN_USD_PER_MILLION = 1e-9  # of a mix: beyond both is a typing error
 
 
 class ApiPriceError(ValueError):
@@ -41,10 +41,10 @@ class ApiPrice:
         if self.usd_per_million <= 0:
             msg = "tokens of this mix cost nothing: no throughput is cheaper"
             raise ApiPriceError(msg)
-        if self.usd_per_million < LEAST_USD_PER_MILLION:
+        if self.usd_per_million < MIN_USD_PER_MILLION:
             msg = (
                 f"{typed(self.usd_per_million)} USD per million tokens of this mix: give prices "
-                f"with at least {typed(LEAST_USD_PER_MILLION)}"
+                f"with at least {typed(MIN_USD_PER_MILLION)}"
             )
             raise ApiPriceError(msg)
 

@@ -9,7 +9,7 @@ from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY
 
 MAX_FAULTS = 10_000_000  # more is a typing error
 MAX_DEVICE_DAYS = 1e12  # more is a typing error
-LEAST_DEVICE_DAYS = 1e-3  # a minute and a half of one device
+MIN_DEVICE_DAYS = 1e-3  # a minute and a half of one device
 MAX_DEVICES = 1_000_000_000
 MAX_CONFIDENCE = 0.999999  # beyond it the ends are those of rounding
 _JEFFREYS = 0.5  # the shape that a Poisson rate's Jeffreys prior adds to the count
@@ -76,10 +76,10 @@ def estimate_faults(
     if not 0 <= faults <= MAX_FAULTS:
         msg = f"{faults} faults: give a count from 0 to {MAX_FAULTS:,}"
         raise FaultCountError(msg)
-    if not LEAST_DEVICE_DAYS <= device_days <= MAX_DEVICE_DAYS:
+    if not MIN_DEVICE_DAYS <= device_days <= MAX_DEVICE_DAYS:
         msg = (
             f"{for_programs(device_days)} device-days: give a number above 0, "
-            f"{typed(LEAST_DEVICE_DAYS)} at least, and up to {typed(MAX_DEVICE_DAYS)}"
+            f"{typed(MIN_DEVICE_DAYS)} at least, and up to {typed(MAX_DEVICE_DAYS)}"
         )
         raise FaultCountError(msg)
     _check_devices(devices)

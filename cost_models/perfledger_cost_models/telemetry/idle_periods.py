@@ -18,7 +18,7 @@ from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.telemetry.utilization import IDLE_SHARE
 
 # Shorter periods are loading, saving and reading results, too short for another job.
-SHORTEST_S = float(SECONDS_PER_HOUR)
+MIN_S = float(SECONDS_PER_HOUR)
 CONFIDENCE = 0.95
 # Slurm's default sampling interval: slurm.conf's JobAcctGatherFrequency.
 POLL_S = 30.0
@@ -97,7 +97,7 @@ def _stretches(table: ActivityTable, signal: Signal, samples: SampleTable) -> It
     )
     firsts = np.flatnonzero(is_idle & ~np.append(False, goes_on))
     lasts = np.flatnonzero(is_idle & ~np.append(goes_on, False))
-    is_long = samples.ends[lasts] - samples.starts[firsts] >= SHORTEST_S
+    is_long = samples.ends[lasts] - samples.starts[firsts] >= MIN_S
     memory = table.signals.get(Signal.MEMORY)
     for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
         start, end = float(samples.starts[first]), float(samples.ends[last])

@@ -25,7 +25,7 @@ from perfledger_cost_models.telemetry.signals import Signal
 MEMORY_HEADROOM = 1.1
 PERCENTILE = 0.99  # of the activity of SMs, which a part must have
 # Less than a day does not show a job's peak needs.
-FEWEST_HOURS = 24.0
+MIN_HOURS = 24.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def _fitting(
     """Return one owner's job with the smallest part that it fits on, or nothing."""
     devices = np.union1d(memory_samples.device, samples.device)
     hours = float(samples.seconds.sum()) / SECONDS_PER_HOUR
-    if len(devices) != 1 or table.sizes[devices[0]] != 1 or hours < FEWEST_HOURS:
+    if len(devices) != 1 or table.sizes[devices[0]] != 1 or hours < MIN_HOURS:
         return ()
     model = table.models[int(devices[0])]
     memory, activity = float(memory_samples.shares.max()), quantiles(samples, PERCENTILE)[0]

@@ -27,7 +27,7 @@ from perfledger_cost_models.usage.device_spans import UsageFileError
 # An idle device shows up to this much: exporters' own queries and a display use it a little.
 IDLE_SHARE = 0.02
 # A day has every hour; a shorter period does not show how use varies.
-FEWEST_HOURS = 24
+MIN_HOURS = 24
 # Half as much spread as mean (see `burstiness`): devices sized for the mean then miss the peaks.
 BURSTY_FROM = -1 / 3
 # 1970 began on a Thursday; weeks of the heat map begin on Monday.
@@ -182,7 +182,7 @@ def _mean(samples: SampleTable) -> float:
 def _burstiness(samples: SampleTable) -> float | None:
     activity = hourly_activity(samples)
     hours, places = np.unique(activity.hour, return_inverse=True)
-    if len(hours) < FEWEST_HOURS:
+    if len(hours) < MIN_HOURS:
         return None
     seconds = sums_by(places.ravel(), activity.seconds)
     return burstiness(sums_by(places.ravel(), activity.used) / seconds, seconds)

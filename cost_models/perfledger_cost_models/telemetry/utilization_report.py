@@ -33,7 +33,7 @@ from perfledger_cost_models.telemetry.utilization import (
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 # A week has every weekday; a shorter period does not represent a year.
-FEWEST_YEAR_HOURS = 168.0
+MIN_YEAR_HOURS = 168.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class UtilizationGain:
     @property
     def yearly_hours(self) -> float | None:
         """Return the hours freed in a year like the period; None for less than a week."""
-        is_enough = self.years * HOURS_PER_YEAR >= FEWEST_YEAR_HOURS * (1 - 1e-9)
+        is_enough = self.years * HOURS_PER_YEAR >= MIN_YEAR_HOURS * (1 - 1e-9)
         return self.freed_hours / self.years if is_enough else None
 
     def _usd(self, usd_per_hour: Decimal) -> Decimal:

@@ -31,7 +31,7 @@ MIN_TIMED_SHARE = 0.95
 # The harness needs microseconds between two readings, which is negligible beside a reading this
 # long.
 LONG_READING_S = 1e-3
-LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
+MAX_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
 # What the harness may need in a pause: it sends a message, and waits for a byte.
 OWN_PAUSE_S = 5e-4
 
@@ -81,15 +81,15 @@ def queued_s(path: Path = RUN_QUEUE) -> float:
 def clock_step_s(
     clock: Callable[[], float] = time.process_time, wall: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return the step of the CPU clock in seconds, at most about LONGEST_CLOCK_STEP_S."""
-    start, until = clock(), wall() + LONGEST_CLOCK_STEP_S
+    """Return the step of the CPU clock in seconds, at most about MAX_CLOCK_STEP_S."""
+    start, until = clock(), wall() + MAX_CLOCK_STEP_S
     edge = start
     while edge == start and wall() < until:
         edge = clock()
     after = edge
     while after == edge and wall() < until:
         after = clock()
-    return after - edge if after > edge else LONGEST_CLOCK_STEP_S
+    return after - edge if after > edge else MAX_CLOCK_STEP_S
 
 
 def other_threads_s() -> ThreadTimes:

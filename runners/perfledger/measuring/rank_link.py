@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from perfledger.protocol import AGENT_SOCKET, LOWEST_DESCRIPTOR
+from perfledger.protocol import AGENT_SOCKET, MIN_DESCRIPTOR
 
 RANK_SOCKET = "rank-0"
 # The variables in which launchers give a process its place; the first pair that is set counts. Open
@@ -190,7 +190,7 @@ def _connect(path: Path) -> socket.socket:
 def _above_low_descriptors(connection: socket.socket) -> socket.socket:
     descriptor = connection.detach()
     try:
-        copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+        copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_DESCRIPTOR)
     finally:
         os.close(descriptor)
     return socket.socket(fileno=copy)

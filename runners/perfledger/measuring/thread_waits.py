@@ -7,10 +7,10 @@ from perfledger.meters.child_processes import ThreadTime, ThreadTimes
 
 # Share of the time in which a thread wants a core. A worker gets more; with less, too little is
 # known of how long it sleeps.
-LEAST_WORKING_SHARE = 0.005
+MIN_WORKING_SHARE = 0.005
 # Share of the time in which a thread is ready and never runs. Beside programs of a higher priority
 # a worker may get nothing for a second, and only its state tells of it.
-LEAST_STARVED_SHARE = 0.5
+MIN_STARVED_SHARE = 0.5
 
 _UNKNOWN = ThreadTime(0.0, 0.0)
 
@@ -52,9 +52,9 @@ class ThreadWaits:
     def _lacks(self, thread: int) -> float:
         """Return the share of a core that a thread would use if it never waited, less its own."""
         ran_s, waited_s = self._ran_s[thread], self._waited_s[thread]
-        if self._starved_s[thread] >= LEAST_STARVED_SHARE * self._elapsed_s:
+        if self._starved_s[thread] >= MIN_STARVED_SHARE * self._elapsed_s:
             return max(0.0, 1.0 - ran_s / self._elapsed_s)
-        if ran_s <= LEAST_WORKING_SHARE * (ran_s + waited_s):
+        if ran_s <= MIN_WORKING_SHARE * (ran_s + waited_s):
             return 0.0
         # A wait counts where it ends, and may have begun before the interval.
         unhindered_s = max(ran_s, self._elapsed_s - waited_s)

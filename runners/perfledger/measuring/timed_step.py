@@ -25,7 +25,7 @@ CALIBRATION_READINGS = 51  # of an empty step: their median ignores disturbed on
 # whose first steps are cut by mistake, which costs some steps; it is higher if step times are
 # autocorrelated.
 MAX_FALSE_CUTS = 0.05
-MOST_FIRST_STEPS = 60  # later steps say nothing about the beginning
+MAX_FIRST_STEPS = 60  # later steps say nothing about the beginning
 
 
 class TimedStep:
@@ -192,7 +192,7 @@ def count_warmup_steps(times: Sequence[float]) -> int:
     by chance with a probability of 2 exp(-6 K² / (n³ + n²)). Fewer than eleven times are never
     significant, nor are a few outliers, which hardly affect a run's estimate.
     """
-    first_times = times[:MOST_FIRST_STEPS]
+    first_times = times[:MAX_FIRST_STEPS]
     count = len(first_times)
     sums = accumulate(_ranks(first_times)[: count // 2])
     lead = [abs(2 * total - first * (count + 1)) for first, total in enumerate(sums, start=1)]

@@ -18,7 +18,7 @@ from perfledger.workload import Step
 # of the number of steps of a profiled window, not counting its first step, which includes the
 # profiler's start.
 WINDOW_SECONDS = 0.05
-FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS = 4, 24
+MIN_WINDOW_STEPS, MAX_WINDOW_STEPS = 4, 24
 
 PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
 
@@ -136,8 +136,8 @@ def window_steps(step_seconds: float) -> int:
 
     A window of a few milliseconds shows the scheduler more than the code.
     """
-    needed = math.ceil(WINDOW_SECONDS / step_seconds) if step_seconds > 0 else MOST_WINDOW_STEPS
-    return min(max(needed, FEWEST_WINDOW_STEPS), MOST_WINDOW_STEPS)
+    needed = math.ceil(WINDOW_SECONDS / step_seconds) if step_seconds > 0 else MAX_WINDOW_STEPS
+    return min(max(needed, MIN_WINDOW_STEPS), MAX_WINDOW_STEPS)
 
 
 def median_first(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:

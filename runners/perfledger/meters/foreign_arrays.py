@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, cast
 
 # Elements of an array whose work counts: smaller ones hold shapes, indices and constants.
-LEAST_ELEMENTS = 1000
+MIN_ELEMENTS = 1000
 OWN_PACKAGE = "perfledger"
 UNKNOWN_LIBRARIES = "unknown, because the step uses a profiler of its own"
 
@@ -84,7 +84,7 @@ def _libraries(values: Iterable[object], packages: Collection[str]) -> Iterable[
         library = ""
         with suppress(Exception):  # a boundary: a type may not answer
             library = _library_of(type(value), packages)
-        if library not in {"", *packages} and _elements(value) >= LEAST_ELEMENTS:
+        if library not in {"", *packages} and _elements(value) >= MIN_ELEMENTS:
             yield library
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfledger.meters.clock import Clock
 from perfledger.meters.device import (
-    FEWEST_WINDOW_STEPS,
+    MIN_WINDOW_STEPS,
     USUAL_EFFORT,
     ProfiledPass,
     TraceEffort,
@@ -32,7 +32,7 @@ def trace(
     be most of the file and of the overhead.
     """
     windows: list[tuple[float, Path]] = []
-    spent, steps = 0.0, effort.steps or FEWEST_WINDOW_STEPS
+    spent, steps = 0.0, effort.steps or MIN_WINDOW_STEPS
     shutil.rmtree(folder, ignore_errors=True)
     while not windows or (
         len(windows) < effort.windows and spent <= effort.max_seconds and effort.has_time

@@ -26,7 +26,7 @@ MAX_TARGET = 300  # characters of a custom call's name
 
 LOWERED_PROGRAM = "XLA cost analysis of the program as written"
 COMPILED_PROGRAM = "XLA cost analysis of the compiled program"
-LARGEST_PROGRAM = "XLA memory analysis of the largest compiled program"
+MAX_PROGRAM = "XLA memory analysis of the largest compiled program"
 OPAQUE_LIMIT = "is not counted, because XLA cannot analyse it"
 SEVERAL_DEVICES = "the sizes of compiled programs are unknown for a step on several devices"
 
@@ -325,7 +325,7 @@ def _memory(built: Sequence[_CompiledProgram]) -> Iterator[Count]:
     largest = max((each.sizes for each in built), key=_total)
     sizes = {step_work.PROGRAM_MEMORY: _total(largest), **largest}
     for name, size in sizes.items():
-        yield Count(name=name, unit="B", value=size, source=LARGEST_PROGRAM)
+        yield Count(name=name, unit="B", value=size, source=MAX_PROGRAM)
 
 
 def _total(sizes: Mapping[str, float]) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfledger.meters.clock import Clock
 from perfledger.meters.device import (
-    FEWEST_WINDOW_STEPS,
+    MIN_WINDOW_STEPS,
     USUAL_EFFORT,
     ProfiledPass,
     TraceEffort,
@@ -42,7 +42,7 @@ def trace(
         activities.append(profiler.ProfilerActivity.CUDA)
     has_shapes = effort.has_shapes and effort.has_time
     shapes = path.with_name(f"shapes-{path.name}") if has_shapes else None
-    steps, spent = effort.steps or FEWEST_WINDOW_STEPS, 0.0
+    steps, spent = effort.steps or MIN_WINDOW_STEPS, 0.0
     if shapes is not None:
         profile, times = _window(profiler, next_step(), clock, activities, steps, has_shapes=True)
         profile.export_chrome_trace(str(shapes))

@@ -43,7 +43,7 @@ from perfledger.workload import AnyStep, Step, Workload
 PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
 NO_PROFILER_REASON = "its framework has no profiler here"
 # The most steps of a window that times kernels: each step is a sample, and they are consecutive.
-MOST_KERNEL_STEPS = 8
+MAX_KERNEL_STEPS = 8
 # The path of an answer that tells that a result after the checked one was worse.
 LATER_RESULT = "a later result"
 # Seconds of steps in one process after which no further window begins.
@@ -147,7 +147,7 @@ def record_windows(
         max_seconds=MAX_WINDOW_SECONDS,
         has_shapes=False,
         steps=min(
-            MOST_KERNEL_STEPS, window_steps(median(bench.readings_s) / bench.steps_per_reading)
+            MAX_KERNEL_STEPS, window_steps(median(bench.readings_s) / bench.steps_per_reading)
         ),
     )
     turn = turn_of(context, bound.spec.id)

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from perfledger.protocol import LOWEST_DESCRIPTOR, PROTOCOL_VERSION, MessageType
+from perfledger.protocol import MIN_DESCRIPTOR, PROTOCOL_VERSION, MessageType
 
 FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 
@@ -28,7 +28,7 @@ class MessageChannel:
         ),
         leave: Callable[[int], object] = os._exit,
     ) -> None:
-        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_DESCRIPTOR)
         os.close(descriptor)
         self._is_follower = is_follower
         self._leave = leave

@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_histories.results import HistoryFileError
 MAX_TEXT = 2000
 _MAX_SHOWN = 40  # characters of an untrusted text that an error quotes
 # Seconds since 1970: the year 5138. Today's times in milliseconds are larger.
-LARGEST_TIME = 1e11
+MAX_TIME = 1e11
 
 ADVICE = "Export the file again, or remove this entry."
 
@@ -110,7 +110,7 @@ class JsonObject:
     def milliseconds(self, key: str) -> float:
         """Return milliseconds since the epoch as seconds, or NaN if missing or null."""
         seconds = self.optional_number(key) / 1000
-        if abs(seconds) > LARGEST_TIME:
+        if abs(seconds) > MAX_TIME:
             self.reject(key, "is not a time in milliseconds since 1970")
         return seconds
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 
-from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
+from perfledger_profiles.benchmark_histories.json_object import MAX_TIME
 from perfledger_profiles.benchmark_histories.results import (
     BenchmarkResult,
     HistoryFileError,
@@ -111,7 +111,7 @@ def time_in(cell: str, where: str) -> float:
         seconds = float(text) if is_number(text) else _moment(text).timestamp()
     except (ValueError, OverflowError):
         seconds = math.inf
-    if abs(seconds) > LARGEST_TIME:
+    if abs(seconds) > MAX_TIME:
         msg = (
             f"{where} has no time such as 2026-11-23T17:30:00Z or seconds since 1970: write one, "
             "or choose a column of values with --column"

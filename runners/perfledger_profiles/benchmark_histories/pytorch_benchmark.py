@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
-from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME, JsonObject
+from perfledger_profiles.benchmark_histories.json_object import MAX_TIME, JsonObject
 from perfledger_profiles.benchmark_histories.results import BenchmarkResult
 from perfledger_profiles.benchmark_histories.text import HistoryText
 
@@ -42,7 +42,7 @@ def read_pytorch_benchmark(file: HistoryText) -> Iterator[BenchmarkResult]:
 
 def _timestamp(record: JsonObject) -> float:
     seconds = record.optional_number("timestamp")
-    if abs(seconds) > LARGEST_TIME:
+    if abs(seconds) > MAX_TIME:
         record.reject("timestamp", "is not a time in seconds since 1970")
     return seconds
 

@@ -27,7 +27,7 @@ _SEVERAL = (
 _THROUGHPUT = "Throughput (infer/sec)"
 _MEMORY = re.compile(r"(?:Max )?GPU Memory Usage \(MB\)")
 _LATENCY = re.compile(r"(p\d{1,2}|Avg) Latency \(ms\)")
-_MOST_BATCH = 1_000_000
+_MAX_BATCH = 1_000_000
 
 
 def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
@@ -67,7 +67,7 @@ def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
     batch = number_of(row.get("Batch", "")) or 0
     load = next((name for name in LOADS if name in row), None)
     amount = None if load is None else number_of(row[load])
-    if load is None or not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
+    if load is None or not 1 <= batch <= _MAX_BATCH or amount is None or amount <= 0:
         return  # the idle server, without a model or a load
     name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
     subject = f"{name} batch {for_programs(batch)} {LOADS[load]} {for_programs(amount)}"

@@ -60,7 +60,7 @@ MAYBE_EVEN_ARRIVALS = (
     "--request-distribution=poisson was set"
 )
 # The coefficient of variation of the times between requests is 1 for random arrivals.
-_LEAST_VARIATION = 0.5
+_MIN_VARIATION = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _experiment(experiment: Document) -> _Experiment:
         return _Experiment((), broken)
     mode = clean_name(str(load.get("mode")))
     subject = f"{mode} {for_programs(amount)}" if amount is not None else ""
-    is_even = mode == LOADS["Request Rate"] and _variation(requests) < _LEAST_VARIATION
+    is_even = mode == LOADS["Request Rate"] and _variation(requests) < _MIN_VARIATION
     readings = tuple(_summary(requests, partial(ProfileReading, subject=subject)))
     return _Experiment(readings, broken, is_even)
 

@@ -62,7 +62,7 @@ FUSIBLE_SHARE = 0.1
 # Kernels with a smaller share of the step are not worth working on first.
 NOTABLE_SHARE = 0.05
 # A grid for a larger share of the multiprocessors may be a persistent kernel's.
-MOST_MULTIPROCESSORS = 0.8
+MAX_MULTIPROCESSORS = 0.8
 TENSOR_MULTIPLE = 8
 # NVIDIA's CUDA C++ Programming Guide, "Compute Capabilities": tensor cores exist since Volta, with
 # bfloat16 and TF32 since Ampere.
@@ -180,7 +180,7 @@ def _few_blocks(case: AdviceContext) -> Recommendation | None:
     share = saved_share = calls = 0.0
     for kernel in case.profile.kernels:
         filled = kernel.blocks_per_multiprocessor
-        if filled is not None and filled < MOST_MULTIPROCESSORS:
+        if filled is not None and filled < MAX_MULTIPROCESSORS:
             mine = _share_of_launch(case, kernel)
             share += mine
             saved_share += mine * (1 - filled)
@@ -189,7 +189,7 @@ def _few_blocks(case: AdviceContext) -> Recommendation | None:
         return None
     trigger = (
         f"{percentage(share)} of {whole_name(case.profile)} is kernels with blocks for less than "
-        f"{percentage(MOST_MULTIPROCESSORS)} of the multiprocessors; "
+        f"{percentage(MAX_MULTIPROCESSORS)} of the multiprocessors; "
         f"{integer(calls)} call{'' if calls == 1 else 's'}"
     )
     return case.recommendation(MORE_BLOCKS, trigger=trigger, share=share, saved_share=saved_share)

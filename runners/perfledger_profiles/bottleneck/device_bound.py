@@ -52,7 +52,7 @@ TAIL_SHARE = 0.2
 LOW_OCCUPANCY = 0.5
 
 # A smaller remainder is left out of the sentence.
-_LEAST_SHOWN = 0.005
+_MIN_SHOWN = 0.005
 # The driver's copies, which some tools list among the kernels.
 _DRIVER_COPY = re.compile(r"(?i)\[?((CUDA|HIP) )?memcpy")
 
@@ -170,10 +170,10 @@ def _sentence(parts: Sequence[VotePart], rest_reason: str) -> str:
     """Return a sentence with each bound's share of the kernels' time and its evidence."""
     bound = [f"{percentage(part.share)} by {part.bottleneck} ({part.basis})" for part in parts]
     rest = 1 - sum(part.share for part in parts)
-    if rest >= _LEAST_SHOWN:
+    if rest >= _MIN_SHOWN:
         bound.append(f"{percentage(rest)} by an unknown limit")
     sentence = f"the kernels' time is bound {', '.join(bound)}"
-    return f"{sentence}: {rest_reason}" if rest_reason and rest >= _LEAST_SHOWN else sentence
+    return f"{sentence}: {rest_reason}" if rest_reason and rest >= _MIN_SHOWN else sentence
 
 
 def _computing(profile: Profile) -> list[Kernel]:

@@ -17,9 +17,9 @@ MAX_LAUNCH_SECONDS = 1e-3
 # An allocation takes the driver 0.1 to 3 ms; the first call creates the device's context.
 MAX_ALLOCATION_SECONDS = 10e-3
 # More than half of the launches, so the median kernel is among them.
-MOST_KERNELS = 0.5
+MAX_KERNELS = 0.5
 # Otherwise the host spends its time on other work than launches.
-MOST_HOST_TIME = 0.5
+MAX_HOST_TIME = 0.5
 
 # With a smaller share of first calls, other work takes the host's time.
 MIN_START_UP = 0.25
@@ -188,12 +188,12 @@ def is_launch_bound(profile: Profile) -> bool:
     )
     if launches <= 0 or around > MAX_LAUNCH_SECONDS * launches:
         return False
-    if around < MOST_HOST_TIME * sum(host_seconds(profile).values()):
+    if around < MAX_HOST_TIME * sum(host_seconds(profile).values()):
         return False
     launch_seconds = _launch_seconds(profile.operations)
     short = sum(count for seconds, count in durations if seconds < SHORT_KERNEL_SECONDS)
     shorter = sum(count for seconds, count in durations if seconds < launch_seconds)
-    return max(short, shorter) > MOST_KERNELS * launches
+    return max(short, shorter) > MAX_KERNELS * launches
 
 
 def _launch_seconds(operations: Iterable[Operation]) -> float:

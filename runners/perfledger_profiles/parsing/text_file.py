@@ -26,7 +26,7 @@ _ENCODINGS = (
     (codecs.BOM_UTF16_LE, _UTF_16),
     (codecs.BOM_UTF16_BE, _UTF_16),
 )
-_LONGEST_MARK = len(codecs.BOM_UTF8)
+_MAX_MARK = len(codecs.BOM_UTF8)
 _ADVICE = "save it as UTF-8, or as UTF-16 with a byte order mark"
 # Databases and protocol buffers contain zero bytes from the start.
 _BINARY_CHECK_BYTES = 1024
@@ -69,7 +69,7 @@ def decoded_lines(path: Path, name: str, *, error: Callable[[str], Exception]) -
     Several lines are decoded at once: the line of an error is the last one before the damage.
     """
     with path.open("rb") as file:
-        encoding = encoding_of(file.read(_LONGEST_MARK))
+        encoding = encoding_of(file.read(_MAX_MARK))
     number = 0
     try:
         with path.open(encoding=encoding, newline="") as text:

@@ -6,7 +6,7 @@ from perfledger.bundle import Bundle
 from perfledger.kernel_times import StepSeconds, WorkloadKernels
 from perfledger.metrics import FAMILY_PREFIX, KERNELS
 from perfledger.rounding import typed
-from perfledger_runners.bundles.value_checks import LONGEST_SECONDS, require
+from perfledger_runners.bundles.value_checks import MAX_SECONDS, require
 
 MAX_KERNELS = 2000  # per workload: two sides keep 400 and their sums
 MAX_KERNEL_PAIRS = 100  # a check plans twelve
@@ -64,7 +64,7 @@ def _check_workload(where: str, kernels: WorkloadKernels) -> None:
             require(is_whole, f"{where}.kernels: not one undisturbed time of {side} for each pair")
             all_seconds = (*undisturbed, *(one for pair in times for one in pair))
             require(min(all_seconds, default=0) >= 0, f"{where}.kernels: a negative time on {side}")
-            is_short = max(all_seconds, default=0) <= LONGEST_SECONDS
-            require(is_short, f"{where}.kernels: a time above {typed(LONGEST_SECONDS)} s on {side}")
+            is_short = max(all_seconds, default=0) <= MAX_SECONDS
+            require(is_short, f"{where}.kernels: a time above {typed(MAX_SECONDS)} s on {side}")
     is_count = all(min(one.base_count, one.head_count) >= 0 for one in kernels.kernels)
     require(is_count, f"{where}.kernels: a negative count")

@@ -12,7 +12,7 @@ MAX_LOG = 20_000  # letters: 16 KiB of output are kept, and our own lines
 MAX_INTEGER = 2**63 - 1  # of a database's column
 # Thirty years: no step is longer, and the sum of all kernels stays far below the largest stored
 # value.
-LONGEST_SECONDS = 1e9
+MAX_SECONDS = 1e9
 # Names of fields, mappings and lists whose texts may be longer than a word.
 LONG_TEXTS: dict[str | int, int] = {
     "code_differences": MAX_DETAIL,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from perfledger.measuring.memory_watch import MAX_READINGS
-from perfledger.metrics import MOST_LEFT_OUT, Metric, MetricKind, MetricScale
+from perfledger.metrics import MAX_LEFT_OUT, Metric, MetricKind, MetricScale
 from perfledger.records import CoreTimes, MemoryReadings
 
 # The maximum of 4-byte floats, in which observations are stored (IEEE 754: 3.4028e38).
@@ -19,7 +19,7 @@ def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
     """Return whether there are samples and all are numbers from zero to MAX_READING.
 
     Counts and shares may be zero (no operation, an idle device). A time of zero is none: a clock
-    was too coarse for it. The judge leaves such samples out and counts them, so up to MOST_LEFT_OUT
+    was too coarse for it. The judge leaves such samples out and counts them, so up to MAX_LEFT_OUT
     of a run's may be zero.
     """
     if not samples or not all(map(math.isfinite, samples)):
@@ -27,7 +27,7 @@ def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
     if min(samples) < 0 or max(samples) > MAX_READING:
         return False
     may_be_zero = metric.scale is MetricScale.EXACT or metric.kind is MetricKind.UTILIZATION
-    return may_be_zero or samples.count(0.0) <= MOST_LEFT_OUT * len(samples)
+    return may_be_zero or samples.count(0.0) <= MAX_LEFT_OUT * len(samples)
 
 
 def are_possible(times: CoreTimes, *, readings: int) -> bool:

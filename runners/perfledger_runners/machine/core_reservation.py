@@ -17,7 +17,7 @@ from perfledger_runners.machine.proc_files import cores_text, parse_cores
 
 ALL, FREE = "all", "free"  # choices other than a list of cores
 # Less use by others is ignored: occasional use of a machine by a person does not cost a core.
-LEAST_FOREIGN_CORES = 0.5
+MIN_FOREIGN_CORES = 0.5
 # Of a core. One program that never waits is read as 0.95 to 1.05 cores.
 TOLERANCE = 0.1
 
@@ -101,7 +101,7 @@ def cores_beside(load: HostLoad) -> int:
     for each other less often; and all cores if hardly anything else runs, or if that is unknown.
     """
     foreign, usable = load.foreign_cores, len(load.usable)
-    if foreign is None or foreign < LEAST_FOREIGN_CORES:
+    if foreign is None or foreign < MIN_FOREIGN_CORES:
         return usable
     free = int(usable - foreign + TOLERANCE)
     return free if free > 0 else max(1, usable // 2)

@@ -40,7 +40,7 @@ PROFILE_PAIRS = 2
 # Lost profiled windows after which a workload gets no more. A workload that lost this many of its
 # profiled windows gets no more: hanging ones would take the whole budget, and after a crash the
 # other workloads need a new process.
-MOST_LOST_WINDOWS = 2
+MAX_LOST_WINDOWS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +271,7 @@ class _Check:
     def _unprofiled(self) -> frozenset[str]:
         """Return the workloads whose windows are no longer profiled."""
         lost = Counter(each.workload for each in self.windows if each.failure)
-        return frozenset(name for name, count in lost.items() if count >= MOST_LOST_WINDOWS)
+        return frozenset(name for name, count in lost.items() if count >= MAX_LOST_WINDOWS)
 
     def _without_cut(self, measured: MeasuredPair) -> MeasuredPair:
         """Return a pair without the workloads that the end of the budget cut off.

@@ -50,19 +50,15 @@ def usd(text: str, option: str) -> Decimal:
 
 def kept_days(texts: Iterable[str]) -> dict[RetentionClass, int]:
     """Return for how many days classes of the store are kept; raises UsageError."""
-    from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS
+    from perfledger_service.settings.retention import MAX_DAYS, MIN_DAYS
 
     days: dict[RetentionClass, int] = {}
     for text in texts:
         kind, _, count = text.partition("=")
-        is_count = count.isascii() and count.isdigit() and len(count) < len(str(MOST_DAYS)) + 1
-        if (
-            kind not in STORE_CLASSES
-            or not is_count
-            or not (FEWEST_DAYS <= int(count) <= MOST_DAYS)
-        ):
+        is_count = count.isascii() and count.isdigit() and len(count) < len(str(MAX_DAYS)) + 1
+        if kind not in STORE_CLASSES or not is_count or not (MIN_DAYS <= int(count) <= MAX_DAYS):
             msg = (
-                f"--keep is {text[:40]!r}: give CLASS=DAYS with {FEWEST_DAYS} to {MOST_DAYS:,} "
+                f"--keep is {text[:40]!r}: give CLASS=DAYS with {MIN_DAYS} to {MAX_DAYS:,} "
                 f"days, such as bundles=90; classes are {', '.join(STORE_CLASSES)}"
             )
             raise UsageError(msg)

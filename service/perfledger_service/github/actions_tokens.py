@@ -30,10 +30,10 @@ from perfledger_service.github.signed_tokens import (
 KEYS_PATH = "/.well-known/jwks"
 MAX_KEYS_BYTES = 256 * 1024  # of GitHub's public keys, which take a few kilobytes
 # Shortest time between two reads of the keys for unknown ids: strangers can send any id.
-LEAST_REFRESH = timedelta(minutes=1)
-MOST_REFRESH = timedelta(hours=1)
+MIN_REFRESH = timedelta(minutes=1)
+MAX_REFRESH = timedelta(hours=1)
 # A key is trusted for this long after it was read, even if its issuer cannot be reached.
-MOST_AGE = timedelta(days=1)
+MAX_AGE = timedelta(days=1)
 MAX_WORD = 1000  # characters of a claim in the token
 
 
@@ -106,7 +106,7 @@ class ActionsTokens:
         if self._is_due(name):  # other threads continue with the known keys
             self._read_keys()
         with self._lock:
-            key, is_old = self._keys.get(name), self._now() - self._read_at >= MOST_AGE
+            key, is_old = self._keys.get(name), self._now() - self._read_at >= MAX_AGE
             failure = self._failure
             if self._is_reading:
                 failure = failure or "the keys of the issuer are being read: try again in a minute"
@@ -120,8 +120,8 @@ class ActionsTokens:
         """Return whether this thread should read the keys now, and if so record that it does."""
         with self._lock:
             now = self._now()
-            is_usual = name in self._keys and not self._failure and now - self._read_at < MOST_AGE
-            is_due = now - self._asked_at >= (MOST_REFRESH if is_usual else LEAST_REFRESH)
+            is_usual = name in self._keys and not self._failure and now - self._read_at < MAX_AGE
+            is_due = now - self._asked_at >= (MAX_REFRESH if is_usual else MIN_REFRESH)
             if is_due:
                 self._asked_at, self._is_reading = now, True
         return is_due

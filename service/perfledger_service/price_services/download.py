@@ -24,7 +24,7 @@ MAX_SECONDS = 1800.0  # for one list; beyond it the download ends with an error
 # Azure returns about a hundred pages of a hundred prices for the instances that we know.
 MAX_PAGES = 2000
 CHUNK_BYTES = 2**18
-LONGEST_LINE_BYTES = 2**20
+MAX_LINE_BYTES = 2**20
 HTTP_OK = 200
 _PORTS = {"https": 443, "http": 80}
 
@@ -64,9 +64,9 @@ class Downloader:
             *complete, left = (left + chunk).split(b"\n")
             for line in complete:
                 yield _decode_line(line, url) + "\n"
-            if len(left) > LONGEST_LINE_BYTES:
+            if len(left) > MAX_LINE_BYTES:
                 where = _without_query(url)
-                msg = f"{where} has a line of over {LONGEST_LINE_BYTES} bytes: not a price list"
+                msg = f"{where} has a line of over {MAX_LINE_BYTES} bytes: not a price list"
                 raise PriceServiceError(msg)
         if left:
             yield _decode_line(left, url)

@@ -8,9 +8,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from perfledger_service.settings.check import ENV_PREFIX
 
 # A request for an A/B run is replaced after a week; after twice that, nobody works on older data.
-FEWEST_DAYS = 14
-MOST_DAYS = 36_500  # a hundred years; without a setting, data is kept for ever
-KeptDays = Annotated[int | None, Field(ge=FEWEST_DAYS, le=MOST_DAYS)]
+MIN_DAYS = 14
+MAX_DAYS = 36_500  # a hundred years; without a setting, data is kept for ever
+KeptDays = Annotated[int | None, Field(ge=MIN_DAYS, le=MAX_DAYS)]
 
 
 class RetentionSettings(BaseSettings):

@@ -19,7 +19,7 @@ from perfledger_service.store.tables import (
 from perfledger_service.values.branch_views import AlertView
 
 # Newest alerts of a project that its page shows.
-MOST_ALERTS = 50
+MAX_ALERTS = 50
 
 
 _CONFIRMATION_STATE_DECODER = msgspec.msgpack.Decoder(ConfirmationState)
@@ -74,7 +74,7 @@ def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
         .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
         .where(col(AlertRow.project_id) == project_id)
         .order_by(col(AlertRow.id).desc())
-        .limit(MOST_ALERTS)
+        .limit(MAX_ALERTS)
     )
     return tuple(
         AlertView(

@@ -44,7 +44,7 @@ from perfledger_service.store.tables import (
 from perfledger_service.values.branch_views import is_imported_class
 
 # Changes are tested against a hundred observations on each side.
-MOST_COMMITS = 200
+MAX_COMMITS = 200
 # Uploads read per query, until there are enough commits of a kind.
 COMMITS_AT_A_TIME = 400
 # In any unit. Sums of larger values would overflow a float, so they are left out.
@@ -188,7 +188,7 @@ def branch_series(
             if is_imported_class(row.machine_class) is kind
         }
         if rows_of_kind:
-            commits = _newest_of_kind(session, project_id, is_imported=kind, most=MOST_COMMITS)
+            commits = _newest_of_kind(session, project_id, is_imported=kind, most=MAX_COMMITS)
             branch_position_of = {commit.position: commit.rank for commit in commits}
             series += _read_branch_series(session, rows_of_kind, branch_position_of)
     return tuple(sorted(series, key=lambda one: one.id))

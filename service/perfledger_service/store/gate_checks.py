@@ -28,9 +28,9 @@ from perfledger_service.store.uploads import StoredUpload
 
 RED_CONCLUSION = "failure"  # GitHub's conclusion for a check that blocks
 # Newest checks per gate: older ones are about other code and other machines.
-MOST_CHECKS = 100
+MAX_CHECKS = 100
 # Newest uploads of a project among which its gates are: one that measured none of these is unused.
-MOST_UPLOADS = 1000
+MAX_UPLOADS = 1000
 # A check whose workloads were all skipped or failed is neither decided nor undecided.
 HAS_VERDICTS = exists().where(col(VerdictRow.upload_id) == col(UploadRow.id))
 
@@ -129,13 +129,13 @@ def gate_uploads(session: Session, project_id: int) -> tuple[GateUpload, ...]:
             HAS_VERDICTS,
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
-        .limit(MOST_UPLOADS)
+        .limit(MAX_UPLOADS)
     )
     counts: Counter[str] = Counter()
     uploads: list[GateUpload] = []
     for upload_id, machine_class, sha256, conclusion, is_same_code in rows:
         counts[machine_class] += 1
-        if counts[machine_class] <= MOST_CHECKS:
+        if counts[machine_class] <= MAX_CHECKS:
             uploads.append(
                 GateUpload(
                     id=upload_id,

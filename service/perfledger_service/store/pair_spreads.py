@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, func, true
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from perfledger_baselines.judging.pair_spreads import FEWEST_PAIRS, PairDifferences
-from perfledger_baselines.significance.spread_prior import MOST_VALUES
+from perfledger_baselines.judging.pair_spreads import MIN_PAIRS, PairDifferences
+from perfledger_baselines.significance.spread_prior import MAX_VALUES
 from perfledger_service.store.database import insert_rows
 from perfledger_service.store.observations import pack, series_key, unpack
 from perfledger_service.store.tables import PairSpreadRow, SeriesRow
@@ -17,7 +17,7 @@ from perfledger_service.store.tables import PairSpreadRow, SeriesRow
 # Differences of logs are small numbers: 32 bits keep a relative precision of 1e-7.
 SAMPLE_TYPE = "f4"
 # Newest uploads of a series to read: enough however few pairs each has.
-MOST_UPLOADS = MOST_VALUES // FEWEST_PAIRS
+MAX_UPLOADS = MAX_VALUES // MIN_PAIRS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def _read_differences(
         newest = newest.where(col(newer.id) <= until)
         entries = entries.where(col(PairSpreadRow.id) <= until)
     # The number of the oldest entry to read; nothing if there are few.
-    oldest = newest.order_by(col(newer.id).desc()).offset(MOST_UPLOADS - 1).limit(1)
+    oldest = newest.order_by(col(newer.id).desc()).offset(MAX_UPLOADS - 1).limit(1)
     first = func.coalesce(oldest.correlate(SeriesRow).scalar_subquery(), 0)
     rows = session.exec(entries.where(col(PairSpreadRow.id) >= first))
     for _, group in groupby(rows, key=lambda row: row[0].id):

@@ -19,7 +19,7 @@ from perfledger_service.store.tables import (
 )
 from perfledger_service.values.token_scope import TokenScope
 
-_LARGEST_ID = 2**31 - 1  # of a series
+_MAX_ID = 2**31 - 1  # of a series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def project_named(session: Session, repository: str) -> Project:
 def repository_of_page(session: Session, *, upload_id: str = "", series_id: str = "") -> str:
     """Return the repository of an upload or a series, "" where it is unknown."""
     query = select(ProjectRow.repository)
-    if series_id.isascii() and series_id.isdigit() and int(series_id) <= _LARGEST_ID:
+    if series_id.isascii() and series_id.isdigit() and int(series_id) <= _MAX_ID:
         query = query.join(SeriesRow).where(col(SeriesRow.id) == int(series_id))
     elif upload_id and is_storable(upload_id):
         query = query.join(UploadRow).where(col(UploadRow.id) == upload_id)

@@ -27,7 +27,7 @@ from perfledger_service.store.tables import (
 from perfledger_service.values.storage.retention import UploadPart
 
 CHANGED_OUTCOMES = (Outcome.REGRESSED, Outcome.IMPROVED)
-MOST_IN_QUERY = 1000  # uploads, and series; a database takes some ten thousand parameters
+MAX_IN_QUERY = 1000  # uploads, and series; a database takes some ten thousand parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +131,8 @@ def _speeds(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
         .where(col(SeriesRow.metric) == STEP_TIME.name)
         .order_by(col(SeriesRow.workload), col(SeriesRow.machine_class), col(SeriesRow.id))
     ).all()
-    for start in range(0, len(series), MOST_IN_QUERY):
-        yield from _speeds_of_series(session, series[start : start + MOST_IN_QUERY], upload_ids)
+    for start in range(0, len(series), MAX_IN_QUERY):
+        yield from _speeds_of_series(session, series[start : start + MAX_IN_QUERY], upload_ids)
 
 
 def _speeds_of_series(
@@ -148,7 +148,7 @@ def _speeds_of_series(
     while left and start < len(upload_ids):
         newest |= _first_observations(session, left, upload_ids[start : start + count])
         left -= newest.keys()
-        start, count = start + count, min(2 * count, MOST_IN_QUERY)
+        start, count = start + count, min(2 * count, MAX_IN_QUERY)
     uploads = _uploads_by_id(session, {one.upload_id for one in newest.values()})
     for one in series:
         if one.id not in newest:

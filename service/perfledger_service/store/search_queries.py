@@ -18,7 +18,7 @@ from perfledger_service.store.tables import MAX_PULL_REQUEST, ProjectRow, Series
 from perfledger_service.values.service_views.search import SearchHit, SearchKind
 
 MAX_HITS = 10  # of a kind
-_MOST_READ = MAX_HITS + 1  # one more shows that there are more
+_MAX_READ = MAX_HITS + 1  # one more shows that there are more
 MAX_WORDS = 8  # of a text; a name has to hold each
 _SHA_START = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,10}", re.ASCII)
@@ -28,7 +28,7 @@ _AFTER_HEX = "g"
 def search_hits(session: Session, text: str, kind: SearchKind) -> tuple[SearchHit, ...]:
     """Return at most MAX_HITS + 1 things of a kind that a text names; none for an empty text."""
     words = text.split()[:MAX_WORDS]
-    return tuple(islice(_SEARCHES[kind](session, words), _MOST_READ)) if words else ()
+    return tuple(islice(_SEARCHES[kind](session, words), _MAX_READ)) if words else ()
 
 
 def _projects(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
@@ -36,7 +36,7 @@ def _projects(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
         select(ProjectRow.repository)
         .where(_holds(ProjectRow.repository, words))
         .order_by(col(ProjectRow.repository_key))
-        .limit(_MOST_READ)
+        .limit(_MAX_READ)
     )
     for repository in rows:
         yield SearchHit(kind=SearchKind.PROJECT, repository=repository, name=repository)
@@ -53,7 +53,7 @@ def _pull_requests(session: Session, words: Sequence[str]) -> Iterator[SearchHit
         .where(col(UploadRow.pull_request) == number, _holds(ProjectRow.repository, of_project))
         .distinct()
         .order_by(col(ProjectRow.repository))
-        .limit(_MOST_READ)
+        .limit(_MAX_READ)
     )
     for repository in rows:
         yield SearchHit(kind=SearchKind.PULL_REQUEST, repository=repository, name=f"#{number}")
@@ -82,7 +82,7 @@ def _commits(session: Session, words: Sequence[str]) -> Iterator[SearchHit]:
         .join(checks, checks.c.project_id == col(ProjectRow.id))
         .where(checks.c.place == 1, _holds(ProjectRow.repository, words[:-1]))
         .order_by(checks.c.measured_at.desc(), checks.c.id)
-        .limit(_MOST_READ)
+        .limit(_MAX_READ)
     )
     for repository, head_sha, subject, upload_id in rows:
         yield SearchHit(
@@ -121,7 +121,7 @@ def _hits_by_name(
         .where(_holds(column, words))
         .distinct()
         .order_by(col(column), col(ProjectRow.repository))
-        .limit(_MOST_READ)
+        .limit(_MAX_READ)
     )
     for repository, name in rows:
         yield SearchHit(kind=kind, repository=repository, name=name)

@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 # How far ahead an acceptance, an approval of a cost or an expectation of an event may end; prices
 # are not known further ahead.
-MOST_DAYS = 366
+MAX_DAYS = 366
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

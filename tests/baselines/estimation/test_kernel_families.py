@@ -197,7 +197,7 @@ def test_calls_count_as_many_within_a_share_of_them(monkeypatch, calls, is_restr
 
 
 def test_of_two_middle_families_the_faster_one_is_the_typical_one():
-    count = 2 * families_module.FEWEST_FAMILIES
+    count = 2 * families_module.MIN_FAMILIES
     made = [kernel(f"k{place}", ((1.0,),), ((0.5 + place / 100,),)) for place in range(count)]
 
     (ratio,) = common_ratios(kernel_families(made, places=[0]), pairs=1)

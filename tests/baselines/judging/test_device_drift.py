@@ -7,9 +7,9 @@ import pytest
 
 from perfledger_baselines.judging.device_drift import (
     ALPHA,
-    FEWEST_EARLIER,
-    FEWEST_SIBLINGS,
     MIN_DRIFT,
+    MIN_EARLIER,
+    MIN_SIBLINGS,
     CanaryComparison,
     DriftReference,
     DriftState,
@@ -46,7 +46,7 @@ def run_of(noise, earlier, **values):
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("is_heavy", [False, True])
-@pytest.mark.parametrize("count", [FEWEST_EARLIER, 30])
+@pytest.mark.parametrize("count", [MIN_EARLIER, 30])
 def test_few_runs_on_a_steady_device_are_suspected_and_hardly_any_twice(count, is_heavy):
     noise, suspected, drifting, runs = Random(count), 0, 0, 100
     for _ in range(runs):
@@ -97,8 +97,8 @@ def test_what_is_detectable_is_found_four_times_out_of_five():
 @pytest.mark.parametrize(
     ("reference", "fewest"),
     [
-        (DriftReference.OWN_HISTORY, FEWEST_EARLIER),
-        (DriftReference.SIBLINGS, FEWEST_SIBLINGS),
+        (DriftReference.OWN_HISTORY, MIN_EARLIER),
+        (DriftReference.SIBLINGS, MIN_SIBLINGS),
     ],
 )
 def test_too_few_others_are_unknown_and_enough_are_not(reference, fewest):

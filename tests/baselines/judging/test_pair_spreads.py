@@ -12,7 +12,7 @@ from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import CheckPlanError
-from perfledger_baselines.significance.spread_prior import MOST_VALUES
+from perfledger_baselines.significance.spread_prior import MAX_VALUES
 
 PAIRS = [(1.0, 1.01), (1.0, 1.03), (1.0, 1.02), (1.0, 1.01), (1.0, 1.03)]
 LOGS = [math.log(head / base) for base, head in PAIRS]
@@ -144,7 +144,7 @@ def test_no_more_is_kept_than_history_has_use_for(build):
     many = build.plan(looks=())
     bundle = build.bundle({"m:f": {"step_time_p50": PAIRS * 50}}, plan=many)
 
-    assert len(differences_in(bundle)[0].values) == MOST_VALUES
+    assert len(differences_in(bundle)[0].values) == MAX_VALUES
 
 
 def test_a_workload_beside_the_accelerator_is_of_another_class(build):

@@ -10,7 +10,7 @@ from perfledger.bundle import SAME_CODE, Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Side, WorkloadSpec
 from perfledger_baselines.judging.variant_ranking import variant_rankings, workload_of
-from perfledger_baselines.significance.power import LARGEST_CHANGE
+from perfledger_baselines.significance.power import MAX_CHANGE
 from tests.suite.tries import tries
 
 NAMES = ("eager", "compile", "cudagraphs")
@@ -184,7 +184,7 @@ def test_times_of_any_size_have_a_finite_difference(bundle_of):
 
     (comparison,) = ranking_of(replace(bundle, runs=runs)).head.comparisons
 
-    assert (comparison.low, comparison.high) == pytest.approx((-1.0, LARGEST_CHANGE), abs=1e-5)
+    assert (comparison.low, comparison.high) == pytest.approx((-1.0, MAX_CHANGE), abs=1e-5)
 
 
 def test_pairs_that_one_variant_lacks_are_left_out(bundle_of):

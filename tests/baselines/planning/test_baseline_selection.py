@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger_baselines.history.commits.attribution import CommitRange
 from perfledger_baselines.planning.baseline_selection import (
-    MOST_CHECKS,
+    MAX_CHECKS,
     AcceptedChange,
     BaselineCandidate,
     BaselineKind,
@@ -89,7 +89,7 @@ def test_without_a_pair_a_stretch_of_the_present_level_is_the_baseline():
 def test_a_stretch_holds_no_more_checks_than_it_may():
     selection = select_baseline(WANTED, [run(commit) for commit in range(100)])
 
-    assert commits(selection) == list(range(99, 99 - MOST_CHECKS, -1))
+    assert commits(selection) == list(range(99, 99 - MAX_CHECKS, -1))
 
 
 def test_all_runs_of_a_check_are_taken_or_none():
@@ -97,7 +97,7 @@ def test_all_runs_of_a_check_are_taken_or_none():
 
     selection = select_baseline(WANTED, runs)
 
-    assert len(selection.runs) == 3 * MOST_CHECKS
+    assert len(selection.runs) == 3 * MAX_CHECKS
 
 
 def test_many_runs_of_one_check_are_no_stretch():

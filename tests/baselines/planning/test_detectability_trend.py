@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.planning.detectability_trend import (
-    FEWEST_CHECKS,
-    MOST_CHECKS,
+    MAX_CHECKS,
+    MIN_CHECKS,
     detectability_trend,
 )
 
@@ -27,9 +27,9 @@ def test_a_gate_that_stays_as_it_is_shows_no_trend():
     assert (trend.change, trend.low, trend.high, trend.is_shown) == (0.0, 0.0, 0.0, False)
 
 
-@pytest.mark.parametrize("count", [FEWEST_CHECKS - 1, FEWEST_CHECKS])
+@pytest.mark.parametrize("count", [MIN_CHECKS - 1, MIN_CHECKS])
 def test_too_few_checks_show_none(count):
-    assert (detectability_trend(checks_of([0.01] * count)) is None) is (count < FEWEST_CHECKS)
+    assert (detectability_trend(checks_of([0.01] * count)) is None) is (count < MIN_CHECKS)
 
 
 def test_checks_that_found_nothing_do_not_count():
@@ -38,7 +38,7 @@ def test_checks_that_found_nothing_do_not_count():
 
 
 def test_only_the_newest_checks_count():
-    old, new = [0.5] * 30, [0.01] * MOST_CHECKS
+    old, new = [0.5] * 30, [0.01] * MAX_CHECKS
 
     assert detectability_trend(checks_of([*old, *new])).change == 0.0
 

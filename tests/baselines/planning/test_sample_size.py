@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_baselines.judging.explanation import MOST_PAIRS
+from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.planning.sample_size import pairs_for_margin
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
@@ -67,7 +67,7 @@ def test_the_pairs_needed_are_a_look_of_the_plan_or_lie_beyond_it(build, bundle_
     assert (quiet.workload, quiet.metric, quiet.change) == (*KEY, 0.01)
     assert quiet.pairs in LOOKS
     assert noisy.pairs is not None
-    assert LOOKS[-1] < noisy.pairs < MOST_PAIRS
+    assert LOOKS[-1] < noisy.pairs < MAX_PAIRS
 
 
 def test_without_a_plan_of_looks_all_pairs_are_looked_at_once(build, bundle_of):
@@ -83,7 +83,7 @@ def test_a_wider_margin_needs_fewer_pairs(build, bundle_of):
     made = build.changed(1.0, spread=20.0)
     wide, narrow = (needed(bundle_of(made, margin=margin))[0].pairs for margin in (0.05, 0.01))
 
-    assert wide < narrow < MOST_PAIRS
+    assert wide < narrow < MAX_PAIRS
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.002, 0.003])

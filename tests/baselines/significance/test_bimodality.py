@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 from scipy.stats import fisher_exact
 
 from perfledger_baselines.significance.bimodality import (
-    FEWEST_PER_SIDE,
-    FEWEST_SDS,
+    MIN_PER_SIDE,
+    MIN_SDS,
     find_bimodality,
 )
-from perfledger_baselines.significance.power import LARGEST_CHANGE
+from perfledger_baselines.significance.power import MAX_CHANGE
 
 MIXED = [1.0, 1.001, 1.02, 0.999, 1.021, 1.0, 1.019, 1.0]
 LOW = [1.0, 1.001, 0.999, 1.0, 1.0, 1.001, 0.999, 1.0]
@@ -44,7 +44,7 @@ def test_the_p_value_is_that_of_fishers_exact_test(lower, upper, head_upper):
 
     states = find_bimodality(base, head)
 
-    if len(base) >= FEWEST_PER_SIDE:
+    if len(base) >= MIN_PER_SIDE:
         exact = fisher_exact(np.array([[upper, head_upper], [lower, 12 - head_upper]]))
         assert states.p_value == pytest.approx(exact.pvalue)
     else:
@@ -64,7 +64,7 @@ def test_a_single_run_far_away_is_an_outlier():
 
 
 def test_few_runs_have_no_states():
-    few = MIXED[: FEWEST_PER_SIDE - 1]
+    few = MIXED[: MIN_PER_SIDE - 1]
 
     assert find_bimodality(few, few) is None
 
@@ -101,7 +101,7 @@ def test_swapping_the_sides_or_the_unit_changes_only_the_sides(base, head, unit)
 
 @pytest.mark.parametrize(("runs", "has_states"), [(1, False), (2, True)])
 def test_a_state_has_two_runs_of_a_side_that_has_enough(runs, has_states):
-    side = [1.0] * (FEWEST_PER_SIDE - runs) + [1.05] * runs
+    side = [1.0] * (MIN_PER_SIDE - runs) + [1.05] * runs
 
     assert (find_bimodality(side, side) is not None) is has_states
     assert find_bimodality(side, side[1:]) is None
@@ -118,16 +118,16 @@ def test_every_run_is_within_a_quarter_of_the_distance_of_a_state(place, has_sta
 @pytest.mark.parametrize(("factor", "has_states"), [(0.99, False), (1.01, True)])
 def test_states_are_so_many_spreads_of_their_runs_apart(factor, has_states):
     spread = math.sqrt(16 / (16 - 2))
-    half = factor * FEWEST_SDS * spread / 2
+    half = factor * MIN_SDS * spread / 2
     side = [math.exp(0.01 * (centre + sign)) for centre in (-half, half) for sign in (-1, 1) * 4]
 
     assert (find_bimodality(side, side) is not None) is has_states
 
 
 def test_states_at_the_ends_of_all_numbers_have_a_finite_distance():
-    side = [1e-300, 1e30] * FEWEST_PER_SIDE
+    side = [1e-300, 1e30] * MIN_PER_SIDE
 
     states = find_bimodality(side, side)
 
     assert states is not None
-    assert states.distance == pytest.approx(LARGEST_CHANGE)
+    assert states.distance == pytest.approx(MAX_CHANGE)

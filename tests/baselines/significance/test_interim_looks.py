@@ -3,15 +3,15 @@ from hypothesis import given, strategies as st
 
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS,
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS,
+    MIN_PAIRS_WITH_HISTORY,
     InterimLooks,
     fewest_pairs,
     looks_until,
     planned_looks,
 )
 
-max_pairs = st.integers(FEWEST_PAIRS, 60)
+max_pairs = st.integers(MIN_PAIRS, 60)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_last_look_is_at_all_pairs(most, expected):
 
 
 def test_where_the_spread_is_known_the_second_pair_is_looked_at():
-    assert planned_looks(3, fewest=FEWEST_PAIRS_WITH_HISTORY) == (2, 3)
+    assert planned_looks(3, fewest=MIN_PAIRS_WITH_HISTORY) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_where_the_spread_is_known_the_second_pair_is_looked_at():
 )
 def test_a_test_without_a_history_waits_for_its_first_look(planned, expected):
     assert fewest_pairs(planned, has_history=False) == expected
-    assert fewest_pairs(planned, has_history=True) == FEWEST_PAIRS_WITH_HISTORY == 2
+    assert fewest_pairs(planned, has_history=True) == MIN_PAIRS_WITH_HISTORY == 2
 
 
 def test_fewer_than_four_pairs_are_no_plan():

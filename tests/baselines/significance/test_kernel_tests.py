@@ -11,7 +11,7 @@ from perfledger_baselines.significance.kernel_tests import (
     relative_differences,
     trimmed_t_tests,
 )
-from perfledger_baselines.significance.power import LARGEST_CHANGE
+from perfledger_baselines.significance.power import MAX_CHANGE
 from tests.suite.tries import tries
 
 SECONDS = st.floats(1e-9, 1e3)
@@ -35,8 +35,8 @@ def test_what_is_new_or_gone_has_a_bounded_difference_and_what_never_ran_has_non
     base, head = np.array([[0.0, 1.0, 0.0]]), np.array([[3.0, 0.0, 0.0]])
 
     assert relative_differences(base, head).tolist() == [[2.0, -2.0, 0.0]]
-    assert relative_change(2.0) == LARGEST_CHANGE
-    assert relative_change(2.5) == LARGEST_CHANGE
+    assert relative_change(2.0) == MAX_CHANGE
+    assert relative_change(2.5) == MAX_CHANGE
     assert relative_change(-2.0) == -1
     assert relative_change(-2.5) == -1
 

@@ -12,20 +12,20 @@ from perfledger_baselines.significance.alpha_spending import (
     overall_p_values,
 )
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS_WITH_HISTORY,
     looks_until,
     planned_looks,
 )
 from perfledger_baselines.significance.paired_t_tests import (
+    MIN_SPREAD,
     MODERATED_SHARE,
-    SMALLEST_SPREAD,
     TTestResult,
     exact_result,
     t_tests,
 )
 from perfledger_baselines.significance.spread_prior import (
     MAX_DEGREES,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
     PriorSource,
     SpreadPrior,
 )
@@ -71,7 +71,7 @@ def test_the_narrow_interval_has_two_one_sided_tests_at_its_ends(planned):
 @pytest.mark.parametrize("prior", [None, PRIOR])
 def test_a_change_of_the_margin_is_seldom_proven_absent_at_any_look(prior):
     margin = 0.01
-    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY if prior else 5)
+    planned = planned_looks(20, fewest=MIN_PAIRS_WITH_HISTORY if prior else 5)
     rows = np.random.default_rng(23).normal(margin, 0.01, (2000, 20))
     is_proven = np.zeros(len(rows), dtype=bool)
 
@@ -158,16 +158,14 @@ def test_identical_pairs_have_no_spread_and_no_doubt():
 def test_equal_differences_are_given_the_smallest_spread():
     evidence = weigh_one([0.003] * 4)
 
-    assert evidence.sd == SMALLEST_SPREAD
-    assert evidence.p_value == pytest.approx(
-        2 * student.sf(0.003 / (SMALLEST_SPREAD / 2), 3), rel=1e-3
-    )
+    assert evidence.sd == MIN_SPREAD
+    assert evidence.p_value == pytest.approx(2 * student.sf(0.003 / (MIN_SPREAD / 2), 3), rel=1e-3)
 
 
 def test_two_pairs_are_a_test_where_the_spread_is_known():
     evidence = weigh_one([0.03, 0.03], prior=PRIOR)
 
-    sd = 0.01 * math.sqrt(MOST_WEIGHT / (MOST_WEIGHT + 1))
+    sd = 0.01 * math.sqrt(MAX_WEIGHT / (MAX_WEIGHT + 1))
     degrees = MAX_DEGREES  # the pairs agree, and bring no variance of their own
     assert evidence.is_enough
     assert evidence.sd == pytest.approx(sd)
@@ -186,8 +184,8 @@ def test_one_pair_is_no_test_however_well_the_spread_is_known(difference):
 def test_what_is_known_and_what_is_seen_are_pooled_by_their_weights():
     evidence = weigh_one([0.02, -0.02, 0.01], prior=PRIOR)
 
-    known, seen = MOST_WEIGHT * 0.01**2, 2 * np.var([0.02, -0.02, 0.01], ddof=1)
-    assert evidence.sd == pytest.approx(math.sqrt((known + seen) / (MOST_WEIGHT + 2)))
+    known, seen = MAX_WEIGHT * 0.01**2, 2 * np.var([0.02, -0.02, 0.01], ddof=1)
+    assert evidence.sd == pytest.approx(math.sqrt((known + seen) / (MAX_WEIGHT + 2)))
     degrees = (known + seen) ** 2 / (known**2 / MAX_DEGREES + seen**2 / 2)
     assert (evidence.degrees, evidence.share) == (pytest.approx(degrees), 1.0)
 
@@ -217,9 +215,7 @@ def test_a_history_without_any_spread_still_allows_for_coarse_readings():
         prior=SpreadPrior(variance=0.0, degrees=MAX_DEGREES, source=PriorSource.PAIRS, values=30),
     )
 
-    assert evidence.sd == pytest.approx(
-        SMALLEST_SPREAD * math.sqrt(MOST_WEIGHT / (MOST_WEIGHT + 1))
-    )
+    assert evidence.sd == pytest.approx(MIN_SPREAD * math.sqrt(MAX_WEIGHT / (MAX_WEIGHT + 1)))
 
 
 def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
@@ -232,7 +228,7 @@ def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
 
 
 def test_a_test_without_history_waits_for_the_fifth_pair_where_others_need_none():
-    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY)
+    planned = planned_looks(20, fewest=MIN_PAIRS_WITH_HISTORY)
 
     assert not weigh_one(FIVE[:4], planned).is_enough
     assert weigh_one(FIVE, planned).is_enough
@@ -244,7 +240,7 @@ def test_a_history_as_wide_as_the_pairs_or_wider_keeps_the_error(truth):
     """`truth`: the pairs' standard deviation over what the history says."""
     rng = np.random.default_rng(17)
     rows = rng.normal(0.0, truth * 0.01, (4000, 20))
-    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY)
+    planned = planned_looks(20, fewest=MIN_PAIRS_WITH_HISTORY)
 
     evidence = t_tests(rows, looks=looks_until(planned, 20), alpha=0.05, priors=[PRIOR] * len(rows))
 

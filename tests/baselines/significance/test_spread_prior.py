@@ -8,8 +8,8 @@ from scipy.stats import norm, t as student
 from perfledger.bundle import KnownSpread, Plan
 from perfledger_baselines.significance.spread_prior import (
     MAX_DEGREES,
-    MOST_VALUES,
-    MOST_WEIGHT,
+    MAX_VALUES,
+    MAX_WEIGHT,
     RARE,
     PriorError,
     PriorSource,
@@ -145,12 +145,12 @@ def test_a_single_pair_tells_nothing_of_the_spread():
 
 
 def test_only_the_newest_values_count():
-    new, old = [[0.001, -0.001] * 5] * (MOST_VALUES // 10), [[0.1, -0.1] * 5] * 50
+    new, old = [[0.001, -0.001] * 5] * (MAX_VALUES // 10), [[0.1, -0.1] * 5] * 50
 
     prior = prior_from_checks([*new, *old])
 
     assert prior == prior_from_checks(new)
-    assert prior.values == MOST_VALUES
+    assert prior.values == MAX_VALUES
 
 
 def test_the_few_pairs_that_differ_where_most_agree_are_the_spread():
@@ -247,4 +247,4 @@ def test_the_variance_of_history_and_pairs_weighs_by_their_degrees(degrees, own_
         (parts[0] ** 2 / degrees if degrees else 0.0) + parts[1] ** 2 / own_degrees
     )
     assert found == pytest.approx([expected])
-    assert MOST_WEIGHT == 12
+    assert MAX_WEIGHT == 12

@@ -15,7 +15,7 @@ from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS_WITH_HISTORY,
+    MIN_PAIRS_WITH_HISTORY,
     looks_until,
     planned_looks,
 )
@@ -30,7 +30,7 @@ SERIES = tries(2000)
 PAIRS = 20
 SCALE = 0.01
 SEED = 20261121
-LOOKS = planned_looks(PAIRS, fewest=FEWEST_PAIRS_WITH_HISTORY)
+LOOKS = planned_looks(PAIRS, fewest=MIN_PAIRS_WITH_HISTORY)
 # Three standard errors above what is allowed: a seed is no excuse.
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / SERIES)
 
@@ -91,7 +91,7 @@ def all_learnt(noise, sizes):
 
 def evidence_after(pairs, noise, sizes, *, mean=0.0, most=PAIRS):
     rows = mean + SCALE * noise(np.random.default_rng(SEED + pairs), (SERIES, pairs))
-    looks = looks_until(planned_looks(most, fewest=FEWEST_PAIRS_WITH_HISTORY), pairs)
+    looks = looks_until(planned_looks(most, fewest=MIN_PAIRS_WITH_HISTORY), pairs)
     return t_tests(rows, looks=looks, alpha=ALPHA, priors=all_learnt(noise, sizes))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_cost_models.billing.allocated_hours import (
     DEVICES,
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     DayRange,
     LabelNames,
     days_of,
@@ -130,7 +130,7 @@ def test_a_long_period_has_columns_of_several_weeks():
     decade = DayRange(date(2016, 1, 1), date(2026, 1, 1))
 
     found = heat_map([usage(({"team": "a"}, at(1), at(8), 1.0))], TEAM, decade)
-    assert len(found.starts) <= MOST_COLUMNS + 1
+    assert len(found.starts) <= MAX_COLUMNS + 1
     assert all(day.weekday() == 0 for day in found.starts[1:])
     assert found.rows == ()
 

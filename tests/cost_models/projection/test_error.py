@@ -14,7 +14,7 @@ from perfledger_cost_models.projection.error import (
     residuals_of,
 )
 from perfledger_cost_models.projection.published_results import PublishedRatio
-from perfledger_cost_models.projection.roofline import LEAST_REACH, DeviceRoofs, ResourceSeconds
+from perfledger_cost_models.projection.roofline import MIN_REACH, DeviceRoofs, ResourceSeconds
 from perfledger_cost_models.projection.workload_descriptor import MemoryTraffic, WorkloadDescriptor
 
 AMPERE = DeviceRoofs(
@@ -129,7 +129,7 @@ def test_a_device_is_itself_without_any_doubt():
 def test_devices_that_are_alike_on_paper_are_not_taken_to_be_the_same():
     twin = replace(AMPERE, key="twin")
 
-    assert half(AMPERE, twin, distance=0.0) == pytest.approx(0.19 * sqrt(LEAST_REACH))
+    assert half(AMPERE, twin, distance=0.0) == pytest.approx(0.19 * sqrt(MIN_REACH))
 
 
 @pytest.mark.parametrize(

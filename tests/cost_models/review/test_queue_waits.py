@@ -6,7 +6,7 @@ import pytest
 from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import quarter_of
-from perfledger_cost_models.review.queue_waits import MOST_TEAMS, recorded_waits
+from perfledger_cost_models.review.queue_waits import MAX_TEAMS, recorded_waits
 
 JULY = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 HOUR = WaitObjective(wait_minutes=Decimal(60), share=Decimal("0.9"))
@@ -65,10 +65,10 @@ def test_a_log_that_lacks_starts_is_an_error():
 
 def test_the_largest_of_very_many_teams_are_told():
     found = waits(
-        *[job(1.0, team=f"{place:04}") for place in range(MOST_TEAMS + 9)], job(2.0, team="0058")
+        *[job(1.0, team=f"{place:04}") for place in range(MAX_TEAMS + 9)], job(2.0, team="0058")
     )
 
-    assert len(found.teams) == MOST_TEAMS
+    assert len(found.teams) == MAX_TEAMS
     assert found.teams[0].team == "0058"
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.tco.fault_rate import (
-    LEAST_DEVICE_DAYS,
     MAX_CONFIDENCE,
     MAX_DEVICE_DAYS,
     MAX_DEVICES,
     MAX_FAULTS,
+    MIN_DEVICE_DAYS,
     FaultCountError,
     estimate_faults,
     observed_device_days,
@@ -74,7 +74,7 @@ def test_spares_cover_the_doubt_of_the_rate_and_the_chance_of_a_year():
 
 
 @pytest.mark.parametrize("faults", [0, 1, MAX_FAULTS])
-@pytest.mark.parametrize("device_days", [LEAST_DEVICE_DAYS, MAX_DEVICE_DAYS])
+@pytest.mark.parametrize("device_days", [MIN_DEVICE_DAYS, MAX_DEVICE_DAYS])
 @pytest.mark.parametrize("devices", [1, MAX_DEVICES])
 @pytest.mark.parametrize("confidence", [0.01, MAX_CONFIDENCE])
 def test_at_its_bounds_an_estimate_is_finite(faults, device_days, devices, confidence):

@@ -4,7 +4,7 @@ from perfledger_service.errors import PriceServiceError
 from perfledger_service.price_services import download
 from perfledger_service.price_services.download import (
     CHUNK_BYTES,
-    LONGEST_LINE_BYTES,
+    MAX_LINE_BYTES,
     Downloader,
     check_address,
 )
@@ -57,7 +57,7 @@ def test_a_line_and_a_character_that_span_two_chunks_are_whole(lines_of):
 
 def test_a_line_without_an_end_is_an_error(lines_of):
     with pytest.raises(PriceServiceError, match="line of over"):
-        lines_of(b"x" * (LONGEST_LINE_BYTES + CHUNK_BYTES))
+        lines_of(b"x" * (MAX_LINE_BYTES + CHUNK_BYTES))
 
 
 @pytest.mark.parametrize("content", [b"a\n\xff\n", b"a\n\xff"])

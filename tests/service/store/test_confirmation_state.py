@@ -5,7 +5,7 @@ import pytest
 from perfledger.records import Device, Machine
 from perfledger_baselines.history.commits.confirmation_state import ConfirmationState
 from perfledger_service.store.confirmation_state import (
-    MOST_ALERTS,
+    MAX_ALERTS,
     add_alerts,
     alerts_of,
     confirmation_state_of,
@@ -85,7 +85,7 @@ def test_alerts_come_newest_first_with_their_upload_and_its_device(any_engine, u
 
 def test_a_page_has_the_newest_alerts_only(engine, received, make_bundle, alert):
     upload = received(engine, make_bundle())
-    alerts = tuple(replace(alert, pairs=number) for number in range(MOST_ALERTS + 1))
+    alerts = tuple(replace(alert, pairs=number) for number in range(MAX_ALERTS + 1))
     with write_session(engine) as session:
         add_alerts(
             session, alerts, commits="abcde", project_id=upload.project_id, upload_id=upload.id
@@ -95,4 +95,4 @@ def test_a_page_has_the_newest_alerts_only(engine, received, make_bundle, alert)
     with read_session(engine) as session:
         pairs = [view.alert.pairs for view in alerts_of(session, upload.project_id)]
 
-    assert pairs == list(range(MOST_ALERTS, 0, -1))
+    assert pairs == list(range(MAX_ALERTS, 0, -1))

@@ -11,7 +11,7 @@ from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
     LARGEST,
-    MOST_COMMITS,
+    MAX_COMMITS,
     branch_series,
     claim_commits,
     claimed_commits,
@@ -232,11 +232,11 @@ def test_another_driver_is_another_environment(branch):
 
 
 def test_only_the_newest_commits_are_read(branch):
-    branch.measure(*(observation(number, 1.0 + number) for number in range(MOST_COMMITS + 3)))
+    branch.measure(*(observation(number, 1.0 + number) for number in range(MAX_COMMITS + 3)))
 
     (series,) = branch.series()
 
-    assert series.positions == tuple(range(3, MOST_COMMITS + 3))
+    assert series.positions == tuple(range(3, MAX_COMMITS + 3))
     assert series.values[0] == 4.0
 
 
@@ -255,7 +255,7 @@ def import_commit(branch, number):
 
 @pytest.mark.parametrize("commits_at_a_time", [1, 2, 400])
 def test_commits_of_imports_take_no_place_of_measured_ones(branch, monkeypatch, commits_at_a_time):
-    monkeypatch.setattr(default_branch, "MOST_COMMITS", 2)
+    monkeypatch.setattr(default_branch, "MAX_COMMITS", 2)
     monkeypatch.setattr(default_branch, "COMMITS_AT_A_TIME", commits_at_a_time)
     for number in (0, 1, 2, 6):
         measure_check(branch, number)
@@ -267,7 +267,7 @@ def test_commits_of_imports_take_no_place_of_measured_ones(branch, monkeypatch, 
 
 
 def test_a_commit_that_was_imported_and_measured_is_one_of_both(branch, monkeypatch):
-    monkeypatch.setattr(default_branch, "MOST_COMMITS", 2)
+    monkeypatch.setattr(default_branch, "MAX_COMMITS", 2)
     for number in (0, 1, 2):
         measure_check(branch, number)
         import_commit(branch, number)

@@ -7,11 +7,11 @@ from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
-from perfledger_baselines.significance.spread_prior import MOST_VALUES
+from perfledger_baselines.significance.spread_prior import MAX_VALUES
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.observations import pack, series_key
 from perfledger_service.store.pair_spreads import (
-    MOST_UPLOADS,
+    MAX_UPLOADS,
     SAMPLE_TYPE,
     differences_of_series,
     differences_on_devices,
@@ -103,18 +103,18 @@ def test_entries_after_a_known_one_are_left_out(any_engine, uploads, found):
 @pytest.mark.slow(ci_only=True)
 def test_no_more_uploads_are_read_than_the_newest(any_engine, uploads, found):
     uploads(any_engine, 1)
-    add_entries(any_engine, MOST_UPLOADS + 5)
+    add_entries(any_engine, MAX_UPLOADS + 5)
 
     (newest,) = found(any_engine)
     (older,) = found(any_engine, until=newest.newest - 10)
 
-    assert len(newest.uploads) == MOST_UPLOADS
-    assert [each[0] for each in newest.uploads] == list(reversed(range(5, MOST_UPLOADS + 5)))
-    assert older.uploads[0][0] == MOST_UPLOADS - 6
+    assert len(newest.uploads) == MAX_UPLOADS
+    assert [each[0] for each in newest.uploads] == list(reversed(range(5, MAX_UPLOADS + 5)))
+    assert older.uploads[0][0] == MAX_UPLOADS - 6
 
 
 def test_the_uploads_that_are_read_are_enough_even_if_each_has_but_two_pairs():
-    assert 2 * MOST_UPLOADS >= MOST_VALUES
+    assert 2 * MAX_UPLOADS >= MAX_VALUES
 
 
 def test_each_series_has_its_own(any_engine, uploads, found):

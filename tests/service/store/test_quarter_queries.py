@@ -230,7 +230,7 @@ def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
 def test_each_series_has_the_step_time_of_its_newest_base_on_the_branch(
     any_engine, monkeypatch, most, checks
 ):
-    monkeypatch.setattr(quarter_queries, "MOST_IN_QUERY", most)
+    monkeypatch.setattr(quarter_queries, "MAX_IN_QUERY", most)
     with Session(any_engine) as session:
         store(session, checks)
         speeds = stored_quarter(session, start=START, end=END).speeds

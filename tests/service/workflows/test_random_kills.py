@@ -19,8 +19,8 @@ from tests.service.servers.service_process import service_process
 TOKEN = "pl_0123abcd_" + "s" * 43
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 POINTS = 10
-MOST_REQUESTS = 10  # that the service sends to GitHub about an upload
-MOST_LATER_S = 0.05
+MAX_REQUESTS = 10  # that the service sends to GitHub about an upload
+MAX_LATER_S = 0.05
 POLLS, POLL_S = 12_000, 0.05
 
 pytestmark = [pytest.mark.slow(ci_only=True)]
@@ -135,8 +135,8 @@ def run_through(at_github, make_bundle, now, tmp_path):
                 victim = random.choice(replicas.all)
                 killer.aim(
                     victim[0],
-                    requests=random.randint(1, MOST_REQUESTS),
-                    later_s=random.uniform(0, MOST_LATER_S),
+                    requests=random.randint(1, MAX_REQUESTS),
+                    later_s=random.uniform(0, MAX_LATER_S),
                 )
                 upload_id = replicas.upload(bundle, random)
                 # Of several, the others finish it, whichever was hit.

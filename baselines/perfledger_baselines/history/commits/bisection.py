@@ -2,7 +2,7 @@
 
 The middle commit has all of the change or none of it, and the size is already known. That is an
 easier question than the judge's, which allows for any size. Wald's sequential probability ratio
-test answers it, with up to MOST_TRIES A/Bs of the same middle.
+test answers it, with up to MAX_TRIES A/Bs of the same middle.
 """
 
 import math
@@ -26,7 +26,7 @@ SURE = math.log(99)
 # Most A/Bs of one commit, if they are undecided. An A/B that is undecided at first is usually
 # decided by as many pairs again; one that is still undecided after three times as many was
 # confirmed by chance, or the change came in parts.
-MOST_TRIES = 3
+MAX_TRIES = 3
 # A change to zero has no log.
 NEARLY_ALL = 1 - 1e-12
 
@@ -47,10 +47,10 @@ def divide_bisection(
 
     `verdicts` are by metric name, `pairs` is the number that the A/B took. Metrics that changed at
     different commits are split into separate bisections here. A commit that cannot be measured is
-    skipped; one whose A/B is undecided is tried again, MOST_TRIES times in all.
+    skipped; one whose A/B is undecided is tried again, MAX_TRIES times in all.
     """
     places: dict[_Place, list[ConfirmedChange]] = {}
-    tries_left = MOST_TRIES - bisection.tries - 1
+    tries_left = MAX_TRIES - bisection.tries - 1
     for change in bisection.changes:
         verdict = verdicts.get(change.candidate.series.metric.name)
         place, updated = _placed_change(change, verdict, tries_left=tries_left)
@@ -72,7 +72,7 @@ def bisection_status(search: Bisection) -> BisectionStatus:
     """Return whether a commit is left to measure, and if not, why."""
     if search.commits.count == 1:
         return BisectionStatus.ONE_COMMIT
-    if search.tries >= MOST_TRIES:
+    if search.tries >= MAX_TRIES:
         return BisectionStatus.UNDECIDED
     return BisectionStatus.UNDER_WAY if _dividing_commits(search) else BisectionStatus.NOT_MEASURED
 

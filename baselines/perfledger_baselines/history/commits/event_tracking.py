@@ -20,7 +20,7 @@ from perfledger_baselines.history.commits.attribution import (
 from perfledger_baselines.history.commits.confirmation_state import AbCandidate
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.grouping import (
-    FEWEST_OBSERVATIONS,
+    MIN_OBSERVATIONS,
     ChangeEvent,
     EnvironmentChange,
     GroupedChanges,
@@ -368,4 +368,4 @@ def _is_unknown(observed: ObservedSeries | None, place: CommitRange) -> bool:
     """Return whether a search cannot judge a place: it begins later, or has too little after it."""
     if observed is None or observed.commits[0] >= place.first:
         return True
-    return sum(commit >= place.last for commit in observed.commits) < FEWEST_OBSERVATIONS
+    return sum(commit >= place.last for commit in observed.commits) < MIN_OBSERVATIONS

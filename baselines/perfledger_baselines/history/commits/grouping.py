@@ -36,11 +36,11 @@ FEW_COMMITS = 5
 FALSE_DISCOVERY_RATE = 0.05
 # If a driver slows down half of the workloads, the machines changed. If fewer changed, a commit did
 # it.
-MOST_WORKLOADS = 0.5
+MAX_WORKLOADS = 0.5
 # With a single workload, "all of them changed" says nothing more.
-FEWEST_WORKLOADS = 2
+MIN_WORKLOADS = 2
 # A 5 % step shows by its third observation: with fewer, "no change" only means "not yet".
-FEWEST_OBSERVATIONS = 3
+MIN_OBSERVATIONS = 3
 
 
 class OtherClasses(StrEnum):
@@ -211,7 +211,7 @@ class _AllSeries:
                     for m in attributed_changes(observed)
                 ):
                     changed.add(observed.series)
-                elif min(observations_around(observed, commits)) >= FEWEST_OBSERVATIONS:
+                elif min(observations_around(observed, commits)) >= MIN_OBSERVATIONS:
                     unchanged.add(observed.series)
         return _sorted_series(changed), _sorted_series(unchanged)
 
@@ -246,7 +246,7 @@ def _machine_change(
     watched_workloads = len({series.workload for series in watched})
     commits = _common_commits(significant or group)
     changed, unchanged = index.on_other_classes(significant, commits)
-    is_most = changed_workloads >= max(FEWEST_WORKLOADS, MOST_WORKLOADS * watched_workloads)
+    is_most = changed_workloads >= max(MIN_WORKLOADS, MAX_WORKLOADS * watched_workloads)
     # A change that also appears on machines that stayed the same was not made by a machine.
     if not is_most or len(changed) > len(unchanged):
         return None

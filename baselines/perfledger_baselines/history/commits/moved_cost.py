@@ -9,7 +9,7 @@ from perfledger_baselines.history.commits.clusters import cluster_changes
 # Net change, as a share of the gain, below and above which work moved or did not. Share of what the
 # slower families gained: a net change above the first is not moved work, however uncertain; one
 # below the second is moved work, however certain.
-MOST_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
+MAX_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
 # Half a 95 % interval in standard deviations.
 _HALF_WIDTHS = 1.96
 
@@ -34,7 +34,7 @@ def _is_moved(group: Sequence[AttributedChange]) -> bool:
     gained = math.fsum(delta for delta in deltas if delta > 0)
     saved = -math.fsum(delta for delta in deltas if delta < 0)
     doubt = _HALF_WIDTHS * math.hypot(*map(_spread, group))
-    most = max(min(MOST_NET_SHARE * gained, doubt), SMALL_NET_SHARE * gained)
+    most = max(min(MAX_NET_SHARE * gained, doubt), SMALL_NET_SHARE * gained)
     return saved > 0 and abs(gained - saved) <= most
 
 

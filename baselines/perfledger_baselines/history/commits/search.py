@@ -29,7 +29,7 @@ from perfledger_baselines.history.commits.pair_distribution import (
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
+from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD
 
 # The probability required of the interval that is halved next, and of the answer.
 SURE = 0.99
@@ -38,11 +38,11 @@ SURE = 0.99
 # by this many standard errors. A code layout that shifts a step by less is not a separate change.
 OWN_SHARE, OWN_ERRORS = 0.2, 3.0
 # At least this many pairs with each end before a commit can have a level of its own.
-FEWEST_FOR_LEVEL = 3
+MIN_FOR_LEVEL = 3
 # Times the most pairs of a commit: the limit of tries if some pairs do not read the metric.
-MOST_TRIES = 2
+MAX_TRIES = 2
 # A bound for what `pairs_needed` says.
-MOST_NEEDED = 10_000
+MAX_NEEDED = 10_000
 # `pairs_needed` averages over the percentiles of a normal distribution.
 PERCENTILES = 100
 
@@ -160,7 +160,7 @@ class CommitSearch:
     @cached_property
     def spread(self) -> float:
         """Return the scale of a pair's difference, pooled over all comparisons."""
-        return max(SMALLEST_SPREAD, pooled_scale(tuple(self._all_differences.values())))
+        return max(MIN_SPREAD, pooled_scale(tuple(self._all_differences.values())))
 
     @cached_property
     def chances(self) -> dict[int, float]:
@@ -204,7 +204,7 @@ def next_step(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
 
 
 def pairs_needed(search: CommitSearch) -> int:
-    """Return about how many pairs of a commit show if it has the change, at most MOST_NEEDED.
+    """Return about how many pairs of a commit show if it has the change, at most MAX_NEEDED.
 
     Each pair measured at one level adds evidence for it: the Kullback-Leibler divergence of the two
     levels.
@@ -213,7 +213,7 @@ def pairs_needed(search: CommitSearch) -> int:
     noise = [NormalDist().inv_cdf(index / PERCENTILES) for index in range(1, PERCENTILES)]
     gain = fmean(log_density(each) - log_density(each - distance) for each in noise)
     sure = math.log(SURE / (1 - SURE))
-    return min(MOST_NEEDED, math.ceil(sure / gain)) if gain > sure / MOST_NEEDED else MOST_NEEDED
+    return min(MAX_NEEDED, math.ceil(sure / gain)) if gain > sure / MAX_NEEDED else MAX_NEEDED
 
 
 def open_end(search: CommitSearch) -> SearchEnd:
@@ -300,7 +300,7 @@ def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
     left out.
     """
     ends = _with_ends(search, commit)
-    if min(len(search.differences(*each)) for each in ends) < FEWEST_FOR_LEVEL:
+    if min(len(search.differences(*each)) for each in ends) < MIN_FOR_LEVEL:
         return None
     places = [_place(search, each) for each in ends]
     from_good, to_bad = (place for place, _ in places)
@@ -361,7 +361,7 @@ def _is_exhausted(search: CommitSearch, ends: Sequence[Ends]) -> bool:
         return False
     compared_pairs = sum(len(search.comparable_pairs(*each)) for each in ends)
     tried_pairs = sum(_count(search, each) for each in ends)
-    return compared_pairs >= most or tried_pairs >= MOST_TRIES * most
+    return compared_pairs >= most or tried_pairs >= MAX_TRIES * most
 
 
 def _chance(chances: Mapping[int, float], base: int, head: int) -> float:

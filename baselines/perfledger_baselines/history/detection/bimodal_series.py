@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
-from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
+from perfledger_baselines.history.segmentation.noise import MIN_SPREAD
 from perfledger_baselines.history.segmentation.robust_levels import cheapest_path
 
 # First differences show two states, whatever steps there are: most are small, the others are nearly
@@ -23,11 +23,11 @@ QUIET_QUANTILE, QUIET_OF_GAUSSIAN = 0.3, 0.5449
 SWITCH_SPREADS = 2.5
 
 # Fewest switches, and their smallest share of all differences: fewer are spikes or steps.
-FEWEST_SWITCHES, SMALLEST_SHARE = 6, 0.08
+MIN_SWITCHES, MIN_SHARE = 6, 0.08
 
 # States closer than this, in SDs of a small difference, cannot be separated in a short series, and
 # do little harm.
-SMALLEST_DISTANCE = 3.6
+MIN_DISTANCE = 3.6
 
 # Most switches must lie this close to the median one. The share that must grows with the distance
 # of the states, as noise then blurs a switch less. Tails and spikes are more spread out.
@@ -46,14 +46,14 @@ DIGIT_TOLERANCE = 0.1
 
 # Fewest consecutive changes that count as switches, each reverting the last one except for this
 # share of it.
-FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
+MIN_TURNS, SAME_DISTANCE = 4, 0.4
 
 # Most observations between them, in the median: a longer stretch is a level, even if the series
 # comes back.
-LONGEST_STAY = 15
+MAX_STAY = 15
 
 # Levels of the fit are half an SD apart, or further if that would give more levels than this.
-GRID_SPREADS, LARGEST_GRID = 0.5, 400
+GRID_SPREADS, MAX_GRID = 0.5, 400
 
 # A level further than this many SDs from both states is a spike, and counts as this far away.
 CAP_SPREADS = 3.0
@@ -75,23 +75,21 @@ def guess_states(levels: FloatArray) -> dict[int, float]:
     """Return the distance between two states by row number, for (R, N) rows that may have them."""
     count = levels.shape[1] - 1
     ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
-    quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, SMALLEST_SPREAD)
+    quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, MIN_SPREAD)
     stay = (ordered <= SWITCH_SPREADS * quiet[:, None]).sum(axis=1)
     switches = count - stay
     typical = ordered[np.arange(len(levels)), np.minimum((stay + count) // 2, count - 1)]
     apart = typical / quiet
-    may_be = (switches >= max(FEWEST_SWITCHES, SMALLEST_SHARE * count)) & (
-        apart >= SMALLEST_DISTANCE
-    )
+    may_be = (switches >= max(MIN_SWITCHES, MIN_SHARE * count)) & (apart >= MIN_DISTANCE)
     guesses: dict[int, float] = {}
     for row in np.flatnonzero(may_be).tolist():
         distance = float(typical[row])
-        concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - SMALLEST_DISTANCE)
+        concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - MIN_DISTANCE)
         near = _count_between(
             ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance
         )
         is_alike = near >= min(concentrated, MOST_CONCENTRATED) * switches[row]
-        is_coarse = quiet[row] <= SMALLEST_SPREAD and _has_third(levels[row], distance)
+        is_coarse = quiet[row] <= MIN_SPREAD and _has_third(levels[row], distance)
         if is_alike and not is_coarse and _has_two_kinds(ordered[row], distance):
             guesses[row] = distance
     return guesses
@@ -105,7 +103,7 @@ def separate_states(levels: FloatArray, *, distance: float) -> BimodalRow:
     minimised exactly on a grid of levels. The distance is then estimated again from the residuals.
     """
     quiet = np.sort(np.abs(np.diff(levels)))[int(QUIET_QUANTILE * (len(levels) - 1))]
-    spread = max(float(quiet) / QUIET_OF_GAUSSIAN / np.sqrt(2), SMALLEST_SPREAD)
+    spread = max(float(quiet) / QUIET_OF_GAUSSIAN / np.sqrt(2), MIN_SPREAD)
     is_upper = np.zeros(len(levels), dtype=np.bool_)
     for _ in range(2):
         above = levels - _fit(levels, distance=distance, spread=spread)
@@ -126,7 +124,7 @@ def alternation(places: Sequence[int], steps: Sequence[float]) -> float:
     States that switch rarely look like changes that each revert the one before.
     """
     stays = [later - earlier for earlier, later in pairwise(places)]
-    if len(steps) < FEWEST_TURNS or median(stays) > LONGEST_STAY:
+    if len(steps) < MIN_TURNS or median(stays) > MAX_STAY:
         return 0.0
     is_alike = all(
         abs(there + back) < SAME_DISTANCE * min(abs(there), abs(back))
@@ -182,7 +180,7 @@ def _count_between(ordered: FloatArray, low: float, high: float) -> int:
 
 def _fit(levels: FloatArray, *, distance: float, spread: float) -> FloatArray:
     low, high = float(levels.min()) - distance, float(levels.max())
-    size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
+    size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, MAX_GRID)
     grid = np.linspace(low, high, size)
     # For states far apart in little noise, no level is nearer to the grid than its spacing allows.
     spread = max(spread, (high - low) / (size - 1))

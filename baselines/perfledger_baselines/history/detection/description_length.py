@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
-from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
+from perfledger_baselines.history.segmentation.noise import MIN_SPREAD
 from perfledger_baselines.history.segmentation.pruning import needed_z
 
 # The likelihood is within a few percent of its maximum after this many steps of EM.
@@ -44,9 +44,9 @@ def state_cost(is_upper: BoolArray) -> float:
 
 def cauchy_scales(off: FloatArray) -> FloatArray:
     """Return the maximum-likelihood scales, (R,), of rows of Cauchy noise about 0."""
-    scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), SMALLEST_SPREAD)
+    scales: FloatArray = np.maximum(np.median(np.abs(off), axis=1), MIN_SPREAD)
     squares = off**2
     for _ in range(SCALE_ROUNDS):
         weights = 2 / (1 + squares / scales[:, None] ** 2)
-        scales = np.maximum(np.sqrt((weights * squares).mean(axis=1)), SMALLEST_SPREAD)
+        scales = np.maximum(np.sqrt((weights * squares).mean(axis=1)), MIN_SPREAD)
     return scales

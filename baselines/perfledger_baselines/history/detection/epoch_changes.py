@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from perfledger_baselines.history.detection.changes import ChangePoint, SeriesFindings
 from perfledger_baselines.history.detection.detect import detect_many
-from perfledger_baselines.history.detection.series_analysis import FEWEST_OBSERVATIONS
+from perfledger_baselines.history.detection.series_analysis import MIN_OBSERVATIONS
 
 # A search of one epoch finds no step with fewer observations on one side. In noise of 1 %, it
 # found 0 of 100 steps of 20 % with one or two of them, 53 with three, 99 with four.
-SHORTEST_LEVEL = 5
+MIN_LEVEL = 5
 
 
 def detect_across_epochs(
@@ -59,7 +59,7 @@ def _steps_between(
     short = [
         (first, stop)
         for first, stop in pairwise((0, *epochs, count))
-        if stop - first < FEWEST_OBSERVATIONS
+        if stop - first < MIN_OBSERVATIONS
     ]
     for change in changes:
         is_known = any(
@@ -67,6 +67,6 @@ def _steps_between(
         )
         is_between = any(change.earliest <= start <= change.latest for start in epochs)
         is_in_short = any(first < change.index < stop for first, stop in short)
-        is_near_end = any(abs(change.index - start) < SHORTEST_LEVEL for start in epochs)
+        is_near_end = any(abs(change.index - start) < MIN_LEVEL for start in epochs)
         if (is_between or is_near_end or is_in_short) and not is_known:
             yield change

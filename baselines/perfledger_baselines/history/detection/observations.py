@@ -10,10 +10,10 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 
 # Estimates may exceed the levels of values that a float can hold.
-LARGEST_LOG = math.log(sys.float_info.max)
+MAX_LOG = math.log(sys.float_info.max)
 
 # A standard error of a factor of a thousand says nothing, and a larger one only overflows.
-LARGEST_ERROR = math.log(1000)
+MAX_ERROR = math.log(1000)
 
 
 class SeriesError(ValueError):
@@ -52,7 +52,7 @@ class Observations:
     def value(self, level: float) -> float:
         """Return a level in the metric's own unit."""
         if self.is_relative:
-            return math.exp(min(level + self.origin, LARGEST_LOG))
+            return math.exp(min(level + self.origin, MAX_LOG))
         return (level + self.origin) * self.unit
 
     def ratio(self, level: float, *, before: float) -> float:
@@ -63,7 +63,7 @@ class Observations:
         """
         if self.is_relative:
             # No float holds the ratio of 1e300 to 1e-300.
-            return math.expm1(level) if level < LARGEST_LOG else math.inf
+            return math.expm1(level) if level < MAX_LOG else math.inf
         return level * self.unit / before if before > 0 else math.nan
 
 
@@ -149,4 +149,4 @@ def _times(times: Sequence[float] | FloatArray, *, count: int, name: str) -> Flo
 
 def _on_scale(errors: FloatArray, unit: FloatArray | float) -> FloatArray:
     with np.errstate(over="ignore"):
-        return np.minimum(errors / unit, LARGEST_ERROR)
+        return np.minimum(errors / unit, MAX_ERROR)

@@ -41,7 +41,7 @@ from perfledger_baselines.history.segmentation.changepoints import (
 MIN_CHANGE = 0.003
 
 # Two stretches of three observations, and one more on each side to estimate the noise.
-FEWEST_OBSERVATIONS = 8
+MIN_OBSERVATIONS = 8
 
 # Nats by which two states, or a cycle, must shorten a row's description: odds of 20,000 to 1.
 FAR_STRONGER = 10.0
@@ -50,7 +50,7 @@ FAR_STRONGER = 10.0
 MAX_VALUES = 16_384
 
 # An excursion of more observations is two changes.
-LONGEST_EXCURSION = 7
+MAX_EXCURSION = 7
 
 # An excursion came back if less than half of it remains.
 RETURNED = 0.5
@@ -104,7 +104,7 @@ def analyse_series(observed: Sequence[Observations]) -> Iterator[tuple[int, Seri
     for number, observations in enumerate(observed):
         by_length[len(observations.levels)].append(number)
     for length, numbers in by_length.items():
-        if length < FEWEST_OBSERVATIONS:
+        if length < MIN_OBSERVATIONS:
             continue
         size = max(MAX_VALUES // length, 1)
         for start in range(0, len(numbers), size):
@@ -141,7 +141,7 @@ def _excursions(shifts: tuple[LevelShift, ...]) -> Iterator[tuple[LevelShift, Le
     for number, (there, back) in enumerate(pairwise(shifts)):
         away, home = there.after - there.before, back.after - back.before
         is_back = away * home < 0 and abs(away + home) < RETURNED * min(abs(away), abs(home))
-        if is_back and back.place - there.place <= LONGEST_EXCURSION and number > last:
+        if is_back and back.place - there.place <= MAX_EXCURSION and number > last:
             last = number + 1
             yield there, back
 

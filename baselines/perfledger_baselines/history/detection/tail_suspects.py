@@ -24,7 +24,7 @@ ENOUGH = 3.0
 DRIFTS = 3.0
 
 # Fewest observations before them needed to know the usual level.
-FEWEST_BEFORE = 12
+MIN_BEFORE = 12
 
 
 def tail_suspects(
@@ -56,7 +56,7 @@ def _suspect(analysis: SeriesAnalysis) -> Suspect | None:
     strongest: Suspect | None = None
     for length in LENGTHS:
         before = len(row.levels) - start - length
-        if before < FEWEST_BEFORE:
+        if before < MIN_BEFORE:
             break
         usual, count = _usual(row, start, before)
         above = row.levels[start:] - usual

@@ -14,8 +14,8 @@ from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_WEEK
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.history.segmentation.noise import (
     CLIP_SPREADS,
+    MIN_SPREAD,
     PSEUDO_SPREADS,
-    SMALLEST_SPREAD,
 )
 
 # Sines and cosines for each period: a third of a day separates working hours from the rest.
@@ -31,14 +31,14 @@ RIDGE = 1.0
 ROUNDS = 5
 
 # With fewer timed observations a cycle does not show.
-FEWEST_TIMED = 40
+MIN_TIMED = 40
 
 # In standard errors: how closely differences of neighbours must follow those of a cycle before a
 # search is worth it. Two in a hundred series without a cycle do.
 LIKELY = 2.0
 
 # Observations on each side of a place where the hours of measurement may have changed.
-FEWEST_BESIDE = 12
+MIN_BESIDE = 12
 
 # Share of a step explained by the hours, beyond which the two cannot be separated.
 CONFOUNDED = 0.5
@@ -86,7 +86,7 @@ class CycleBasis:
     def can_show_cycle(self) -> bool:
         """Return whether there are enough observations, of more than one group of weeks."""
         folds = np.unique(self._fold[self.is_timed])
-        return int(self.is_timed.sum()) >= FEWEST_TIMED and len(folds) > 1
+        return int(self.is_timed.sum()) >= MIN_TIMED and len(folds) > 1
 
     def offsets(self, levels: FloatArray, places: Sequence[int]) -> FloatArray:
         """Return (2, N): what day and week add to levels that step at these places.
@@ -131,7 +131,7 @@ class CycleBasis:
         products = columns.T @ columns + RIDGE * np.eye(columns.shape[1])
         steps: list[ConfoundedStep] = []
         for first, stop in stretches:
-            place = np.arange(FEWEST_BESIDE, stop - first - FEWEST_BESIDE)
+            place = np.arange(MIN_BESIDE, stop - first - MIN_BESIDE)
             if len(place) == 0:
                 continue
             rest = stop - first - place
@@ -157,7 +157,7 @@ class CycleBasis:
         coefficients: FloatArray = np.zeros((size,))
         for _ in range(ROUNDS):
             totals: FloatArray = np.add.reduceat(weights[:, None] * table, starts, axis=0)
-            sizes = np.maximum(np.add.reduceat(weights, starts), SMALLEST_SPREAD)
+            sizes = np.maximum(np.add.reduceat(weights, starts), MIN_SPREAD)
             off: FloatArray = table - np.repeat(totals / sizes[:, None], lengths, axis=0)
             columns, rest = off[:, :-1], off[:, -1]
             weighted = columns * weights[:, None]
@@ -165,7 +165,7 @@ class CycleBasis:
                 weighted.T @ columns + RIDGE * np.eye(size), weighted.T @ rest
             )
             residuals = np.abs(rest - columns @ coefficients)
-            scale = max(float(np.median(residuals[is_counted])), SMALLEST_SPREAD)
+            scale = max(float(np.median(residuals[is_counted])), MIN_SPREAD)
             weights = counted / (1 + (residuals / (PSEUDO_SPREADS * scale)) ** 2)
         return coefficients
 
@@ -173,7 +173,7 @@ class CycleBasis:
 def is_likely(levels: FloatArray, offsets: FloatArray) -> bool:
     """Return whether neighbours' differences follow those of the offsets; steps hardly count."""
     differences, expected = np.diff(levels), np.diff(offsets)
-    spread = max(float(np.median(np.abs(differences))), SMALLEST_SPREAD)
+    spread = max(float(np.median(np.abs(differences))), MIN_SPREAD)
     clipped = np.clip(differences, -CLIP_SPREADS * spread, CLIP_SPREADS * spread)
     error = np.sqrt(float((clipped**2).mean()) * float((expected**2).sum()))
     return float((clipped * expected).sum()) > LIKELY * float(error)

@@ -25,7 +25,7 @@ from perfledger_baselines.history.segmentation.pruning import confidences, neede
 SD_OF_MEDIAN_SIZE = 1.4826  # the SD of Gaussian values over the median of their absolute values
 # Relative to the row's spread: if most values of a part are equal, as with counts, its own spread
 # is zero.
-LEAST_SPREAD = 1e-6
+MIN_SPREAD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _values(row: SearchedRow, places: Sequence[int]) -> tuple[FloatArray, FloatA
     bounds = [0, *places, count]
     parts = [off[first:stop] for first, stop in pairwise(bounds)]
     sizes = [SD_OF_MEDIAN_SIZE * float(np.median(np.abs(part))) for part in parts]
-    sd = np.repeat(np.maximum(sizes, LEAST_SPREAD * row.sd), np.diff(bounds))
+    sd = np.repeat(np.maximum(sizes, MIN_SPREAD * row.sd), np.diff(bounds))
     turn = np.arange(count) - (count - 1) / 2
     fitted = row.levels - row.slope * turn - off
     return fitted + np.clip(off, -CLIP_SPREADS * sd, CLIP_SPREADS * sd), sd**2

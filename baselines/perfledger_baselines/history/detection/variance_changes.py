@@ -13,14 +13,14 @@ from perfledger_baselines.history.segmentation.mean_shift import (
     find_shifts,
     strongest_shifts,
 )
-from perfledger_baselines.history.segmentation.noise import LARGEST_DEPENDENCE
+from perfledger_baselines.history.segmentation.noise import MAX_DEPENDENCE
 from perfledger_baselines.history.segmentation.pruning import needed_z
 
 # A residual is clipped at this many SDs: one spike does not change the noise.
 CAP_SPREADS = 4.0
 
 # A smaller change of the noise does not matter.
-SMALLEST_RATIO = 1.5
+MIN_RATIO = 1.5
 
 # Spreads and shares need stronger evidence than levels: they raise no alarm, and the model of their
 # noise is rougher.
@@ -99,7 +99,7 @@ def _stickiness(upper: FloatArray) -> float:
     for part in (upper[: place[0]], upper[place[0] :]):
         expected += 2 * len(part) * float(part.mean()) * (1 - float(part.mean()))
     switches = float(np.abs(np.diff(upper)).sum())
-    return min(max(1 - switches / expected, 0.0), LARGEST_DEPENDENCE) if expected > 0 else 0.0
+    return min(max(1 - switches / expected, 0.0), MAX_DEPENDENCE) if expected > 0 else 0.0
 
 
 def residuals_of(row: SearchedRow) -> FloatArray:
@@ -126,7 +126,7 @@ def _changes(sizes: FloatArray, *, dependence: float) -> list[VarianceChange]:
             continue
         log_ratio = math.log(squares[1] / squares[0]) / 2
         half_width = NORMAL_QUANTILE * TAILS * math.sqrt(0.5 / len(before) + 0.5 / len(after))
-        if abs(log_ratio) >= math.log(SMALLEST_RATIO):
+        if abs(log_ratio) >= math.log(MIN_RATIO):
             changes.append(
                 VarianceChange(
                     place=shift.place,

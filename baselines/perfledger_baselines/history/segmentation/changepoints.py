@@ -30,10 +30,10 @@ CONFIDENCE = 0.95
 NEEDED_Z = 4.5
 
 # With fewer observations the noise cannot be estimated.
-FEWEST_FOR_FIT = 40
+MIN_FOR_FIT = 40
 
 # With fewer observations slow drift cannot be separated from other changes.
-FEWEST_FOR_DRIFT = 30
+MIN_FOR_DRIFT = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def pool_slopes(noise: NoiseEstimate, gaps: Gaps) -> Slopes:
     It is fitted to cleaned levels, so spikes have no effect. Its error allows for AR(1) noise.
     """
     rows, count = len(noise.cleaned), int(noise.cleaned.shape[1])
-    if count < FEWEST_FOR_DRIFT:
+    if count < MIN_FOR_DRIFT:
         return Slopes(slope=np.zeros(rows), error=np.ones(rows))
     index = np.arange(count, dtype=np.float64)
     row, first, stop = _stretches(gaps, rows=rows, count=count)
@@ -152,7 +152,7 @@ def _search(levels: FloatArray, errors: FloatArray, floors: FloatArray) -> _Bloc
     count = int(levels.shape[1])
     fitted = fit_levels(levels, penalty=needed_z(count) ** 2 / 2)
     noise = estimate_noise(levels, errors)
-    if count >= FEWEST_FOR_FIT:
+    if count >= MIN_FOR_FIT:
         noise = refit_noise(noise, fitted, levels=levels, errors=errors)
     changes = search_changes(noise, fitted, floors=floors)
     return _Block(

@@ -8,7 +8,7 @@ from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArr
 
 # On the log scale: one part in ten thousand. Series that agree better do so because the readings
 # are coarse, not because the machine is that quiet (the A/B judge has the same floor).
-SMALLEST_SPREAD = 1e-4
+MIN_SPREAD = 1e-4
 
 # Quantiles of |first difference| and their values for Gaussian noise of SD 1. The median alone
 # underestimates noise in two states; a higher quantile alone overestimates when there are a few
@@ -31,15 +31,15 @@ STEP_SPREADS = 4.0
 DIFFERENCE_SPREADS = 3.5
 
 # Above this the noise is a random walk, in which steps cannot be separated from chance anyway.
-LARGEST_DEPENDENCE = 0.95
+MAX_DEPENDENCE = 0.95
 
 # The largest share of a typical level's variance that is its own error. The effect that a session
 # has on all of its processes is in none of their errors, and moves public series more than those
 # errors suggest.
-LARGEST_ERROR_SHARE = 0.75
+MAX_ERROR_SHARE = 0.75
 
 # The dependence of a shorter series cannot be estimated.
-FEWEST_FOR_DEPENDENCE = 12
+MIN_FOR_DEPENDENCE = 12
 
 # Median distances from the level of a stretch beyond which an observation counts for less.
 PSEUDO_SPREADS = 2.2
@@ -48,7 +48,7 @@ PSEUDO_SPREADS = 2.2
 MOST_DEPENDENT = 0.7
 
 # With a smaller gain of a step of the M-estimator the pseudo-values of spikes would be large.
-SMALLEST_GAIN = 0.2
+MIN_GAIN = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +97,12 @@ def refit_noise(
     off = levels - fitted
     spread = _spreads(levels)
     middle = np.sort(np.abs(off), axis=1)[:, off.shape[1] // 2]
-    is_coarse = (middle <= SMALLEST_SPREAD) & (spread > SMALLEST_SPREAD)
+    is_coarse = (middle <= MIN_SPREAD) & (spread > MIN_SPREAD)
     keeps = (noise.dependence > MOST_DEPENDENT) | is_coarse
-    scales = PSEUDO_SPREADS * np.maximum(middle, SMALLEST_SPREAD)
+    scales = PSEUDO_SPREADS * np.maximum(middle, MIN_SPREAD)
     inverse = 1 / (1 + (off / scales[:, None]) ** 2)
     gain = ((2 * inverse - 1) * inverse).mean(axis=1, keepdims=True)
-    pseudo = fitted + off * inverse / np.maximum(gain, SMALLEST_GAIN)
+    pseudo = fitted + off * inverse / np.maximum(gain, MIN_GAIN)
     cleaned = np.where(keeps[:, None], noise.cleaned, pseudo)
     sd, dependence = _dependence(cleaned, median_of_five(cleaned), _spreads(cleaned))
     return NoiseEstimate(
@@ -138,7 +138,7 @@ def _weights(sd: FloatArray, errors: FloatArray) -> FloatArray:
     if not errors.any():
         return np.ones_like(errors)
     typical = np.median(errors, axis=1) ** 2
-    share = np.minimum(1, LARGEST_ERROR_SHARE * sd**2 / np.maximum(typical, SMALLEST_SPREAD**4))
+    share = np.minimum(1, MAX_ERROR_SHARE * sd**2 / np.maximum(typical, MIN_SPREAD**4))
     extra = share[:, None] * (errors**2 - typical[:, None])
     return sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
 
@@ -152,7 +152,7 @@ def _spreads(levels: FloatArray) -> FloatArray:
     spreads = np.maximum(
         differences[:, middle] / MIDDLE_OF_GAUSSIAN, differences[:, high] / HIGH_OF_GAUSSIAN
     )
-    return np.maximum(spreads, SMALLEST_SPREAD)
+    return np.maximum(spreads, MIN_SPREAD)
 
 
 def _dependence(
@@ -172,11 +172,11 @@ def _dependence(
     lag1, lag2, lag3 = (
         _mean_square_difference(cleaned, crossed, lag=lag, limit=limit) for lag in (1, 2, 3)
     )
-    lag1 = np.maximum(lag1, 2 * SMALLEST_SPREAD**2)
-    if count < FEWEST_FOR_DEPENDENCE:
+    lag1 = np.maximum(lag1, 2 * MIN_SPREAD**2)
+    if count < MIN_FOR_DEPENDENCE:
         return np.sqrt(lag1 / 2), np.zeros_like(lag1)
     estimate = np.sqrt(np.maximum((lag2 + lag3) / lag1 - 1, 1.0)) - 1
-    dependence = np.minimum(estimate, LARGEST_DEPENDENCE)
+    dependence = np.minimum(estimate, MAX_DEPENDENCE)
     return np.sqrt(lag1 / 2 / (1 - dependence)), dependence
 
 

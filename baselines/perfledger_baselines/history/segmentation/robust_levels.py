@@ -12,11 +12,11 @@ import numpy as np
 
 from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.compiled_loops import COMPILER, compile_loop
-from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD, median_of_five
+from perfledger_baselines.history.segmentation.noise import MIN_SPREAD, median_of_five
 
 # The largest loss of an observation. At 100 commits two penalties equal 4.3 of it, so that an
 # excursion of up to four observations is never two steps.
-LARGEST_LOSS = 3.5
+MAX_LOSS = 3.5
 
 # Scale of the loss over the median absolute difference of neighbours. That difference is two scales
 # in Cauchy noise, and in Gaussian noise 1.5 of the scales that fit it best.
@@ -42,7 +42,7 @@ def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
     """Return (R, N): the median of each observation's stretch, N of at least FEWEST."""
     count = int(levels.shape[1])
     differences = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)[:, (count - 1) // 2]
-    scales = np.maximum(SCALE_OF_DIFFERENCE * differences, SMALLEST_SPREAD)
+    scales = np.maximum(SCALE_OF_DIFFERENCE * differences, MIN_SPREAD)
     grids = np.sort(median_of_five(levels), axis=1)[:, _grid_ranks(count)]
     penalties = step_penalties(count, penalty)
     fitted: FloatArray = np.empty_like(levels)
@@ -170,6 +170,6 @@ def _grid_ranks(count: int) -> IntArray:
 
 def _losses(row: FloatArray, grid: FloatArray, *, scale: float) -> FloatArray:
     squares: FloatArray = ((row[:, None] - grid) / scale) ** 2
-    losses = LARGEST_LOSS * squares / (LARGEST_LOSS + squares)
+    losses = MAX_LOSS * squares / (MAX_LOSS + squares)
     losses[-END:] = np.log1p(squares[-END:])
     return losses

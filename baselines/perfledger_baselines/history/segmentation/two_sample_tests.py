@@ -20,7 +20,7 @@ REACH = 100
 
 # Degrees of freedom for observations that carry no information on their noise: not 0, because they
 # are divisors.
-LEAST_FREE = 1e-9
+MIN_FREE = 1e-9
 
 
 class PrefixSums(NamedTuple):
@@ -72,7 +72,7 @@ def stretch_mean(
     prior = PRIOR_OBSERVATIONS * sd * sd
     variance = (prior + rest) / (PRIOR_OBSERVATIONS + free) * factor / count
     # Satterthwaite's: if a stretch is far noisier than the row, its few observations decide.
-    own_degrees = max(free / factor, LEAST_FREE)
+    own_degrees = max(free / factor, MIN_FREE)
     degrees = (prior + rest) ** 2 / (prior * prior / PRIOR_DEGREES + rest * rest / own_degrees)
     return mean, variance, degrees
 

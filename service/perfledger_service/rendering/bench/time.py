@@ -28,7 +28,7 @@ _LINE, _BOX, _TYPICAL = (
     "\N{BOX DRAWINGS HEAVY HORIZONTAL}",
     "\N{BLACK CIRCLE}",
 )
-_MOST_LINES = 20  # of the picture; the JSON has all processes
+_MAX_LINES = 20  # of the picture; the JSON has all processes
 _MEANING = (
     "One line per process: the middle 90 % of its readings (thin), the middle half (thick) and "
     "its typical time (dot). The interval is that of the typical times. Garbage collection "
@@ -85,7 +85,7 @@ def _busy(timed: TimedStatement) -> Iterator[Block]:
 
 def _picture(timed: TimedStatement) -> Iterator[Block]:
     """Yield each process's spread of readings, on one logarithmic scale."""
-    drawn_processes = timed.processes[:_MOST_LINES]
+    drawn_processes = timed.processes[:_MAX_LINES]
     low, high = (
         min(each.p5_s for each in drawn_processes),
         max(each.p95_s for each in drawn_processes),

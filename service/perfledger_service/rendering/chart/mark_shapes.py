@@ -23,10 +23,10 @@ from perfledger_service.rendering.chart.plot_area import (
 from perfledger_service.rendering.layout.escape import clean
 
 _BASELINE = 4.0  # from the middle of a line of text down to its baseline
-_LEAST_WIDTH = 0.75  # of a bar: a narrower one would be invisible
+_MIN_WIDTH = 0.75  # of a bar: a narrower one would be invisible
 _PALE = 0.6  # less opaque bars have dark labels
 _INSIDE_WIDTH = 6.2  # of a character inside a bar
-_SHORTEST_LABEL = 6  # characters; a shorter part of a name is meaningless
+_MIN_LABEL = 6  # characters; a shorter part of a name is meaningless
 
 
 def mark_shape(mark: Mark, area: PlotArea) -> str:
@@ -112,7 +112,7 @@ def _bar(mark: BarMark, area: PlotArea) -> Attributes:
     position = {
         "x": left,
         "y": top,
-        "width": max(right - left, _LEAST_WIDTH),
+        "width": max(right - left, _MIN_WIDTH),
         "height": bottom - top,
     }
     round_corners = {} if mark.x is None or mark.y is None else {"rx": 2}
@@ -129,7 +129,7 @@ def _bar_label(mark: BarMark, area: PlotArea) -> str:
     """Return the label inside a bar, shortened to fit; "" if too little would remain."""
     left, right, top, bottom = _sides(mark, area)
     longest = int((right - left - 4) / _INSIDE_WIDTH)
-    if longest < min(len(mark.label), _SHORTEST_LABEL):
+    if longest < min(len(mark.label), _MIN_LABEL):
         return ""
     kind = "inside" if mark.opacity >= _PALE else "upon"
     middle = (top + bottom) / 2 + _BASELINE

@@ -15,7 +15,7 @@ EDGE = 12.0  # padding on either side of the picture
 DETAIL_HEIGHT = 15.0  # of a line below a row's name
 
 _GAP = 8.0  # between labels and the plot
-_LEAST_MARGIN, _MOST_MARGIN = 24.0, 280.0
+_MIN_MARGIN, _MAX_MARGIN = 24.0, 280.0
 NAME_WIDTH = 7.7  # of a character of a row's name
 _BOLD_WIDTH = 8.6
 _SHORTEST, _LONGEST = 4, 400  # characters
@@ -80,7 +80,7 @@ def _height(chart: Chart) -> float:
 
 def _left_margin(chart: Chart) -> float:
     widest = max((_label_width(tick, chart.y) for tick in chart.y.ticks), default=0.0)
-    return min(max(EDGE + _GAP + widest, _LEAST_MARGIN), _MOST_MARGIN)
+    return min(max(EDGE + _GAP + widest, _MIN_MARGIN), _MAX_MARGIN)
 
 
 def _label_width(tick: Tick, axis: Axis) -> float:
@@ -94,4 +94,4 @@ def _right_margin(chart: Chart) -> float:
     labels += [word for tick in chart.y.ticks for word in (tick.figure, tick.figure_detail)]
     longest = max(map(len, labels), default=0)
     needed = _LEADER + EDGE + CHARACTER_WIDTH * longest if longest else 0.0
-    return min(max(needed, _LEAST_MARGIN), _MOST_MARGIN)
+    return min(max(needed, _MIN_MARGIN), _MAX_MARGIN)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from perfledger_service.rendering.check.job_answers import NO_RUNNER
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, code, fence, sentence
 
-MOST_WORKLOADS = 20
+MAX_WORKLOADS = 20
 USAGE = (
     "/perfledger accept WORKLOAD --reason WHY [--until YYYY-MM-DD]",
     "/perfledger ignore --reason WHY",
@@ -102,11 +102,11 @@ def allowed_answer(head_sha: str, why: str) -> str:
 
 def no_runner_answer(machine_classes: Sequence[str]) -> str:
     """Return the reply when no runner measures any of the machine classes."""
-    names = ", ".join(code(name, in_table=False) for name in machine_classes[:MOST_WORKLOADS])
+    names = ", ".join(code(name, in_table=False) for name in machine_classes[:MAX_WORKLOADS])
     return f"Not done on {names}: {NO_RUNNER}.\n"
 
 
 def _names(workloads: Sequence[str]) -> str:
-    names = [f"- {code(name, in_table=False)}\n" for name in workloads[:MOST_WORKLOADS]]
+    names = [f"- {code(name, in_table=False)}\n" for name in workloads[:MAX_WORKLOADS]]
     more = len(workloads) - len(names)
     return "".join(names) + (f"- and {more} more\n" if more else "")

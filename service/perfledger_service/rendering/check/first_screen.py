@@ -38,10 +38,10 @@ from perfledger_service.rendering.trace.cause_rows import (
 )
 from perfledger_service.values.report import Report
 
-_MOST_LINES = 3
-_MOST_ACTIONS = 2
+_MAX_LINES = 3
+_MAX_ACTIONS = 2
 # A smaller share of the change elsewhere is not worth mentioning.
-_LEAST_ELSEWHERE = 0.02
+_MIN_ELSEWHERE = 0.02
 _CALL = re.compile(r"\b\w+(?:\.\w+)+")  # torch.nn.functional.embedding
 
 
@@ -76,14 +76,14 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     rows = telling_rows(report, every)
     row, block, explanation = _first_explanation(report, rows)
     is_of_step = row is not None and row.metric_name == STEP_TIME.name
-    advice = tuple(islice(_actions(block), _MOST_ACTIONS)) if block and is_of_step else ()
+    advice = tuple(islice(_actions(block), _MAX_ACTIONS)) if block and is_of_step else ()
     steps = NextSteps(advice) if advice else next_steps(report, rows)
     return FirstScreen(
         price=_price(report, rows, every),
         counts=workload_counts(report),
         why=_why(rows, row, explanation, block),
         failure=_failure(report, rows),
-        where=tuple(islice(_source_lines(block, explanation, row.kind), _MOST_LINES))
+        where=tuple(islice(_source_lines(block, explanation, row.kind), _MAX_LINES))
         if row and block and explanation
         else (),
         actions=steps.sentences,
@@ -105,7 +105,7 @@ def _first_explanation(
     """
     if not rows or rows[0].outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
         return None, None, None
-    blocks = {one.workload: one for one in reason_blocks(report, max_causes=_MOST_ACTIONS)}
+    blocks = {one.workload: one for one in reason_blocks(report, max_causes=_MAX_ACTIONS)}
     explanations = {one.workload: one for one in report.explanations}
     for row in rows:
         block = blocks.get(row.workload)
@@ -200,7 +200,7 @@ def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExpla
     row = block.causes[0]
     total_s = explanation.head_step_seconds - explanation.base_step_seconds
     rest_s = total_s - cause.delta_seconds
-    has_rest = abs(rest_s) >= _LEAST_ELSEWHERE * abs(cause.delta_seconds)
+    has_rest = abs(rest_s) >= _MIN_ELSEWHERE * abs(cause.delta_seconds)
     rest = f" ({number_format.signed_seconds(rest_s)} elsewhere)" if has_rest else ""
     former_name = f" {short_name(row.base_name)}" if row.base_name else ""
     text = f"{row.short} {row.delta} a step: {vocabulary.change_phrase(cause)}{former_name}{rest}"
@@ -237,9 +237,9 @@ def _source_lines(
     match kind:
         case MetricKind.MEMORY:
             is_known = explanation.memory is not None and explanation.memory.is_attributable
-            causes = block.memory.rows[:_MOST_ACTIONS] if block.memory and is_known else ()
+            causes = block.memory.rows[:_MAX_ACTIONS] if block.memory and is_known else ()
         case MetricKind.START:
-            causes = block.compiling.rows[:_MOST_ACTIONS] if block.compiling else ()
+            causes = block.compiling.rows[:_MAX_ACTIONS] if block.compiling else ()
         case _:
             causes = block.causes if explanation.is_attributable else ()
     source_lines: dict[tuple[str, bool], SourceLine] = {}
@@ -276,8 +276,8 @@ def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
     """Return the operation names that the sentences may quote."""
     if explanation is None:
         return ()
-    causes = explanation.causes[:_MOST_ACTIONS]
-    memory = explanation.memory.causes[:_MOST_ACTIONS] if explanation.memory else ()
+    causes = explanation.causes[:_MAX_ACTIONS]
+    memory = explanation.memory.causes[:_MAX_ACTIONS] if explanation.memory else ()
     compiled = explanation.compiling.causes[:1] if explanation.compiling else ()
     names = (
         short_name(name)

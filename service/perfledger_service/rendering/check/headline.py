@@ -19,7 +19,7 @@ from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.report import Report
 
 _WARNING = "warning"
-_MOST_NAMED = 2  # the worst workloads, or the further metrics of a single one
+_MAX_NAMED = 2  # the worst workloads, or the further metrics of a single one
 # Bottlenecks that a step waits for.
 _WAITS = (Bottleneck.INPUT, Bottleneck.COMMUNICATION, Bottleneck.TRANSFER)
 _ARROW = "\N{RIGHTWARDS ARROW}"
@@ -155,12 +155,12 @@ def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
     failed_names = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
     end = f"; {len(failed_names)} could not be measured" if failed_names else ""
     if len(workloads) > 1:
-        worst = [first_of[name] for name in workloads[:_MOST_NAMED]]
+        worst = [first_of[name] for name in workloads[:_MAX_NAMED]]
         is_worse = worst[0].outcome is Outcome.REGRESSED
         lead = f"{worst[0].outcome}, {'worst' if is_worse else 'most'}"
         worst_names = ", ".join(map(_result_phrase, verdict_rows.rows_of(worst, report)))
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
-    first, *other_rows = verdict_rows.rows_of(verdicts[: 1 + _MOST_NAMED], report)
+    first, *other_rows = verdict_rows.rows_of(verdicts[: 1 + _MAX_NAMED], report)
     further = "".join(
         f", {row.metric} {row.change}" for row in other_rows if row.kind is not MetricKind.KERNEL
     )

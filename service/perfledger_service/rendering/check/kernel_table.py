@@ -18,7 +18,7 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.report import Report
 
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def kernel_table(report: Report) -> Table:
             for one in each.tested
         ]
         rows += sorted(of_workload, key=lambda row: row.finding is None)
-    return table(_COLUMNS, rows, group=lambda row: row.workload, style=_style, most=_MOST_ROWS)
+    return table(_COLUMNS, rows, group=lambda row: row.workload, style=_style, most=_MAX_ROWS)
 
 
 def _change(row: _FamilyRow) -> str:

@@ -21,7 +21,7 @@ from perfledger_service.values.change_price import ChangePriceView
 MAX_ROWS = 30  # workloads, and as many policies: with more the chart is unreadable
 # No fleet costs a trillion USD a year. Larger amounts are shown as text, not drawn, so that all
 # rows share one axis.
-LARGEST_USD = 1e12
+MAX_USD = 1e12
 # Limits beyond this many times the largest interval end are shown as text only: drawing them would
 # shrink the intervals to dots.
 LIMIT_REACH = 3.0
@@ -125,7 +125,7 @@ def _ends(price: AnyPrice | None) -> tuple[Decimal, Decimal, Decimal] | None:
 def _interval(price: AnyPrice | None) -> tuple[float, float, float] | None:
     """Return low, middle and high as drawn; None if there is nothing to draw."""
     ends = _ends(price)
-    if ends is None or max(map(abs, ends)) > LARGEST_USD:
+    if ends is None or max(map(abs, ends)) > MAX_USD:
         return None
     low, middle, high = map(float, ends)
     return low, middle, high
@@ -134,7 +134,7 @@ def _interval(price: AnyPrice | None) -> tuple[float, float, float] | None:
 def _axis(entries: Sequence[_Entry]) -> Axis:
     """Return an axis that spans zero, all intervals, and the limits near them."""
     ends = [end for entry in entries for end in _interval(entry.price) or ()]
-    reach = LIMIT_REACH * max(map(abs, ends), default=0.0) or LARGEST_USD
+    reach = LIMIT_REACH * max(map(abs, ends), default=0.0) or MAX_USD
     limits = [float(usd) for entry in entries for _, usd in entry.limits if usd <= reach]
     low, high = widen_range(min([0.0, *ends, *limits]), max([0.0, *ends, *limits]), share=_MARGIN)
     is_small = max(-low, high) < _MILLIONS_FROM

@@ -42,7 +42,7 @@ from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostVi
 
 # Upper end of the axis, relative to the most expensive line at full use: at low use, commitments
 # are far above it.
-_MOST_TIMES_FULL_USE = 1.6
+_MAX_TIMES_FULL_USE = 1.6
 _CURVES_HEIGHT = 330.0
 _FIGURES = 0.13  # of the range, on either side of the bars
 _USES = (0.05, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -111,7 +111,7 @@ def owning_svg(view: OwningView) -> str:
 def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Chart:
     """Return the break-even chart of an accelerator's options."""
     first, last = curves[0].points[0][0], curves[0].points[-1][0]
-    most = max(curve.points[-1][2] for curve in curves) * _MOST_TIMES_FULL_USE
+    most = max(curve.points[-1][2] for curve in curves) * _MAX_TIMES_FULL_USE
     owned = [curve for curve in curves if curve.is_owned]
     rented = [curve for curve in curves if not curve.is_owned]
     # Owned hardware is drawn on top.

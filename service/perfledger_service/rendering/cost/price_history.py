@@ -10,7 +10,7 @@ from perfledger_service.rendering.chart.axis import linear_axis, places_axis, wi
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, Mark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.svg import embedded_svg
-from perfledger_service.rendering.cost.change_plot import LARGEST_USD
+from perfledger_service.rendering.cost.change_plot import MAX_USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
@@ -113,7 +113,7 @@ def _chart(rows: list[_Row]) -> Chart | None:
     points = [
         (row, tuple(map(float, row.ends)))
         for row in reversed(rows)
-        if row.ends is not None and max(map(abs, row.ends)) <= LARGEST_USD
+        if row.ends is not None and max(map(abs, row.ends)) <= MAX_USD
     ]
     if not points:
         return None

@@ -16,7 +16,7 @@ from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
 from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.fleet.allocate import UNTAGGED
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 
 _SWATCHES = 5  # of the legend
 _THOUSANDS_FROM = 100_000
@@ -30,7 +30,7 @@ def heat_svg(heat: HeatMap) -> str:
 
 
 def heat_picture(heat: HeatMap) -> Picture:
-    """Return the heat map; teams beyond MOST_ROWS share one row."""
+    """Return the heat map; teams beyond MAX_ROWS share one row."""
     teams = _rows_by_name(heat)
     total = sum(sum(hours) for _, hours in teams)
     return Picture(
@@ -73,9 +73,9 @@ def _chart(heat: HeatMap, teams: Sequence[tuple[str, tuple[float, ...]]]) -> Cha
 
 def _rows_by_name(heat: HeatMap) -> list[tuple[str, tuple[float, ...]]]:
     rows = [(row.team or UNTAGGED, row.hours) for row in heat.rows]
-    if len(rows) <= MOST_ROWS:
+    if len(rows) <= MAX_ROWS:
         return rows
-    top_rows, remaining = rows[: MOST_ROWS - 1], rows[MOST_ROWS - 1 :]
+    top_rows, remaining = rows[: MAX_ROWS - 1], rows[MAX_ROWS - 1 :]
     summed = tuple(map(sum, zip(*(hours for _, hours in remaining), strict=True)))
     return [*top_rows, (f"({len(remaining)} others)", summed)]
 

@@ -22,7 +22,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean
 
 # All digits of a float: the tables are read again.
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
     name("workload", "workload", lambda use: use.workload, limit=MAX_LONG_NAME),
     name("where", "on", lambda use: use.where, limit=MAX_LONG_NAME),
@@ -114,4 +114,4 @@ def _toml(text: str) -> str:
 
 
 def _tenths(hours: float) -> str:
-    return for_programs(round(hours, 1), most=_MOST_DIGITS)
+    return for_programs(round(hours, 1), most=_MAX_DIGITS)

@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.measured_series import SearchedSeries
 
 # Too few observations cannot show a change.
-FEWEST_POINTS = 8
+MIN_POINTS = 8
 # Marks of the change points below the picture, in order; further change points share the last one.
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
 
@@ -61,8 +61,8 @@ def findings_sentence(searched: SearchedSeries) -> str:
     )
     if searched.series.epochs:
         looked += f" in {number_format.quantity(len(searched.series.epochs) + 1, 'epoch')}"
-    if measured < FEWEST_POINTS:
-        return f"{looked}: at least {FEWEST_POINTS} are needed"
+    if measured < MIN_POINTS:
+        return f"{looked}: at least {MIN_POINTS} are needed"
     parts = [
         number_format.quantity(len(findings), word)
         for findings, word in (

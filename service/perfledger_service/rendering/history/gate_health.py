@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perfledger.rounding import for_programs
 from perfledger.time_units import SECONDS_PER_MINUTE
-from perfledger_baselines.judging.explanation import MOST_PAIRS
+from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.false_alarms import FalseAlarmRate
 from perfledger_baselines.planning.detectability_trend import PER_CHECKS, DetectabilityTrend
 from perfledger_baselines.planning.gate_health import GateHealth
@@ -21,7 +21,7 @@ TO_MEASURE = (
 )
 
 
-MOST_OWN_MARGINS = 5  # in the advice on a gate
+MAX_OWN_MARGINS = 5  # in the advice on a gate
 
 _UNKNOWN = "unknown"
 _MARKS = {
@@ -107,13 +107,13 @@ def gate_advice(health: GateHealth) -> str:
     if health.own_margins:
         margins = ", ".join(
             f"{name} {for_programs(margin)}"
-            for name, margin in health.own_margins[:MOST_OWN_MARGINS]
+            for name, margin in health.own_margins[:MAX_OWN_MARGINS]
         )
-        more = len(health.own_margins) - MOST_OWN_MARGINS
+        more = len(health.own_margins) - MAX_OWN_MARGINS
         unlisted = f" and {more:,} more" if more > 0 else ""
         advice += f", and a margin of its own for each of these workloads: {margins}{unlisted}"
     if health.longer is None:
-        return f"{advice}; {MOST_PAIRS:,} pairs are not enough for {present}"
+        return f"{advice}; {MAX_PAIRS:,} pairs are not enough for {present}"
     budget = f"{math.ceil(health.longer.budget_s / SECONDS_PER_MINUTE)}m"
     return (
         f"{advice}; or keep {present} and measure longer: max_pairs = {health.longer.pairs} and "

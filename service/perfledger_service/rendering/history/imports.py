@@ -14,7 +14,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.measured_series import HistoryImport, ImportedSeries
 
-_MOST_SERIES = 50  # shown to people; programs get all
+_MAX_SERIES = 50  # shown to people; programs get all
 
 _COLUMNS: tuple[Column[ImportedSeries], ...] = (
     name("workload", "benchmark", lambda one: one.workload),
@@ -69,7 +69,7 @@ def import_document(imported: HistoryImport) -> Document:
         },
         blocks=(
             *sentences([first], names=(imported.repository,)),
-            table(_COLUMNS, imported.series, key="series", most=_MOST_SERIES),
+            table(_COLUMNS, imported.series, key="series", most=_MAX_SERIES),
             table(_LEFT_OUT, imported.left_out, key="left_out", in_csv=False),
             *notes(remarks),
         ),

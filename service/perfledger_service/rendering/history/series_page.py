@@ -9,7 +9,7 @@ from perfledger.metrics import WorseDirection
 from perfledger.records import Side, short_sha
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.history import stored_verdict_rows
-from perfledger_service.rendering.history.change_rows import FEWEST_POINTS
+from perfledger_service.rendering.history.change_rows import MIN_POINTS
 from perfledger_service.rendering.history.series_plot import (
     common_commits,
     comparison_chart,
@@ -117,12 +117,12 @@ def _commits_before(history: SeriesHistory) -> dict[str, str]:
 
 def search_sentence(history: SeriesHistory) -> str:
     """Return how far a series without changes was searched; "" without commits of the branch."""
-    if history.searched >= FEWEST_POINTS:
+    if history.searched >= MIN_POINTS:
         commits = quantity(history.searched, "commit")
         return f"No change of level found over {commits} of the default branch."
     if history.searched:
         commits = quantity(history.searched, "commit")
-        return f"{commits} of the default branch: a search for changes needs {FEWEST_POINTS}."
+        return f"{commits} of the default branch: a search for changes needs {MIN_POINTS}."
     if _unattested_count(history):
         return (
             "Not searched for changes: only its bundles state that these commits are on the "

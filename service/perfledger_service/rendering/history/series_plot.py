@@ -37,7 +37,7 @@ MAX_DOTS = 300
 # Of that drawing, about two pixels each: a column of several commits shows their extremes. The
 # script and the data have all commits.
 MAX_COLUMNS = 350
-FEWEST_COMMON = 2  # commits of two series: a single one shows no trend
+MIN_COMMON = 2  # commits of two series: a single one shows no trend
 _FIGURES = ("center", "low", "high")
 
 
@@ -122,7 +122,7 @@ def comparison_chart(
     None with fewer than two common commits.
     """
     pairs = common_commits(history, second)
-    if len(pairs) < FEWEST_COMMON:
+    if len(pairs) < MIN_COMMON:
         return None
     marks: list[Mark] = []
     ends: list[float] = []

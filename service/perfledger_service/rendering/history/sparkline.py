@@ -24,7 +24,7 @@ _SIDE = "\N{BOX DRAWINGS LIGHT VERTICAL}"
 # rest.
 _CLIPPED = 0.02
 # Relative to the middle. A smaller range is noise and should not fill the picture's full height.
-_SMALLEST_RANGE = 0.01
+_MIN_RANGE = 0.01
 
 
 def sparkline(searched: SearchedSeries) -> str:
@@ -82,7 +82,7 @@ def _range(dots: Sequence[float], lines: Sequence[float]) -> tuple[float, float]
     central = numbers[clipped : len(numbers) - clipped]
     central += [value for value in lines if not math.isnan(value)]
     low, high = min(central), max(central)
-    padding = (_SMALLEST_RANGE * abs(high / 2 + low / 2) - (high - low)) / 2
+    padding = (_MIN_RANGE * abs(high / 2 + low / 2) - (high - low)) / 2
     return (low - padding, high + padding) if padding > 0 else (low, high)
 
 

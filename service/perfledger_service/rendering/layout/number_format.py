@@ -44,8 +44,8 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 
 _UNIT = re.compile(r"\s[^\s\d]+$")
 # A picosecond, the finest resolution of a profiler's clock.
-SHORTEST_SECONDS = 1e-12
-_MOST_PERCENT = 100.0  # 10,000 %; larger percentages are hard to read
+MIN_SECONDS = 1e-12
+_MAX_PERCENT = 100.0  # 10,000 %; larger percentages are hard to read
 # Higher confidences are shown as this: more digits would claim knowledge of the tails.
 _CERTAIN = 0.9999
 _CENTS_BELOW = 100
@@ -88,7 +88,7 @@ def seconds(value: float) -> str:
 
     A duration below any clock's resolution is a rounding error: zero.
     """
-    return _with_unit_prefix(0.0 if abs(value) < SHORTEST_SECONDS else value, _SECONDS)
+    return _with_unit_prefix(0.0 if abs(value) < MIN_SECONDS else value, _SECONDS)
 
 
 def hours(value: float) -> str:
@@ -192,7 +192,7 @@ def whole_share(value: float) -> str:
 
 def percent(value: float) -> str:
     """Return a relative change with its sign: 0.182 is "+18.2 %"; 149 is "150 times"."""
-    if is_number(value) and value >= _MOST_PERCENT:
+    if is_number(value) and value >= _MAX_PERCENT:
         return factor(1 + value)
     return _percent(value)
 

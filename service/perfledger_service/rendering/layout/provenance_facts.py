@@ -13,7 +13,7 @@ from perfledger_service.rendering.layout import escape, number_format, vocabular
 from perfledger_service.values.report import Report
 
 _MAX_OWN = 4  # workloads with their own rules that are named
-_SHORTEST_NAME = 3  # shorter names also occur inside other words
+_MIN_NAME = 3  # shorter names also occur inside other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def untrusted_names(report: Report) -> tuple[str, ...]:
     """Return the untrusted texts that our sentences may quote."""
     machine = report.machine
     names = (machine.model, machine.cpu_model, *(spec.id for spec in report.workloads[:100]))
-    return tuple(name for name in names if len(name) > _SHORTEST_NAME)
+    return tuple(name for name in names if len(name) > _MIN_NAME)
 
 
 def decision_sentences(report: Report) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from perfledger import rounding
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_baselines.judging.explanation import MOST_PAIRS, explain_verdict
+from perfledger_baselines.judging.explanation import MAX_PAIRS, explain_verdict
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_baselines.significance.interim_looks import MIN_PAIRS
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.report import Report, WorkRate
 
@@ -278,7 +278,7 @@ def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, 
 
 
 def _pairs(needed: int | None) -> str:
-    return f">{number_format.NBSP}{MOST_PAIRS:,}" if needed is None else str(needed)
+    return f">{number_format.NBSP}{MAX_PAIRS:,}" if needed is None else str(needed)
 
 
 def _verdict_row(
@@ -341,7 +341,7 @@ def _verdict_row(
 
 def _is_early(verdict: Verdict) -> bool:
     is_change = verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
-    return is_change and verdict.estimate is not None and verdict.estimate.pairs < FEWEST_PAIRS
+    return is_change and verdict.estimate is not None and verdict.estimate.pairs < MIN_PAIRS
 
 
 def _per_second(units_per_step: float, step_s: float) -> str:

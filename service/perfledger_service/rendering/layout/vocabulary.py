@@ -22,7 +22,7 @@ from perfledger.metrics import (
 )
 from perfledger.profile import Bucket, Compilation
 from perfledger.records import FailureReason
-from perfledger_baselines.judging.explanation import MOST_PAIRS, DecidedBy, VerdictExplanation
+from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
@@ -232,9 +232,9 @@ def undecided_advice(
     if needed is None:
         if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS:
             return ""
-        hours = seconds_per_pair and number_format.duration(round(MOST_PAIRS * seconds_per_pair))
+        hours = seconds_per_pair and number_format.duration(round(MAX_PAIRS * seconds_per_pair))
         time = f", in {hours}," if hours else ""
-        return f"; {MOST_PAIRS:,} pairs like these{time} would not settle it"
+        return f"; {MAX_PAIRS:,} pairs like these{time} would not settle it"
     advice = f"; about {quantity(needed, 'pair')} would settle it"
     if explanation.expected_outcome is None:  # the reason has their number
         advice = ""

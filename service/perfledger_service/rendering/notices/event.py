@@ -21,7 +21,7 @@ from perfledger_service.values.branch_views import EventView
 from perfledger_service.values.notices.notice import NoticeSubject
 
 MAX_TITLE = 200
-MOST_SERIES = 20
+MAX_SERIES = 20
 _MAX_WORDS = 300
 
 _SERIES_COLUMNS: tuple[Column[ChangedSeries], ...] = (
@@ -74,7 +74,7 @@ def event_notice_document(notice: EventNotice) -> Document:
     names = (event.reason, event.owner, event.set_by, *(one.workload for one in event.series))
     series: tuple[Block, ...] = ()
     if notice.subject is NoticeSubject.OPEN:
-        series = (table(_SERIES_COLUMNS, event.series, most=MOST_SERIES),)
+        series = (table(_SERIES_COLUMNS, event.series, most=MAX_SERIES),)
     return Document(
         name="",
         blocks=(

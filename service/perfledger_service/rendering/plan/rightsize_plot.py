@@ -29,7 +29,7 @@ from perfledger_service.rendering.plan.rightsize import setting_name, sizing_sen
 _MAX_LINES = 6
 _STEPS = 60  # of a line
 # Upper end of the axis, relative to the SLO; higher latencies would flatten the rest.
-_MOST_TIMES_PROMISED = 6.0
+_MAX_TIMES_PROMISED = 6.0
 _BEFORE = 0.7  # start of a line, relative to the lowest rate measured
 _QUANTILES = (0.025, 0.5, 0.975)
 _LEGEND = (
@@ -77,7 +77,7 @@ def _axes(settings: Sequence[ReplicaSettings], result: SizingResult) -> tuple[Ax
     rates = [_rate(point) for point in points]
     rates += [option.replica_rate for option in _options(result)]
     promised_s = result.demand.p99_s
-    most_s = _MOST_TIMES_PROMISED * promised_s
+    most_s = _MAX_TIMES_PROMISED * promised_s
     seconds = [point.latency_p99_s for point in points if point.latency_p99_s < most_s]
     return (
         log_axis(min(rates) * _BEFORE, max(rates) * 1.1, title="requests a second of one replica"),

@@ -42,7 +42,7 @@ _TICKS_S = (
     7 * SECONDS_PER_DAY,
     DAYS_PER_YEAR * SECONDS_PER_DAY,
 )
-_SHORTEST_S = 1.0  # start of the axis: shorter waits are drawn there
+_MIN_S = 1.0  # start of the axis: shorter waits are drawn there
 _MAX_CURVES = len(SERIES_TONES)
 
 
@@ -170,7 +170,7 @@ def _curves(by_tone: dict[Tone, _Waits], shares: Sequence[float]) -> Chart:
     )
     ticks = tuple(Tick(value=at, label=duration(at)) for at in _TICKS_S if at <= longest_s)
     return Chart(
-        x=Axis(low=_SHORTEST_S, high=longest_s, ticks=ticks, title="wait, at most", is_log=True),
+        x=Axis(low=_MIN_S, high=longest_s, ticks=ticks, title="wait, at most", is_log=True),
         y=share_axis(title="share of the jobs"),
         marks=tuple(
             LineMark(points=_points(one, shares, longest_s), tone=tone, title=one.name)
@@ -189,8 +189,7 @@ def _points(
 ) -> tuple[tuple[float, float], ...]:
     """Return the points of a curve, which stays flat after its longest wait."""
     points = [
-        (max(wait_s, _SHORTEST_S), share)
-        for wait_s, share in zip(waits.curve_s, shares, strict=False)
+        (max(wait_s, _MIN_S), share) for wait_s, share in zip(waits.curve_s, shares, strict=False)
     ]
     return (*points, (longest_s, points[-1][1]))
 

@@ -27,7 +27,7 @@ from perfledger_service.rendering.layout.escape import clean
 
 _CURVES_HEIGHT = 280.0
 _MAX_BARS = 12
-_LEAST_SWING = Decimal("0.01")  # of the widest; a smaller one is invisible
+_MIN_SWING = Decimal("0.01")  # of the widest; a smaller one is invisible
 # Upper end of the axis, relative to today's price of an hour: a curve at a tenth of the use would
 # flatten the rest.
 _MAX_TIMES_TODAY = 3
@@ -154,7 +154,7 @@ def _tornado(review: Review) -> Iterator[Chart]:
             tone=Tone.MUTED,
         )
         for one in swings
-        if one.width >= swings[0].width * _LEAST_SWING
+        if one.width >= swings[0].width * _MIN_SWING
     ]
     yield _interval_chart(
         f"Saving of {clean(best.option.name)} over today's option, as one input goes from low to "

@@ -35,7 +35,7 @@ from perfledger_service.values.branch_views import (
 
 _MAX_WORDS = 400
 # Events of each part of a triage report that people see; programs get all.
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 MEASURED = "(measured)"
 
 
@@ -133,7 +133,7 @@ def event_document(history: EventHistory) -> Document:
     )
 
 
-def triage_document(report: TriageReport, *, most: int = MOST_SHOWN) -> Document:
+def triage_document(report: TriageReport, *, most: int = MAX_SHOWN) -> Document:
     """Return a project's events to decide, and what happened to its events.
 
     People see `most` events of each part.
@@ -180,7 +180,7 @@ def _part(text: str, events: Sequence[EventView], *, key: str, most: int) -> tup
 
 
 def _events_or_none(
-    events: Sequence[EventView], *, key: str, nothing: str, most: int = MOST_SHOWN
+    events: Sequence[EventView], *, key: str, nothing: str, most: int = MAX_SHOWN
 ) -> tuple[Block, ...]:
     beginning = () if events else (Preformatted(nothing),)
     return (*beginning, table(_EVENT_COLUMNS, events, key=key, most=most))

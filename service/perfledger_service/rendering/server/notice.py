@@ -18,7 +18,7 @@ from perfledger_service.values.notices.notice import (
     NoticeTarget,
 )
 
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 _MAX_PROBLEM = 300
 
 
@@ -61,6 +61,6 @@ def notices_document(overview: NoticeOverview) -> Document:
             *nothing,
             table(_TARGET_COLUMNS, overview.targets, key="targets"),
             *((heading("Newest notices"),) if overview.notices else ()),
-            table(columns, overview.notices, key="notices", most=MOST_SHOWN),
+            table(columns, overview.notices, key="notices", most=MAX_SHOWN),
         ),
     )

@@ -15,9 +15,9 @@ from perfledger_profiles.bottleneck.classification import (
 from perfledger_service.rendering.layout import number_format, vocabulary
 
 # A smaller possible gain is not worth a figure.
-_LEAST_CEILING = 1.05
+_MIN_CEILING = 1.05
 # A larger figure is a rounding artefact.
-_MOST_CEILING = 1000.0
+_MAX_CEILING = 1000.0
 # Smaller shares are not shown.
 _NOTHING = 0.0005
 
@@ -168,10 +168,10 @@ def _row_name(share: BottleneckShare, classification: Classification) -> str:
 
 def _ceiling(share: BottleneckShare) -> str:
     """Return Amdahl's bound in words: the time of a step without this."""
-    if not (isfinite(share.ceiling) and share.ceiling >= _LEAST_CEILING):
+    if not (isfinite(share.ceiling) and share.ceiling >= _MIN_CEILING):
         return ""
-    if share.ceiling > _MOST_CEILING:
-        return f"over {number_format.factor(_MOST_CEILING)} as fast"
+    if share.ceiling > _MAX_CEILING:
+        return f"over {number_format.factor(_MAX_CEILING)} as fast"
     return f"{number_format.factor(share.ceiling)} as fast"
 
 

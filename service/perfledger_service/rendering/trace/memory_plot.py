@@ -13,7 +13,7 @@ from perfledger_service.rendering.chart.axis import Axis, linear_axis
 from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.trace.timeline.lanes import LONGEST_STEP_SECONDS
+from perfledger_service.rendering.trace.timeline.lanes import MAX_STEP_SECONDS
 
 # With more devices, those that use the most memory are drawn.
 MAX_DEVICES = 4
@@ -28,7 +28,7 @@ _ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
 # No device has more memory.
 _MAX_BYTES = 2.0**60
 # A shorter recording is a single moment; its axis is a second long.
-_SHORTEST_SECONDS = 1e-9
+_MIN_SECONDS = 1e-9
 
 _PROFILERS = {
     TORCH_PROFILER: "profile(profile_memory=True) of torch.profiler records it",
@@ -49,7 +49,7 @@ def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[C
         return ()
     every = [_by_device(one) for one in (profile, *among)]
     span_s = max(p.seconds for by_device in every for many in by_device.values() for p in many)
-    span_s = span_s if span_s >= _SHORTEST_SECONDS else 1.0
+    span_s = span_s if span_s >= _MIN_SECONDS else 1.0
     factor, unit = number_format.axis(span_s, "s")
     start = "the first kept step" if profile.has_steps else "the trace"
     x = linear_axis(0.0, span_s, factor=factor, title=f"{unit} since {start} began")
@@ -85,7 +85,7 @@ def _lines(points: Mapping[str, list[MemoryPoint]]) -> list[tuple[str, list[Memo
 
 def _is_usable(point: MemoryPoint) -> bool:
     reserved = point.reserved_bytes
-    is_time = isfinite(point.seconds) and 0 <= point.seconds < LONGEST_STEP_SECONDS
+    is_time = isfinite(point.seconds) and 0 <= point.seconds < MAX_STEP_SECONDS
     return is_time and all(
         0 <= each < _MAX_BYTES for each in (point.allocated_bytes, reserved or 0.0)
     )

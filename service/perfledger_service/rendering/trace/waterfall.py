@@ -10,13 +10,13 @@ from enum import StrEnum
 
 from perfledger.rounding import for_programs
 from perfledger_profiles.diff.cause import BucketChange, StepTimeExplanation
-from perfledger_runners.bundles.value_checks import LONGEST_SECONDS
+from perfledger_runners.bundles.value_checks import MAX_SECONDS
 from perfledger_service.rendering.chart.axis import Axis, linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import BarMark, LineMark, Mark, TextMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.layout.number_format import SHORTEST_SECONDS
+from perfledger_service.rendering.layout.number_format import MIN_SECONDS
 
 # Relative to the step: a larger difference between the buckets and the change gets its own row.
 _ROUNDING = 1e-6
@@ -79,7 +79,7 @@ def waterfall_rows(explanation: StepTimeExplanation) -> tuple[WaterfallRow, ...]
     Empty if the explanation has no buckets or impossible times.
     """
     rows = tuple(_rows(explanation)) if explanation.buckets else ()
-    is_drawable = all(abs(row.last_seconds) < LONGEST_SECONDS for row in rows)
+    is_drawable = all(abs(row.last_seconds) < MAX_SECONDS for row in rows)
     return rows if is_drawable else ()
 
 
@@ -235,7 +235,7 @@ def _range(rows: Sequence[WaterfallRow]) -> tuple[float, float]:
         low = max(low - _MARGIN_SHARE * (high - low), 0.0)
     else:
         low = min(low, 0.0)
-    return (low, high) if high - low > SHORTEST_SECONDS else (0.0, max(high, SHORTEST_SECONDS))
+    return (low, high) if high - low > MIN_SECONDS else (0.0, max(high, MIN_SECONDS))
 
 
 def _note(low: float) -> str:

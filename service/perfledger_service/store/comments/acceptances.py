@@ -10,7 +10,7 @@ from perfledger_service.values.acceptance import Acceptance
 
 # Per pull request; also the most rows on a project's page, newest first.
 MAX_ACCEPTANCES = 100
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 _ACCEPTANCE_DECODER = msgspec.json.Decoder(Acceptance)
@@ -64,7 +64,7 @@ def acceptances_of(
 
 def acceptances_of_project(session: Session, project_id: int) -> tuple[Acceptance, ...]:
     """Return a project's newest acceptances, newest first."""
-    return _newest(session, project_id, most=MOST_LISTED)
+    return _newest(session, project_id, most=MAX_LISTED)
 
 
 def set_merged(session: Session, project_id: int, pull_request: int, merged_sha: str) -> None:

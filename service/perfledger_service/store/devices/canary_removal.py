@@ -17,8 +17,8 @@ from sqlmodel import Session, col, select
 
 from perfledger_service.store.devices.canary_runs import (
     IS_ACCEPTED,
-    MOST_EARLIER,
-    MOST_PAST,
+    MAX_EARLIER,
+    MAX_PAST,
     RUNS_OF_SIBLING,
 )
 from perfledger_service.store.devices.tables import (
@@ -62,10 +62,10 @@ def removable_canary_runs(session: Session, *, before: datetime) -> tuple[int, .
         select(ranked.c.id)
         .where(
             ranked.c.stored_at < before,
-            ranked.c.newest > MOST_PAST,
+            ranked.c.newest > MAX_PAST,
             ranked.c.newest_alike > 1,
             (ranked.c.is_accepted == 0)
-            | ((ranked.c.first > MOST_EARLIER) & (ranked.c.newest_accepted > RUNS_OF_SIBLING)),
+            | ((ranked.c.first > MAX_EARLIER) & (ranked.c.newest_accepted > RUNS_OF_SIBLING)),
             ranked.c.id.not_in(began_quarantine),
         )
         .order_by(ranked.c.id)

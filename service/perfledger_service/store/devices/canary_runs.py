@@ -28,12 +28,12 @@ from perfledger_service.values.service_views.devices import (
 
 # Most first runs that a device is compared with. A device is compared with its first runs in a
 # state of its machine: if the newest ones were used, a slow drift would move the reference.
-MOST_EARLIER = 30
+MAX_EARLIER = 30
 # For each sibling, the median of its newest runs, so that one outlier counts little.
 RUNS_OF_SIBLING = 5
-MOST_SIBLINGS = 200
-MOST_PAST = 12  # runs on the page
-MOST_DEVICES = 100  # on the page
+MAX_SIBLINGS = 200
+MAX_PAST = 12  # runs on the page
+MAX_DEVICES = 100  # on the page
 # Runs of a device that was as expected, or whose state was not known yet.
 IS_ACCEPTED: ColumnElement[bool] = and_(
     col(CanaryRunRow.state).in_((DriftState.STEADY, DriftState.UNKNOWN)),
@@ -115,7 +115,7 @@ def own_rates(session: Session, device_id: int, *, epoch: str) -> Mapping[RateKe
         IS_ACCEPTED,
     )
     query = select(CanaryRunRow.id).where(*chosen).order_by(col(CanaryRunRow.id))
-    first_runs = session.exec(query.limit(MOST_EARLIER)).all()
+    first_runs = session.exec(query.limit(MAX_EARLIER)).all()
     rates = defaultdict[RateKey, list[float]](list)
     for rate in _rates(session, [run_id or 0 for run_id in first_runs]):
         rates[rate_key(rate)].append(rate.per_second)
@@ -143,7 +143,7 @@ def sibling_rates(session: Session, device_id: int) -> Mapping[RateKey, list[flo
             col(ProjectDeviceRow.id).not_in(in_quarantine),
         )
         .order_by(col(ProjectDeviceRow.id))
-        .limit(MOST_SIBLINGS)
+        .limit(MAX_SIBLINGS)
     ).all()
     newest = _newest_runs(
         session, [one or 0 for one in siblings], most=RUNS_OF_SIBLING, is_accepted=True
@@ -172,8 +172,8 @@ def device_views(session: Session, project_id: int) -> tuple[tuple[DeviceView, .
         return (), 0
     quarantines = {each.device: each for each in open_quarantines(session, project_id)}
     rows = sorted(rows, key=lambda row: key_of(row) not in quarantines)
-    rows_on_page = rows[:MOST_DEVICES]
-    newest = _newest_runs(session, [row.id or 0 for row in rows_on_page], most=MOST_PAST)
+    rows_on_page = rows[:MAX_DEVICES]
+    newest = _newest_runs(session, [row.id or 0 for row in rows_on_page], most=MAX_PAST)
     views = [
         _device_view(session, row, newest.get(row.id or 0, []), quarantines.get(key_of(row)))
         for row in rows_on_page

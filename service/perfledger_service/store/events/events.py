@@ -24,8 +24,8 @@ from perfledger_service.values.branch_views import BranchSearch, EventNote, Even
 
 # Most events of a project that are compared with a search. Newest events of a project that are
 # compared with a search, besides those whose expectation has ended; older ones are history.
-MOST_TRACKED = 500
-MOST_NOTES = 500
+MAX_TRACKED = 500
+MAX_NOTES = 500
 # Increase it when BranchSearch or its contents change, so that stored searches are repeated.
 SEARCH_VERSION = 1
 
@@ -121,12 +121,12 @@ def tracked_events(session: Session, project_id: int, *, today: date) -> tuple[T
     events = {
         view.event.id: view.event
         for is_imported in (False, True)
-        for view in events_of(session, project_id, is_imported=is_imported, most=MOST_TRACKED)
+        for view in events_of(session, project_id, is_imported=is_imported, most=MAX_TRACKED)
     }
     rows = session.exec(
         select(TrackedEventRow)
         .where(col(TrackedEventRow.project_id) == project_id, *_is_expired(today))
-        .limit(MOST_TRACKED)  # at a time
+        .limit(MAX_TRACKED)  # at a time
     )
     events |= {event.id: event for event in (_view(row).event for row in rows)}
     return tuple(events[number] for number in sorted(events))
@@ -252,7 +252,7 @@ def _newest_notes(session: Session, *conditions: ColumnElement[bool]) -> tuple[E
         select(EventNoteRow)
         .where(*conditions)
         .order_by(col(EventNoteRow.id).desc())
-        .limit(MOST_NOTES)
+        .limit(MAX_NOTES)
     )
     return tuple(row.to_value(_NOTE_DECODER) for row in rows)
 

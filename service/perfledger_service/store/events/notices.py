@@ -17,8 +17,8 @@ from perfledger_service.values.notices.notice import (
     NoticeTarget,
 )
 
-MOST_TARGETS = 20  # per project
-MOST_LISTED = 200
+MAX_TARGETS = 20  # per project
+MAX_LISTED = 200
 
 _TARGET_DECODER = msgspec.json.Decoder(NoticeTarget)
 _NOTICE_DECODER = msgspec.json.Decoder(Notice)
@@ -32,8 +32,8 @@ def add_target(
     The caller holds the project's lock.
     """
     row = _target_row(session, project_id, target.channel, target.address)
-    if row is None and len(targets_of(session, project_id)) >= MOST_TARGETS:
-        msg = f"a project's notices go to at most {MOST_TARGETS} targets: remove one"
+    if row is None and len(targets_of(session, project_id)) >= MAX_TARGETS:
+        msg = f"a project's notices go to at most {MAX_TARGETS} targets: remove one"
         raise ConflictError(msg)
     row = row or NoticeTargetRow(
         project_id=project_id,
@@ -174,7 +174,7 @@ def notices_of(session: Session, project_id: int) -> tuple[Notice, ...]:
             col(NoticeRow.status) != NoticeStatus.SKIPPED,
         )
         .order_by(col(NoticeRow.id).desc())
-        .limit(MOST_LISTED)
+        .limit(MAX_LISTED)
     )
     return tuple(row.to_value(_NOTICE_DECODER) for row in rows)
 

@@ -14,7 +14,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Machine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.epochs import epoch_key
-from perfledger_service.store.gate_checks import MOST_CHECKS, uploads_with
+from perfledger_service.store.gate_checks import MAX_CHECKS, uploads_with
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.tables import (
@@ -78,7 +78,7 @@ def _newest_checks(session: Session, project_id: int) -> tuple[_Check, ...]:
             ~IS_IMPORTED,
         )
         .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
-        .limit(MOST_CHECKS)
+        .limit(MAX_CHECKS)
     ).all()
     machines = machines_by_hash(session, {key for _, key, _ in rows})
     return tuple(

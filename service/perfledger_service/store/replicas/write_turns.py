@@ -21,9 +21,9 @@ from perfledger_service.values.jobs.write_turn import WriteTurn
 
 # A holder that stands still, or whose machine lost its power, loses its turn. Longer than a write
 # with all its attempts.
-_MOST_HELD_S = 180
+_MAX_HELD_S = 180
 _BOUNDS = (
-    f"set local idle_in_transaction_session_timeout = '{_MOST_HELD_S}s'; "
+    f"set local idle_in_transaction_session_timeout = '{_MAX_HELD_S}s'; "
     "set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; "
     "set local tcp_keepalives_count = 3"
 )

@@ -11,7 +11,7 @@ from perfledger_service.store.comments.tables import AcceptanceRow
 from perfledger_service.store.costs.changed_uploads import changed_uploads
 from perfledger_service.store.events.tables import MergeRow
 from perfledger_service.store.fleet.device_utilization import stored_utilization
-from perfledger_service.store.gate_checks import HAS_VERDICTS, MOST_CHECKS
+from perfledger_service.store.gate_checks import HAS_VERDICTS, MAX_CHECKS
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.page_queries import COUNTED_STATUSES
 from perfledger_service.store.quarter_queries import stored_quarter
@@ -87,10 +87,10 @@ def _newest_checks(session: Session, project_id: int) -> Iterator[str]:
         select(UploadRow.id)
         .where(*of_project)
         .order_by(col(UploadRow.measured_at).desc(), col(UploadRow.id))
-        .limit(MOST_CHECKS)
+        .limit(MAX_CHECKS)
     )
     yield from session.exec(
-        select(UploadRow.id).where(*of_project, HAS_VERDICTS).order_by(*arrival).limit(MOST_CHECKS)
+        select(UploadRow.id).where(*of_project, HAS_VERDICTS).order_by(*arrival).limit(MAX_CHECKS)
     )
     ranked = (
         select(
@@ -103,7 +103,7 @@ def _newest_checks(session: Session, project_id: int) -> Iterator[str]:
         .where(*of_project, HAS_VERDICTS)
         .subquery()
     )
-    yield from session.exec(select(ranked.c.id).where(ranked.c.rank <= MOST_CHECKS))
+    yield from session.exec(select(ranked.c.id).where(ranked.c.rank <= MAX_CHECKS))
 
 
 def _open_heads(

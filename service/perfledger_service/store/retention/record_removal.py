@@ -12,7 +12,7 @@ from perfledger_service.store.devices.canary_removal import (
     removable_canary_runs,
     remove_canary_runs,
 )
-from perfledger_service.store.events.events import MOST_TRACKED
+from perfledger_service.store.events.events import MAX_TRACKED
 from perfledger_service.store.events.tables import EventNoteRow, TrackedEventRow
 from perfledger_service.store.jobs.runner_jobs import OPEN_STATES
 from perfledger_service.store.jobs.tables import RunnerJobRow
@@ -85,7 +85,7 @@ def _events(session: Session, before: datetime) -> tuple[RecordKey, ...]:
         session.exec(
             select(ranked.c.id)
             .where(
-                ranked.c.rank > MOST_TRACKED,
+                ranked.c.rank > MAX_TRACKED,
                 ranked.c.state.in_(_ENDED_STATES),
                 ranked.c.changed_at < before,
             )

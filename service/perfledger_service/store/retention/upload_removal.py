@@ -8,11 +8,11 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from perfledger_service.store.default_branch import (
-    MOST_COMMITS,
+    MAX_COMMITS,
     searched_commits,
     unplaced_commits,
 )
-from perfledger_service.store.pair_spreads import MOST_UPLOADS
+from perfledger_service.store.pair_spreads import MAX_UPLOADS
 from perfledger_service.store.removals.reads import lacks
 from perfledger_service.store.removals.tables import RemovalRow
 from perfledger_service.store.tables import (
@@ -28,8 +28,8 @@ from perfledger_service.values.storage.retention import RetentionClass, UploadPa
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
 # Twice what a search and a prior read: where the branch loses commits, older ones move up.
-KEPT_COMMITS = 2 * MOST_COMMITS
-KEPT_SPREADS = 2 * MOST_UPLOADS
+KEPT_COMMITS = 2 * MAX_COMMITS
+KEPT_SPREADS = 2 * MAX_UPLOADS
 PART_OF_CLASS = {
     RetentionClass.BUNDLES: UploadPart.BUNDLE,
     RetentionClass.SAMPLES: UploadPart.SAMPLES,

@@ -43,7 +43,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 from perfledger_service.values.doctor_views import CanaryResult, CanaryState, CanaryView
 
-FEWEST_PROCESSES, MOST_PROCESSES = 2, 20
+MIN_PROCESSES, MAX_PROCESSES = 2, 20
 MAX_DETAIL = 400
 MODULES = {Framework.TORCH: "torch_canaries", Framework.JAX: "jax_canaries"}
 # Steps per process are few: processes differ by more than another second of steps would resolve.
@@ -83,8 +83,8 @@ class CanaryRequest:
     device: str | None = None  # None: as configured
 
     def __post_init__(self) -> None:
-        if not FEWEST_PROCESSES <= self.processes <= MOST_PROCESSES:
-            msg = f"--processes {self.processes}: give {FEWEST_PROCESSES} to {MOST_PROCESSES}"
+        if not MIN_PROCESSES <= self.processes <= MAX_PROCESSES:
+            msg = f"--processes {self.processes}: give {MIN_PROCESSES} to {MAX_PROCESSES}"
             raise UsageError(msg)
 
 

@@ -46,8 +46,8 @@ from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.bench.power import (
     COUNTS,
-    FEWEST_PAIRS,
     MAX_PAIRS,
+    MIN_PAIRS,
     PowerRequest,
     spreads_of_runs,
 )
@@ -61,7 +61,7 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
 # Fewer pairs give no spread of their own; more than a thousand is a study, not an examination.
-FEWEST_MEASURED, MOST_MEASURED = 5, 1000
+MIN_MEASURED, MAX_MEASURED = 5, 1000
 MINUTES = (1, 5, 10)  # of a check, whose pairs are counted; the default budget is the last
 MAX_DETAIL = 400
 BUILT_IN_FILE = "built_in.py"
@@ -97,9 +97,9 @@ class DoctorRequest:
     has_fixes: bool = False  # also list what an administrator should set
 
     def __post_init__(self) -> None:
-        if self.pairs and not FEWEST_MEASURED <= self.pairs <= MOST_MEASURED:
+        if self.pairs and not MIN_MEASURED <= self.pairs <= MAX_MEASURED:
             msg = (
-                f"--pairs {self.pairs}: give {FEWEST_MEASURED} to {MOST_MEASURED}, or 0 to measure "
+                f"--pairs {self.pairs}: give {MIN_MEASURED} to {MAX_MEASURED}, or 0 to measure "
                 "nothing"
             )
             raise UsageError(msg)
@@ -290,7 +290,7 @@ def _counts(seconds_per_pair: float, check_pairs: int) -> tuple[int, ...]:
         check_pairs,
         *(int(SECONDS_PER_MINUTE * minutes / seconds_per_pair) for minutes in MINUTES),
     )
-    return tuple(sorted({*COUNTS, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)}))
+    return tuple(sorted({*COUNTS, *(n for n in fitting if MIN_PAIRS <= n <= MAX_PAIRS)}))
 
 
 def _failure(failure: Failure) -> str:

@@ -21,7 +21,7 @@ from perfledger_baselines.estimation.pairing import (
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.significance.alpha_spending import nominal_levels
 from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
-from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
+from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD
 from perfledger_baselines.significance.power import POWER, smallest_detectable_change
 from perfledger_baselines.significance.spread_prior import (
     PriorError,
@@ -40,7 +40,7 @@ from perfledger_service.values.power_views import PowerView, SpreadView
 COUNTS = (4, 5, 6, 8, 10, 15, 20, 40)  # of pairs
 CHANGES = (0.005, 0.01, 0.02, 0.05, 0.1)
 MAX_PAIRS = 10_000  # days on a machine: beyond this, a quieter machine is the answer
-FEWEST_PAIRS = 4
+MIN_PAIRS = 4
 MAX_TESTS = 1_000_000  # that share alpha
 MAX_SD = 10.0  # of logs: pairs that differ by a factor of 22,000 are not a measurement
 LAST_LOOK = 40  # the last of the planned looks
@@ -63,8 +63,8 @@ class PowerRequest:
         if not 1 <= self.tests <= MAX_TESTS:
             msg = f"--tests {self.tests}: give the number of tests that share alpha, from 1"
             raise UsageError(msg)
-        if not all(FEWEST_PAIRS <= count <= MAX_PAIRS for count in self.counts):
-            msg = f"--pairs {self.counts[0]}: a test needs {FEWEST_PAIRS} to {MAX_PAIRS:,} pairs"
+        if not all(MIN_PAIRS <= count <= MAX_PAIRS for count in self.counts):
+            msg = f"--pairs {self.counts[0]}: a test needs {MIN_PAIRS} to {MAX_PAIRS:,} pairs"
             raise UsageError(msg)
         if not all(0 < change <= 10 for change in self.changes):  # noqa: PLR2004 - eleven times
             msg = (
@@ -115,7 +115,7 @@ def _view(spreads: Sequence[SpreadView], request: PowerRequest) -> PowerView:
 
 
 def _spread(name: str, sd: float, source: str, request: PowerRequest) -> SpreadView:
-    sd = max(sd, SMALLEST_SPREAD)
+    sd = max(sd, MIN_SPREAD)
     return SpreadView(
         name=name,
         sd=sd,
@@ -138,7 +138,7 @@ def _pairs_needed(sd: float, change: float, request: PowerRequest) -> int | None
         return None
     # The level of the last look depends on the number of looks before it, so among few pairs power
     # is not monotonic and every number is tried.
-    for pairs in range(FEWEST_PAIRS, LAST_LOOK + 1):
+    for pairs in range(MIN_PAIRS, LAST_LOOK + 1):
         if _detectable(sd, pairs, request) <= change:
             return pairs
     too_few, enough = LAST_LOOK, MAX_PAIRS

@@ -32,12 +32,12 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
 
-FEWEST_PROCESSES, MOST_PROCESSES = 2, 100  # one process shows no spread
+MIN_PROCESSES, MAX_PROCESSES = 2, 100  # one process shows no spread
 # Seconds of a reading: a shorter statement is called several times. A shorter statement is called
 # several times per reading, so that the harness's own cost of a reading, about 0.1 µs, is a
 # ten-thousandth of it.
 READING_SECONDS = 1e-3
-MOST_CALLS = 10_000_000  # of a short statement within one reading
+MAX_CALLS = 10_000_000  # of a short statement within one reading
 
 
 class TimingProgress(Protocol):
@@ -61,8 +61,8 @@ class TimeRequest:
         if not self.statement.strip():
             msg = "the statement is empty: give Python code, such as 'sum(range(100))'"
             raise UsageError(msg)
-        if not FEWEST_PROCESSES <= self.processes <= MOST_PROCESSES:
-            msg = f"--processes {self.processes}: give {FEWEST_PROCESSES} to {MOST_PROCESSES}"
+        if not MIN_PROCESSES <= self.processes <= MAX_PROCESSES:
+            msg = f"--processes {self.processes}: give {MIN_PROCESSES} to {MAX_PROCESSES}"
             raise UsageError(msg)
 
 
@@ -143,7 +143,7 @@ def calls_per_reading(run: Run) -> int:
 
     `run` timed one call per reading.
     """
-    typical_s = max(median(run.samples[STEP_TIME.name]), READING_SECONDS / MOST_CALLS)
+    typical_s = max(median(run.samples[STEP_TIME.name]), READING_SECONDS / MAX_CALLS)
     return int(10 ** max(0, math.ceil(math.log10(READING_SECONDS / typical_s))))
 
 

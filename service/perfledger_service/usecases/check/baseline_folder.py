@@ -42,7 +42,7 @@ from perfledger_service.usecases.inputs.table_columns import quote_text
 from perfledger_service.values.measured_series import MeasuredSeries
 
 # As in git: shorter prefixes match too many commits.
-FEWEST_LETTERS = 4
+MIN_LETTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +164,8 @@ class BaselineFolder:
 
     def places_of_name(self, name: str) -> tuple[int, ...]:
         """Return the places of the only commit, or the only check, with this prefix."""
-        if len(name) < FEWEST_LETTERS:
-            msg = f"{quote_text(name)} is too short to name a commit: give {FEWEST_LETTERS} letters"
+        if len(name) < MIN_LETTERS:
+            msg = f"{quote_text(name)} is too short to name a commit: give {MIN_LETTERS} letters"
             raise UsageError(msg)
         places: dict[str, list[int]] = {}
         for index, bundle in enumerate(self._bundles):

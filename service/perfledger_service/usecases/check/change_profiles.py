@@ -20,7 +20,7 @@ _EXPLAINED_BY_WINDOWS = (MetricKind.SPEED, MetricKind.CPU_TIME)
 # profiles that explain peak memory, as pairs of their workloads: they have fewer steps than a pair,
 # one of which is slowed down by recording its operators.
 MEMORY_PAIRS = 3
-LEAST_MEMORY_S = 30.0
+MIN_MEMORY_S = 30.0
 
 
 # Profiles both sides of workloads: within so many seconds what explains peak memory, or, with None,
@@ -70,7 +70,7 @@ def with_profiles(
         stage(f"profiling {changed.outcome} workloads")
         if changed.is_of_memory:
             pairs_s = sum(bundle.pair_seconds.get(spec.id, 0.0) for spec in specs)
-            memory_s = max(MEMORY_PAIRS * pairs_s, LEAST_MEMORY_S)
+            memory_s = max(MEMORY_PAIRS * pairs_s, MIN_MEMORY_S)
             bundle = _add_profiles(bundle, profile(specs, memory_s))
         else:
             bundle = _profile_group(

@@ -17,7 +17,7 @@ from perfledger_service.usecases.inputs.run_values import run_values, usable_val
 from perfledger_service.values.report import ProcessSteps
 
 # Fewest steps for a spread within a process, and fewest processes for one between them.
-_FEWEST_STEPS, _FEWEST_PROCESSES = 5, 5
+_MIN_STEPS, _MIN_PROCESSES = 5, 5
 
 
 def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
@@ -51,7 +51,7 @@ def best_steps(pairs: Sequence[tuple[Run, Run]], starts: Sequence[float]) -> tup
     steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
     if any(run.turns for run in runs):
         return None, "base and head were interleaved, so a run's start-up time is unknown"
-    if len(runs) < 2 * _FEWEST_PROCESSES or min(map(len, steps)) < _FEWEST_STEPS:
+    if len(runs) < 2 * _MIN_PROCESSES or min(map(len, steps)) < _MIN_STEPS:
         return (
             None,
             "too few processes or steps to separate the spread within and between processes",

@@ -19,7 +19,7 @@ from perfledger_service.store.comments.commands import StoredCommand
 from perfledger_service.store.uploads import StoredUpload, newest_judged, restart_upload
 from perfledger_service.usecases.comments.grammar import ApprovalCommand
 from perfledger_service.usecases.uploads.reports import bundle_of
-from perfledger_service.values.acceptance import MOST_DAYS
+from perfledger_service.values.acceptance import MAX_DAYS
 
 DEFAULT_DAYS = 90  # a quarter, after which prices are reviewed
 
@@ -33,8 +33,8 @@ def approve(
     counts is decided each time the result is posted or shown. The caller holds the project's lock.
     """
     until = order.until or now.date() + timedelta(days=DEFAULT_DAYS)
-    if not now.date() <= until <= now.date() + timedelta(days=MOST_DAYS):
-        return f"until {until}: give a day within {MOST_DAYS} days from today"
+    if not now.date() <= until <= now.date() + timedelta(days=MAX_DAYS):
+        return f"until {until}: give a day within {MAX_DAYS} days from today"
     upload = _upload_to_approve(session, command, order)
     if isinstance(upload, str):
         return upload

@@ -64,7 +64,7 @@ from perfledger_service.usecases.uploads.acceptances import acceptable_workloads
 from perfledger_service.usecases.uploads.machine_classes import judged_of_head
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.uploads import work_on
-from perfledger_service.values.acceptance import MOST_DAYS, Acceptance
+from perfledger_service.values.acceptance import MAX_DAYS, Acceptance
 from perfledger_service.values.jobs.queued_work import (
     QueuedAnswer,
     QueuedCommand,
@@ -275,7 +275,7 @@ def _accept(
     """Store an acceptance and restart what it covers; return why it is refused, or ""."""
     if order.until is not None and not _is_near(order.until, now=now):
         return command_answers.refusal_answer(
-            f"--until {order.until} is not within {MOST_DAYS} days from today"
+            f"--until {order.until} is not within {MAX_DAYS} days from today"
         )
     if isinstance(head, str):
         return command_answers.refusal_answer(head)
@@ -339,7 +339,7 @@ def _judged_head(
 
 
 def _is_near(until: date, *, now: datetime) -> bool:
-    return now.date() <= until <= now.date() + timedelta(days=MOST_DAYS)
+    return now.date() <= until <= now.date() + timedelta(days=MAX_DAYS)
 
 
 def _answer(command: StoredCommand, pull_requests: PullRequests) -> None:

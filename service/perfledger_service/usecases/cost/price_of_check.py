@@ -16,7 +16,7 @@ from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.values.report import CheckCost, CheckCostSource
 
 MAX_PRICE = 200  # characters of a setting
-MOST_OPTIONS = 100  # of a fleet that are looked up
+MAX_OPTIONS = 100  # of a fleet that are looked up
 
 
 def cost_of_check(bundle: Bundle, *, today: date) -> CheckCost | None:
@@ -73,7 +73,7 @@ def _accelerator(bundle: Bundle) -> str | None:
 
 def _fleet_rates(bundle: Bundle, accelerator: str | None, *, today: date) -> tuple[HourlyRate, ...]:
     """Return the declared fleet's rates for the measured accelerator."""
-    options = tuple(dict.fromkeys(one.where for one in bundle.pricing.fleet))[:MOST_OPTIONS]
+    options = tuple(dict.fromkeys(one.where for one in bundle.pricing.fleet))[:MAX_OPTIONS]
     if not options or accelerator is None:
         return ()
     sheet = current_sheet(today=today)

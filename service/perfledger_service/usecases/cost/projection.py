@@ -42,7 +42,7 @@ from perfledger_service.values.projection_views import ProjectionRow, Projection
 DEFAULT_TARGETS = ("A100-80GB", "H100-80GB", "TPU-v4")
 # Relative to a board's power: the lowest among published boards of one design, H100 PCIe to H100
 # SXM.
-LEAST_POWER_SHARE = 0.5
+MIN_POWER_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def _with_power_limit(hardware: HardwareSpec, watts: float | None) -> HardwareSp
         power = "unknown" if hardware.tdp_w is None else f"{typed(hardware.tdp_w)} W"
         msg = f"a limit of {typed(watts)} W: the power of {hardware.key} is {power}, give less"
         raise UsageError(msg)
-    if watts < LEAST_POWER_SHARE * hardware.tdp_w:
+    if watts < MIN_POWER_SHARE * hardware.tdp_w:
         msg = (
             f"a limit of {typed(watts)} W: no published board shows what {hardware.key} does at "
             "less "

@@ -55,9 +55,9 @@ from perfledger_service.values.cost_views import BreakEvenCurve
 # would weigh more.
 SPOT_WORK_H = 168.0
 # Nine hours a year: below that, the cost of a server's useful hour is meaningless.
-LEAST_USE = 0.001
+MIN_USE = 0.001
 # Five years of hours: no job is longer than the horizon of the comparison.
-MOST_JOB_H = 5.0 * HOURS_PER_YEAR
+MAX_JOB_H = 5.0 * HOURS_PER_YEAR
 CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
 
 
@@ -81,19 +81,19 @@ class CostRequest:
 
     def __post_init__(self) -> None:
         """Raise UsageError for an invalid share or job length."""
-        if not LEAST_USE <= self.use <= 1:
+        if not MIN_USE <= self.use <= 1:
             msg = (
                 f"an allocated share of {typed(self.use * 100)} %: give a percentage above 0, "
-                f"{typed(LEAST_USE * 100)} % at least, and up to 100"
+                f"{typed(MIN_USE * 100)} % at least, and up to 100"
             )
             raise UsageError(msg)
         if not 0 <= self.fallback_share <= 1:
             msg = f"a fallback of {typed(self.fallback_share * 100)} %: give a percentage, 0 to 100"
             raise UsageError(msg)
-        if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
+        if self.job_h is not None and not 0 < self.job_h <= MAX_JOB_H:
             msg = (
                 f"a job of {for_programs(self.job_h)} hours: give a number above 0, up to "
-                f"{integer(MOST_JOB_H)}"
+                f"{integer(MAX_JOB_H)}"
             )
             raise UsageError(msg)
 

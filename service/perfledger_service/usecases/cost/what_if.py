@@ -31,7 +31,7 @@ from perfledger_service.values.cost_views import (
 OPTION_NAMES = (ON_PREM, "p4d", "p5", "tpu-v4")
 # Comparisons kept in memory; one takes half a second to compute.
 MAX_COMPARISONS = 64
-SHORTEST_JOB_H = 0.01
+MIN_JOB_H = 0.01
 
 _Comparison = tuple[CostView, OwningView | None]
 # A comparison keeps a core busy: many requests at once may occupy one core, not all.
@@ -81,8 +81,8 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
             f"({integer(years * HOURS_PER_YEAR)} hours): shorten it, or choose more years"
         )
         raise _FieldError(msg, field="job_hours")
-    if job_h is not None and 0 < job_h < SHORTEST_JOB_H:
-        msg = f"a job of {typed(job_h)} hours: give at least {typed(SHORTEST_JOB_H)}"
+    if job_h is not None and 0 < job_h < MIN_JOB_H:
+        msg = f"a job of {typed(job_h)} hours: give at least {typed(MIN_JOB_H)}"
         raise _FieldError(msg, field="job_hours")
     with _blaming("job_hours"):
         request = replace(request, job_h=job_h)

@@ -21,7 +21,7 @@ from perfledger_service.store.events.events import (
 from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import Project, lock_project
 from perfledger_service.usecases.server.project import project_of_name
-from perfledger_service.values.acceptance import MOST_DAYS
+from perfledger_service.values.acceptance import MAX_DAYS
 from perfledger_service.values.branch_views import (
     EventHistory,
     EventList,
@@ -30,12 +30,12 @@ from perfledger_service.values.branch_views import (
 )
 from perfledger_service.values.people.person import Actor, AuditAction
 
-MOST_EVENTS = 100  # of a list, unless another number is given
+MAX_EVENTS = 100  # of a list, unless another number is given
 MAX_EVENT_ID = 2**31 - 1  # a larger one fits no column
 MAX_WORDS = 300  # characters of a reason, an owner or a note
 # The report lists expectations that end within this many days, so that they are reviewed in time.
 EXPIRING_DAYS = 14
-MOST_TRIAGED = 500
+MAX_TRIAGED = 500
 
 
 def list_events(
@@ -44,7 +44,7 @@ def list_events(
     *,
     states: Collection[EventState] = (),
     before: int | None = None,
-    most: int = MOST_EVENTS,
+    most: int = MAX_EVENTS,
 ) -> EventList:
     """Return events of a project in any of some states, newest first; `before` is an event's id."""
     with read_session(engine) as session:
@@ -113,7 +113,7 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             project.id,
             states=(EventState.OPEN, EventState.ACKNOWLEDGED, EventState.EXPECTED),
             is_imported=False,
-            most=MOST_TRIAGED,
+            most=MAX_TRIAGED,
         )
         settled_events = events_of(
             session,
@@ -121,9 +121,9 @@ def triage(engine: Engine, repository: str, *, period: timedelta, now: datetime)
             states=(EventState.FIXED, EventState.ENVIRONMENT),
             changed_since=since,
             is_imported=False,
-            most=MOST_TRIAGED,
+            most=MAX_TRIAGED,
         )
-        imported = events_of(session, project.id, is_imported=True, most=MOST_TRIAGED)
+        imported = events_of(session, project.id, is_imported=True, most=MAX_TRIAGED)
         notes = notes_since(session, project.id, since)
     of_imports = {view.event.id for view in imported}
     regressions = _by_size(unsettled)
@@ -157,8 +157,8 @@ def _check_state(
         (is_expected and not owner, "an expected event needs an owner, who answers for it"),
         (until is not None and not is_expected, f"an event is {state} without a last day"),
         (
-            until is not None and not today <= until <= today + timedelta(days=MOST_DAYS),
-            f"{until} is not within {MOST_DAYS} days from today",
+            until is not None and not today <= until <= today + timedelta(days=MAX_DAYS),
+            f"{until} is not within {MAX_DAYS} days from today",
         ),
     )
     for is_there, problem in problems:

@@ -27,7 +27,7 @@ from perfledger_cost_models.quote import ChangePrice
 from perfledger_service.store.confirmation_state import alerts_of
 from perfledger_service.store.costs.changed_uploads import ChangedUpload, changed_uploads
 from perfledger_service.store.events.events import (
-    MOST_TRACKED,
+    MAX_TRACKED,
     events_of,
     newest_search,
     notes_since,
@@ -48,8 +48,8 @@ from perfledger_service.values.change_price import PricedCheck
 
 NOTES_PERIOD = timedelta(days=7)
 # Reading and pricing a check takes some hundredths of a second, done once.
-MOST_PRICED = 20
-MOST_CANDIDATES = 3  # checks of an event to look at; the newest may have changed something else
+MAX_PRICED = 20
+MAX_CANDIDATES = 3  # checks of an event to look at; the newest may have changed something else
 
 _NOT_YET = datetime.max.replace(tzinfo=UTC)  # a change that is not stored yet is the newest
 
@@ -69,7 +69,7 @@ def project_triage(
     stored = [
         each
         for is_imported in (False, True)
-        for each in events_of(session, project.id, is_imported=is_imported, most=MOST_TRACKED)
+        for each in events_of(session, project.id, is_imported=is_imported, most=MAX_TRACKED)
     ]
     events = triaged_events(view.search, stored, view.alerts)
     imported_ids = {each.event.id for each in stored if each.is_imported}
@@ -107,7 +107,7 @@ def workload_events(
     """
     stored = [
         view
-        for view in events_of(session, project.id, is_imported=False, most=MOST_TRACKED)
+        for view in events_of(session, project.id, is_imported=False, most=MAX_TRACKED)
         if any(one.workload == workload for one in view.event.series)
     ]
     if not stored:
@@ -174,7 +174,7 @@ def _with_prices(
     if not unsettled:
         return tuple(events)
     checks = changed_uploads(session, project_id, most=MAX_CHECKS)
-    priced = {n: _with_price(session, events[n], checks, prices) for n in unsettled[:MOST_PRICED]}
+    priced = {n: _with_price(session, events[n], checks, prices) for n in unsettled[:MAX_PRICED]}
     return tuple(priced.get(number, each) for number, each in enumerate(events))
 
 
@@ -183,7 +183,7 @@ def _with_price(
 ) -> TriagedEvent:
     """Return an event with prices from the newest of its checks that has any."""
     candidates = [check for check in checks if _is_of_event(check, event)]
-    for check in candidates[:MOST_CANDIDATES]:
+    for check in candidates[:MAX_CANDIDATES]:
         (priced_check,) = prices.of_checks(session, (check,))
         own_prices = _own_prices(event, priced_check)
         if own_prices:

@@ -31,7 +31,7 @@ from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.devices import DeviceKey, DeviceList, Quarantine
 
 MAX_WORDS = 300
-MOST_NAMED = 3  # of the devices in quarantine, in a report
+MAX_NAMED = 3  # of the devices in quarantine, in a report
 
 
 def devices_of_repository(engine: Engine, repository: str) -> DeviceList:
@@ -48,8 +48,8 @@ def quarantine_sentence(session: Session, upload_id: str) -> str:
     if not quarantines:
         return ""
     devices = {one.device.name: one for one in quarantines}
-    named = ", ".join(_quarantine_words(one) for one in [*devices.values()][:MOST_NAMED])
-    more = len(devices) - MOST_NAMED
+    named = ", ".join(_quarantine_words(one) for one in [*devices.values()][:MAX_NAMED])
+    more = len(devices) - MAX_NAMED
     count = "a quarantined device" if len(devices) == 1 else f"{len(devices)} quarantined devices"
     return (
         f"measured on {count}: {named}{f' and {more} more' if more > 0 else ''}. Its pairs are "

@@ -53,7 +53,7 @@ UNIDENTIFIED = (
 )
 MAX_RUNS = 1000  # per project: a fleet's, every hour
 QUOTA_PERIOD = timedelta(hours=1)
-MOST_NAMED = 3  # of the slower canaries, in one reason
+MAX_NAMED = 3  # of the slower canaries, in one reason
 
 
 def store_canaries(
@@ -197,7 +197,7 @@ def _reason(drift: DeviceDrift, *, suspected: Collection[str]) -> str:
 def _slower_words(slower: Sequence[CanaryDrift]) -> str:
     """Name the canaries that are slower, the slowest first."""
     ordered = sorted(slower, key=lambda each: each.change or 0.0)
-    named = [_slower_clause(each) for each in ordered[:MOST_NAMED]]
+    named = [_slower_clause(each) for each in ordered[:MAX_NAMED]]
     more = len(ordered) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 

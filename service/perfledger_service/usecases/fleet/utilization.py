@@ -28,7 +28,7 @@ from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 MIG_PARTS = ((1, 1), (1, 2), (2, 2), (3, 4), (4, 4))
 # Smallest share of multiprocessors in a compute slice. Smallest share of multiprocessors in a
 # compute slice that the table does not list: an H100's 1g has 16 of 132 (nvidia-smi mig -lgip).
-LEAST_SLICE = 0.12
+MIN_SLICE = 0.12
 
 
 def utilization_at(
@@ -82,7 +82,7 @@ def _part(row: HardwareSpec, compute: int, memory: int) -> MigSlice:
     gigabytes = int(row.memory_bytes / GIGA * memory / MIG_MEMORY_SLICES + 0.5)
     return MigSlice(
         name=f"{compute}g.{gigabytes}gb",
-        multiprocessors=compute * LEAST_SLICE if share is None else share,
+        multiprocessors=compute * MIN_SLICE if share is None else share,
         memory=memory / MIG_MEMORY_SLICES,
         occupied=max(compute / MIG_COMPUTE_SLICES, memory / MIG_MEMORY_SLICES),
     )

@@ -58,7 +58,7 @@ from perfledger_service.values.report import Report
 # Share of the budget for the search; the rest is for checking its answer.
 SEARCH_SHARE = 0.75
 # A check that contradicts the search continues it; a second contradiction ends it.
-MOST_CHECKS = 2
+MAX_CHECKS = 2
 OUTSIDE_REASON = "its level is far outside of those of both ends: it does other work"
 # Standard errors of a 95 % interval.
 ERRORS_95 = 1.96
@@ -186,7 +186,7 @@ def find_commit(
     end = run.search_until(SEARCH_SHARE * budget_s)
     checked_commits: list[int] = []
     while end.status is SearchStatus.FOUND and end.first not in checked_commits:
-        if len(checked_commits) == MOST_CHECKS:
+        if len(checked_commits) == MAX_CHECKS:
             end = _contradicted_end(run.search, (*checked_commits, end.first))
             break
         checked_commits.append(end.first)

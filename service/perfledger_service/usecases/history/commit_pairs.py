@@ -53,7 +53,7 @@ from perfledger_service.values.report import Report
 NOT_A_COMMITS = frozenset({FailureReason.WRONG_CODE, FailureReason.THROTTLED, FailureReason.PYTHON})
 MAX_REASON = 300
 # The order of sides is drawn for this many pairs, and then repeats.
-MOST_ORDERED = 1000
+MAX_ORDERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,11 @@ class CommitMeasurements:
             progress=self.progress,
             check_run=site.code.origin.failure,
         )
-        order = pair_order(self.seed, MOST_ORDERED)
+        order = pair_order(self.seed, MAX_ORDERED)
         number, began = self._pairs, site.harness.clock()
         self._pairs += 1
         pair = measurement.measure(
-            (self.workload,), pair=number, first=order[number % MOST_ORDERED], process=2 * number
+            (self.workload,), pair=number, first=order[number % MAX_ORDERED], process=2 * number
         )
         complete = pair.complete()
         if not complete:

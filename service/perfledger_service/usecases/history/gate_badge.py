@@ -8,7 +8,7 @@ from sqlmodel import Session
 from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.store.events.events import MOST_TRACKED, events_of
+from perfledger_service.store.events.events import MAX_TRACKED, events_of
 from perfledger_service.store.gate_checks import BranchCheck, newest_branch_checks, uploads_with
 from perfledger_service.store.projects import project_named
 from perfledger_service.values.branch_views import GateBadge, GateState
@@ -53,7 +53,7 @@ def _state(session: Session, checks: Sequence[BranchCheck]) -> GateState:
 
 def _open_regressions(session: Session, project_id: int) -> int:
     """Return how many regressions of the branch's history need action."""
-    views = events_of(session, project_id, states=UNRESOLVED, is_imported=False, most=MOST_TRACKED)
+    views = events_of(session, project_id, states=UNRESOLVED, is_imported=False, most=MAX_TRACKED)
     events = [view.event for view in views]
     return sum(
         event.harm is Harm.WORSE and event.is_detected and bool(event.occurrences)

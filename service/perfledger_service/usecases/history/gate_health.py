@@ -13,7 +13,7 @@ import msgspec
 from sqlmodel import Session
 
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger_baselines.judging.explanation import MOST_PAIRS
+from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.shadow_checks import ShadowCheck, shadow_check
 from perfledger_baselines.planning.gate_health import GateSettings, gate_health, is_too_noisy
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -32,7 +32,7 @@ from perfledger_service.values.branch_views import GateView
 from perfledger_service.values.report import Report
 
 MAX_PROJECTS = 100  # projects whose gates are cached
-MOST_CONCLUSIONS = 10  # of a gate's newest checks
+MAX_CONCLUSIONS = 10  # of a gate's newest checks
 
 
 class StoredGateSettings(msgspec.Struct):
@@ -116,7 +116,7 @@ def _gate_view(session: Session, gate: StoredGate, uploads: Sequence[GateUpload]
     return GateView(
         machine_class=gate.machine_class,
         health=gate_health(gate.checks, _settings(settings)),
-        conclusions=tuple((one.id, one.conclusion) for one in islice(mine, MOST_CONCLUSIONS)),
+        conclusions=tuple((one.id, one.conclusion) for one in islice(mine, MAX_CONCLUSIONS)),
         held_s=sum(times_s) if times_s else None,
         timed=len(times_s),
         device_price=str(settings.get("device_price", "")),
@@ -131,6 +131,6 @@ def _settings(settings: Mapping[str, object]) -> GateSettings | None:
         return None
     if not (0 < margin < 1 and math.isfinite(budget_s) and budget_s > 0):
         return None
-    if not isinstance(pairs, int) or not 0 < pairs <= MOST_PAIRS:
+    if not isinstance(pairs, int) or not 0 < pairs <= MAX_PAIRS:
         return None
     return GateSettings(margin=margin, budget_s=budget_s, max_pairs=pairs)

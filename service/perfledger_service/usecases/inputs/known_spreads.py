@@ -8,7 +8,7 @@ from pathlib import Path
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.interim_looks import MIN_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_runners.bundles.service_history import (
     ServiceHistory,
     fetch_history,
@@ -20,7 +20,7 @@ from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 # A workload runs on one or more of a machine's devices. How many is unknown before it runs, so all
 # numbers up to this one are requested, and the number of all devices.
-MOST_DEVICES = 16
+MAX_DEVICES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class KnownSpreads:
             spread.workload for spread in self.spreads if spread.metric == STEP_TIME.name
         }
         if workloads and workloads_with_spread.issuperset(workloads):
-            return planned_looks(max_pairs, fewest=FEWEST_PAIRS_WITH_HISTORY)
+            return planned_looks(max_pairs, fewest=MIN_PAIRS_WITH_HISTORY)
         return planned_looks(max_pairs)
 
 
@@ -79,7 +79,7 @@ def _history(source: UploadTarget | Path, classes: tuple[str, ...]) -> ServiceHi
 
 def machine_classes(machine: Machine) -> tuple[str, ...]:
     """Return the machine classes that workloads on this machine may have."""
-    counts = (*range(1, min(machine.count, MOST_DEVICES) + 1), machine.count)
+    counts = (*range(1, min(machine.count, MAX_DEVICES) + 1), machine.count)
     device = (replace(machine, count=count).machine_class for count in counts)
     host = replace(machine, device=Device.CPU, model=machine.cpu_model, count=1)
     return tuple(dict.fromkeys((*device, host.machine_class)))

@@ -40,7 +40,7 @@ MAX_FAILED_SHARE = 0.01
 # Most answers of a load test, relative to those asked for. Closed-loop clients cannot get more
 # answers than this (Little 1961), nor open-loop ones more than the offered rate; beyond this factor
 # the figure counts inferences, several per request.
-_MOST_TIMES_ASKED = 1.5
+_MAX_TIMES_ASKED = 1.5
 # Latencies that vLLM and SGLang save by default: to the first token, and between tokens.
 _OTHER_P99S = frozenset({"request_latency_p99", "ttft_p99", "tpot_p99", "itl_p99"})
 _EVEN = (EVEN_ARRIVALS, MAYBE_EVEN_ARRIVALS)
@@ -300,7 +300,7 @@ def _of_inferences(figure: Callable[[str], float | None], load: _Load, what: str
     if inferences is None or load.batch is not None:
         return inferences and inferences / (load.batch or 1)
     most = load.amount if load.kind == "rate" else taken_s and load.amount / taken_s
-    if most and inferences > _MOST_TIMES_ASKED * most:
+    if most and inferences > _MAX_TIMES_ASKED * most:
         msg = (
             f"{what}: {typed(inferences)} inferences a second are more than its {typed(most)} "
             "requests; "

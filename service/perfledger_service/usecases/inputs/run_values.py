@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import MOST_LEFT_OUT, Metric, MetricKind, MetricScale
+from perfledger.metrics import MAX_LEFT_OUT, Metric, MetricKind, MetricScale
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.estimators import point_estimates
 
@@ -50,7 +50,7 @@ class UsableValues:
         The limit is the same as for a process's samples.
         """
         runs = len(self.values) + self.left_out
-        if runs and self.left_out <= MOST_LEFT_OUT * runs:
+        if runs and self.left_out <= MAX_LEFT_OUT * runs:
             return ""
         if not runs:
             return "a reading is missing, so there is no ratio"

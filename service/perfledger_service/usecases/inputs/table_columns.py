@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 from perfledger.rounding import typed
-from perfledger_profiles.benchmark_histories.json_object import LARGEST_TIME
+from perfledger_profiles.benchmark_histories.json_object import MAX_TIME
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_service.errors import TooLargeError, UsageError
@@ -131,7 +131,7 @@ def time_of(cell: Cell) -> float:
             raise ValueError(msg) from None
         zone = moment.tzinfo or UTC
         return moment.replace(tzinfo=zone).timestamp()
-    if abs(seconds) > LARGEST_TIME:
+    if abs(seconds) > MAX_TIME:
         msg = f"{typed(seconds)} is not a time in seconds since 1970: divide milliseconds by 1000"
         raise ValueError(msg)
     return seconds

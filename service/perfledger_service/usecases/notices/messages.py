@@ -24,7 +24,7 @@ from perfledger_service.rendering.notices.event import (
 )
 from perfledger_service.rendering.notices.price import price_notice_document
 from perfledger_service.rendering.notices.review import review_notice_document
-from perfledger_service.rendering.server.event import MOST_SHOWN, triage_document
+from perfledger_service.rendering.server.event import MAX_SHOWN, triage_document
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.events import event_by_id
 from perfledger_service.store.gate_checks import RED_CONCLUSION
@@ -39,7 +39,7 @@ from perfledger_service.values.notices.notice import Notice, NoticeMessage, Noti
 # marker.
 MAX_MARKDOWN_BYTES = 65_000
 # Rows in each part of a triage report, fewer if it would be too long.
-_ROWS = (MOST_SHOWN, 10, 3)
+_ROWS = (MAX_SHOWN, 10, 3)
 _TRIAGE_PERIOD = timedelta(days=7)
 _FINAL = frozenset(
     {

@@ -18,7 +18,7 @@ from perfledger_baselines.history.commits.event_tracking import place_of
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
 from perfledger_service.store.confirmation_state import alerts_of
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.events import MOST_TRACKED, events_of
+from perfledger_service.store.events.events import MAX_TRACKED, events_of
 from perfledger_service.store.events.notices import (
     add_notice,
     count_begun,
@@ -47,7 +47,7 @@ from perfledger_service.values.notices.notice import (
 EVENT_KEY, SUMMARY_KEY, TRIAGE_KEY = "event-", "summary-", "triage-"
 QUOTA_PERIOD = timedelta(hours=1)
 # At most one notice in this time of an event that opens and closes repeatedly.
-LEAST_BETWEEN = timedelta(minutes=10)
+MIN_BETWEEN = timedelta(minutes=10)
 TRIAGE_HOUR = timedelta(hours=8)  # of Monday, UTC
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -176,7 +176,7 @@ def _queue_new_state(session: Session, notice: Notice, alarm: _Alarm, *, now: da
     """Send a target an event's new state if it was sent another one, or was going to be."""
     is_other = alarm.subject not in {None, notice.subject}
     is_over = notice.status in {NoticeStatus.SENT, NoticeStatus.FAILED}
-    if is_other and is_over and now - notice.queued_at >= LEAST_BETWEEN:
+    if is_other and is_over and now - notice.queued_at >= MIN_BETWEEN:
         upload_id = alarm.upload_id or notice.upload_id
         changes = {"subject": alarm.subject, "upload_id": upload_id}
         queue_next_edition(session, notice, changes, now=now)
@@ -214,7 +214,7 @@ def _queue_triage(
 def _branch(session: Session, project_id: int) -> _Branch:
     """Return the notices' content for the regressions of a project's default branch."""
     places, alerts = places_of_commits(session, project_id), alerts_of(session, project_id)
-    views = events_of(session, project_id, is_imported=False, most=MOST_TRACKED)
+    views = events_of(session, project_id, is_imported=False, most=MAX_TRACKED)
     events = [view.event for view in views]
     alarms = tuple(
         _Alarm(

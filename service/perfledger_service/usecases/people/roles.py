@@ -41,7 +41,7 @@ ROLE_STALE = timedelta(hours=1)
 # Between two requests for a role while GitHub does not answer, so that pages do not wait for it.
 ROLE_RETRY = timedelta(minutes=1)
 # For a page of all projects: the remaining roles are from the last answer, and are asked for next.
-MOST_QUESTIONS = 5
+MAX_QUESTIONS = 5
 SERVER_ERROR = 500  # and above
 # GitHub's words; an organisation's custom role counts as the one that it is based on.
 ROLE_OF_PERMISSION = {
@@ -141,7 +141,7 @@ def _refresh_roles(
     answers: dict[int, RepositoryRole] = {}
     asked_at = {project_id: answer.asked_at for project_id, answer in stored.items()}
     due = sorted(due, key=lambda one: (one.id in asked_at, asked_at.get(one.id, now)))  # new: first
-    for index, project in enumerate(due[:MOST_QUESTIONS]):
+    for index, project in enumerate(due[:MAX_QUESTIONS]):
         try:
             role = _role_at_github(permissions, project, person)
         except GitHubError as error:

@@ -57,8 +57,8 @@ UPLOADS_AT_A_TIME = 10
 RECORDS_AT_A_TIME = 500
 # Between transactions: others that wait for SQLite's write lock poll it every tenth of a second.
 PAUSE_S = 0.1
-MOST_SPREADS = 20_000  # in one pass over a project
-MOST_PASSES = 100
+MAX_SPREADS = 20_000  # in one pass over a project
+MAX_PASSES = 100
 # The actor of the service's daily removal; no account has a name with a space.
 SERVICE = Actor(name="the service")
 _RECORD_CLASSES: tuple[RetentionClass, ...] = (
@@ -170,7 +170,7 @@ def run_retention(
     else:
         cutoffs = _last_cutoffs(policy, now)
         before = _stored_amounts(engine, cutoffs)
-        for _ in range(MOST_PASSES):
+        for _ in range(MAX_PASSES):
             if not prune(
                 engine,
                 policy,
@@ -262,7 +262,7 @@ def _plan_project(
             for kind in PART_OF_CLASS
             if kind in cutoffs
         },
-        spreads=superseded_spreads(session, project.id, most=MOST_SPREADS),
+        spreads=superseded_spreads(session, project.id, most=MAX_SPREADS),
     )
 
 
@@ -306,7 +306,7 @@ def _prune_project(
             remove_spreads(session, spreads)
             session.commit()
         pause(PAUSE_S)
-    return len(plan.spreads) < MOST_SPREADS
+    return len(plan.spreads) < MAX_SPREADS
 
 
 def _note_plan(session: Session, plan: _ProjectPlan, *, actor: Actor, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.settings.retention import FEWEST_DAYS, MOST_DAYS, RetentionSettings
+from perfledger_service.settings.retention import MAX_DAYS, MIN_DAYS, RetentionSettings
 from perfledger_service.values.storage.retention import (
     UPLOAD_CLASSES,
     OwnPeriod,
@@ -13,7 +13,7 @@ from perfledger_service.values.storage.retention import (
 
 SETTING = "PERFLEDGER_KEEP_OF_PROJECTS"
 FOR_EVER = "ever"
-MOST_CHARACTERS = 20_000  # length of the setting: some hundred projects
+MAX_CHARACTERS = 20_000  # length of the setting: some hundred projects
 
 
 def retention_policy(
@@ -37,8 +37,8 @@ def read_own_periods(text: str) -> dict[str, dict[RetentionClass, int | None]]:
 
     Raises SettingsError.
     """
-    if len(text) > MOST_CHARACTERS:
-        msg = f"{SETTING} has more than {MOST_CHARACTERS:,} characters: name fewer projects"
+    if len(text) > MAX_CHARACTERS:
+        msg = f"{SETTING} has more than {MAX_CHARACTERS:,} characters: name fewer projects"
         raise SettingsError(msg)
     projects: dict[str, dict[RetentionClass, int | None]] = {}
     for entry in text.split():
@@ -84,8 +84,8 @@ def own_periods(
 def _days(text: str, entry: str) -> int | None:
     if text == FOR_EVER:
         return None
-    is_count = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_DAYS))
-    if not is_count or not FEWEST_DAYS <= int(text) <= MOST_DAYS:
+    is_count = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_DAYS))
+    if not is_count or not MIN_DAYS <= int(text) <= MAX_DAYS:
         raise _invalid(entry)
     return int(text)
 
@@ -93,6 +93,6 @@ def _days(text: str, entry: str) -> int | None:
 def _invalid(entry: str) -> SettingsError:
     return SettingsError(
         f"{SETTING} has {entry[:80]!r}: write OWNER/NAME:CLASS=DAYS,CLASS=DAYS once for each "
-        f"project, with {FEWEST_DAYS} to {MOST_DAYS:,} days or {FOR_EVER!r}; classes are "
+        f"project, with {MIN_DAYS} to {MAX_DAYS:,} days or {FOR_EVER!r}; classes are "
         f"{', '.join(UPLOAD_CLASSES)}"
     )

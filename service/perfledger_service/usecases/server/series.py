@@ -18,8 +18,8 @@ from perfledger_service.store.projects import lock_project, project_named
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.storage.series_removal import SeriesRemoval
 
-MOST_SERIES = 500  # in one command
-LARGEST_NUMBER = 2**31 - 1  # a larger one fits into no column
+MAX_SERIES = 500  # in one command
+MAX_NUMBER = 2**31 - 1  # a larger one fits into no column
 
 
 def remove_series(
@@ -36,13 +36,13 @@ def remove_series(
     Raises NotFoundError for no such project, and UsageError for a series that the project does not
     have or that checks measured; then nothing is removed.
     """
-    if len(series_ids) > MOST_SERIES:
-        msg = f"{len(series_ids)} series are more than {MOST_SERIES}: remove some at a time"
+    if len(series_ids) > MAX_SERIES:
+        msg = f"{len(series_ids)} series are more than {MAX_SERIES}: remove some at a time"
         raise UsageError(msg)
     with write_session(engine) as session:
         project = project_named(session, repository)
         lock_project(session, project.id)
-        possible = [one for one in series_ids if 0 < one <= LARGEST_NUMBER]
+        possible = [one for one in series_ids if 0 < one <= MAX_NUMBER]
         removed = imported_series(session, project.id, possible)
         unknown_ids = sorted(set(series_ids) - {one.id for one in removed})
         if unknown_ids:

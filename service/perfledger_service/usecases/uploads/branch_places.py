@@ -28,7 +28,7 @@ from perfledger_service.values.upload_views import UploadSender
 
 # Earlier claims that each check retries; `perfledger server reorder` retries all. An import retries
 # none: each of its thousands of bundles would ask GitHub for all commits that are on no branch.
-_MOST_RETRIED = 8
+_MAX_RETRIED = 8
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def find_places(
         queued = unmerged_heads(session, upload.project_id, [one.sha for one in every])
         project = project_by_id(session, upload.project_id)
         known_commits = tuple(branch_places(session, upload.project_id))
-        most_retried = 0 if bundle.is_imported else _MOST_RETRIED
+        most_retried = 0 if bundle.is_imported else _MAX_RETRIED
         retried = unplaced_commits(session, upload.project_id)[:most_retried]
     claimed = tuple(one for one in every if one.sha not in queued)
     unasked = BranchPlaces(claimed=claimed)

@@ -36,7 +36,7 @@ from perfledger_service.store.confirmation_state import (
     save_confirmation_state,
 )
 from perfledger_service.store.default_branch import (
-    MOST_COMMITS,
+    MAX_COMMITS,
     BranchSeries,
     branch_series,
     claim_commits,
@@ -50,7 +50,7 @@ from perfledger_service.usecases.uploads.branch_places import BranchPlaces, stor
 # A request that stays unmeasured for this long is replaced by one of the newest commits.
 MAX_REQUEST_AGE = timedelta(days=7)
 # A shorter pair was not timed at all; requests are sorted by how much they detect per second.
-_SHORTEST_PAIR_SECONDS = 1e-3
+_MIN_PAIR_SECONDS = 1e-3
 
 
 def confirm_suspects(
@@ -95,7 +95,7 @@ def confirm_suspects(
         limits=ConfirmationLimits(),
     )
     newest = max((one.positions[-1] for one in series), default=0)
-    save_confirmation_state(session, project_id, drop_answers(state, before=newest - MOST_COMMITS))
+    save_confirmation_state(session, project_id, drop_answers(state, before=newest - MAX_COMMITS))
     add_alerts(session, alerts, commits=commits, project_id=project_id, upload_id=upload_id)
 
 
@@ -176,6 +176,6 @@ def _pair_seconds(bundle: Bundle, workloads: Collection[str]) -> dict[str, float
         steps[run.workload] = steps.get(run.workload, 0.0) + timed
         pairs.setdefault(run.workload, set()).add(run.pair)
     return {
-        workload: max(seconds / len(pairs[workload]), _SHORTEST_PAIR_SECONDS)
+        workload: max(seconds / len(pairs[workload]), _MIN_PAIR_SECONDS)
         for workload, seconds in steps.items()
     }

@@ -24,7 +24,7 @@ from perfledger_service.values.jobs.queued_work import QueuedUpload
 from perfledger_service.values.people.person import Actor, AuditAction
 
 # Between attempts to post. A secondary rate limit lasts at least a minute.
-LEAST_WAIT, MOST_WAIT = timedelta(minutes=1), timedelta(minutes=15)
+MIN_WAIT, MAX_WAIT = timedelta(minutes=1), timedelta(minutes=15)
 # Covers an outage of GitHub, or an expired key that somebody replaces the next morning.
 GIVE_UP_AFTER = timedelta(hours=24)
 
@@ -42,7 +42,7 @@ def defer_upload(
         failing_for = now - (upload.failing_since or now)
         if failing_for > GIVE_UP_AFTER:
             return None
-        wait = max(LEAST_WAIT, min(failing_for, MOST_WAIT), timedelta(seconds=wait_s or 0.0))
+        wait = max(MIN_WAIT, min(failing_for, MAX_WAIT), timedelta(seconds=wait_s or 0.0))
         moment = f"{(now + wait).astimezone(UTC):%H:%M} UTC"
         full_reason = f"next attempt at {moment}: {reason}"
         set_retry(session, upload, reason=full_reason, retry_at=now + wait, now=now)

@@ -24,7 +24,7 @@ from perfledger_service.web.uploads import UPLOAD_ID
 MAX_CURSOR: Final = 400  # characters of a cursor in an address
 _CHECKSUM_BYTES: Final = 12
 _PAGING = frozenset({"cursor", "limit"})
-_LARGEST_NUMBER: Final = 2**31 - 1  # of an integer column
+_MAX_NUMBER: Final = 2**31 - 1  # of an integer column
 _RUN_ID: Final = re.compile(UPLOAD_ID)
 _MOMENTS: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC))
 _KEY: Final = msgspec.json.Decoder(tuple[int | str, ...])
@@ -40,7 +40,7 @@ class KeyPart(StrEnum):
     def fits(self, part: int | str) -> bool:
         """Return whether a part of this kind could be in a cursor of ours."""
         if isinstance(part, int):
-            return self is KeyPart.NUMBER and 0 <= part <= _LARGEST_NUMBER
+            return self is KeyPart.NUMBER and 0 <= part <= _MAX_NUMBER
         if self is KeyPart.MOMENT:
             return _is_moment(part)
         return self is KeyPart.RUN_ID and _RUN_ID.fullmatch(part) is not None

@@ -31,7 +31,7 @@ from perfledger_service.web.app_state import CurrentAppState, CurrentReader
 from perfledger_service.web.uploads import CALLER_PROBLEMS, UPLOAD_ID, MachineClass
 
 Item = TypeVar("Item")
-MOST_ROWS = 1000  # of a page; further rows are on the next one
+MAX_ROWS = 1000  # of a page; further rows are on the next one
 USUAL_ROWS = 100  # of a page without `limit`
 MAX_SERIES_ID = 2**31 - 1  # a larger one fits no column
 # PostgreSQL cannot store NUL.
@@ -89,7 +89,7 @@ class Paging:
         response: Response,
         caller: CurrentReader,
         cursor: Annotated[str | None, Query(max_length=MAX_CURSOR)] = None,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = USUAL_ROWS,
+        limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = USUAL_ROWS,
     ) -> None:
         self._request, self._response, self._cursor = request, response, cursor
         self._project = caller.project

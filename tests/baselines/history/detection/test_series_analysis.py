@@ -6,7 +6,7 @@ from perfledger_baselines.history.detection.changes import SeriesFindings
 from perfledger_baselines.history.detection.detect import detect, detect_many
 from perfledger_baselines.history.detection.observations import observe
 from perfledger_baselines.history.detection.series_analysis import (
-    FEWEST_OBSERVATIONS,
+    MIN_OBSERVATIONS,
     analyse_series,
 )
 
@@ -32,7 +32,7 @@ def test_series_of_any_lengths_come_back_in_order(make):
 
 
 def test_series_are_numbered_as_given_and_short_ones_left_out():
-    counts = (20, FEWEST_OBSERVATIONS - 1, FEWEST_OBSERVATIONS, 20)
+    counts = (20, MIN_OBSERVATIONS - 1, MIN_OBSERVATIONS, 20)
     observed = [observe([100.0 + n % 3 for n in range(count)]) for count in counts]
 
     analyses = dict(analyse_series(observed))

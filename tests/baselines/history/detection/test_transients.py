@@ -4,7 +4,7 @@ import pytest
 from perfledger_baselines.history.detection.changes import SeriesFindings
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.series_analysis import (
-    LONGEST_EXCURSION,
+    MAX_EXCURSION,
     remove_transients,
 )
 from perfledger_baselines.history.segmentation.changepoints import search_rows
@@ -68,7 +68,7 @@ def settled(levels, *, floor=0.003):
 
 
 @pytest.mark.parametrize(
-    ("length", "is_removed"), [(LONGEST_EXCURSION, True), (LONGEST_EXCURSION + 1, False)]
+    ("length", "is_removed"), [(MAX_EXCURSION, True), (MAX_EXCURSION + 1, False)]
 )
 def test_only_a_short_excursion_is_taken_out_of_the_row(make, length, is_removed):
     levels = make.noise(120, seed=10)

@@ -6,7 +6,7 @@ import pytest
 from perfledger_baselines.history.detection.changes import SeriesFindings
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.variance_changes import (
-    SMALLEST_RATIO,
+    MIN_RATIO,
     find_share_shifts,
     find_variance_changes,
 )
@@ -65,7 +65,7 @@ def test_the_ratio_of_the_noise_is_in_its_interval(make):
 
 def test_noise_that_grows_by_less_than_the_smallest_ratio_is_no_change(make):
     levels = make.noise(2000, seed=3)
-    levels[1000:] *= 0.9 * SMALLEST_RATIO
+    levels[1000:] *= 0.9 * MIN_RATIO
 
     assert find_variance_changes(searched(levels[None])) == [()]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from perfledger_baselines.history.segmentation.changepoints import FEWEST_FOR_FIT, search_rows
+from perfledger_baselines.history.segmentation.changepoints import MIN_FOR_FIT, search_rows
 
 
 def searched(*rows, errors=None, floor=0.003):
@@ -68,9 +68,9 @@ def test_each_row_has_its_own_shifts_and_noise(make):
 
 def test_noise_is_refitted_from_forty_observations_on(make):
     """Refitted, readings near their level are spread out: the clipped levels stay as they are."""
-    levels = make.noise(FEWEST_FOR_FIT, seed=6)
+    levels = make.noise(MIN_FOR_FIT, seed=6)
 
     (long,), (short,) = searched(levels), searched(levels[1:])
 
     assert not np.isclose(long.cleaned, levels).any()
-    assert np.isclose(short.cleaned, levels[1:]).sum() > FEWEST_FOR_FIT / 2
+    assert np.isclose(short.cleaned, levels[1:]).sum() > MIN_FOR_FIT / 2

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps
-from perfledger_baselines.history.segmentation.changepoints import FEWEST_FOR_DRIFT, pool_slopes
+from perfledger_baselines.history.segmentation.changepoints import MIN_FOR_DRIFT, pool_slopes
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate, estimate_noise
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -48,13 +48,13 @@ def test_the_error_allows_for_dependent_noise(make):
 
 
 def test_a_short_row_has_no_slope():
-    slopes = pooled(np.arange(FEWEST_FOR_DRIFT - 1, dtype=float))
+    slopes = pooled(np.arange(MIN_FOR_DRIFT - 1, dtype=float))
 
     assert (slopes.slope.tolist(), slopes.is_drift.tolist()) == ([0.0], [False])
 
 
 def test_the_shortest_row_that_can_drift_has_a_slope():
-    slopes = pooled(np.arange(FEWEST_FOR_DRIFT, dtype=float))
+    slopes = pooled(np.arange(MIN_FOR_DRIFT, dtype=float))
 
     assert slopes.slope == pytest.approx([1.0])
 

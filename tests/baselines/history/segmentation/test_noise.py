@@ -5,8 +5,8 @@ import pytest
 
 from perfledger_baselines.history.segmentation.noise import (
     CLIP_SPREADS,
-    LARGEST_DEPENDENCE,
-    SMALLEST_SPREAD,
+    MAX_DEPENDENCE,
+    MIN_SPREAD,
     SPIKE_SPREADS,
     estimate_noise,
     median_of_five,
@@ -57,13 +57,13 @@ def test_a_spike_is_replaced_by_the_median_and_an_odd_level_is_clipped(make):
 
 
 def test_readings_that_agree_have_the_smallest_spread():
-    assert estimated([1.0] * 30).sd.tolist() == pytest.approx([SMALLEST_SPREAD])
+    assert estimated([1.0] * 30).sd.tolist() == pytest.approx([MIN_SPREAD])
 
 
 def test_a_random_walk_depends_as_much_as_noise_may():
     walk = np.cumsum(np.random.default_rng(4).standard_normal(1000))
 
-    assert 0.85 < estimated(walk).dependence[0] <= LARGEST_DEPENDENCE
+    assert 0.85 < estimated(walk).dependence[0] <= MAX_DEPENDENCE
 
 
 def test_a_short_row_counts_as_independent(make):
@@ -153,7 +153,7 @@ def noise_by_definition(levels):
     spread = max(
         apart[(count - 1) // 2] / (0.6745 * 2**0.5),
         apart[int(0.8 * (count - 1))] / (1.2816 * 2**0.5),
-        SMALLEST_SPREAD,
+        MIN_SPREAD,
     )
     starts = [min(max(at - 2, 0), count - 5) for at in range(count)]
     middle = [sorted(levels[at : at + 5])[2] for at in starts]
@@ -178,7 +178,7 @@ def noise_by_definition(levels):
         for lag in (1, 2, 3)
     ]
     ratio = (squares[1] + squares[2]) / squares[0]  # 2 + 2 r + r^2 = 1 + (1 + r)^2
-    dependence = min(max((ratio - 1) ** 0.5 - 1, 0) if ratio > 1 else 0, LARGEST_DEPENDENCE)
+    dependence = min(max((ratio - 1) ** 0.5 - 1, 0) if ratio > 1 else 0, MAX_DEPENDENCE)
     return (squares[0] / 2 / (1 - dependence)) ** 0.5, dependence
 
 

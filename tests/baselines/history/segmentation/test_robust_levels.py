@@ -7,7 +7,7 @@ from perfledger_baselines.history.segmentation.robust_levels import (
     CHUNK,
     END,
     END_EXTRA,
-    LARGEST_LOSS,
+    MAX_LOSS,
     UNITS,
     cheapest_path,
     fit_levels,
@@ -140,11 +140,11 @@ def test_rounds_find_the_path_across_chunks(count):
 
 def test_costs_have_sums_without_a_rounding_error():
     """The path is the same in any order of the sums."""
-    costs = np.random.default_rng(7).uniform(0, LARGEST_LOSS, (1000, 3))
+    costs = np.random.default_rng(7).uniform(0, MAX_LOSS, (1000, 3))
     whole = np.rint(costs * UNITS)
 
     assert whole[::-1].cumsum(axis=0)[-1].tolist() == whole.cumsum(axis=0)[-1].tolist()
-    assert LARGEST_LOSS * 9_000_000 * UNITS < 2**53
+    assert MAX_LOSS * 9_000_000 * UNITS < 2**53
 
 
 def test_the_grid_reaches_from_the_lowest_level_to_the_highest(make):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.measuring.step_samples import measure
-from perfledger.measuring.timed_step import MAX_FALSE_CUTS, MOST_FIRST_STEPS, count_warmup_steps
+from perfledger.measuring.timed_step import MAX_FALSE_CUTS, MAX_FIRST_STEPS, count_warmup_steps
 from perfledger.protocol import MeasuringEffort
 from tests.suite.tries import tries
 
@@ -38,9 +38,9 @@ def test_a_change_point_parts_the_warm_up_from_the_rest(times, expected):
     assert count_warmup_steps(times) == expected
 
 
-@given(st.lists(st.floats(0, 1e3), max_size=2 * MOST_FIRST_STEPS))
+@given(st.lists(st.floats(0, 1e3), max_size=2 * MAX_FIRST_STEPS))
 def test_never_more_than_the_first_half_is_cut(times):
-    assert 0 <= count_warmup_steps(times) <= min(len(times), MOST_FIRST_STEPS) // 2
+    assert 0 <= count_warmup_steps(times) <= min(len(times), MAX_FIRST_STEPS) // 2
 
 
 @given(st.lists(st.floats(0.1, 10), max_size=30), st.sampled_from([0.25, 8.0]))
@@ -57,7 +57,7 @@ NOISES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [6, 8, 10, 12, 20, MOST_FIRST_STEPS])
+@pytest.mark.parametrize("count", [6, 8, 10, 12, 20, MAX_FIRST_STEPS])
 @pytest.mark.parametrize("noise", NOISES)
 def test_steady_steps_are_seldom_cut_whatever_their_noise(noise, count):
     draw, runs = random.Random(1), tries(4000)

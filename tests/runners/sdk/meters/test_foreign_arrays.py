@@ -5,19 +5,19 @@ import numpy
 import pytest
 
 from perfledger.meters.foreign_arrays import (
-    LEAST_ELEMENTS,
+    MIN_ELEMENTS,
     UNKNOWN_LIBRARIES,
     foreign_arrays,
 )
 from perfledger.meters.torch_work import count_torch_work
 
-LARGE = numpy.ones(LEAST_ELEMENTS)
+LARGE = numpy.ones(MIN_ELEMENTS)
 
 
 class OwnArray:
     __module__ = "framework.arrays"
     dtype = "f4"
-    shape = (LEAST_ELEMENTS,)
+    shape = (MIN_ELEMENTS,)
 
 
 class OwnSubclass(OwnArray):
@@ -28,7 +28,7 @@ class Wrapper:
     """An array of another library that computes with the framework's operators."""
 
     dtype = "f4"
-    shape = (LEAST_ELEMENTS,)
+    shape = (MIN_ELEMENTS,)
 
     @classmethod
     def __framework_function__(cls):
@@ -66,7 +66,7 @@ def seen(step):
 
 
 def local():
-    values = numpy.arange(LEAST_ELEMENTS)
+    values = numpy.arange(MIN_ELEMENTS)
     return values[0]
 
 
@@ -88,9 +88,9 @@ def has_first(array):
         local,
         lambda: parameter(LARGE),
         lambda: LARGE @ LARGE,
-        lambda: numpy.arange(LEAST_ELEMENTS),
-        lambda: numpy.arange(LEAST_ELEMENTS).sum(),
-        lambda: parameter(numpy.ones((10, LEAST_ELEMENTS // 10)).view(numpy.matrix)),
+        lambda: numpy.arange(MIN_ELEMENTS),
+        lambda: numpy.arange(MIN_ELEMENTS).sum(),
+        lambda: parameter(numpy.ones((10, MIN_ELEMENTS // 10)).view(numpy.matrix)),
     ],
 )
 def test_a_large_array_that_a_function_handles_is_seen(step):
@@ -100,12 +100,12 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
 @pytest.mark.parametrize(
     "step",
     [
-        lambda: parameter(numpy.arange(LEAST_ELEMENTS - 1)),
+        lambda: parameter(numpy.arange(MIN_ELEMENTS - 1)),
         lambda: numpy.sqrt(64),
         lambda: has_first(OwnArray()),
         lambda: has_first(OwnSubclass()),
         lambda: has_first(Wrapper()),
-        lambda: parameter([1.0] * LEAST_ELEMENTS),
+        lambda: parameter([1.0] * MIN_ELEMENTS),
         lambda: parameter([LazyArray()]),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.meters.device import FEWEST_WINDOW_STEPS, MOST_WINDOW_STEPS, USUAL_EFFORT
+from perfledger.meters.device import MAX_WINDOW_STEPS, MIN_WINDOW_STEPS, USUAL_EFFORT
 from perfledger.meters.torch_profile import WARMUP, trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
@@ -46,7 +46,7 @@ def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
     traced, steps = profiled(0.01)
 
     assert traced.steps == 5  # of a hundredth of a second each
-    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS + USUAL_EFFORT.windows * (WARMUP + 1 + 5)
+    assert steps == WARMUP + 1 + MIN_WINDOW_STEPS + USUAL_EFFORT.windows * (WARMUP + 1 + 5)
     timed = (traced.trace, *traced.repeats)
     assert len(set(timed)) == USUAL_EFFORT.windows
     for path in timed:
@@ -54,27 +54,27 @@ def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
         assert not any("Input Dims" in event["args"] for event in additions(path))
     shaped = additions(traced.shapes)
     assert [event["args"]["Input Dims"][:2] for event in shaped] == [[[8], [8]]] * (
-        1 + FEWEST_WINDOW_STEPS
+        1 + MIN_WINDOW_STEPS
     )
 
 
 def test_without_time_there_is_one_window_of_the_fewest_steps(profiled):
     traced, steps = profiled(0.001, replace(USUAL_EFFORT, until=0.0))
 
-    assert (traced.steps, traced.repeats, traced.shapes) == (FEWEST_WINDOW_STEPS, (), None)
-    assert steps == WARMUP + 1 + FEWEST_WINDOW_STEPS
-    assert len(additions(traced.trace)) == 1 + FEWEST_WINDOW_STEPS
+    assert (traced.steps, traced.repeats, traced.shapes) == (MIN_WINDOW_STEPS, (), None)
+    assert steps == WARMUP + 1 + MIN_WINDOW_STEPS
+    assert len(additions(traced.trace)) == 1 + MIN_WINDOW_STEPS
 
 
 def test_long_steps_have_few_windows(profiled):
     traced, steps = profiled(1.0)
 
     assert traced.repeats == ()
-    assert steps == 2 * (WARMUP + 1 + FEWEST_WINDOW_STEPS)
+    assert steps == 2 * (WARMUP + 1 + MIN_WINDOW_STEPS)
 
 
 def test_windows_of_short_steps_have_more_of_them(profiled):
     traced, _ = profiled(1e-6)
 
-    assert traced.steps == MOST_WINDOW_STEPS
-    assert len(additions(traced.trace)) == 1 + MOST_WINDOW_STEPS
+    assert traced.steps == MAX_WINDOW_STEPS
+    assert len(additions(traced.trace)) == 1 + MAX_WINDOW_STEPS

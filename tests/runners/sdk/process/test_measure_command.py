@@ -11,7 +11,7 @@ from perfledger.measuring.rank_link import RankPlace, join_ranks
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.clock import HostClock
 from perfledger.meters.device import (
-    MOST_WINDOW_STEPS,
+    MAX_WINDOW_STEPS,
     USUAL_EFFORT,
     HostMeter,
     ProfiledPass,
@@ -19,7 +19,7 @@ from perfledger.meters.device import (
 from perfledger.process.command_context import BoundWorkload
 from perfledger.process.measure_command import (
     LATER_RESULT,
-    MOST_KERNEL_STEPS,
+    MAX_KERNEL_STEPS,
     NO_PROFILER_REASON,
     PREPARED_REASON,
     evidence_of_ranks,
@@ -143,7 +143,7 @@ def test_the_files_of_all_windows_are_named_in_the_trace_folder(context, tmp_pat
     assert all(trace.startswith(str(tmp_path / "traces")) for trace in traces)
 
 
-@pytest.mark.parametrize(("step_s", "steps"), [(0.2, 4), (0.01, 5), (1e-5, MOST_KERNEL_STEPS)])
+@pytest.mark.parametrize(("step_s", "steps"), [(0.2, 4), (0.01, 5), (1e-5, MAX_KERNEL_STEPS)])
 def test_short_steps_have_more_of_them_in_a_window_and_none_records_shapes(context, step_s, steps):
     meter = RecordingMeter()
 
@@ -151,7 +151,7 @@ def test_short_steps_have_more_of_them_in_a_window_and_none_records_shapes(conte
 
     (effort,) = meter.efforts
     assert (effort.steps, effort.windows, effort.has_shapes) == (steps, 3, False)
-    assert MOST_KERNEL_STEPS < MOST_WINDOW_STEPS
+    assert MAX_KERNEL_STEPS < MAX_WINDOW_STEPS
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, SystemExit])

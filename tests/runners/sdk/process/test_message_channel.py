@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfledger.process.message_channel import MessageChannel
-from perfledger.protocol import LOWEST_DESCRIPTOR, MessageType
+from perfledger.protocol import MIN_DESCRIPTOR, MessageType
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def pipe():
 
 
 def descriptors():
-    return {fd for fd in range(LOWEST_DESCRIPTOR + 100) if Path(f"/proc/self/fd/{fd}").exists()}
+    return {fd for fd in range(MIN_DESCRIPTOR + 100) if Path(f"/proc/self/fd/{fd}").exists()}
 
 
 def read_line(reader):
@@ -41,7 +41,7 @@ def test_the_descriptor_is_moved_high_and_is_not_inherited(pipe):
     channel = MessageChannel(writer)
     (moved,) = descriptors() - before
 
-    assert moved >= LOWEST_DESCRIPTOR
+    assert moved >= MIN_DESCRIPTOR
     assert not os.get_inheritable(moved)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(writer)

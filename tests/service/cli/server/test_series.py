@@ -11,7 +11,7 @@ from perfledger_service.store.database import read_session
 from perfledger_service.store.events.events import history_changes
 from perfledger_service.store.people.audit import audit_entries
 from perfledger_service.store.tables import ObservationRow, SeriesRow
-from perfledger_service.usecases.server.series import MOST_SERIES
+from perfledger_service.usecases.server.series import MAX_SERIES
 from perfledger_service.values.people.person import AuditAction
 from tests.service.imported_bundle import imported
 
@@ -113,7 +113,7 @@ def test_what_a_check_measured_is_not_removed(remove, engine, series):
 
 def test_too_many_are_refused(remove):
     with pytest.raises(UsageError, match="remove some at a time"):
-        remove("octo/models", *range(1, MOST_SERIES + 2))
+        remove("octo/models", *range(1, MAX_SERIES + 2))
 
 
 @pytest.mark.usefixtures("series")

@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_service.rendering.check.command_answers import (
-    MOST_WORKLOADS,
+    MAX_WORKLOADS,
     USAGE,
     answer_marker,
     help_answer,
@@ -49,9 +49,9 @@ def test_without_a_reason_there_is_no_refusal():
 
 
 def test_of_many_workloads_the_first_are_named_and_the_rest_counted():
-    names = tuple(f"m:f{number}" for number in range(MOST_WORKLOADS + 3))
+    names = tuple(f"m:f{number}" for number in range(MAX_WORKLOADS + 3))
     answer = unknown_workload_answer("m:g", names)
 
-    assert answer.count("- `m:f") == MOST_WORKLOADS
+    assert answer.count("- `m:f") == MAX_WORKLOADS
     assert "- and 3 more" in answer
     assert "Nothing regressed" in unknown_workload_answer("m:g", ())

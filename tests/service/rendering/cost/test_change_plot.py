@@ -12,8 +12,8 @@ from perfledger_cost_models.change_price.cost_policy import evaluate_policy
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, PricedChanges, SummedPrice
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.cost.change_plot import (
-    LARGEST_USD,
     MAX_ROWS,
+    MAX_USD,
     change_picture,
     change_svg,
 )
@@ -204,7 +204,7 @@ def test_the_largest_prices_are_drawn_and_the_rest_are_counted():
 
 
 def test_an_amount_that_no_fleet_costs_is_told_and_not_drawn(drawn):
-    huge = int(LARGEST_USD) * 10
+    huge = int(MAX_USD) * 10
 
     assert not drawn(LineMark, price(ends=(huge, huge, huge)))
 

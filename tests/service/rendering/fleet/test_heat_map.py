@@ -5,7 +5,7 @@ import pytest
 from perfledger_cost_models.billing.allocated_hours import HeatMap, WeeklyHours
 from perfledger_service.rendering.chart.marks import BarMark
 from perfledger_service.rendering.chart.svg import picture_svg
-from perfledger_service.rendering.fleet.heat_map import MOST_ROWS, heat_picture
+from perfledger_service.rendering.fleet.heat_map import MAX_ROWS, heat_picture
 
 WEEKS = (date(2026, 7, 1), date(2026, 7, 6))  # from a Wednesday: five days, then seven
 END = date(2026, 7, 13)
@@ -52,11 +52,11 @@ def test_rows_have_their_sums_and_the_legend_says_how_many_devices_are_most():
 
 
 def test_of_very_many_teams_the_last_are_one_row():
-    many = weekly(*((f"t{number:02}", (1.0, 1.0)) for number in range(MOST_ROWS + 5)))
+    many = weekly(*((f"t{number:02}", (1.0, 1.0)) for number in range(MAX_ROWS + 5)))
 
     (chart,) = heat_picture(many).charts
 
-    assert len(chart.y.ticks) == MOST_ROWS
+    assert len(chart.y.ticks) == MAX_ROWS
     assert (chart.y.ticks[-1].label, chart.y.ticks[-1].figure) == ("(6 others)", "12")
 
 

@@ -10,7 +10,7 @@ from perfledger_baselines.history.detection.changes import (
     Suspect,
 )
 from perfledger_service.rendering.history.change_rows import (
-    FEWEST_POINTS,
+    MIN_POINTS,
     finding_rows,
     findings_sentence,
     mark_of,
@@ -152,7 +152,7 @@ def test_everything_found_is_counted_in_one_sentence(everything):
         ((), (), "0 points: at least 8 are needed"),
         ((1.0, math.nan, 2.0), (), "2 points and 1 gap: at least 8 are needed"),
         ((1.0,) * 7, (), "7 points: at least 8 are needed"),
-        ((1.0,) * FEWEST_POINTS, (), "8 points: nothing moved"),
+        ((1.0,) * MIN_POINTS, (), "8 points: nothing moved"),
         ((1.0,) * 9, (3, 6), "9 points in 3 epochs: nothing moved"),
     ],
 )

@@ -28,9 +28,9 @@ BUSY = HostFinding(name="load", level=FindingLevel.BUSY, detail="a compiler ran"
 def store(any_engine, now, monkeypatch):
     """Store a run of canaries, each an hour after the one before; few runs are needed."""
     for module in (canary_runs, canary_removal):
-        monkeypatch.setattr(module, "MOST_EARLIER", 6)
+        monkeypatch.setattr(module, "MAX_EARLIER", 6)
         monkeypatch.setattr(module, "RUNS_OF_SIBLING", 2)
-        monkeypatch.setattr(module, "MOST_PAST", 3)
+        monkeypatch.setattr(module, "MAX_PAST", 3)
     times = iter(now + timedelta(hours=hour) for hour in range(10_000))
 
     def store(number, **values):

@@ -90,7 +90,7 @@ def test_a_run_is_read_as_it_was_stored(session, device, add):
 
 
 def test_the_history_is_the_first_accepted_runs_of_a_state(session, device, add, monkeypatch):
-    monkeypatch.setattr(canary_runs, "MOST_EARLIER", 2)
+    monkeypatch.setattr(canary_runs, "MAX_EARLIER", 2)
     add(device(), 1.0, is_disturbed=True)
     add(device(), 2.0, state=DriftState.SUSPECTED)
     add(device(), 3.0, state=DriftState.DRIFTING)
@@ -134,7 +134,7 @@ def test_each_sibling_has_the_median_of_its_newest_accepted_runs(session, device
 def test_devices_are_listed_with_those_in_quarantine_first(
     session, project_id, device, add, monkeypatch
 ):
-    monkeypatch.setattr(canary_runs, "MOST_PAST", 2)
+    monkeypatch.setattr(canary_runs, "MAX_PAST", 2)
     for per_second in (1.0, 2.0, 3.0):
         add(device(), per_second)
     since = add(device(2)).stored_at
@@ -145,7 +145,7 @@ def test_devices_are_listed_with_those_in_quarantine_first(
     assert (first.key.name, first.newest, first.quarantine.reason) == ("GPU-1", None, "slow")
     assert (second.key.name, second.past, second.quarantine) == ("GPU-0", ((2.0, 3.0),), None)
     assert left_out == 0
-    monkeypatch.setattr(canary_runs, "MOST_DEVICES", 1)
+    monkeypatch.setattr(canary_runs, "MAX_DEVICES", 1)
     (only,), left_out = device_views(session, project_id)
     assert (only.key.name, left_out) == ("GPU-1", 2)
 

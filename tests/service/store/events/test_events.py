@@ -125,7 +125,7 @@ def test_events_are_listed_newest_first_by_state_and_page_by_page(
 def test_events_of_imports_crowd_out_none_of_the_projects_own(
     any_engine, project_id, save, now, monkeypatch
 ):
-    monkeypatch.setattr(tracked_events_module, "MOST_TRACKED", 2)
+    monkeypatch.setattr(tracked_events_module, "MAX_TRACKED", 2)
     series = replace(SERIES, machine_class="imported:asv, box:1")
     occurrence = replace(EVENT.occurrences[0], series=(series,))
     imported_event = replace(EVENT, occurrences=(occurrence,))
@@ -149,7 +149,7 @@ def test_events_of_imports_crowd_out_none_of_the_projects_own(
 def test_an_old_event_is_tracked_again_once_its_expectation_is_over(
     any_engine, project_id, save, now, monkeypatch
 ):
-    monkeypatch.setattr(tracked_events_module, "MOST_TRACKED", 2)
+    monkeypatch.setattr(tracked_events_module, "MAX_TRACKED", 2)
     expected = save(EVENT.with_state(EventState.EXPECTED, until=now.date()))
     numbers = [save() for _ in range(3)]
 

@@ -11,7 +11,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision
 from perfledger_service.store.database import read_session
 from perfledger_service.store.fleet.machines import project_machines
-from perfledger_service.store.gate_checks import MOST_CHECKS
+from perfledger_service.store.gate_checks import MAX_CHECKS
 
 GPU = Machine(
     device=Device.CUDA, model="NVIDIA H100 80GB HBM3", uuid="GPU-1", driver="570.1", cores=8
@@ -128,13 +128,13 @@ def test_undecided_checks_are_counted(check, machines):
 
 
 def test_only_the_newest_checks_count(check, machines, monkeypatch):
-    monkeypatch.setattr("perfledger_service.store.fleet.machines.MOST_CHECKS", 2)
+    monkeypatch.setattr("perfledger_service.store.fleet.machines.MAX_CHECKS", 2)
     check(1, machine=GPU)
     check(2)
     check(3)
 
     views, checks = machines()
 
-    assert MOST_CHECKS == 100
+    assert MAX_CHECKS == 100
     assert checks == 2
     assert [one.uuid for one in views] == [""]

@@ -8,7 +8,7 @@ from sqlmodel import select
 from perfledger_runners.jobs.runner_job import RunnerJobState
 from perfledger_service.errors import NotFoundError, RemovedError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.events.events import MOST_TRACKED, event_by_id
+from perfledger_service.store.events.events import MAX_TRACKED, event_by_id
 from perfledger_service.store.events.tables import TrackedEventRow
 from perfledger_service.store.jobs.tables import RunnerJobRow
 from perfledger_service.store.people.tables import AuditEntryRow
@@ -66,7 +66,7 @@ def test_jobs_and_entries_of_the_audit_log_go_and_open_jobs_stay(any_engine, his
 def test_an_ended_event_stays_while_a_search_is_compared_with_it(any_engine, history, prune, now):
     (upload,) = history({"ratio": 1.0})
     old = now - timedelta(days=200)
-    states = ["fixed", "open", "expected"] + ["fixed"] * MOST_TRACKED
+    states = ["fixed", "open", "expected"] + ["fixed"] * MAX_TRACKED
     with write_session(any_engine) as session:
         for state in states:
             session.add(
@@ -96,7 +96,7 @@ def fixed_events(any_engine, now):
             TrackedEventRow(
                 project_id=project_id, state="fixed", opened_at=old, changed_at=old, content=b""
             )
-            for _ in range(MOST_TRACKED + 1)
+            for _ in range(MAX_TRACKED + 1)
         ]
         with write_session(any_engine) as session:
             session.add_all(rows)

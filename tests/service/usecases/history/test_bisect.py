@@ -11,7 +11,7 @@ from perfledger_baselines.history.commits.pair_distribution import center_error
 from perfledger_baselines.history.commits.search import SURE, SearchStatus
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.history.bisect import (
-    MOST_CHECKS,
+    MAX_CHECKS,
     OUTSIDE_REASON,
     SEARCH_SHARE,
     bisected_commits,
@@ -181,7 +181,7 @@ def test_a_check_that_shows_no_change_takes_the_answer_back():
 
     finished = commits.find()
 
-    assert 1 <= len(commits.checks) <= MOST_CHECKS
+    assert 1 <= len(commits.checks) <= MAX_CHECKS
     assert (finished.end.status, finished.end.first) != (SearchStatus.FOUND, 8)
 
 
@@ -191,7 +191,7 @@ def test_a_commit_that_no_check_confirms_is_not_the_answer():
     finished = commits.find()
 
     assert finished.checked_commits == tuple(head for _, head, _ in commits.checks)
-    assert len(finished.checked_commits) == MOST_CHECKS
+    assert len(finished.checked_commits) == MAX_CHECKS
     assert finished.end.status is SearchStatus.UNDECIDED
     assert finished.end.first <= min(finished.checked_commits)
     assert max(finished.checked_commits) <= finished.end.last

@@ -106,7 +106,7 @@ def test_a_report_says_that_its_gate_was_too_noisy_before_it(check, engine):
 
 
 def test_a_gate_that_is_used_seldom_is_not_crowded_out(check, engine, monkeypatch):
-    monkeypatch.setattr(gate_checks, "MOST_CHECKS", 2)
+    monkeypatch.setattr(gate_checks, "MAX_CHECKS", 2)
     check(0, machine=Machine(device=Device.CPU, model="Rare CPU"))
     for number in range(1, 5):
         check(number)

@@ -8,7 +8,7 @@ from perfledger.records import Device, Machine
 from perfledger_baselines.significance.interim_looks import planned_looks
 from perfledger_service.usecases.history.spreads import spreads_of_service
 from perfledger_service.usecases.inputs.known_spreads import (
-    MOST_DEVICES,
+    MAX_DEVICES,
     KnownSpreads,
     find_known_spreads,
     machine_classes,
@@ -124,7 +124,7 @@ def test_all_numbers_of_devices_are_asked_for():
     assert classes[0] == "cuda:a GPU:1"
     assert "cuda:a GPU:64" in classes
     assert classes[-1] == "cpu:a CPU:1"
-    assert len(classes) == MOST_DEVICES + 2
+    assert len(classes) == MAX_DEVICES + 2
 
 
 def test_a_cpu_is_asked_for_once():

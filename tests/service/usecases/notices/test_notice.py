@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger_service.errors import ConflictError, UsageError
-from perfledger_service.store.events.notices import MOST_TARGETS
+from perfledger_service.store.events.notices import MAX_TARGETS
 from perfledger_service.usecases.notices.notice import notice_overview
 from tests.service.usecases.notices.conftest import CHAT, REPOSITORY
 
@@ -19,7 +19,7 @@ def test_a_target_that_is_added_again_changes(any_engine, send_to):
 
 
 def test_a_project_has_so_many_targets_at_most(send_to):
-    for number in range(MOST_TARGETS):
+    for number in range(MAX_TARGETS):
         send_to(address=f"chat-{number}")
     with pytest.raises(ConflictError, match="at most 20 targets"):
         send_to(address="one-more")

@@ -9,7 +9,7 @@ from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.events.notices import notice_by_id, notices_of, update_notice
-from perfledger_service.usecases.notices.queue import LEAST_BETWEEN, queue_notices
+from perfledger_service.usecases.notices.queue import MIN_BETWEEN, queue_notices
 from perfledger_service.usecases.notices.sending import fail_notice
 from perfledger_service.values.notices.notice import NoticeStatus, NoticeSubject
 from tests.service.usecases.notices.conftest import an_event, changed, sha
@@ -129,7 +129,7 @@ def test_the_end_of_an_event_is_told_once_and_so_is_its_return(
     set_sent(queue())
     save(replace(event, **changes))
     assert queue() == ()  # so soon after its beginning
-    later = now + LEAST_BETWEEN
+    later = now + MIN_BETWEEN
     set_sent(queue(now=later), now=later)
     assert queue(now=later + HOUR) == ()
     assert stored() == [(event.id, subject, NoticeStatus.SENT, 2)]

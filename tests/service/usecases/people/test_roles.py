@@ -5,7 +5,7 @@ import pytest
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.people.audit import audit_log
 from perfledger_service.usecases.people.roles import (
-    MOST_QUESTIONS,
+    MAX_QUESTIONS,
     grant_role,
     list_grants,
     revoke_role,
@@ -120,7 +120,7 @@ def test_that_somebody_has_no_role_holds_for_an_hour_on_pages_of_all_projects(as
 def test_a_page_of_all_projects_asks_for_some_and_the_next_for_others(
     any_engine, ask, permissions, now
 ):
-    names = [f"octo/p{number}" for number in range(MOST_QUESTIONS + 2)]
+    names = [f"octo/p{number}" for number in range(MAX_QUESTIONS + 2)]
     for number, name in enumerate(names):
         add_project(any_engine, name, token=f"pl_{number + 9:08x}_" + "t" * 43, now=now)
 
@@ -128,7 +128,7 @@ def test_a_page_of_all_projects_asks_for_some_and_the_next_for_others(
     first = list(permissions.asked)
     ask()
 
-    assert len(first) == MOST_QUESTIONS
+    assert len(first) == MAX_QUESTIONS
     assert len(set(permissions.asked)) == len(permissions.asked) == len(names) + 2
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.usecases.server.retention_periods import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     check_projects,
     own_periods,
     read_own_periods,
@@ -60,7 +60,7 @@ def test_a_wrong_period_is_refused_with_the_classes(text):
 
 def test_a_setting_that_is_too_long_is_refused():
     with pytest.raises(SettingsError, match="name fewer projects"):
-        read_own_periods("o/m:bundles=90 " * MOST_CHARACTERS)
+        read_own_periods("o/m:bundles=90 " * MAX_CHARACTERS)
 
 
 def test_a_project_that_is_not_there_is_named():

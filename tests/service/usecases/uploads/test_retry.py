@@ -11,8 +11,8 @@ from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.retry import (
     GIVE_UP_AFTER,
-    LEAST_WAIT,
-    MOST_WAIT,
+    MAX_WAIT,
+    MIN_WAIT,
     defer_upload,
     due_work,
     retry_uploads,
@@ -43,7 +43,7 @@ def test_a_post_that_waits_says_why_and_until_when_and_keeps_its_verdict(
     work = defer_upload(any_engine, upload.id, "GitHub answered 502", None, now=now)
 
     assert work is not None
-    assert (work.attempt, work.due_at) == (2, now + LEAST_WAIT)
+    assert (work.attempt, work.due_at) == (2, now + MIN_WAIT)
     assert stored().status is UploadStatus.JUDGED
     assert stored().reason == "next attempt at 12:01 UTC: GitHub answered 502"
     assert stored().headline == upload.headline
@@ -56,9 +56,9 @@ def test_attempts_are_further_and_further_apart_for_a_day(any_engine, upload, st
         waits.append(work.due_at - moment)
         moment = work.due_at
 
-    assert waits[:6] == [MINUTE, MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, MOST_WAIT]
-    assert set(waits[6:]) == {MOST_WAIT}
-    assert GIVE_UP_AFTER < moment - now <= GIVE_UP_AFTER + MOST_WAIT
+    assert waits[:6] == [MINUTE, MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, MAX_WAIT]
+    assert set(waits[6:]) == {MAX_WAIT}
+    assert GIVE_UP_AFTER < moment - now <= GIVE_UP_AFTER + MAX_WAIT
     assert stored().attempt == len(waits) + 1
 
 

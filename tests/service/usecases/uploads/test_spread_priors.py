@@ -9,7 +9,7 @@ from perfledger.bundle import FleetUse, KnownSpread, Plan, PricingConfig
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.interim_looks import MIN_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.store.database import read_session
@@ -45,7 +45,7 @@ def two_pairs(make_bundle):
         planned = Plan(
             seed=1,
             order=("base",) * pairs,
-            looks=planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY),
+            looks=planned_looks(20, fewest=MIN_PAIRS_WITH_HISTORY),
             **plan,
         )
         shape = {"pairs": pairs, "metrics": metrics, "samples": samples}

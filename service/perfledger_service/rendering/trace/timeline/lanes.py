@@ -12,7 +12,7 @@ from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_profiles.parsing.units import NS_PER_S
 
 # No step takes longer than a day; a longer one would flatten everything else.
-LONGEST_STEP_SECONDS = float(SECONDS_PER_DAY)
+MAX_STEP_SECONDS = float(SECONDS_PER_DAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ def lanes_of(slices: Sequence[StepSlice], *, most: int) -> tuple[StepLane, ...]:
 
 
 def _is_usable(step_slice: StepSlice) -> bool:
-    is_time = isfinite(step_slice.start_seconds) and 0 < step_slice.seconds < LONGEST_STEP_SECONDS
-    return is_time and 0 <= step_slice.start_seconds < LONGEST_STEP_SECONDS
+    is_time = isfinite(step_slice.start_seconds) and 0 < step_slice.seconds < MAX_STEP_SECONDS
+    return is_time and 0 <= step_slice.start_seconds < MAX_STEP_SECONDS
 
 
 def _nested_calls(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:

@@ -23,7 +23,7 @@ from perfledger_service.rendering.trace.timeline.timeline import (
 US_PER_S = 1_000_000
 # A bar takes about 110 bytes of a page; a part of the step shows bars that the whole merges.
 WHOLE_SHAPES, PART_SHAPES = 140, 400
-_SHORTEST_US = 2  # addresses name whole microseconds
+_MIN_US = 2  # addresses name whole microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def step_timelines(
     span_s = longest_seconds(*sides.values())
     if span_s <= 0:
         return None
-    whole_us = max(_SHORTEST_US, -int(-span_s * US_PER_S // 1))
+    whole_us = max(_MIN_US, -int(-span_s * US_PER_S // 1))
     part = _part(window, span_s)
     start_us, end_us = 0, whole_us
     if part is not None:
@@ -81,7 +81,7 @@ def _part(window: StepWindow | None, span_s: float) -> StepWindow | None:
         return None
     if window.start_seconds <= 0 and window.end_seconds >= span_s:
         return None
-    end_s = max(min(window.end_seconds, span_s), window.start_seconds + _SHORTEST_US / US_PER_S)
+    end_s = max(min(window.end_seconds, span_s), window.start_seconds + _MIN_US / US_PER_S)
     return StepWindow(start_seconds=window.start_seconds, end_seconds=end_s)
 
 
@@ -108,12 +108,12 @@ def _links(start_us: int, end_us: int, whole_us: int) -> Iterator[PartLink]:
     """Yield the links: zoom into the middle, zoom out, and move along the step."""
     length = end_us - start_us
     quarter = length // 4
-    if length > 2 * _SHORTEST_US:
+    if length > 2 * _MIN_US:
         yield PartLink("Zoom in", start_us + quarter, end_us - quarter)
     if length >= whole_us:
         thirds = [whole_us * index // 3 for index in range(4)]
         for words, (low, high) in zip(("Begin", "Middle", "End"), pairwise(thirds), strict=True):
-            if high - low >= _SHORTEST_US:
+            if high - low >= _MIN_US:
                 yield PartLink(words, low, high)
         return
     low = max(0, start_us - length // 2)

@@ -6,7 +6,7 @@ import pytest
 
 from perfledger.metrics import PEAK_MEMORY
 from perfledger_baselines.history.commits.attribution import CommitRange
-from perfledger_baselines.history.commits.bisection import MOST_TRIES
+from perfledger_baselines.history.commits.bisection import MAX_TRIES
 from perfledger_baselines.history.commits.confirmation_state import (
     AbPurpose,
     BisectionStatus,
@@ -87,7 +87,7 @@ def test_half_of_the_change_is_the_first_of_two_commits_when_it_stays_half(ab):
     half = ab.verdict(Outcome.REGRESSED, ab.estimate(0.024, 0.02, 0.028))
 
     _, doubtful = tried_again_and_again(ab, half, times=2)
-    _, found = tried_again_and_again(ab, half, times=MOST_TRIES)
+    _, found = tried_again_and_again(ab, half, times=MAX_TRIES)
 
     assert (doubtful.commits, found.commits) == (CommitRange(91, 100), CommitRange(91, 95))
 
@@ -97,7 +97,7 @@ def test_a_middle_that_can_never_be_told_ends_the_search_with_what_is_left(ab, f
     measured = ab.estimate(*figures) if figures else None
     said = ab.verdict(Outcome.UNDECIDED, measured)
 
-    state, alert = tried_again_and_again(ab, said, times=MOST_TRIES)
+    state, alert = tried_again_and_again(ab, said, times=MAX_TRIES)
 
     assert (alert.narrowing, alert.commits) == (BisectionStatus.UNDECIDED, CommitRange(91, 100))
     assert ab.request(state)[1] == ()

@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from perfledger.measuring.core_use import (
-    LONGEST_CLOCK_STEP_S,
+    MAX_CLOCK_STEP_S,
     NO_CHILDREN,
     THIS_HOST,
     TOO_COARSE,
@@ -199,7 +199,7 @@ def test_the_step_of_a_clock_is_found_by_watching_it():
 def test_a_clock_that_stands_still_has_the_longest_step():
     walls = count()
 
-    assert clock_step_s(lambda: 7.0, lambda: next(walls) * 0.001) == LONGEST_CLOCK_STEP_S
+    assert clock_step_s(lambda: 7.0, lambda: next(walls) * 0.001) == MAX_CLOCK_STEP_S
 
 
 @pytest.mark.parametrize(
