@@ -173,14 +173,20 @@ def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_chan
     assert not any("perfledger check" in step or "pip" in step for step in holders)
 
 
-def test_the_workflow_uploads_without_a_secret_and_keeps_the_right_to_from_the_change():
-    text = workflow_text(ProjectFacts(), default_branch="main")
-    job = yaml.safe_load(text)["jobs"]["check"]
-    (check,) = (step["run"] for step in job["steps"] if step.get("name") == "Check the change")
+@pytest.mark.parametrize("manager", EnvironmentManager)
+def test_the_workflow_uploads_without_a_secret_and_keeps_the_right_to_from_the_change(manager):
+    facts = ProjectFacts(manager=manager, is_installable=True)
+    job = yaml.safe_load(workflow_text(facts, default_branch="main"))["jobs"]["check"]
+    steps = {step["name"]: step for step in job["steps"] if "name" in step}
+    set_up, check = steps["Make the environment of the workloads"], steps["Check the change"]
 
     assert job["permissions"] == {"contents": "read", "id-token": "write"}
-    for name in ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"):
-        assert f" -u {name} " in check[: check.index("perfledger check")]
+    assert set_up["env"]["SET_UP"].splitlines() == list(environment_set_up(facts).commands)
+    for step, command in ((set_up, 'bash -eo pipefail -c "$SET_UP"'), (check, "perfledger check")):
+        before, _, _ = step["run"].partition(command)
+        assert before.rstrip(" \\\n").endswith(
+            "exec env -u ACTIONS_ID_TOKEN_REQUEST_URL -u ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+        )
 
 
 def test_the_workflow_says_what_a_skipped_fork_means_and_runs_in_a_merge_queue():
