@@ -29,6 +29,7 @@ from perfledger_service.usecases.uploads.merge_groups import (
 )
 from perfledger_service.usecases.uploads.merges import receive_closing
 from perfledger_service.usecases.uploads.pushes import receive_push
+from perfledger_service.usecases.uploads.same_commit import checks_to_post
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.responses.problems import Problem
@@ -37,7 +38,7 @@ from perfledger_service.web.uploads import PROBLEMS
 # A comment and a pull request's description have up to 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
-CLOSED_STATE, PUSH_ACTION = "closed", "synchronize"
+CLOSED_STATE, PUSH_ACTION, REOPENED = "closed", "synchronize", "reopened"
 CHECKS_REQUESTED, DESTROYED = "checks_requested", "destroyed"
 LABELED, UNLABELED = "labeled", "unlabeled"
 ALLOW_LABEL = "perfledger-allow"
@@ -277,6 +278,7 @@ def _receive_change(
 ) -> CommentResponse:
     """Receive that a pull request was closed, labelled or got a new head."""
     changed, repository = delivery.pull_request, delivery.repository
+    _post_shared_checks(state, delivery)
     if delivery.label is not None and delivery.action in {LABELED, UNLABELED}:
         receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
         return _accept_command(state, receipt, response)
@@ -302,6 +304,24 @@ def _receive_change(
     else:
         reason = "not a closed pull request or a push to one"
     return CommentResponse(is_accepted=not reason, reason=reason)
+
+
+def _post_shared_checks(state: AppState, delivery: _PullRequestDelivery) -> None:
+    """Enqueue the check of a commit that others share with a pull request that came or left."""
+    head_sha = delivery.pull_request.head.sha if delivery.pull_request.head else ""
+    if delivery.action not in {CLOSED_STATE, PUSH_ACTION, REOPENED}:
+        return
+    checks = checks_to_post(
+        state.engine,
+        delivery.repository.full_name,
+        delivery.repository.id,
+        delivery.pull_request.number,
+        delivery.before if delivery.action == PUSH_ACTION else head_sha,
+        is_at=delivery.action == REOPENED,
+        now=state.now(),
+    )
+    for check in checks:
+        state.workflow.enqueue_check(check)
 
 
 def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentResponse:

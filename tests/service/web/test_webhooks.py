@@ -308,6 +308,25 @@ def test_a_push_to_a_pull_request_is_received(deliver, delivery, is_accepted):
     assert bool(done.json()["reason"]) != is_accepted
 
 
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("values", "posted"),
+    [
+        ({"action": "closed"}, [8]),
+        ({"action": "synchronize", "before": "b" * 40, "after": "c" * 40}, [8]),
+        ({"action": "reopened"}, [7]),
+        ({"action": "opened"}, []),
+    ],
+)
+def test_a_check_that_pull_requests_share_is_posted_once_one_leaves_or_returns(
+    deliver, site, values, posted, *, judged, make_bundle
+):
+    judged(site.engine, make_bundle(seed=8, pull_request=8), upload_id="8" * 32)
+    deliver(a_merge(head={"sha": "b" * 40}) | values, event="pull_request")
+
+    assert [one.pull_request for one in site.jobs.checks] == posted
+
+
 def a_label(**values):
     return {
         "action": "labeled",

@@ -3,10 +3,8 @@
 The posted text comes from `machine_classes`, which combines the reports of all classes.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -15,7 +13,6 @@ from perfledger_service.errors import GitHubError, RemovedError
 from perfledger_service.github.pull_requests import CheckRunContent, PullRequest, PullRequests
 from perfledger_service.rendering.check.class_sections import classes_comment, classes_summary
 from perfledger_service.rendering.check.comment import MARKER
-from perfledger_service.rendering.check_run.annotations import code_annotations
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
 from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
@@ -30,18 +27,19 @@ from perfledger_service.store.uploads import (
 from perfledger_service.usecases.uploads.machine_classes import conclude_commit, pull_request_report
 from perfledger_service.usecases.uploads.merge_groups import find_group
 from perfledger_service.usecases.uploads.reports import UploadReports
-from perfledger_service.usecases.uploads.same_commit import SameCommit
+from perfledger_service.usecases.uploads.same_commit import (
+    CHECK_NAME,
+    SameCommit,
+    annotations_of,
+    post_check_run,
+    stored_first,
+)
 from perfledger_service.values.pull_request_report import (
     ClassStatus,
-    CodeAnnotation,
-    PullRequestReport,
 )
 from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
-MAX_ANNOTATED_FILES = 20  # each costs a request to GitHub
-MAX_CHECK_POSTS = 5  # while results of other pull requests with the same commit come in
-CHECK_NAME = "perfledger"
 # GitHub's conclusions for merge groups that ended: the first is no failure of the branch.
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
 NEWER_RESULT = "a newer result of the same commit is already posted"
@@ -75,10 +73,13 @@ def post_report(
             for other in uploads_of_head(session, head)
             if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
         )
-    reason = NEWER_RESULT if is_late else ""
-    reason = reason or _objection(head, _current(pull_requests, head, posts))
-    if reason:
-        _refuse(engine, upload, posts, reason)
+    objection = "" if is_late else _objection(head, _current(pull_requests, head, posts))
+    if objection:
+        SameCommit(
+            engine, head, pull_requests, reports=reports, public_url=public_url, now=now
+        ).post_check_of_another()
+    if is_late or objection:
+        _refuse(engine, upload, posts, objection or NEWER_RESULT)
         return
     _post(
         engine,
@@ -103,8 +104,8 @@ def post_expected(
 ) -> None:
     """Post a head's current reports again, as when a machine class is announced or overdue.
 
-    Nothing is posted if the pull request is closed or at another commit, or if the commit belongs
-    to no merge group. Raises GitHubError.
+    If the pull request is closed or at another commit, only the check of another one that has the
+    commit is. Nothing is posted if the commit belongs to no merge group. Raises GitHubError.
     """
     if pull_requests is None:
         return
@@ -124,6 +125,9 @@ def post_expected(
     with read_session(engine) as session:
         posts = posted_ids(session, head)
     if _objection(head, _current(pull_requests, head, posts)):
+        SameCommit(
+            engine, head, pull_requests, reports=reports, public_url=public_url, now=now
+        ).post_check_of_another()
         return
     _post(
         engine,
@@ -169,61 +173,12 @@ def _post(
         else:
             posts = replace(posts, comment_id=comment_id)
             _save_posts(engine, head, posts, now=now)
-    _post_check_of_commit(
-        engine,
-        head,
-        result,
-        posts,
-        same_commit=SameCommit(engine, head, pull_requests, reports=reports, now=now),
-        pull_requests=pull_requests,
-        public_url=public_url,
-        now=now,
-    )
+    check_run_id = SameCommit(
+        engine, head, pull_requests, reports=reports, public_url=public_url, now=now
+    ).post_check(posts)
+    _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
     if refusal is not None:
         raise refusal
-
-
-def _post_check_of_commit(
-    engine: Engine,
-    head: CheckedHead,
-    result: PullRequestReport,
-    posts: PostedIds,
-    *,
-    same_commit: SameCommit,
-    pull_requests: PullRequests,
-    public_url: str,
-    now: datetime,
-) -> None:
-    """Post the check run of a pull request's head, which says the worst of all that share it.
-
-    Another pull request's result may come while the check is posted: whoever posts last reads it
-    afterwards, and posts again.
-    """
-    url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
-    other_reports = same_commit.reports(public_url)
-    annotations: tuple[CodeAnnotation, ...] | None = None
-    for _ in range(MAX_CHECK_POSTS):
-        conclusion, title = conclude_commit(result, other_reports)
-        if conclusion is not None and annotations is None:
-            annotations = _annotations(pull_requests, head, result)
-        check = CheckRunContent(
-            name=CHECK_NAME,
-            head_sha=head.head_sha,
-            conclusion=conclusion or "",
-            title=title,
-            summary=classes_summary(
-                result, public_url=public_url, url=url, other_reports=other_reports
-            ),
-            details_url=url,
-            external_id=posts.upload_id,
-            annotations=annotations or (),
-        )
-        check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
-        posts = replace(posts, check_run_id=check_run_id)
-        _save_posts(engine, head, posts, now=now)
-        other_reports = same_commit.reports(public_url)
-        if conclude_commit(result, other_reports) == (conclusion, title):
-            return
 
 
 def _post_group(
@@ -247,9 +202,11 @@ def _post_group(
     page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
     url = f"{public_url}/{page}"
     # Others may push a branch with a group's name, at the head of a pull request.
-    same_commit = SameCommit(engine, head, pull_requests, reports=reports, now=now)
+    same_commit = SameCommit(
+        engine, head, pull_requests, reports=reports, public_url=public_url, now=now
+    )
     conclusion: str | None
-    conclusion, title = conclude_commit(result, same_commit.reports(public_url))
+    conclusion, title = conclude_commit(result, same_commit.reports())
     has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
     is_complete = result.classes and all(one.result for one in result.classes)
     if group.ending and not is_complete and not has_failed and title == result.title:
@@ -263,27 +220,11 @@ def _post_group(
         summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
         details_url=url,
         external_id=upload_ids[0] if upload_ids else "",
-        annotations=_annotations(pull_requests, head, result),
+        annotations=annotations_of(pull_requests, head, result),
     )
-    check_run_id = _post_check(pull_requests, head.repository, check, posts.check_run_id)
+    check_run_id = post_check_run(pull_requests, head.repository, check, posts.check_run_id)
     posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
     _save_posts(engine, head, posts, now=now)
-
-
-def _annotations(
-    pull_requests: PullRequests, head: CheckedHead, result: PullRequestReport
-) -> tuple[CodeAnnotation, ...]:
-    """Return the annotations of a finished check, on lines that GitHub has at its head.
-
-    A check in progress has none, because none can be taken back.
-    """
-    if result.conclusion is None:
-        return ()
-    reports = [one.report for one in result.classes if one.report is not None]
-    annotations = tuple(dict.fromkeys(chain.from_iterable(map(code_annotations, reports))))
-    paths = tuple(dict.fromkeys(one.path for one in annotations))[:MAX_ANNOTATED_FILES]
-    lines = {path: pull_requests.line_count(head.repository, path, head.head_sha) for path in paths}
-    return tuple(one for one in annotations if one.line <= (lines.get(one.path) or 0))
 
 
 def _outcome(
@@ -330,7 +271,7 @@ def _post_comment(
     Another login's comment is never changed, even with our marker.
     """
     ours = _our_comments(pull_requests, repository, number)
-    candidates = _stored_first(ours, comment_id)
+    candidates = stored_first(ours, comment_id)
     posted_id = next(
         (one for one in candidates if pull_requests.update_comment(repository, one, body)), None
     )
@@ -343,11 +284,6 @@ def _post_comment(
     return posted_id
 
 
-def _stored_first(ids: Sequence[int], stored_id: int | None) -> tuple[int, ...]:
-    """Return ids without duplicates, the stored one first."""
-    return tuple(dict.fromkeys((*filter(None, [stored_id]), *ids)))
-
-
 def _our_comments(pull_requests: PullRequests, repository: str, number: int) -> tuple[int, ...]:
     """Return the ids of our comments with the marker, oldest first."""
     me = pull_requests.me()
@@ -356,19 +292,6 @@ def _our_comments(pull_requests: PullRequests, repository: str, number: int) -> 
         for comment in pull_requests.comments(repository, number)
         if comment.author == me and comment.body.startswith(MARKER)
     )
-
-
-def _post_check(
-    pull_requests: PullRequests, repository: str, check: CheckRunContent, check_run_id: int | None
-) -> int:
-    """Update the head commit's check run, or add it.
-
-    A check run cannot be deleted: if a lost answer left a second one, both say the same.
-    """
-    ours = pull_requests.check_runs(repository, check.head_sha, check.name)
-    candidates = _stored_first(ours, check_run_id)
-    updated_ids = [one for one in candidates if pull_requests.update_check(repository, one, check)]
-    return updated_ids[0] if updated_ids else pull_requests.create_check(repository, check)
 
 
 def _save_posts(engine: Engine, head: CheckedHead, posts: PostedIds, *, now: datetime) -> None:

@@ -13,6 +13,7 @@ from perfledger_service.usecases.uploads import same_commit
 from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
 from perfledger_service.usecases.uploads.machine_classes import announce_classes
 from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.same_commit import checks_to_post
 
 OTHER_BASE = Revision(sha="e" * 40)
 PUBLIC_URL = "https://ledger.example"
@@ -101,6 +102,68 @@ def test_a_class_that_another_pull_request_waits_for_keeps_the_check_in_progress
 
     [check] = at_github.checks
     assert (check["status"], check["conclusion"]) == ("in_progress", None)
+
+
+@pytest.fixture
+def waiting(engine, at_github, report, posting, now):
+    """A check in progress on pull request 8, because 7 waits for a class; return 7's head."""
+    for number in (7, 8):
+        at_github.open_pull(number)
+    head = replace(report(8, 1.0, base=OTHER_BASE).head, pull_request=7)
+    announce_classes(engine, head, ("*",), deadline=now + timedelta(hours=6), now=now)
+    post_expected(engine, head, **posting)
+    assert [one["status"] for one in at_github.checks] == ["in_progress"]
+    return head
+
+
+@pytest.mark.parametrize("state", [{"state": "closed"}, {"head_sha": "c" * 40}])
+def test_a_check_does_not_wait_for_a_pull_request_that_left(
+    engine, at_github, waiting, posting, state
+):
+    at_github.open_pull(7, **state)
+    post_expected(engine, waiting, **posting | {"now": posting["now"] + timedelta(hours=6)})
+
+    [check] = at_github.checks
+    assert (check["status"], check["conclusion"]) == ("completed", "success")
+    assert len(at_github.comments) == 1
+
+
+def test_a_refused_result_of_a_closed_pull_request_ends_the_wait_for_it(at_github, waiting, report):
+    at_github.open_pull(7, state="closed")
+    report(waiting.pull_request, 1.2)
+
+    [check] = at_github.checks
+    assert (check["status"], check["conclusion"]) == ("completed", "success")
+
+
+def test_a_result_of_the_other_itself_that_comes_meanwhile_is_posted(
+    engine, at_github, waiting, posting, *, judged, make_bundle
+):
+    at_github.open_pull(7, state="closed")
+    created_at = posting["now"].isoformat()
+    slower = make_bundle(ratio=1.2, pull_request=8, base=OTHER_BASE, created_at=created_at)
+    came = []
+
+    def judge_the_other(method, path):
+        if method == "PATCH" and "/check-runs/" in path and not came:
+            came.append(judged(engine, slower, upload_id=f"{9:032x}"))
+
+    at_github.server.state.after_handling = judge_the_other
+    post_expected(engine, waiting, **posting)
+
+    assert len(came) == 1
+    [check] = at_github.checks
+    assert check["conclusion"] == "failure"
+
+
+def test_a_pull_request_that_leaves_has_the_check_of_one_that_stays_posted(engine, waiting, now):
+    def due(number, *, sha=waiting.head_sha, repository="octo/models", is_at=False):
+        return checks_to_post(engine, repository, 1, number, sha, is_at=is_at, now=now)
+
+    assert [one.pull_request for one in due(7)] == [8]
+    assert [one.pull_request for one in due(7, is_at=True)] == [7]
+    assert due(7, sha="c" * 40) == ()
+    assert due(7, sha="") == due(2**40) == due(7, repository="octo/other") == ()
 
 
 def test_a_result_that_comes_while_the_check_is_posted_is_posted_after_it(at_github, judge, report):
