@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import traceback
 from pathlib import Path
 
@@ -26,6 +27,8 @@ IN_USE_WORDS = (
     "unable to lock file",
     "busy or unavailable",
 )
+# In `flock` and `LOCK_NB`, but not in `block` and `clock`.
+_LOCK = re.compile("(?<![bc])lock", re.IGNORECASE)
 
 
 class UnmeasurableError(Exception):
@@ -58,7 +61,7 @@ def _is_of_lock(error: BaseException) -> bool:
     Sockets, pipes and forks without a free process raise the same error.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and "lock" in (frames[-1].line or "").lower()
+    return bool(frames) and _LOCK.search(frames[-1].line or "") is not None
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

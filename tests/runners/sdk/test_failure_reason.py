@@ -72,7 +72,11 @@ def test_a_socket_without_data_is_not_in_use():
         with pytest.raises(BlockingIOError) as caught:
             one.recv(1)
 
+        with pytest.raises(BlockingIOError) as of_block:
+            one.recv(len("block"))
+
     assert failure_reason(caught.value) is FailureReason.RAISED
+    assert failure_reason(of_block.value) is FailureReason.RAISED
     # As of a fork without a free process.
     assert failure_reason(raised(BlockingIOError(errno.EAGAIN, "try"))) is FailureReason.RAISED
     assert failure_reason(BlockingIOError()) is FailureReason.RAISED
