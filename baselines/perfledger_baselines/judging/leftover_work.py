@@ -1,16 +1,20 @@
 """Finds heads that leave work to threads or processes which go on after a step has returned."""
 
+import math
 from collections.abc import Mapping
-from statistics import fmean, median
+from statistics import median
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side
-from perfledger.rounding import digits
+from perfledger.rounding import digits, percentage
 
 # Work that head leaves, as a share of its own steps. A step that has finished leaves none: in 20
 # pairs beside eight busy loops, threads that sleep left at most 0.0001. Work for a thread, which
 # was over three times the step's, was at least 0.13 in each of 30 pairs.
 MAX_LEFTOVER = 0.05
+# Cores that a thread uses at its own pace. With less, base has none: the harness itself uses a few
+# thousandths in a pause, which would be all that head uses if its work is done before the pause.
+MIN_PACE = 0.02
 
 Pairs = Mapping[int, Mapping[Side, Run]]
 
@@ -23,8 +27,10 @@ def leftover_doubt(pairs: Pairs) -> str:
     shares = [share for sides in pairs.values() if (share := _leftover_share(sides)) is not None]
     if head is None or not shares or median(shares) < MAX_LEFTOVER:
         return ""
-    cores = digits(head, 2)
-    return f"it has work for {cores} cores between its steps: they may return before they are done"
+    return (
+        f"it has work for {digits(head, 2)} cores between its steps, {percentage(median(shares))} "
+        "of their time: they may return before they are done"
+    )
 
 
 def _paused_cores(pairs: Pairs, side: Side) -> float | None:
@@ -44,12 +50,17 @@ def _leftover_share(sides: Mapping[Side, Run]) -> float | None:
     if base is None or head is None:
         return None
     left_by_base, left_by_head = _leftover_s(base, head), _leftover_s(head, base)
-    step_s = fmean(head.samples.get(STEP_TIME.name, (0.0,)))
-    if left_by_base is None or left_by_head is None or step_s <= 0:
+    # Pauses are as long as the other side's turns, or longer beside other programs.
+    base_s, head_s = map(_measured_s, (base, head))
+    if left_by_base is None or left_by_head is None:
         return None
+    if not (math.isfinite(base_s) and 0 < head_s < math.inf):
+        return None
+    at_pace = left_by_base * _steps(base) * base_s / head_s / _steps(head)
     pace, cores = base.evidence.paused_cores or 0.0, head.evidence.paused_cores or 0.0
-    beyond_pace = left_by_head * (1 - min(1.0, pace / cores)) if cores > 0 else 0.0
-    return min(beyond_pace, left_by_head - left_by_base) / step_s
+    if pace >= MIN_PACE:
+        at_pace = max(at_pace, left_by_head * pace / max(pace, cores))
+    return (left_by_head - max(at_pace, left_by_base)) * _steps(head) / head_s
 
 
 def _leftover_s(run: Run, facing_run: Run) -> float | None:
@@ -59,6 +70,13 @@ def _leftover_s(run: Run, facing_run: Run) -> float | None:
     """
     if run.evidence.leftover_s is not None or run.evidence.paused_cores is None:
         return run.evidence.leftover_s
-    steps = run.evidence.steps_per_reading * len(run.samples.get(STEP_TIME.name, ()))
-    pauses_s = facing_run.evidence.seconds_of(facing_run.samples.get(STEP_TIME.name, ()))
-    return run.evidence.paused_cores * pauses_s / steps if steps else None
+    steps = _steps(run)
+    return run.evidence.paused_cores * _measured_s(facing_run) / steps if steps else None
+
+
+def _steps(run: Run) -> int:
+    return run.evidence.steps_per_reading * len(run.samples.get(STEP_TIME.name, ()))
+
+
+def _measured_s(run: Run) -> float:
+    return run.evidence.seconds_of(run.samples.get(STEP_TIME.name, ()))

@@ -1,5 +1,6 @@
 """Tests when head is doubted because it computes between its steps."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -22,7 +23,7 @@ def paused(*cores):
     ("base", "head", "doubt"),
     [
         (0.0, 0.04, ""),
-        (0.0, 0.063, "it has work for 0.063 cores between its steps"),
+        (0.0, 0.063, "it has work for 0.063 cores between its steps, 7.9 % of their time:"),
         (0.5, 0.54, ""),
         (None, 0.9, ""),
         (0.0, None, "whether it computes between its steps is known only for base"),
@@ -60,6 +61,11 @@ def with_steps(bundle, side, seconds, *, number=1):
         pytest.param((0.3, 0.1), (0.6, 2.0), 0.1, True, id="a thread that works more"),
         pytest.param((0.1, 0.5), (0.2, 0.5), 1.0, False, id="as much per step as base"),
         pytest.param((0.0, 0.0), (0.0, 0.0), 1.0, False, id="none"),
+        pytest.param((0.002, 0.0), (0.002, 0.2), 1.0, True, id="what is done before the pauses"),
+        pytest.param((0.002, 0.001), (0.003, 0.06), 1.0, True, id="the harness's use is no pace"),
+        pytest.param((0.0, 0.0), (0.0, 0.2), 1.0, True, id="in no pause"),
+        pytest.param((0.3, 0.1), (0.3, 3.0), 0.1, False, id="its own pace in long pauses"),
+        pytest.param((0.01, 0.001), (0.01, 0.01), 0.1, False, id="a slow pace of its own"),
     ],
 )
 def test_leftover_work_counts_beside_the_steps_that_leave_it(
@@ -73,6 +79,20 @@ def test_leftover_work_counts_beside_the_steps_that_leave_it(
     bundle = with_steps(bundle, Side.HEAD, head_s)
 
     assert bool(leftover_doubt(pairs_of_workloads(bundle)["m:f"])) is is_doubted
+
+
+@pytest.mark.parametrize("seconds", [(math.inf, -math.inf), (math.nan,), (0.0,)])
+@pytest.mark.parametrize("side", Side)
+def test_times_that_are_no_sizes_show_no_leftover_work_and_are_not_measured(checked, side, seconds):
+    bundle = checked(ratio=0.8, **paused(0.0, 0.04))
+    runs = tuple(
+        replace(run, samples={"step_time_p50": seconds}) if run.side is side else run
+        for run in bundle.runs
+    )
+    unmeasured = replace(bundle, runs=runs)
+
+    assert leftover_doubt(pairs_of_workloads(unmeasured)["m:f"]) == ""
+    assert outcome(unmeasured) == "not measured"
 
 
 @pytest.mark.parametrize(
