@@ -10,8 +10,12 @@ from perfledger_runners.checkouts.source_tree import is_below
 from perfledger_runners.checkouts.workload_overlay import WorkloadSource
 
 FIXTURE = "benchmark"
-# In names of folders that hold tests, and what these import from beside them.
-TEST_FOLDER = re.compile(r"test|bench", re.IGNORECASE)
+# In names of folders that hold tests, and what these import from beside them; not as a part of
+# another word: `fastest` and `benchkit` are packages, whose change must not be hidden.
+TEST_FOLDER = re.compile(
+    r"(?<![a-z])(?:tests?|testing|bench)(?![a-z])|(?:tests|bench(?:es|mark(?:s|ing)?))(?![a-z])",
+    re.IGNORECASE,
+)
 
 
 def paths_of_tests(source: WorkloadSource) -> tuple[str, ...]:

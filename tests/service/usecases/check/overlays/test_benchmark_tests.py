@@ -40,6 +40,13 @@ class Source:
         (["src/mine/tests/deep/test_it.py"], ("src/mine/tests",)),
         (["mine/test_it.py", "mine/tests/test_it.py"], ("mine/test_it.py", "mine/tests")),
         (["tests/test_it.py", "tests/deep/test_it.py"], ("tests",)),
+        (["perf_test/test_it.py", "microbenchmarks/test_it.py"], ("perf_test", "microbenchmarks")),
+        (["UnitTests/test_it.py", "bench-v2/test_it.py"], ("UnitTests", "bench-v2")),
+        (["fastest/tests/test_it.py", "latest/test_it.py"], ("fastest/tests", "latest/test_it.py")),
+        (
+            ["benchkit/bench/test_it.py", "attest/test_it.py"],
+            ("benchkit/bench", "attest/test_it.py"),
+        ),
     ],
 )
 def test_a_test_is_in_the_outermost_folder_that_is_named_after_tests(paths, expected):
