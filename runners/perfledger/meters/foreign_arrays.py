@@ -14,6 +14,7 @@ from typing import Any, cast
 # Elements of an array whose work counts: smaller ones hold shapes, indices and constants.
 MIN_ELEMENTS = 1000
 OWN_PACKAGE = "perfledger"
+PROTOCOLS = ("function", "array")  # of torch and of JAX, with the package's name before
 UNKNOWN_LIBRARIES = "unknown, because the step uses a profiler of its own"
 
 Foreign = Any  # an object of the user's code
@@ -91,14 +92,14 @@ def _libraries(values: Iterable[object], packages: Collection[str]) -> Iterable[
 def _library_of(kind: type, packages: Collection[str]) -> str:
     """Return the library of an array's type, or of the type that it extends; "" for no array.
 
-    A type with the framework's protocol (`__torch_function__`) computes with the framework's
-    operators: linear_operator's, tensordict's. Look-ups on the type are static: attributes of a
-    foreign object may run its code.
+    A type with the framework's protocol (`__torch_function__`, `__jax_array__`) computes with the
+    framework's operators: linear_operator's, tensordict's, Keras's. Look-ups on the type are
+    static: attributes of a foreign object may run its code.
     """
     if not (hasattr(kind, "dtype") and hasattr(kind, "shape")):
         return ""
     for package in packages:
-        if hasattr(kind, f"__{package}_function__"):
+        if any(hasattr(kind, f"__{package}_{name}__") for name in PROTOCOLS):
             return package
     bases = [base for base in kind.__mro__ if hasattr(base, "dtype")]
     return bases[-1].__module__.partition(".")[0]

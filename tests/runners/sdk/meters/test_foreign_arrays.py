@@ -35,6 +35,16 @@ class Wrapper:
         raise NotImplementedError
 
 
+class Variable:
+    """A value of another library that the framework takes for an array of its own."""
+
+    dtype = "f4"
+    shape = (MIN_ELEMENTS,)
+
+    def __framework_array__(self):
+        raise NotImplementedError
+
+
 class LazyArray:
     dtype = "f4"
 
@@ -105,6 +115,7 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
         lambda: has_first(OwnArray()),
         lambda: has_first(OwnSubclass()),
         lambda: has_first(Wrapper()),
+        lambda: has_first(Variable()),
         lambda: parameter([1.0] * MIN_ELEMENTS),
         lambda: parameter([LazyArray()]),
     ],

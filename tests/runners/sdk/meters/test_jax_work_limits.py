@@ -145,6 +145,30 @@ def test_numpy_that_only_makes_a_programs_constants_is_no_work_of_its_steps(jax,
     assert found.program
 
 
+@pytest.mark.slow
+def test_a_variable_of_a_library_that_computes_with_jax_is_not_foreign(jax, count):
+    class Variable:
+        """As Keras's."""
+
+        dtype = "float32"
+        shape = (SIZE, SIZE)
+
+        def __init__(self, value):
+            self.value = value
+
+        def __jax_array__(self):
+            return self.value
+
+    def square(variable):
+        matrix = jax.numpy.asarray(variable)
+        return matrix @ matrix
+
+    variable = Variable(jax.numpy.ones((SIZE, SIZE)))
+    found = count(lambda: square(variable))
+
+    assert (found.limits, values(found)[step_work.FLOPS] >= 2 * SIZE**3) == ((), True)
+
+
 @pytest.mark.slow(ci_only=True)
 def test_jaxs_own_arrays_and_functions_are_not_foreign(jax, count):
     numbers = jax.numpy
