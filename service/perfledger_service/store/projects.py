@@ -101,7 +101,7 @@ def set_trust(session: Session, project: Project, *, trust_runners: bool) -> Non
 
 
 def project_of_number(session: Session, repository_id: int) -> Project | None:
-    """Return the project whose repository has this number, None if none is known to."""
+    """Return the project whose repository has this number, None if it is no project's."""
     is_it = col(ProjectRow.actions_repository_id) == repository_id
     row = session.exec(select(ProjectRow).where(is_it)).first()
     return None if row is None else _project(row)

@@ -94,10 +94,9 @@ def receive_bundle(
     A device's canaries are not an upload: there is nothing left to judge or post.
 
     The same bundle again returns the same upload; one that failed or was refused begins its next
-    attempt. `run` is
-    the GitHub Actions run that sent it, None for a token's holder. `job_id` is the runner job whose
-    result it is; it is stored together with the job's end, or not at all. `reports` receive a
-    bundle that they will judge.
+    attempt. `run` is the GitHub Actions run that sent it, None for a token's holder. `job_id` is
+    the runner job whose result it is; it is stored together with the job's end, or not at all.
+    `reports` receive a bundle that they will judge.
 
     Raises UsageError for an invalid bundle and for one that does not match its job, RefusedError
     for one of another repository or pull request, ConflictError for a second bundle with one token
