@@ -183,7 +183,7 @@ class Repository:
                 shutil.copy2(real, index)  # with its time, by which git detects racy entries
             environment = {"GIT_INDEX_FILE": str(index)}
             self._unmark(environment)
-            git(self.root, "add", "--update", "--", ".", environment=environment)
+            git(self.root, "add", "--update", environment=environment)
             self._add_untracked(folder / "paths", environment)
             self._add_submodules(environment)
             tree = _line(git(self.root, "write-tree", environment=environment))

@@ -105,7 +105,7 @@ def test_a_download_ends_at_its_deadline(services, progress):
     downloader = Downloader(progress, monotonic=lambda: next(clock))
     services.answers["/page"] = 200, b"x", {}
 
-    with pytest.raises(PriceServiceError, match="no prices after 1800 s"):
+    with pytest.raises(PriceServiceError, match="no prices after 1,800 s"):
         downloader.page(f"{services.url}/page", root=services.url, params={}, headers={}, most=9)
     downloader.close()
 

@@ -132,7 +132,7 @@ def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(any_engine, judge
 def test_a_commit_has_the_time_of_its_measurement_unless_it_was_at_several_of_the_day(branch):
     branch.measure(observation(0), observation(1), created_at="2026-11-20T11:00:00+00:00")
     branch.measure(observation(0), created_at="2026-11-20T11:40:00+00:00")
-    branch.measure(observation(1), created_at="2026-11-20T23:00:00+00:00")
+    branch.measure(observation(1), created_at="2026-11-20T01:00:00+00:00")
 
     (series,) = branch.series()
 

@@ -167,7 +167,7 @@ def test_a_folder_of_bundles_is_a_series_for_each_workload_and_metric_in_order_o
 
     assert set(found) == {"gpt:step step_time_p50", "gpt:step peak_memory"}
     series = found["gpt:step step_time_p50"]
-    assert series.labels == ("2" * 10, "1" * 10, "0" * 10)
+    assert series.labels == ("2" * 12, "1" * 12, "0" * 12)
     assert series.values == pytest.approx([0.01] * 3, rel=0.01)
     assert series.unit == "s"
 
@@ -195,7 +195,7 @@ def test_a_check_of_a_branch_adds_its_head_unless_that_was_never_committed(folde
 
     series = read_histories(path)[0]
 
-    assert series.labels == ("1" * 10, "f" * 10)
+    assert series.labels == ("1" * 12, "f" * 12)
     assert series.values == pytest.approx([0.01, 0.012], rel=0.01)
 
 

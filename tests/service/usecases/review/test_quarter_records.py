@@ -1,6 +1,7 @@
 """What the store and bundles say of a quarter, and that both say the same."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -73,7 +74,8 @@ def test_uncommitted_changes_landed_nowhere(engine, judged_on_branch, make_bundl
 
 
 def test_what_was_measured_after_the_quarter_is_not_in_it(engine, judged_on_branch, on_branch):
-    judged_on_branch(engine, replace(on_branch, created_at="2027-01-01T00:00:00+00:00"))
+    new_year = datetime(2027, 1, 1, tzinfo=UTC)
+    judged_on_branch(engine, replace(on_branch, created_at=new_year.isoformat()), now=new_year)
 
     assert records(engine).checks == 0
 

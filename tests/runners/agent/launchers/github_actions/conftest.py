@@ -69,7 +69,7 @@ class GitHubSteps:
             data = archive_of(files)
         if data is not None:
             entry = {"id": 900, "run": str(self.run["id"]), "name": "perfledger-job"}
-            self.state.kept["900"] = entry | {"data": data}
+            self.state.archives["900"] = entry | {"data": data}
         jobs = list(jobs) or self.run["jobs"]
         self.run.update(status="completed", conclusion=conclusion, jobs=jobs)
 
@@ -78,7 +78,7 @@ class GitHubSteps:
 
     def fail(self):
         log = b"2026-11-28T12:00:00.0000000Z ##[error]no torch\nCleaning up\n"
-        self.state.kept["600"] = {"id": 600, "name": "", "data": log}
+        self.state.archives["600"] = {"id": 600, "name": "", "data": log}
         self.end("failure", jobs=[FAILED_JOB])
 
     def hide(self):
