@@ -143,6 +143,15 @@ def _write_table(table: "RenderableType", output: Path | None) -> None:
     Console().print(table)
 
 
+def _is_there(output: Path) -> bool:
+    """Return whether a file is there; raise OSError for an impossible name, as 3.14 does not."""
+    try:
+        output.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _unwritable_reason(output: Path) -> str:
     """Return the reason why a file cannot be written, "" if it can."""
     try:
@@ -150,7 +159,7 @@ def _unwritable_reason(output: Path) -> str:
             return "it is a folder"
         if not output.parent.is_dir():
             return f"there is no folder {output.parent}"
-        is_allowed = os.access(output if output.exists() else output.parent, os.W_OK)
+        is_allowed = os.access(output if _is_there(output) else output.parent, os.W_OK)
     except (OSError, ValueError) as error:  # the name is too long, or the folder is not readable
         return str(getattr(error, "strerror", None) or error)
     return "" if is_allowed else "permission denied"
