@@ -28,7 +28,8 @@ def test_free_pages_are_given_back(freed):
     after = database_size(freed)
     assert before.free_bytes is not None
     assert before.free_bytes > 900_000
-    assert (after.bytes, after.free_bytes) == (before.bytes - before.free_bytes, 0)
+    assert after.free_bytes == 0
+    assert after.bytes <= before.bytes - before.free_bytes  # half-empty pages are filled, too
 
 
 def test_a_file_that_somebody_writes_is_left_as_it_is(freed):

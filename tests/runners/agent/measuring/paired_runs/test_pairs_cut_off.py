@@ -65,8 +65,8 @@ def test_the_budget_ends_a_step_that_hangs_and_keeps_what_was_measured(harness, 
     assert (failure.workload, failure.why) == (C.id, FailureReason.BUDGET)
     # The budget may end before the agent has heard that the workload started.
     assert re.fullmatch(
-        r"the budget ended it while setting up or warming up, after \d+ s: raise the budget"
-        r"|the budget of \d+ s was spent before its first pair: raise it",
+        r"the budget ended it while setting up or warming up, after [\d,]+ s: raise the budget"
+        r"|the budget of [\d,]+ s was spent before its first pair: raise it",
         failure.detail,
     )
     assert Counter(run.workload for run in measured.runs) == {A.id: 2, B.id: 2}

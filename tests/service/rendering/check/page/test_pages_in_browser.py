@@ -70,7 +70,7 @@ def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
 
     assert (
         page.locator("#reading").inner_text()
-        == "1b00000: 12.3\u00a0ms (12.18\u00a0ms to 12.45\u00a0ms)"
+        == "1b0000000000: 12.3\u00a0ms (12.18\u00a0ms to 12.45\u00a0ms)"
     )
     page.close()
 
@@ -82,7 +82,7 @@ def test_the_chart_becomes_relative_and_a_click_opens_the_check(browser, served)
     page.get_by_role("button", name="Relative").click()
     page.locator("#chart .u-over").hover(position={"x": 5, "y": 50})
 
-    assert page.locator("#reading").inner_text().startswith("1b00000: 100\u00a0%")
+    assert page.locator("#reading").inner_text().startswith("1b0000000000: 100\u00a0%")
     page.locator("#chart .u-over").click(position={"x": 5, "y": 50})
     page.wait_for_url(served + f"/runs/{0:032x}")
     page.close()
