@@ -1,6 +1,7 @@
 """Answers as GitHub gives them, and answers of something else."""
 
 import io
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -77,6 +78,9 @@ def test_a_tokens_expiry_that_is_no_time_is_our_error(answer, expires_at):
             + b"]" * 100_000
             + b"}",
             id="too deep",
+            marks=pytest.mark.skipif(
+                sys.version_info >= (3, 14), reason="skipped over at any depth: nothing reads it"
+            ),
         ),
     ],
 )
