@@ -1,5 +1,7 @@
 """Faults that leave work for later or for others, and controls that only seem to."""
 
+from functools import partial
+
 from fault_cases.case import NOT_GREEN, NOT_MEASURED, SILENT, FaultCase, replaced
 from fault_cases.evasions import LATER, MIXED, THREAD
 
@@ -67,29 +69,21 @@ def steps():
 """
 
 
-def leftover(name: str, base: str, head: str, *, loops: int = 0) -> FaultCase:
-    """Return a fault: head's step leaves a part of base's work."""
+def case(name: str, base: str, head: str, *, expected: str, loops: int = 0) -> FaultCase:
+    """Return a case of this group, whose sides are files of workloads."""
     return FaultCase(
         name=name,
         group="leftover work",
         base={"benchmarks/b.py": base},
         head={"benchmarks/b.py": head},
-        expected=NOT_GREEN,
+        expected=expected,
         loops=loops,
     )
 
 
-def control(name: str, base: str, head: str, *, loops: int = 0) -> FaultCase:
-    """Return a control: nothing is left on head."""
-    return FaultCase(
-        name=name,
-        group="leftover work",
-        base={"benchmarks/b.py": base},
-        head={"benchmarks/b.py": head},
-        expected=SILENT,
-        loops=loops,
-    )
-
+leftover = partial(case, expected=NOT_GREEN)
+control = partial(case, expected=SILENT)
+unproven = partial(case, expected=NOT_MEASURED)
 
 LEFTOVER = (
     leftover("work for a thread", THREAD, replaced(THREAD, STEP, HANDED)),
@@ -119,19 +113,15 @@ LEFTOVER = (
             "        calls.send(600_000)\n        return work(300_000)",
         ),
     ),
-    FaultCase(
-        name="JAX: NumPy's part of the work is gone",
-        group="leftover work",
-        base={"benchmarks/b.py": BESIDE_JAX},
-        head={"benchmarks/b.py": replaced(BESIDE_JAX, "large @ large", "large[0]")},
-        expected=NOT_MEASURED,
+    unproven(
+        "JAX: NumPy's part of the work is gone",
+        BESIDE_JAX,
+        replaced(BESIDE_JAX, "large @ large", "large[0]"),
     ),
-    FaultCase(
-        name="torch: NumPy's part of the work is a tenth",
-        group="leftover work",
-        base={"benchmarks/b.py": MIXED},
-        head={"benchmarks/b.py": replaced(MIXED, "large @ large", "large[:30] @ large[:, :30]")},
-        expected=NOT_MEASURED,
+    unproven(
+        "torch: NumPy's part of the work is a tenth",
+        MIXED,
+        replaced(MIXED, "large @ large", "large[:30] @ large[:, :30]"),
     ),
     control("a pool of threads at rest, beside foreign load", POOL, f"import sys\n{POOL}", loops=8),
     control(
