@@ -46,6 +46,37 @@ def test_an_epoch_begins_where_nothing_of_before_comes_back(keys, starts):
     assert epoch_starts(list(keys)) == starts
 
 
+@pytest.mark.parametrize(
+    ("keys", "starts"),
+    [
+        ("a" * 50 + "b" * 8, (50,)),
+        ("a" * 50 + "bb" + "a" + "b" * 20, (50,)),
+        ("a" * 50 + "b" * 20 + "a", (50,)),
+        ("a" * 50 + "b" * 20 + "a" + "b" * 20 + "a" + "b" * 9, (50,)),
+        ("a" * 20 + "b" + "a" * 20 + "b" * 20, (41,)),
+        ("a" * 20 + "b" * 20 + "a" + "c" * 9, (20, 41)),
+    ],
+)
+def test_strays_of_another_state_join_no_epochs(keys, starts):
+    assert epoch_starts(list(keys)) == starts
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "a" * 50 + "b" * 20 + "aa",
+        "a" * 50 + "b" * 20 + "a" + "b" * 6 + "a",
+        "a" * 50 + "bb" + "a" + "b" * 4,
+        "a" * 50 + "b" * 20 + "a" * 50,
+        ("a" * 9 + "b") * 5,
+        "bbbb" + "a" * 8 + "b",
+        "b" + "a" * 8 + "b",
+    ],
+)
+def test_a_state_that_may_have_come_back_begins_no_epoch(keys):
+    assert epoch_starts(list(keys)) == ()
+
+
 @given(st.lists(st.sampled_from("abcd"), max_size=12))
 def test_epochs_share_no_key_and_cannot_be_divided(keys):
     bounds = [0, *epoch_starts(keys), len(keys)]
