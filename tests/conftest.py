@@ -53,9 +53,9 @@ def require_system():
 
     def require(program: str, *, package: str, folders=()) -> Path:
         search = os.pathsep.join([*map(str, folders), os.environ.get("PATH", "")])
-        found = shutil.which(program, path=search)
-        if found is not None:
-            return Path(found)
+        found_program = shutil.which(program, path=search)
+        if found_program is not None:
+            return Path(found_program)
         leave_out(f"{program} is not installed (system package {package})")
 
     return require

@@ -77,9 +77,9 @@ def parts_of(each: object) -> Iterator[tuple[str, list[str]]]:
         for key, parameter in signature(function).parameters.items():
             yield key, [*default_of(parameter.default)]
     elif isinstance(each, type) and issubclass(each, msgspec.Struct):
-        found = inspect.type_info(each)
-        assert isinstance(found, inspect.StructType)
-        for field in found.fields:
+        type_info = inspect.type_info(each)
+        assert isinstance(type_info, inspect.StructType)
+        for field in type_info.fields:
             yield field.name, [*words_of(field.type), *default_of(field.default)]
     elif isinstance(each, type) and issubclass(each, BaseModel):
         yield from parts_of_model(each)

@@ -83,7 +83,7 @@ def test_a_benchmark_imports_only_those_of_its_own_folder():
     """
     programs = [path for path in PROGRAMS if not (path.parent / "__init__.py").exists()]
     folders = {path.stem: path.parent for path in programs}
-    elsewhere = [
+    texts = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in PROGRAMS
         for name in re.findall(r"(?m)^(?:from|import) (\w+)", path.read_text())
@@ -91,7 +91,7 @@ def test_a_benchmark_imports_only_those_of_its_own_folder():
     ]
 
     assert len(folders) == len(programs)
-    assert elsewhere == []
+    assert texts == []
 
 
 def test_a_benchmark_that_a_page_or_the_makefile_names_is_there():

@@ -61,7 +61,9 @@ def commands_in(text):
 @pytest.mark.parametrize("language", sorted({language for _, language, _ in BLOCKS} - {"sh"}))
 def test_a_block_is_in_the_language_that_it_says(language):
     assert [
-        place for place, said, text in BLOCKS if said == language and not is_in(language, text)
+        place
+        for place, language_of, text in BLOCKS
+        if language_of == language and not is_in(language, text)
     ] == []
 
 

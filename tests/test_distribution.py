@@ -64,7 +64,7 @@ def installed(wheel, tmp_path_factory):
 
 
 @pytest.fixture
-def elsewhere(installed, tmp_path):
+def user_variables(installed, tmp_path):
     """The environment variables of a user who has only the wheel."""
     return {
         "PATH": f"{installed}:{os.environ['PATH']}",
@@ -141,13 +141,13 @@ def test_the_source_distribution_makes_the_same_wheel_and_runs_its_tests(wheel, 
 
 
 @pytest.mark.slow(ci_only=True)
-def test_the_wheel_alone_checks_a_project_elsewhere(installed, elsewhere, tmp_path):
+def test_the_wheel_alone_checks_a_project_elsewhere(installed, user_variables, tmp_path):
     project = tmp_path / "project"
     project.mkdir()
 
     def run(*command, codes=(0,)):
         done = subprocess.run(
-            command, cwd=project, env=elsewhere, capture_output=True, text=True, check=False
+            command, cwd=project, env=user_variables, capture_output=True, text=True, check=False
         )
         assert done.returncode in codes, done.stdout + done.stderr
         return done.stdout
@@ -194,11 +194,11 @@ def running_service(environment, folder):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_the_wheel_alone_serves_its_pages_and_their_files(elsewhere, tmp_path):
+def test_the_wheel_alone_serves_its_pages_and_their_files(user_variables, tmp_path):
     upgrade = ["perfledger", "server", "db", "upgrade"]
-    subprocess.run(upgrade, env=elsewhere, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(upgrade, env=user_variables, cwd=tmp_path, check=True, capture_output=True)
 
-    with running_service(elsewhere, tmp_path) as address:
+    with running_service(user_variables, tmp_path) as address:
         statuses = {path: status_of(address + path) for path in ("/healthz", "/readyz", "/")}
         files = ("perfledger.css", "vendor/uPlot.iife.min.js")
         statuses |= {name: status_of(f"{address}/static/{name}") for name in files}

@@ -61,28 +61,28 @@ def test_every_setting_of_the_service_is_on_the_page_of_settings():
 def test_the_defaults_on_the_page_of_settings_are_those_of_the_code():
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", SETTINGS, re.MULTILINE)
     defaults = {name: text.strip(" `") for name, text in rows if name in CheckSettings.model_fields}
-    known = CheckSettings.model_validate({})
+    settings = CheckSettings.model_validate({})
 
     for name, text in defaults.items():
-        given = getattr(CheckSettings.model_validate({name: value_of(text)} if text else {}), name)
-        assert given == getattr(known, name), name
+        value = getattr(CheckSettings.model_validate({name: value_of(text)} if text else {}), name)
+        assert value == getattr(settings, name), name
     assert set(defaults) == set(CheckSettings.model_fields)
 
 
 def test_the_defaults_of_the_service_on_the_page_are_those_of_the_code():
     rows = re.findall(r"^\| `PERFLEDGER_(\w+)` \|([^|]*)\|", SETTINGS, re.MULTILINE)
-    known = {}
+    known_names = {}
     for kind in (PriceSettings, UploadSettings, ServiceSettings):
-        known |= {name: (kind, field) for name, field in kind.model_fields.items()}
+        known_names |= {name: (kind, field) for name, field in kind.model_fields.items()}
     defaults = {
         name.lower(): text.strip(" `") for name, text in rows if re.fullmatch(" `.*` ", text)
     }
 
     assert {"database_url", "session_days"} <= set(defaults)
     for name, text in defaults.items():
-        kind, field = known[name]
+        kind, field = known_names[name]
         assert getattr(kind.model_validate({name: text}), name) == field.default, name
-    unset = {name for name, (_, field) in known.items() if field.default not in (None, "")}
+    unset = {name for name, (_, field) in known_names.items() if field.default not in (None, "")}
     assert unset <= set(defaults)
 
 
@@ -133,7 +133,7 @@ def is_command(words, group=COMMANDS):
 
 
 def test_every_option_that_a_page_names_is_one_of_a_command():
-    known = set(OPTION.findall(REFERENCE)) | FOREIGN_OPTIONS
+    known_options = set(OPTION.findall(REFERENCE)) | FOREIGN_OPTIONS
     may_name_others = {"CHANGELOG.md", "device-checks.md", "README.md", "reading-a-comment.md"}
     may_name_others |= {"slurm.md", "kubernetes.md"}  # of srun, sbatch and kubectl
     may_name_others |= {"move-here.md"}  # of the tools that people come from; a test runs ours
@@ -142,7 +142,7 @@ def test_every_option_that_a_page_names_is_one_of_a_command():
         str(path.relative_to(ROOT)): unknown
         for path in PAGES
         if path.name not in may_name_others
-        if (unknown := set(OPTION.findall(words_of(path))) - known)
+        if (unknown := set(OPTION.findall(words_of(path))) - known_options)
     } == {}
 
 

@@ -87,9 +87,9 @@ def limits_of(path: Path) -> Iterator[Limit]:
         value, comment = getattr(module, name), comment_at(lines, node)
         is_number_of = name.startswith("_") or NUMBER_OF.search(name) or path.stem in INTERFACES
         is_explained = comment and not is_number_of and not path.is_relative_to(DRAWN)
-        shown = amounts(value, name) if is_explained or LIMIT.fullmatch(name) else ""
-        if shown:
-            yield Limit(path, name, shown, comment)
+        text = amounts(value, name) if is_explained or LIMIT.fullmatch(name) else ""
+        if text:
+            yield Limit(path, name, text, comment)
 
 
 def names_of(node: ast.stmt) -> list[str]:

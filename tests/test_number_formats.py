@@ -84,7 +84,7 @@ def specs_of(text: str) -> Iterator[str]:
     ],
 )
 def test_a_format_that_rounds_is_found(source, spec):
-    assert spec in [found for _, found in rounding_specs(source)]
+    assert spec in [found_spec for _, found_spec in rounding_specs(source)]
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_numbers_are_rounded_in_one_module():
     modules = {path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     exceptions = {ROUNDING, *(ROOT / name for name in EXCEPTIONS)}
 
-    found = [
+    texts = [
         f"{path.relative_to(ROOT)}:{line}: {spec}"
         for path in sorted(modules - exceptions)
         for line, spec in rounding_specs(path.read_text(encoding="utf-8"))
     ]
 
-    assert found == [], ADVICE
+    assert texts == [], ADVICE
 
 
 @pytest.mark.parametrize("name", sorted(EXCEPTIONS))
@@ -126,6 +126,6 @@ def test_templates_round_only_the_sizes_of_shapes():
         line for path in TEMPLATES.rglob("*.j2") for line in path.read_text("utf-8").splitlines()
     )
 
-    found = [line for line in lines if _IN_TEMPLATE.search(line) and "<rect" not in line]
+    found_lines = [line for line in lines if _IN_TEMPLATE.search(line) and "<rect" not in line]
 
-    assert not found
+    assert not found_lines

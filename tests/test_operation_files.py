@@ -192,14 +192,16 @@ def test_every_secret_is_made_in_the_guide(resource):
     ]
     volumes = [each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each]
     mounted = re.findall(r"/etc/perfledger/git/([\w-]+)", str(pod))
-    wanted = {(each["name"], each["key"]) for each in references}
-    wanted |= {(name, key) for name in volumes for key in mounted}
+    wanted_keys = {(each["name"], each["key"]) for each in references}
+    wanted_keys |= {(name, key) for name in volumes for key in mounted}
 
     lines = GUIDE.replace("\\\n", " ")
-    made = re.findall(r"create secret generic ([\w-]+) (.*)", lines)
-    keys = {(name, key) for name, rest in made for key in re.findall(r"--from-file=([\w-]+)", rest)}
-    assert wanted
-    assert wanted <= keys
+    matches = re.findall(r"create secret generic ([\w-]+) (.*)", lines)
+    keys = {
+        (name, key) for name, rest in matches for key in re.findall(r"--from-file=([\w-]+)", rest)
+    }
+    assert wanted_keys
+    assert wanted_keys <= keys
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: f"{each['kind']} {name_of(each)}")
@@ -207,9 +209,9 @@ def test_what_selects_pods_selects_some(resource):
     labels = [each["spec"]["template"]["metadata"]["labels"] for each in POD_OWNERS]
     spec = resource.get("spec", {})
     selector = spec.get("podSelector") or spec.get("selector") or {}
-    wanted = selector.get("matchLabels", selector)
+    wanted_labels = selector.get("matchLabels", selector)
 
-    assert not wanted or wanted in labels
+    assert not wanted_labels or wanted_labels in labels
 
 
 @pytest.mark.slow(ci_only=True)

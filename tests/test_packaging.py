@@ -70,7 +70,11 @@ def normal(name):
 def test_what_is_installed_by_hash_is_what_is_pinned(file):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = (project["optional-dependencies"][extra] for extra in LOCKED[file])
-    wanted = [*project["dependencies"], *(each for extra in extras for each in extra), "hatchling"]
+    requirements = [
+        *project["dependencies"],
+        *(each for extra in extras for each in extra),
+        "hatchling",
+    ]
     pins = dict(
         line.split("==")
         for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
@@ -87,7 +91,7 @@ def test_what_is_installed_by_hash_is_what_is_pinned(file):
         assert hashes, name
         assert all(re.fullmatch(r"[0-9a-f]{64}", each.strip()) for each in hashes), name
 
-    assert {normal(re.split(r"[\[<>=!~ ]", each)[0]) for each in wanted} <= locked.keys()
+    assert {normal(re.split(r"[\[<>=!~ ]", each)[0]) for each in requirements} <= locked.keys()
     different = {
         name: (version, pinned[name])
         for name, version in locked.items()

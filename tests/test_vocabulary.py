@@ -112,10 +112,10 @@ def test_no_result_is_named_by_a_bare_participle_or_pronoun():
     assert bare == []
 
 
-def test_no_result_of_a_benchmark_or_an_example_is_named_by_a_bare_participle():
+def test_no_result_of_a_test_a_benchmark_or_an_example_is_named_by_a_bare_participle():
     bare = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for top in ("benchmarks", "examples")
+        for top in ("tests", "benchmarks", "examples")
         for path in sorted((ROOT / top).rglob("*.py"))
         for name, line, _ in names_in(ast.parse(path.read_text(encoding="utf-8"))).bound
         if name.strip("_") in BARE_WORDS

@@ -147,9 +147,9 @@ def make_review():
         }
         return build_review(ReviewInputs(**(facts | values)))
 
-    made = cache(make)  # of what several tests ask for, which differ in their text at most
+    made_cache = cache(make)  # of what several tests ask for, which differ in their text at most
 
     def review(text=PLAN, **values):
-        return make(text, **values) if values else made(text)
+        return make(text, **values) if values else made_cache(text)
 
     return review

@@ -45,10 +45,12 @@ SERVER = by_the_month(-320_000.0, 110_000.0, 110_000.0, 110_000.0, 110_000.0)
     ("interest", "years", "by_year"), [(0.085, 5, 0.253766), (0.1, 10, 0.162745), (0.0, 4, 0.25)]
 )
 def test_the_capital_recovery_factor_is_that_of_the_tables_by_the_month(interest, years, by_year):
-    found = capital_recovery_factor(np.array([interest]), np.array([float(years)]))
+    found_capital_recovery_factor = capital_recovery_factor(
+        np.array([interest]), np.array([float(years)])
+    )
 
     nominal_share = 12 * ((1 + interest) ** (1 / 12) - 1) / interest if interest else 1.0
-    assert found[0] == pytest.approx(by_year * nominal_share, abs=1e-6)
+    assert found_capital_recovery_factor[0] == pytest.approx(by_year * nominal_share, abs=1e-6)
 
 
 @given(st.floats(0.001, 0.5), st.floats(1, 30))
@@ -82,11 +84,11 @@ def test_three_years_of_hours_are_worth_36_payments():
     """40 devices at 2.972125 USD an hour and 8.5 %: 86,786 USD a month, 31.825 times that today."""
     year = 40 * 8760 * 2.972125
 
-    found = present_value(by_the_month(0.0, year, year, year), rate_per_year=0.085)
+    found_present_value = present_value(by_the_month(0.0, year, year, year), rate_per_year=0.085)
 
-    assert found == pytest.approx(year / 12 * 31.82469, rel=1e-6)
-    assert found > 3 * 40 * 8760 * 20.695 / 8  # paid upfront they cost less
-    assert found == pytest.approx(2_761_939, abs=1)
+    assert found_present_value == pytest.approx(year / 12 * 31.82469, rel=1e-6)
+    assert found_present_value > 3 * 40 * 8760 * 20.695 / 8  # paid upfront they cost less
+    assert found_present_value == pytest.approx(2_761_939, abs=1)
 
 
 def test_a_present_value_is_that_worked_out_by_hand():
@@ -117,9 +119,11 @@ def test_a_present_value_is_that_of_numpy_financials_reference():
 def test_a_mortgages_monthly_payment_is_that_of_numpy_financials_reference():
     """200,000 at 7.5 % a year over 15 years, paid by the month: 1,854.02."""
     effective = (1 + 0.075 / 12) ** 12 - 1
-    found = capital_recovery_factor(np.array([effective]), np.array([15.0]))
+    found_capital_recovery_factor = capital_recovery_factor(np.array([effective]), np.array([15.0]))
 
-    assert 200_000 * found[0] / 12 == pytest.approx(1854.0247200054619, rel=1e-12)
+    assert 200_000 * found_capital_recovery_factor[0] / 12 == pytest.approx(
+        1854.0247200054619, rel=1e-12
+    )
 
 
 @given(cash_flows(), interests, st.floats(-10, 10))
@@ -144,16 +148,16 @@ def test_what_the_capital_recovery_factor_repays_is_worth_what_was_borrowed(inte
 
 
 def test_the_internal_rate_of_return_is_that_worked_out_by_hand():
-    found = internal_rate_of_return(paid_once(-100.0, 60.0, 60.0))
+    internal_rate = internal_rate_of_return(paid_once(-100.0, 60.0, 60.0))
 
-    assert found == pytest.approx((0.6 + math.sqrt(0.36 + 2.4)) / 2 - 1, rel=1e-12)
+    assert internal_rate == pytest.approx((0.6 + math.sqrt(0.36 + 2.4)) / 2 - 1, rel=1e-12)
 
 
 def test_money_by_the_month_returns_more_than_at_the_years_end():
     """12 payments of 10 for 100 now: 2.9229 % a month, 41.3 % a year; at the year's end 20 %."""
-    found = internal_rate_of_return(by_the_month(-100.0, 120.0))
+    internal_rate = internal_rate_of_return(by_the_month(-100.0, 120.0))
 
-    assert found == pytest.approx(1.0292285**12 - 1, rel=1e-5)
+    assert internal_rate == pytest.approx(1.0292285**12 - 1, rel=1e-5)
     assert internal_rate_of_return(paid_once(-100.0, 120.0)) == pytest.approx(0.2)
 
 
@@ -162,10 +166,10 @@ def test_at_the_internal_rate_of_return_the_present_value_is_zero(income, years)
     flows = by_the_month(-1.0, *[income] * years)
     assume(income * years > 0.05)
 
-    found = internal_rate_of_return(flows)
+    internal_rate = internal_rate_of_return(flows)
 
-    assert found is not None
-    assert present_value(flows, rate_per_year=found) == pytest.approx(0, abs=1e-9)
+    assert internal_rate is not None
+    assert present_value(flows, rate_per_year=internal_rate) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_return_of_exactly_nothing_is_found():
@@ -232,16 +236,16 @@ def test_a_rate_that_is_none_is_refused(interest):
     [((-1.0, 0.9), None), ((-0.4, 0.5), 0.8), ((-0.4, -0.1, 0.5), 2.0), ((0.0, 1.0), 0.0)],
 )
 def test_sums_below_one_are_repaid_or_not_as_larger_ones(payments, years):
-    found = payback_years(by_the_month(*payments))
+    found_payback_years = payback_years(by_the_month(*payments))
 
-    assert found == (None if years is None else pytest.approx(years))
+    assert found_payback_years == (None if years is None else pytest.approx(years))
 
 
 @pytest.mark.parametrize("rate", [-0.9, -0.5, 0.99, 1.0, 1.01, 50.0, 99.0])
 def test_a_return_is_exact_over_the_whole_range(rate):
-    found = internal_rate_of_return(paid_once(-100.0, 100.0 * (1 + rate)))
+    internal_rate = internal_rate_of_return(paid_once(-100.0, 100.0 * (1 + rate)))
 
-    assert found == pytest.approx(rate, rel=1e-9)
+    assert internal_rate == pytest.approx(rate, rel=1e-9)
 
 
 def test_a_return_beyond_the_range_is_none():

@@ -21,9 +21,9 @@ FORMULAS = st.recursive(
 def test_a_formula_comes_to_what_python_says(formula, first, second):
     values = dict(zip(NAMES, (first, second), strict=True))
 
-    found = value_of(formula, {name: np.array([value]) for name, value in values.items()})
+    found_value = value_of(formula, {name: np.array([value]) for name, value in values.items()})
 
-    assert found[0] == pytest.approx(eval(formula, {"MAX": max, "MIN": min, **values}))
+    assert found_value[0] == pytest.approx(eval(formula, {"MAX": max, "MIN": min, **values}))
 
 
 @given(st.floats(0.01, 10), st.floats(-3, 3))

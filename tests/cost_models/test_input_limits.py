@@ -70,7 +70,7 @@ JOBS = "submit_time,duration,gpus\n0,5,1\n"
 
 
 @pytest.mark.parametrize(
-    ("module", "limit", "read", "given"),
+    ("module", "limit", "read", "given_text"),
     [
         (csv_table, "MAX_SHEET_CHARS", sheet_rows, "a,b\n1,2\n"),
         (quotas, "MAX_CHARACTERS", quotas_of, "team,hours\na,1\n"),
@@ -86,18 +86,18 @@ JOBS = "submit_time,duration,gpus\n0,5,1\n"
         (focus_parquet, "MAX_BYTES", focus_parquet.read_focus_parquet, b"P"),
     ],
 )
-def test_input_of_the_greatest_size_is_not_too_large(monkeypatch, module, limit, read, given):
-    monkeypatch.setattr(module, limit, len(given))
-    assert TOO_LARGE.search(answer_of(read, given)) is None
+def test_input_of_the_greatest_size_is_not_too_large(monkeypatch, module, limit, read, given_text):
+    monkeypatch.setattr(module, limit, len(given_text))
+    assert TOO_LARGE.search(answer_of(read, given_text)) is None
 
-    monkeypatch.setattr(module, limit, len(given) - 1)
-    assert TOO_LARGE.search(answer_of(read, given)) is not None
+    monkeypatch.setattr(module, limit, len(given_text) - 1)
+    assert TOO_LARGE.search(answer_of(read, given_text)) is not None
 
 
-def answer_of(read, given):
+def answer_of(read, given_text):
     """Return the complaint of a reader, "" where it has none."""
     try:
-        read(given)
+        read(given_text)
     except ValueError as error:
         return str(error)
     return ""
@@ -105,7 +105,7 @@ def answer_of(read, given):
 
 @pytest.mark.parametrize("cell", ["1_5", "\u0661\u0665", "1E+400"])
 @pytest.mark.parametrize(
-    ("read", "given"),
+    ("read", "given_text"),
     [
         (quotas_of, "team,hours\na,{}\n"),
         (nodes_of, "gpu\n{}\n"),
@@ -116,11 +116,11 @@ def answer_of(read, given):
         (usage_of, b"start,end,devices\n{},2026-07-01T01:00,1\n"),
     ],
 )
-def test_what_only_python_takes_as_a_number_is_refused(read, given, cell):
-    parts = (given.encode() if isinstance(given, str) else given).split(b"{}")
+def test_what_only_python_takes_as_a_number_is_refused(read, given_text, cell):
+    parts = (given_text.encode() if isinstance(given_text, str) else given_text).split(b"{}")
     text = cell.encode().join(parts)
 
-    answer = answer_of(read, text if isinstance(given, bytes) else text.decode())
+    answer = answer_of(read, text if isinstance(given_text, bytes) else text.decode())
 
     assert cell[:4] in answer
     assert re.search("is too large|is not|has no", answer)

@@ -41,11 +41,11 @@ def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch):
 
 
 def test_the_check_and_the_service_judge_by_the_same_entry_of_its_history(checked):
-    asked = json.loads((checked.folder / "spreads.json").read_text())
+    document = json.loads((checked.folder / "spreads.json").read_text())
     bundle = json.loads((checked.folder / "topic.bundle.json").read_text())
 
-    assert bundle["plan"]["history"] == asked["history"]
-    assert isinstance(asked["history"], int)
+    assert bundle["plan"]["history"] == document["history"]
+    assert isinstance(document["history"], int)
 
 
 def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(demo, checked):

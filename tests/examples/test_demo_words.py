@@ -59,9 +59,11 @@ def test_nothing_is_surprising_when_the_verdicts_are_as_planted(demo, outcome):
 
 
 def test_a_missed_slowdown_is_said(demo, outcome):
-    found = demo.main.unexpected_verdicts([outcome(slower="gpt", exit_code=3, gpt="undecided")])
+    unexpected_verdicts = demo.main.unexpected_verdicts(
+        [outcome(slower="gpt", exit_code=3, gpt="undecided")]
+    )
 
-    assert found == ("topic slows down gpt, which was not detected",)
+    assert unexpected_verdicts == ("topic slows down gpt, which was not detected",)
 
 
 def test_a_false_alarm_is_said(demo, outcome):
@@ -75,9 +77,9 @@ def test_a_false_alarm_is_said(demo, outcome):
 
 
 def test_an_undecided_refactoring_is_said(demo, outcome):
-    found = demo.main.unexpected_verdicts([outcome(exit_code=3, gpt="undecided")])
+    unexpected_verdicts = demo.main.unexpected_verdicts([outcome(exit_code=3, gpt="undecided")])
 
-    assert found == ("topic changes nothing, but this was not proven",)
+    assert unexpected_verdicts == ("topic changes nothing, but this was not proven",)
 
 
 def test_one_branch_can_be_chosen_by_name(demo):
@@ -136,12 +138,14 @@ def test_what_is_folded_is_cut_off(demo):
 
 
 def test_the_outcome_is_json_with_what_was_said(demo, outcome):
-    said = demo.demo_service.PostedReport(
+    posted_report = demo.demo_service.PostedReport(
         comment="words", conclusion="failure", title="Regressed", page="http://127.0.0.1/runs/1"
     )
 
     document = json.loads(
-        demo.main.outcome_json([outcome(gpt="regressed")], {"topic": said}, {"measured": 2.5})
+        demo.main.outcome_json(
+            [outcome(gpt="regressed")], {"topic": posted_report}, {"measured": 2.5}
+        )
     )
 
     assert document["seconds"] == {"measured": 2.5}
@@ -160,8 +164,8 @@ def test_a_comment_is_drawn_with_its_table_and_its_folds(demo):
 def test_a_pull_request_without_exactly_one_comment_is_an_error(demo, branch):
     comment = {"number": branch.pull_request, "body": "words"}
     check = {"head_sha": "c" * 40, "conclusion": "failure", "output": {"title": "Regressed"}}
-    known = {"comments": {"1": comment, "2": comment}, "check_runs": {"3": check}}
-    state = {"repositories": {demo.demo_repository.REPOSITORY: known}}
+    answers = {"comments": {"1": comment, "2": comment}, "check_runs": {"3": check}}
+    state = {"repositories": {demo.demo_repository.REPOSITORY: answers}}
 
     with pytest.raises(demo.demo_repository.DemoError, match="has 2 comments and 1 check runs"):
         demo.demo_service.posted_report(state, branch, "c" * 40, "page")

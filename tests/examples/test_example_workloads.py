@@ -51,10 +51,10 @@ def test_the_readme_of_the_example_names_every_workload(examples):
 
 def test_the_settings_that_the_readme_shows_are_accepted(examples):
     readme = (examples / "repository" / "README.md").read_text(encoding="utf-8")
-    shown = readme.partition("```toml\n")[2].partition("```")[0]
+    partition = readme.partition("```toml\n")[2].partition("```")[0]
 
     settings, _ = check_settings(
-        flags={}, table=tomllib.loads(shown)["tool"]["perfledger"], table_name="README.md"
+        flags={}, table=tomllib.loads(partition)["tool"]["perfledger"], table_name="README.md"
     )
 
     assert settings.params["benchmarks.torch_gpt:train_step"]["batch"] == (16, 64)
@@ -67,16 +67,16 @@ def test_four_workloads_are_registered_and_each_runs(examples):
     request = ChildRequest(command=Command.LIST, root=str(root), repository=str(root), params=SMALL)
 
     with prepare_harness(find_python(Path(root), ""), environment=os.environ) as harness:
-        found = discover(harness, request)
-        measured = _measured(harness, request, found.workloads)
+        discovery = discover(harness, request)
+        measured = _measured(harness, request, discovery.workloads)
 
-    assert found.broken == ()
-    frameworks = {spec.id.partition("[")[0]: spec.framework for spec in found.workloads}
+    assert discovery.broken == ()
+    frameworks = {spec.id.partition("[")[0]: spec.framework for spec in discovery.workloads}
     assert frameworks == {
         workload: Framework.TORCH if "torch" in workload else Framework.JAX for workload in SMALL
     }
-    assert {spec.unit for spec in found.workloads} == {"tokens", "images"}
-    assert measured == {spec.id for spec in found.workloads}
+    assert {spec.unit for spec in discovery.workloads} == {"tokens", "images"}
+    assert measured == {spec.id for spec in discovery.workloads}
 
 
 def _measured(harness, request, specs):

@@ -115,8 +115,8 @@ def test_pages_fit_are_accessible_and_complain_of_nothing(
         assert answer.ok, address
         if page.evaluate("document.documentElement.scrollWidth") > width:
             too_wide.append(address)
-        if look in AXE_LOOKS and (found := barriers_of(page)):
-            barriers[address] = found
+        if look in AXE_LOOKS and (found_barriers := barriers_of(page)):
+            barriers[address] = found_barriers
 
     assert complaints == []
     assert too_wide == []

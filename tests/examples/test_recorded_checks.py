@@ -16,7 +16,7 @@ GPT = "benchmarks.torch_gpt:train_step"
 def make_check(demo):
     """Make a check whose head multiplies a workload's step time."""
 
-    def make(factor, *, seed="a", shown=None):
+    def make(factor, *, seed="a", printed=None):
         commits = demo.recorded_checks.CheckedCommits(
             base=Revision(sha="a" * 40),
             head=Revision(sha="b" * 40),
@@ -25,8 +25,8 @@ def make_check(demo):
             measured_at=datetime(2026, 11, 20, tzinfo=UTC),
         )
         recorded = demo.recorded_checks.recorded_check("resnet-names")
-        shown = shown or demo.demo_commits.H100
-        return demo.recorded_checks.made_check(recorded, shown, commits, seed=seed)
+        printed = printed or demo.demo_commits.H100
+        return demo.recorded_checks.made_check(recorded, printed, commits, seed=seed)
 
     return make
 

@@ -44,13 +44,13 @@ def test_a_field_or_property_of_usd_that_is_a_plain_float_is_found():
 
 
 def test_amounts_of_usd_have_the_type_of_money():
-    plain = {
+    plain_lines = {
         (str(path.relative_to(ROOT / package)), owner, name)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for owner, name in amounts_without_a_type(path.read_text(encoding="utf-8"))
     }
 
-    assert {each for each in plain if each[1] not in OPERANDS.get(each[0], ())} == set()
+    assert {each for each in plain_lines if each[1] not in OPERANDS.get(each[0], ())} == set()
     operands = {(module, owner) for module, owners in OPERANDS.items() for owner in owners}
-    assert operands <= {(module, owner) for module, owner, _ in plain}
+    assert operands <= {(module, owner) for module, owner, _ in plain_lines}

@@ -82,8 +82,12 @@ def activity(file):
 
 def history(file):
     text = parse_history(file.data, file.name)
-    found = history_format(text)
-    return columns(file) if found is None else read_results([text], found)
+    found_history_format = history_format(text)
+    return (
+        columns(file)
+        if found_history_format is None
+        else read_results([text], found_history_format)
+    )
 
 
 def columns(file):

@@ -28,15 +28,15 @@ SDK_README = (RUNNERS / "perfledger" / "README.md").read_text(encoding="utf-8")
 PROFILES = RUNNERS / "perfledger_profiles"
 
 
-def dataclasses_of(hint, found):
+def dataclasses_of(hint, classes):
     """Collect the dataclasses that a type is made of."""
-    if is_dataclass(hint) and hint not in found:
-        found.append(hint)
+    if is_dataclass(hint) and hint not in classes:
+        classes.append(hint)
         for inner in get_type_hints(hint).values():
-            dataclasses_of(inner, found)
+            dataclasses_of(inner, classes)
     for inner in get_args(hint):
-        dataclasses_of(inner, found)
-    return found
+        dataclasses_of(inner, classes)
+    return classes
 
 
 def section(name):

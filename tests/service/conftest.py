@@ -297,10 +297,10 @@ class Repository:
     def fail_next(self, **fault):
         self.tell("faults", fault)
 
-    def tell(self, what, told):
-        told = {"repository": self.name} | told
+    def tell(self, what, fields):
+        fields = {"repository": self.name} | fields
         url = f"{self.server.url}/_stand_in/{what}"
-        answer = httpx.post(url, json=told, timeout=600, verify=NO_CERTIFICATES)
+        answer = httpx.post(url, json=fields, timeout=600, verify=NO_CERTIFICATES)
         assert answer.status_code == 201, answer.text
         return answer.json()
 

@@ -63,8 +63,8 @@ class GitHistory:
             return 200, {"default_branch": "main"}
         try:
             if path == "commits":
-                wanted = query["sha"][0]
-                lines = self.git("log", f"-{PAGE}", "--format=%H %P", wanted).splitlines()
+                wanted_sha = query["sha"][0]
+                lines = self.git("log", f"-{PAGE}", "--format=%H %P", wanted_sha).splitlines()
                 return 200, [
                     {"sha": sha, "parents": [{"sha": each} for each in parents]}
                     for sha, *parents in map(str.split, lines)

@@ -19,7 +19,7 @@ class SharedEngines:
         """Yield the engine of the database's kind, with connections to this database alone."""
         kind = make_url(url).drivername
         if kind not in self._engines:
-            self._engines[kind] = _made(url)
+            self._engines[kind] = _engine(url)
         engine = self._engines[kind]
         engine.url = make_url(url)
         try:
@@ -28,7 +28,7 @@ class SharedEngines:
             engine.dispose()
 
 
-def _made(url: str) -> Engine:
+def _engine(url: str) -> Engine:
     engine = open_engine(url)
 
     def connect(dialect, *_):

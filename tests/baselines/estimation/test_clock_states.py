@@ -42,9 +42,9 @@ def clocked(build):
             (FULL / base, ratio * (1 + 0.001 * (pair % 3 - 1)) * FULL / head)
             for pair, (base, head) in enumerate(clocks)
         ]
-        told = {"step_time_p50": times, **samples}
-        metrics = tuple(metric for metric in JUDGED if metric.name in told)
-        bundle = build.bundle({"m:f": told}, metrics=metrics)
+        fields = {"step_time_p50": times, **samples}
+        metrics = tuple(metric for metric in JUDGED if metric.name in fields)
+        bundle = build.bundle({"m:f": fields}, metrics=metrics)
         runs = (
             replace(run, clock_mhz=clocks[run.pair][run.side is Side.HEAD]) for run in bundle.runs
         )
@@ -140,14 +140,14 @@ def test_measuring_goes_on_where_clocks_come_in_two_halves(clocked, split):
 
 @given(st.lists(st.none() | st.floats(-3, 3), max_size=12))
 def test_a_majority_of_the_pairs_whose_clocks_are_known_always_counts(differences):
-    known = sum(each is not None for each in differences)
+    known_total = sum(each is not None for each in differences)
 
     usual = has_usual_clocks(differences)
 
-    kept = sum(
+    kept_total = sum(
         each is not None and is_usual for each, is_usual in zip(differences, usual, strict=True)
     )
-    assert 2 * kept > known or known == 0
+    assert 2 * kept_total > known_total or known_total == 0
 
 
 @given(st.lists(st.none() | st.floats(-3, 3), max_size=12))

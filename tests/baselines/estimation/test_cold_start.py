@@ -46,10 +46,10 @@ def test_a_start_is_what_the_first_step_costs_more(warmups, steps, seconds):
 
 @pytest.mark.parametrize("time_s", [math.nan, math.inf, -1.0, 0.0])
 def test_a_time_that_is_none_is_not_hidden(time_s):
-    found = cold_start_s(run((time_s, 1.0)))
+    found_cold_start_s = cold_start_s(run((time_s, 1.0)))
 
-    assert found is not None
-    assert math.isnan(found)
+    assert found_cold_start_s is not None
+    assert math.isnan(found_cold_start_s)
 
 
 def test_it_is_located_like_any_metric_and_does_not_follow_the_devices_clock():

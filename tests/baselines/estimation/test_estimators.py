@@ -98,8 +98,8 @@ def test_thinning_many_samples_moves_it_by_less_than_a_tenth_of_its_error(count)
 
     thinned = hodges_lehmann(rows)
 
-    whole = np.array([every_average(row) for row in rows])
-    assert np.sqrt(np.mean((thinned - whole) ** 2)) < 0.1 * whole.std()
+    whole_averages = np.array([every_average(row) for row in rows])
+    assert np.sqrt(np.mean((thinned - whole_averages) ** 2)) < 0.1 * whole_averages.std()
 
 
 def test_no_processes_have_no_locations():

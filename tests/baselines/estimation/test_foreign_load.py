@@ -56,10 +56,10 @@ def test_a_wait_behind_own_threads_may_be_no_other_programs_doing(run_of):
 
 
 @given(st.lists(st.tuples(shares, st.floats(0, 3)), min_size=2 * TURNS, max_size=2 * TURNS))
-def test_the_bounds_enclose_and_swap_with_the_sides(run_of, drawn):
+def test_the_bounds_enclose_and_swap_with_the_sides(run_of, sample):
     base, head = (
         run_of([1.0] * TURNS, [share for share, _ in part], [helpers for _, helpers in part])
-        for part in (drawn[:TURNS], drawn[TURNS:])
+        for part in (sample[:TURNS], sample[TURNS:])
     )
 
     there, back = unqueued_difference(base, head), unqueued_difference(head, base)

@@ -157,10 +157,10 @@ def test_things_together_add_what_their_parts_add(parts):
         for base, head in parts
     ]
 
-    together = sum_of("all", seconds)
+    paired_seconds = sum_of("all", seconds)
 
-    assert together.base_seconds == pytest.approx(sum(one.base_seconds for one in seconds))
-    assert together.head_seconds == pytest.approx(sum(one.head_seconds for one in seconds))
+    assert paired_seconds.base_seconds == pytest.approx(sum(one.base_seconds for one in seconds))
+    assert paired_seconds.head_seconds == pytest.approx(sum(one.head_seconds for one in seconds))
 
 
 def test_the_shortest_step_of_each_pair_counts():
@@ -198,9 +198,11 @@ def test_calls_count_as_many_within_a_share_of_them(monkeypatch, calls, is_restr
 
 def test_of_two_middle_families_the_faster_one_is_the_typical_one():
     count = 2 * families_module.MIN_FAMILIES
-    made = [kernel(f"k{place}", ((1.0,),), ((0.5 + place / 100,),)) for place in range(count)]
+    kernel_times = [
+        kernel(f"k{place}", ((1.0,),), ((0.5 + place / 100,),)) for place in range(count)
+    ]
 
-    (ratio,) = common_ratios(kernel_families(made, places=[0]), pairs=1)
+    (ratio,) = common_ratios(kernel_families(kernel_times, places=[0]), pairs=1)
 
     assert ratio == pytest.approx(0.5 + (count // 2 - 1) / 100)
 

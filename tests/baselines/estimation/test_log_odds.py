@@ -59,9 +59,9 @@ def test_what_is_not_known_stays_so_and_the_others_are_as_without_it():
 def test_a_larger_share_has_a_larger_level_and_all_are_finite(base, head):
     before, after = levels(base, head)
 
-    shares, found = np.array([*base, *head]), np.concatenate([before, after])
-    assert np.isfinite(found).all()
-    assert (np.diff(found[np.argsort(shares)]) >= 0).all()
+    shares, values = np.array([*base, *head]), np.concatenate([before, after])
+    assert np.isfinite(values).all()
+    assert (np.diff(values[np.argsort(shares)]) >= 0).all()
 
 
 @given(busy, busy)
@@ -100,10 +100,10 @@ def test_a_fall_near_one_is_found_that_its_log_would_miss(build):
         )
     )
 
-    found, by_log = utilization.estimate, memory.estimate
-    assert found is not None
+    estimate, by_log = utilization.estimate, memory.estimate
+    assert estimate is not None
     assert by_log is not None
-    assert found.p_value < by_log.p_value / 3
+    assert estimate.p_value < by_log.p_value / 3
     assert utilization.is_regression
     assert memory.outcome is not Outcome.IMPROVED
 
@@ -116,12 +116,12 @@ def test_shares_of_runs_without_pairs_are_compared_likewise():
         for metric in (SM_ACTIVE, STEP_TIME)
     )
 
-    found, by_log = judge_unpaired([share, other], rule=rule)
+    verdict, by_log = judge_unpaired([share, other], rule=rule)
 
-    assert found.is_regression
-    assert found.estimate is not None
+    assert verdict.is_regression
+    assert verdict.estimate is not None
     assert by_log.estimate is not None
-    assert found.estimate.change == pytest.approx(by_log.estimate.change, rel=0.2)
+    assert verdict.estimate.change == pytest.approx(by_log.estimate.change, rel=0.2)
 
 
 @pytest.mark.parametrize("share", [1e-300, 1e-17])
@@ -157,13 +157,13 @@ def test_a_saturated_reading_counts_as_half_a_per_cent_idle():
 def test_the_typical_shares_have_the_ratio_that_is_compared(base, head):
     before, after = levels(base, head)
 
-    shown = typical_shares(np.array(base), np.array(head))
+    shares = typical_shares(np.array(base), np.array(head))
 
-    assert math.log(shown[1] / shown[0]) == pytest.approx(after.mean() - before.mean(), abs=1e-8)
-    assert min(base) - 1e-9 <= shown[0] <= max(base) + 1e-9
+    assert math.log(shares[1] / shares[0]) == pytest.approx(after.mean() - before.mean(), abs=1e-8)
+    assert min(base) - 1e-9 <= shares[0] <= max(base) + 1e-9
 
 
 def test_typical_shares_far_from_one_are_geometric_means():
-    shown = typical_shares(np.array([0.4, 0.9]), np.array([0.5, 0.5]))
+    shares = typical_shares(np.array([0.4, 0.9]), np.array([0.5, 0.5]))
 
-    assert shown == pytest.approx((0.6, 0.5))
+    assert shares == pytest.approx((0.6, 0.5))

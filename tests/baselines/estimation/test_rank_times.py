@@ -119,10 +119,10 @@ def test_efficiency_is_the_throughput_of_a_device(units, units_of_one, seconds, 
 
 
 def test_without_a_unit_or_steps_it_is_unknown():
-    plain = (spec(4, unit="steps"), spec(1, unit="steps"))
+    plain_workload_specs = (spec(4, unit="steps"), spec(1, unit="steps"))
     runs = [run_of([1.0])]
 
-    assert scaling_efficiency(*plain, runs, runs) is None
+    assert scaling_efficiency(*plain_workload_specs, runs, runs) is None
     assert scaling_efficiency(spec(4), spec(1), runs, []) is None
     assert scaling_efficiency(spec(4), spec(1, unit="samples"), runs, runs) is None
 

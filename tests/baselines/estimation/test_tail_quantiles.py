@@ -52,9 +52,11 @@ def test_every_tail_has_its_quantile():
     ],
 )
 def test_a_tail_is_a_quantile_of_enough_steps(count, tail, expected):
-    found = tail_quantile([float(step) for step in range(1, count + 1)], TAIL_QUANTILES[tail])
+    found_tail_quantile = tail_quantile(
+        [float(step) for step in range(1, count + 1)], TAIL_QUANTILES[tail]
+    )
 
-    assert found == (None if expected is None else pytest.approx(expected))
+    assert found_tail_quantile == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, 0.0])
@@ -86,9 +88,11 @@ def test_a_head_that_makes_fewer_steps_is_not_called_different_for_that():
         for count in (26, 20)
     )
 
-    found = t_tests(np.log(head / base).reshape(1000, 10), looks=looks_until((), 10), alpha=0.05)
+    t_test_results = t_tests(
+        np.log(head / base).reshape(1000, 10), looks=looks_until((), 10), alpha=0.05
+    )
 
-    assert np.mean([evidence.p_value < 0.05 for evidence in found]) < 0.05 + 3 * 0.007
+    assert np.mean([evidence.p_value < 0.05 for evidence in t_test_results]) < 0.05 + 3 * 0.007
 
 
 def test_what_is_asked_for_says_how_many_steps_it_needs():

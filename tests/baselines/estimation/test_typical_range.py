@@ -21,10 +21,10 @@ def run(*samples):
 
 
 def test_the_typical_value_is_the_geometric_mean_of_the_processes():
-    found = typical_step_time_s([run(1.0), run(4.0)])
+    found_range = typical_step_time_s([run(1.0), run(4.0)])
 
-    assert found is not None
-    low, typical, high = found
+    assert found_range is not None
+    low, typical, high = found_range
     assert typical == pytest.approx(2.0)
     assert low * high == pytest.approx(4.0)
 
@@ -50,17 +50,19 @@ def test_without_two_positive_processes_there_is_no_range(runs):
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12))
 def test_the_typical_value_lies_in_its_interval(values):
-    found = typical_step_time_s([run(value) for value in values])
+    found_range = typical_step_time_s([run(value) for value in values])
 
-    assert found is not None
-    low, typical, high = found
+    assert found_range is not None
+    low, typical, high = found_range
     assert low <= typical * (1 + 1e-9)
     assert typical <= high * (1 + 1e-9)
 
 
 def test_the_range_is_students_interval_of_the_logs():
     """t of 4 degrees is 2.776445 at 97.5 %."""
-    found = typical_step_time_s([run(math.exp(log)) for log in (1, 2, 3, 4, 5)])
+    found_range = typical_step_time_s([run(math.exp(log)) for log in (1, 2, 3, 4, 5)])
 
     half_width = 2.776445 * math.sqrt(2.5 / 5)
-    assert found == pytest.approx(tuple(math.exp(3 + sign * half_width) for sign in (-1, 0, 1)))
+    assert found_range == pytest.approx(
+        tuple(math.exp(3 + sign * half_width) for sign in (-1, 0, 1))
+    )

@@ -29,33 +29,33 @@ def counted(side, *counts, limits=(), program="", workload="m:f"):
 @pytest.fixture
 def bundle(build):
     def make(*parts, samples=None):
-        found = build.bundle({"m:f": samples or {"step_time_p50": [(1.0, 1.0)]}})
-        return replace(found, work=parts)
+        found_bundle = build.bundle({"m:f": samples or {"step_time_p50": [(1.0, 1.0)]}})
+        return replace(found_bundle, work=parts)
 
     return make
 
 
 def test_any_difference_of_a_count_is_a_change(bundle):
-    (compared,) = work_comparisons(
+    (work_comparison,) = work_comparisons(
         bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, count(1e9 + 1)))
     )
 
-    (change,) = compared.changes
+    (change,) = work_comparison.changes
     assert change.change == pytest.approx(1e-9)
 
 
 def test_equal_counts_are_kept_and_are_no_changes(bundle):
-    (compared,) = work_comparisons(
+    (work_comparison,) = work_comparisons(
         bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, count(1e9)))
     )
 
-    assert (len(compared.counts), compared.changes) == (1, ())
+    assert (len(work_comparison.counts), work_comparison.changes) == (1, ())
 
 
 def test_more_than_nothing_has_no_ratio(bundle):
-    found = bundle(counted(Side.BASE, count(0.0)), counted(Side.HEAD, count(5.0)))
+    found_bundle = bundle(counted(Side.BASE, count(0.0)), counted(Side.HEAD, count(5.0)))
 
-    (change,) = work_comparisons(found)[0].changes
+    (change,) = work_comparisons(found_bundle)[0].changes
     assert change.change is None
 
 
@@ -68,39 +68,39 @@ def test_more_than_nothing_has_no_ratio(bundle):
     ],
 )
 def test_what_was_counted_in_another_way_does_not_compare(bundle, head):
-    found = bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, head))
+    found_bundle = bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, head))
 
-    assert work_comparisons(found)[0].counts == ()
-    assert count_change(found, "m:f", FLOPS) is None
+    assert work_comparisons(found_bundle)[0].counts == ()
+    assert count_change(found_bundle, "m:f", FLOPS) is None
 
 
 def test_a_workload_counted_on_one_side_is_not_compared(bundle):
-    found = bundle(counted(Side.HEAD, count(1e9)))
+    found_bundle = bundle(counted(Side.HEAD, count(1e9)))
 
-    assert work_comparisons(found) == ()
-    assert count_change(found, "m:f", FLOPS) is None
+    assert work_comparisons(found_bundle) == ()
+    assert count_change(found_bundle, "m:f", FLOPS) is None
 
 
 def test_limits_of_one_side_bear_its_name(bundle):
-    (compared,) = work_comparisons(
+    (work_comparison,) = work_comparisons(
         bundle(
             counted(Side.BASE, limits=("a loop",)),
             counted(Side.HEAD, limits=("a loop", "a callback")),
         )
     )
 
-    assert compared.limits == ("a loop", "head: a callback")
+    assert work_comparison.limits == ("a loop", "head: a callback")
 
 
 @pytest.mark.parametrize(
     ("base", "head", "expected"), [("a", "a", True), ("a", "b", False), ("", "a", None)]
 )
 def test_programs_are_the_same_when_their_hashes_are(bundle, base, head, expected):
-    (compared,) = work_comparisons(
+    (work_comparison,) = work_comparisons(
         bundle(counted(Side.BASE, program=base), counted(Side.HEAD, program=head))
     )
 
-    assert compared.is_same_program is expected
+    assert work_comparison.is_same_program is expected
 
 
 def test_what_was_counted_before_goes_before_what_the_runs_counted(bundle):
@@ -117,16 +117,16 @@ def test_an_incomplete_count_has_no_change_and_gives_no_rate(bundle, incomplete_
         counted(side, replace(count(value), is_complete=side is not incomplete_side))
         for side, value in ((Side.BASE, 6e8), (Side.HEAD, 5e8))
     )
-    found = bundle(*parts, samples={"flops_per_step": [(1e9, 1e9)]})
+    found_bundle = bundle(*parts, samples={"flops_per_step": [(1e9, 1e9)]})
 
-    (change,) = work_comparisons(found)[0].changes
+    (change,) = work_comparisons(found_bundle)[0].changes
 
     assert (change.is_complete, change.change) == (False, None)
     assert (change.base_is_complete, change.head_is_complete) == (
         incomplete_side is Side.HEAD,
         incomplete_side is Side.BASE,
     )
-    assert work_change(found, "m:f") is None
+    assert work_change(found_bundle, "m:f") is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_count_of_nothing_is_no_work_and_one_operation_is(bundle, base, head, 
 
 
 def test_a_count_of_one_has_a_ratio(bundle):
-    found = bundle(counted(Side.BASE, count(1.0)), counted(Side.HEAD, count(3.0)))
+    found_bundle = bundle(counted(Side.BASE, count(1.0)), counted(Side.HEAD, count(3.0)))
 
-    (change,) = work_comparisons(found)[0].changes
+    (change,) = work_comparisons(found_bundle)[0].changes
     assert change.change == 2.0

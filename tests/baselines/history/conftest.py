@@ -173,9 +173,9 @@ class Past:
         )
 
     def only_event(self, *histories):
-        happened = group_changes(histories)
-        assert not happened.environment_changes
-        (event,) = happened.events
+        grouped_changes = group_changes(histories)
+        assert not grouped_changes.environment_changes
+        (event,) = grouped_changes.events
         return event
 
     def workloads(self, event):

@@ -68,7 +68,7 @@ def detectable_of(canary):
 
 @pytest.mark.slow(ci_only=True)
 def test_a_drift_above_what_is_detectable_is_found_and_confirmed():
-    noise, found, loss = Random(7), 0, 0.0
+    noise, count, loss = Random(7), 0, 0.0
     for _ in range(50):
         earlier = [rates(noise, 30) for _ in range(CANARIES)]
         steady = judge_drift(run_of(noise, earlier))
@@ -76,22 +76,22 @@ def test_a_drift_above_what_is_detectable_is_found_and_confirmed():
         first = judge_drift(run_of(noise, earlier, slower=1.2 * loss))
         names = {each.comparison.canary for each in first.slower}
         second = judge_drift(run_of(noise, earlier, slower=1.2 * loss), suspected=names)
-        found += second.state is DriftState.DRIFTING
+        count += second.state is DriftState.DRIFTING
 
     assert 0.02 < loss < 0.05
-    assert found == 50
+    assert count == 50
 
 
 @pytest.mark.slow
 def test_what_is_detectable_is_found_four_times_out_of_five():
-    noise, found, runs = Random(11), 0, 400
+    noise, count, runs = Random(11), 0, 400
     for _ in range(runs):
         (steady,) = judge_drift([comparison(1.0, others=rates(noise, 30, spread=0.02))]).canaries
         others = rates(noise, 30, spread=0.02)
         rate = rates(noise, 1, spread=0.02, slower=steady.smallest_detectable)[0]
-        found += judge_drift([comparison(rate, others=others)]).state is DriftState.SUSPECTED
+        count += judge_drift([comparison(rate, others=others)]).state is DriftState.SUSPECTED
 
-    assert 0.7 < found / runs < 0.9
+    assert 0.7 < count / runs < 0.9
 
 
 @pytest.mark.parametrize(

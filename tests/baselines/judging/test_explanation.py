@@ -50,9 +50,9 @@ def test_a_change_that_is_lost_among_many_tests_is_the_familys(build, explained)
 
 
 def test_a_sure_change_below_the_floor_and_outside_the_margin_is_the_floors(build, explained):
-    found = explained(build.changed(1.02), floor=0.0201, margin=0.001)
+    verdict_explanation = explained(build.changed(1.02), floor=0.0201, margin=0.001)
 
-    assert found.decided_by is DecidedBy.FLOOR
+    assert verdict_explanation.decided_by is DecidedBy.FLOOR
 
 
 @pytest.mark.parametrize(
@@ -80,54 +80,56 @@ def test_a_series_whose_runs_differ_much_is_not_called_for_little(
     bundle = build.bundle({"m:f": {"step_time_p50": pairs}}, plan=build.plan(margin=margin))
 
     [alone] = judge_bundle(bundle)
-    [known] = judge_bundle(bundle, priors={("m:f", "step_time_p50"): noisy})
+    [known_verdict] = judge_bundle(bundle, priors={("m:f", "step_time_p50"): noisy})
 
     assert alone.outcome is Outcome.REGRESSED
-    assert known.outcome is outcome
-    assert known.reason.startswith(reason)
+    assert known_verdict.outcome is outcome
+    assert known_verdict.reason.startswith(reason)
 
 
 def test_a_warning_is_said_to_be_one(build, explained):
     clear = [build.changed(1.05)] * 3
     noise = [build.changed(1.0, spread=9.0)] * 2
 
-    found = explained(build.changed(1.0115, spread=8.0), *clear, *noise)
+    verdict_explanation = explained(build.changed(1.0115, spread=8.0), *clear, *noise)
 
-    assert found.decided_by is DecidedBy.WARNING
+    assert verdict_explanation.decided_by is DecidedBy.WARNING
 
 
 def test_a_verdict_that_stands_needs_no_more_pairs(build, explained):
-    found = explained(build.changed(1.05))
+    verdict_explanation = explained(build.changed(1.05))
 
-    assert (found.pairs_needed, found.expected_outcome) == (None, None)
+    assert (verdict_explanation.pairs_needed, verdict_explanation.expected_outcome) == (None, None)
 
 
 def test_noise_around_nothing_would_become_unchanged(build, explained):
-    found = explained(build.changed(1.0, spread=30.0))
+    verdict_explanation = explained(build.changed(1.0, spread=30.0))
 
-    assert found.expected_outcome is Outcome.UNCHANGED
-    assert 6 < found.pairs_needed < 100
+    assert verdict_explanation.expected_outcome is Outcome.UNCHANGED
+    assert 6 < verdict_explanation.pairs_needed < 100
 
 
 def test_noise_around_a_change_would_become_one(build, explained):
-    found = explained(build.changed(1.03, spread=40.0))
+    verdict_explanation = explained(build.changed(1.03, spread=40.0))
 
-    assert found.expected_outcome is Outcome.REGRESSED
-    assert 6 < found.pairs_needed < 100
+    assert verdict_explanation.expected_outcome is Outcome.REGRESSED
+    assert 6 < verdict_explanation.pairs_needed < 100
 
 
 def test_the_pairs_needed_are_about_enough(build, explained):
-    found = explained(build.changed(1.0, spread=30.0))
+    verdict_explanation = explained(build.changed(1.0, spread=30.0))
 
-    again = explained(build.changed(1.0, spread=30.0, pairs=found.pairs_needed + 6), looks=(200,))
+    again = explained(
+        build.changed(1.0, spread=30.0, pairs=verdict_explanation.pairs_needed + 6), looks=(200,)
+    )
 
     assert again.decided_by is DecidedBy.EQUIVALENCE
 
 
 def test_too_much_noise_is_not_told_to_measure_for_days(explained):
-    found = explained([(1.0, ratio) for ratio in (2.0, 0.5, 1.9, 0.53, 2.1, 0.475)])
+    verdict_explanation = explained([(1.0, ratio) for ratio in (2.0, 0.5, 1.9, 0.53, 2.1, 0.475)])
 
-    assert found.pairs_needed is None
+    assert verdict_explanation.pairs_needed is None
 
 
 def test_three_pairs_are_told_how_many_there_must_be(build, explained):
@@ -143,9 +145,9 @@ def test_pairs_needed_grow_with_the_square_of_what_is_detectable(build, ratio, p
     detectable = (1 + verdict.estimate.change) ** ratio - 1
     estimate = replace(verdict.estimate, smallest_detectable=detectable)
 
-    found = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
+    verdict_explanation = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
 
-    assert found.pairs_needed == pairs
+    assert verdict_explanation.pairs_needed == pairs
 
 
 @pytest.mark.parametrize(

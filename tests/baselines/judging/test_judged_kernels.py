@@ -100,13 +100,13 @@ def test_the_smallest_detectable_change_is_found_about_as_often_as_it_says():
         ]
     )
     head = (1 + change) * np.exp(draw.normal(0, 0.01, sizes))
-    found = [
+    outcomes = [
         RULE.is_change(RULE.test(PairedSeconds(name="k", base=one, head=other)))
         for one, other in zip(base[:500], head[:500], strict=True)
     ]
 
     assert typical.result.pairs == 12
-    assert 0.65 < np.mean(found) < 0.95
+    assert 0.65 < np.mean(outcomes) < 0.95
 
 
 def family_of(**changes):

@@ -285,13 +285,13 @@ def test_a_noisy_kernel_that_was_renamed_is_undecided_and_no_alarm():
 def test_unchanged_code_is_rarely_called_changed_and_a_change_of_five_percent_often():
     """One seed set of checks with processes, steps and heavy-tailed spikes as noise."""
     checks = tries(400)
-    false = found = 0
+    false = count = 0
     for seed in range(checks):
         windows = workload(100_000 + seed, noise=0.01)
         (judgement,) = judge(windows)
         false += bool(judgement.findings)
         (changed,) = judge(slower(windows, "layer_norm", 1.05))
-        found += any(one.family == "layer_norm" and one.is_alarm for one in changed.findings)
+        count += any(one.family == "layer_norm" and one.is_alarm for one in changed.findings)
 
     assert false_alarm_rate(false=false, checks=checks).low <= 0.01
-    assert found / checks >= 0.8
+    assert count / checks >= 0.8

@@ -64,29 +64,29 @@ def test_what_is_new_or_gone_has_no_percentage_of_its_own():
 
 
 def test_cost_that_moved_is_said_after_the_alarms_with_its_signs():
-    moved = [
+    moved_findings = [
         finding(f"k{n}", is_moved=True, step_share=share) for n, share in enumerate((0.003, -0.003))
     ]
 
-    assert reason(finding(), *moved).endswith(
+    assert reason(finding(), *moved_findings).endswith(
         "; cost moved between kernels: k0 +0.3 %, k1 -0.3 % of the step, together -0.1 % to +2 %, "
         "after 12 pairs"
     )
 
 
 def test_cost_that_may_have_moved_is_not_said_to_have_beside_an_alarm():
-    moved = finding("k0", is_moved=True, is_proven=False, step_share=0.003)
+    moved_finding = finding("k0", is_moved=True, is_proven=False, step_share=0.003)
 
-    assert reason(finding(), moved).endswith(
+    assert reason(finding(), moved_finding).endswith(
         "; cost may have moved between kernels: k0 +0.3 % of the step, after 12 pairs"
     )
 
 
 def test_long_lists_are_counted():
     many = [finding(f"k{n}") for n in range(5)]
-    moved = [finding(f"m{n}", is_moved=True) for n in range(4)]
+    moved_findings = [finding(f"m{n}", is_moved=True) for n in range(4)]
 
-    text = reason(*many, *moved)
+    text = reason(*many, *moved_findings)
 
     assert "; 2 more changed; cost moved" in text
     assert "m2 +0.2 % of the step and 1 more, together" in text
@@ -118,9 +118,9 @@ def test_what_only_some_steps_show_is_no_proof_that_none_was_added(share, change
 @pytest.mark.parametrize("count", [3, 4])
 def test_only_more_than_three_are_counted(count):
     changed = [finding(f"k{n}") for n in range(count)]
-    moved = [finding(f"m{n}", is_moved=True) for n in range(count)]
+    moved_findings = [finding(f"m{n}", is_moved=True) for n in range(count)]
 
-    text = reason(*changed, *moved)
+    text = reason(*changed, *moved_findings)
 
     assert ("; 1 more changed" in text) == (count > 3)
     assert ("of the step and 1 more" in text) == (count > 3)
@@ -137,10 +137,10 @@ def test_a_change_as_large_as_what_the_step_can_see_is_not_below_it():
 )
 def test_a_change_is_in_whole_percents_from_ten_on_and_in_tenths_close_to_all(change, text):
     slower = finding(relative_change=change, step_share=change)
-    moved = finding("k", is_moved=True, step_share=-change)
+    moved_finding = finding("k", is_moved=True, step_share=-change)
 
     assert f"{text} slower: {text} of the step" in reason(slower)
-    assert f"k -{text} of the step" in reason(moved)
+    assert f"k -{text} of the step" in reason(moved_finding)
 
 
 def test_what_is_not_proven_as_measured_accuses_nobody_and_says_what_would_tell():

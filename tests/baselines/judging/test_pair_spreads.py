@@ -30,11 +30,11 @@ def differences_in(bundle):
 
 
 def test_a_series_differs_by_what_its_pairs_do(build):
-    (found,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS}}))
+    (pair_difference,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS}}))
 
-    assert found.values == pytest.approx(LOGS)
-    assert (found.workload, found.metric) == ("m:f", "step_time_p50")
-    assert found.machine_class == "cpu:made up:1"
+    assert pair_difference.values == pytest.approx(LOGS)
+    assert (pair_difference.workload, pair_difference.metric) == ("m:f", "step_time_p50")
+    assert pair_difference.machine_class == "cpu:made up:1"
 
 
 def test_it_is_what_the_judge_takes_the_mean_of(build):
@@ -45,12 +45,12 @@ def test_it_is_what_the_judge_takes_the_mean_of(build):
         bundle, runs=tuple(build.with_turns(run, (1, 1, 1, 1)) for run in bundle.runs)
     )
 
-    (found,) = differences_in(in_turns)
+    (pair_difference,) = differences_in(in_turns)
 
     (verdict,) = judge_bundle(in_turns)
     assert verdict.estimate is not None
-    assert np.mean(found.values) == pytest.approx(math.log1p(verdict.estimate.change))
-    assert found != differences_in(bundle)[0]
+    assert np.mean(pair_difference.values) == pytest.approx(math.log1p(verdict.estimate.change))
+    assert pair_difference != differences_in(bundle)[0]
 
 
 def test_workloads_with_other_numbers_of_pairs_are_as_each_is_alone(build):
@@ -60,11 +60,11 @@ def test_workloads_with_other_numbers_of_pairs_are_as_each_is_alone(build):
         "m:g": {"step_time_p50": PAIRS[:4], "sm_active": shares},
     }
 
-    together = differences_in(build.bundle(values))
+    together_pair_differences = differences_in(build.bundle(values))
 
     alone = [differences_in(build.bundle({name: of_one})) for name, of_one in values.items()]
-    assert together == (*alone[0], *alone[1])
-    assert [len(one.values) for one in together] == [5, 4, 4]
+    assert together_pair_differences == (*alone[0], *alone[1])
+    assert [len(one.values) for one in together_pair_differences] == [5, 4, 4]
 
 
 def test_every_metric_of_every_workload_is_a_series(build):
@@ -73,9 +73,9 @@ def test_every_metric_of_every_workload_is_a_series(build):
         "m:g": {"step_time_p50": PAIRS, "flops_per_step": PAIRS},
     }
 
-    found = differences_in(build.bundle(workloads))
+    found_pair_differences = differences_in(build.bundle(workloads))
 
-    assert [(one.workload, one.metric) for one in found] == [
+    assert [(one.workload, one.metric) for one in found_pair_differences] == [
         ("m:f", "step_time_p50"),
         ("m:f", "peak_memory"),
         ("m:g", "step_time_p50"),
@@ -83,19 +83,19 @@ def test_every_metric_of_every_workload_is_a_series(build):
 
 
 def test_two_pairs_are_enough(build):
-    (found,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS[:2]}}))
+    (pair_difference,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS[:2]}}))
 
-    assert found.values == pytest.approx(LOGS[:2])
+    assert pair_difference.values == pytest.approx(LOGS[:2])
 
 
 def test_what_was_called_changed_tells_its_spread_too(build):
     slower = [(base, 2 * head) for base, head in PAIRS]
     bundle = build.bundle({"m:f": {"step_time_p50": slower}})
 
-    (found,) = differences_in(bundle)
+    (pair_difference,) = differences_in(bundle)
 
     assert judge_bundle(bundle)[0].outcome is Outcome.REGRESSED
-    assert found.values == pytest.approx([each + math.log(2) for each in LOGS])
+    assert pair_difference.values == pytest.approx([each + math.log(2) for each in LOGS])
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_a_workload_beside_the_accelerator_is_of_another_class(build):
     machine = replace(bundle.machine, device=Device.CUDA, model="a GPU", cpu_model="a CPU")
     runs = tuple(replace(run, device=Device.CPU) for run in bundle.runs)
 
-    (found,) = differences_in(replace(bundle, machine=machine, runs=runs))
+    (pair_difference,) = differences_in(replace(bundle, machine=machine, runs=runs))
 
-    assert found.machine_class == "cpu:a CPU:1"
+    assert pair_difference.machine_class == "cpu:a CPU:1"
 
 
 def test_an_impossible_plan_is_an_error(build):
@@ -219,7 +219,7 @@ def test_a_test_without_a_history_says_how_many_pairs_it_waits_for(build):
         for name in ("m:f", "m:g")
     }
 
-    known, unknown = judge_bundle(build.bundle(workloads, plan=plan))
+    known_verdict, unknown = judge_bundle(build.bundle(workloads, plan=plan))
 
-    assert known.estimate is not None
+    assert known_verdict.estimate is not None
     assert unknown.reason.startswith("4 of the 5 pairs needed;")

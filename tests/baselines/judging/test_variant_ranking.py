@@ -248,6 +248,6 @@ def test_equal_variants_are_rarely_told_apart(bundle_of):
     count = tries(200)
     checks = (ranking_of(bundle_of(times, noise=0.02, seed=seed)) for seed in range(count))
 
-    told = sum(bool(each.base.fastest or each.head.fastest) for each in checks)
+    total = sum(bool(each.base.fastest or each.head.fastest) for each in checks)
 
-    assert told <= count / 20
+    assert total <= count / 20

@@ -42,10 +42,10 @@ def test_the_interval_that_is_shown_is_the_one_that_decided(outcome):
         p_value=1.0,
         smallest_detectable=0.1,
     )
-    shown = replace(VERDICT, outcome=outcome, estimate=estimate).shown_estimate
+    shown_estimate = replace(VERDICT, outcome=outcome, estimate=estimate).shown_estimate
 
     expected = (-0.08, 0.09) if outcome is Outcome.UNCHANGED else (-0.107, 0.129)
-    assert (shown.low, shown.high) == expected
+    assert (shown_estimate.low, shown_estimate.high) == expected
     assert replace(VERDICT, outcome=outcome).shown_estimate is None
 
 
@@ -63,18 +63,20 @@ def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
         p_value=0.27,
         smallest_detectable=0.27,
     )
-    settled = replace(VERDICT, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=0.1)
-    stored = replace(settled, queued_share=None)
+    settled_verdict = replace(
+        VERDICT, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=0.1
+    )
+    stored = replace(settled_verdict, queued_share=None)
 
-    for verdict in (settled, stored):
+    for verdict in (settled_verdict, stored):
         assert verdict.shown_estimate.low < verdict.shown_estimate.change < 0
         assert verdict.shown_estimate.change == pytest.approx(-0.0138, abs=1e-4)
         assert verdict.excludes_waits
-    undecided = replace(settled, outcome=Outcome.UNDECIDED)
+    undecided = replace(settled_verdict, outcome=Outcome.UNDECIDED)
     assert undecided.shown_estimate.change == -0.047
     assert not undecided.excludes_waits
     for end in (-0.036, 0.009):
-        at_an_end = replace(settled, estimate=replace(estimate, change=end))
+        at_an_end = replace(settled_verdict, estimate=replace(estimate, change=end))
         assert at_an_end.shown_estimate.change == end
         assert not at_an_end.excludes_waits
 

@@ -39,7 +39,7 @@ def run(commit, name="", **values):
     )
 
 
-def wanted(**values):
+def head_with(**values):
     return replace(WANTED, **values)
 
 
@@ -69,7 +69,7 @@ def test_a_pair_whose_base_is_not_the_merge_base_says_how_far_it_is():
 def test_a_level_that_changed_in_the_history_does_not_touch_a_pair():
     own = run(98, check="this", environment="driver 2")
 
-    selection = select_baseline(wanted(levels=(CommitRange(99, 99),)), [own])
+    selection = select_baseline(head_with(levels=(CommitRange(99, 99),)), [own])
 
     assert selection.kind is BaselineKind.PAIR
 
@@ -130,7 +130,7 @@ def test_with_too_few_checks_the_nearest_measured_commit_is_the_baseline():
 )
 def test_what_is_not_the_code_keeps_a_run_out(candidate, obstacle):
     accepted = AcceptedChange(workload="m:f", metric=STEP_TIME.name, commit=70)
-    series = wanted(levels=(CommitRange(80, 85),), accepted=(accepted,))
+    series = head_with(levels=(CommitRange(80, 85),), accepted=(accepted,))
     if obstacle is Obstacle.OTHER_ENVIRONMENT:
         series = WANTED
 
@@ -144,7 +144,7 @@ def test_what_is_not_the_code_keeps_a_run_out(candidate, obstacle):
 def test_the_run_of_an_accepted_change_is_of_the_new_level():
     accepted = AcceptedChange(workload="m:f", metric=STEP_TIME.name, commit=98)
 
-    selection = select_baseline(wanted(accepted=(accepted,)), [run(98), run(97)])
+    selection = select_baseline(head_with(accepted=(accepted,)), [run(98), run(97)])
 
     assert commits(selection) == [98]
 
@@ -159,7 +159,7 @@ def test_the_run_of_an_accepted_change_is_of_the_new_level():
     ids=["another metric", "another workload", "after the merge base"],
 )
 def test_what_was_accepted_elsewhere_or_later_changes_nothing(accepted):
-    selection = select_baseline(wanted(accepted=(accepted,)), [run(98)])
+    selection = select_baseline(head_with(accepted=(accepted,)), [run(98)])
 
     assert commits(selection) == [98]
 
@@ -167,19 +167,19 @@ def test_what_was_accepted_elsewhere_or_later_changes_nothing(accepted):
 def test_an_accepted_change_after_a_pairs_base_keeps_the_pair_out():
     accepted = AcceptedChange(workload="m:f", metric=STEP_TIME.name, commit=99)
 
-    selection = select_baseline(wanted(accepted=(accepted,)), [run(98, check="this"), run(99)])
+    selection = select_baseline(head_with(accepted=(accepted,)), [run(98, check="this"), run(99)])
 
     assert commits(selection) == [99]
 
 
 def test_a_level_that_changed_after_the_merge_base_is_none_of_its_business():
-    selection = select_baseline(wanted(levels=(CommitRange(101, 103),)), [run(98)])
+    selection = select_baseline(head_with(levels=(CommitRange(101, 103),)), [run(98)])
 
     assert commits(selection) == [98]
 
 
 def test_the_merge_base_itself_is_of_its_own_level_wherever_that_began():
-    selection = select_baseline(wanted(levels=(CommitRange(99, 102),)), [run(100), run(99)])
+    selection = select_baseline(head_with(levels=(CommitRange(99, 102),)), [run(100), run(99)])
 
     assert commits(selection) == [100]
 
@@ -187,7 +187,7 @@ def test_the_merge_base_itself_is_of_its_own_level_wherever_that_began():
 def test_a_pinned_check_comes_before_everything():
     release = [run(40, name, check="release") for name in ("one", "two")]
 
-    selection = select_baseline(wanted(pinned="release"), [run(100, check="this"), *release])
+    selection = select_baseline(head_with(pinned="release"), [run(100, check="this"), *release])
 
     assert (selection.kind, commits(selection)) == (BaselineKind.PINNED, [40, 40])
     assert selection.reason.startswith(
@@ -196,7 +196,7 @@ def test_a_pinned_check_comes_before_everything():
 
 
 def test_what_speaks_against_a_pinned_check_is_said():
-    selection = select_baseline(wanted(pinned="newer"), [run(101, check="newer")])
+    selection = select_baseline(head_with(pinned="newer"), [run(101, check="newer")])
 
     assert "1 commit after the merge base, pinned, although it is of a commit that the head" in (
         selection.reason
@@ -212,7 +212,7 @@ def test_what_speaks_against_a_pinned_check_is_said():
 )
 def test_a_pinned_check_that_does_not_compare_is_an_error(candidates, message):
     with pytest.raises(NoBaselineError, match=message):
-        select_baseline(wanted(pinned="release"), candidates)
+        select_baseline(head_with(pinned="release"), candidates)
 
 
 def test_no_baseline_says_what_was_passed_over_and_how_to_get_one():
@@ -245,7 +245,7 @@ candidates = st.lists(
     max_size=25,
 )
 heads = st.builds(
-    wanted,
+    head_with,
     merge_base=st.integers(80, 102),
     levels=st.lists(
         st.builds(
@@ -310,7 +310,7 @@ def test_more_candidates_never_make_the_baseline_worse(head, stored, more):
 
 @pytest.mark.parametrize(("first", "is_usable"), [(100, False), (101, True)])
 def test_a_level_that_begins_at_the_merge_base_rules_out_what_was_before(first, is_usable):
-    request = wanted(levels=(CommitRange(first, first),))
+    request = head_with(levels=(CommitRange(first, first),))
 
     if is_usable:
         assert commits(select_baseline(request, [run(99)])) == [99]
@@ -322,7 +322,7 @@ def test_a_level_that_begins_at_the_merge_base_rules_out_what_was_before(first, 
 @pytest.mark.parametrize(("commit", "is_usable"), [(99, True), (100, False), (101, True)])
 def test_a_change_accepted_at_the_merge_base_rules_out_what_was_before(commit, is_usable):
     accepted = AcceptedChange(workload="m:f", metric=STEP_TIME.name, commit=commit)
-    request = wanted(accepted=(accepted,))
+    request = head_with(accepted=(accepted,))
 
     if is_usable:
         assert commits(select_baseline(request, [run(99)])) == [99]

@@ -59,16 +59,16 @@ def test_one_loud_check_tilts_nothing():
 def test_the_interval_holds_the_slope_about_as_often_as_it_says():
     draw = np.random.default_rng(4)
     slope = 0.01
-    held, shown = 0, 0
+    count, is_shown = 0, 0
     for _ in range(400):
         logs = slope * np.arange(20) + 0.1 * draw.standard_t(4, 20)
         trend = detectability_trend(checks_of(0.01 * np.exp(logs)))
-        held += trend.low <= np.expm1(10 * slope) <= trend.high
+        count += trend.low <= np.expm1(10 * slope) <= trend.high
         still = detectability_trend(checks_of(0.01 * np.exp(0.1 * draw.standard_t(4, 20))))
-        shown += still.is_shown
+        is_shown += still.is_shown
 
-    assert 0.92 <= held / 400 <= 0.98
-    assert shown / 400 <= 0.08
+    assert 0.92 <= count / 400 <= 0.98
+    assert is_shown / 400 <= 0.08
 
 
 def test_a_gate_that_gets_worse_shows_as_soon_as_one_that_gets_better():

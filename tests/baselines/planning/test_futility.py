@@ -74,19 +74,19 @@ def test_few_of_the_futile_ones_would_have_been_settled(true_mean, sd):
     )
 
     futile = chances < MIN_CHANCE
-    settled = np.array([is_settled(one) for one in late])
+    settled_flags = np.array([is_settled(one) for one in late])
     assert futile.mean() > 0.2  # or nothing is shown
-    assert settled[futile].mean() < MIN_CHANCE
-    assert settled[~futile].mean() > settled[futile].mean()
+    assert settled_flags[futile].mean() < MIN_CHANCE
+    assert settled_flags[~futile].mean() > settled_flags[futile].mean()
 
 
 def after(noise, pairs):
     """Return the results after so many pairs, with their share of the family's alpha."""
     looks = looks_until(RULE.looks, pairs)
     shared = t_tests(noise[:, :pairs], looks=looks, alpha=RULE.alpha / SHARING)
-    whole = t_tests(noise[:, :pairs], looks=looks, alpha=RULE.alpha)
+    whole_t_test_results = t_tests(noise[:, :pairs], looks=looks, alpha=RULE.alpha)
     # Of an equivalence the family takes no share.
     return [
         replace(one, narrow_half_width=other.narrow_half_width)
-        for one, other in zip(shared, whole, strict=True)
+        for one, other in zip(shared, whole_t_test_results, strict=True)
     ]

@@ -31,21 +31,21 @@ def needed(bundle, **options):
 @pytest.mark.slow
 @given(spread=st.floats(0.1, 40.0), pairs=st.sampled_from(LOOKS))
 def test_a_margin_that_these_pairs_would_find_needs_no_more_of_them(build, spread, pairs):
-    made = build.changed(1.0, spread=spread, pairs=pairs)
-    bundle = build.bundle({"m:f": {"step_time_p50": made}})
+    pairs_made = build.changed(1.0, spread=spread, pairs=pairs)
+    bundle = build.bundle({"m:f": {"step_time_p50": pairs_made}})
     judgement = judgement_of(bundle)
     (verdict,) = judgement.verdicts
 
-    (found,) = pairs_for_margin(judgement)
+    (pairs_needed,) = pairs_for_margin(judgement)
 
     assert verdict.estimate is not None
     is_found = verdict.estimate.smallest_detectable <= bundle.plan.margin
-    assert is_found == (found.pairs is not None and found.pairs <= pairs)
+    assert is_found == (pairs_needed.pairs is not None and pairs_needed.pairs <= pairs)
 
 
 def test_a_failed_workload_takes_its_share_of_what_the_others_need(build):
-    made = build.changed(1.0, spread=8.0)
-    values = {name: {"step_time_p50": made} for name in ("m:f", "m:failed")}
+    pairs_made = build.changed(1.0, spread=8.0)
+    values = {name: {"step_time_p50": pairs_made} for name in ("m:f", "m:failed")}
     bundle = build.bundle(values, failures=(build.failure("m:failed"),))
     estimate = judge_bundle(bundle)[0].estimate
     assert estimate is not None
@@ -55,8 +55,8 @@ def test_a_failed_workload_takes_its_share_of_what_the_others_need(build):
         for factor in (1.001, 0.999)
     )
 
-    assert enough.pairs == len(made)
-    assert too_few.pairs > len(made)
+    assert enough.pairs == len(pairs_made)
+    assert too_few.pairs > len(pairs_made)
 
 
 def test_the_pairs_needed_are_a_look_of_the_plan_or_lie_beyond_it(build, bundle_of):
@@ -80,8 +80,10 @@ def test_without_a_plan_of_looks_all_pairs_are_looked_at_once(build, bundle_of):
 
 
 def test_a_wider_margin_needs_fewer_pairs(build, bundle_of):
-    made = build.changed(1.0, spread=20.0)
-    wide, narrow = (needed(bundle_of(made, margin=margin))[0].pairs for margin in (0.05, 0.01))
+    pairs_made = build.changed(1.0, spread=20.0)
+    wide, narrow = (
+        needed(bundle_of(pairs_made, margin=margin))[0].pairs for margin in (0.05, 0.01)
+    )
 
     assert wide < narrow < MAX_PAIRS
 
@@ -105,9 +107,9 @@ def test_a_history_tells_a_spread_before_four_pairs_do(build):
         {"m:f": {"step_time_p50": build.changed(1.0, pairs=2)}}, plan=build.plan(looks=(2, 4, 20))
     )
 
-    (found,) = needed(bundle, priors={KEY: prior})
+    (pairs_needed,) = needed(bundle, priors={KEY: prior})
 
-    assert found.pairs == 2
+    assert pairs_needed.pairs == 2
     assert needed(bundle, priors={}) == ()
 
 

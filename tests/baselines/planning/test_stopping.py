@@ -37,11 +37,11 @@ def started(*workloads, **values):
 
 def feed(build, rule, workload, count, **metrics):
     """Add the first `count` pairs and return what the rule said after each."""
-    said = []
+    answers = []
     for base, head in build.pairs(workload, **metrics)[:count]:
         rule.add(base, head)
-        said.append(workload in rule.decision())
-    return said
+        answers.append(workload in rule.decision())
+    return answers
 
 
 def test_it_fills_the_port_that_the_runner_asks_for():
@@ -51,15 +51,15 @@ def test_it_fills_the_port_that_the_runner_asks_for():
 
 
 def test_a_clear_change_ends_at_the_first_look(build):
-    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=CLEAR)
+    answers = feed(build, started("m:f"), "m:f", 4, step_time_p50=CLEAR)
 
-    assert said == [True, True, True, False]
+    assert answers == [True, True, True, False]
 
 
 def test_equivalence_ends_at_the_first_look(build):
-    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=EQUAL)
+    answers = feed(build, started("m:f"), "m:f", 4, step_time_p50=EQUAL)
 
-    assert said == [True, True, True, False]
+    assert answers == [True, True, True, False]
 
 
 def test_pairs_that_are_to_have_kernels_are_measured_although_the_step_is_decided(build):
@@ -69,15 +69,15 @@ def test_pairs_that_are_to_have_kernels_are_measured_although_the_step_is_decide
 
 
 def test_a_regression_needs_no_kernels(build):
-    said = feed(build, started("m:f", kernel_pairs=6), "m:f", 4, step_time_p50=CLEAR)
+    answers = feed(build, started("m:f", kernel_pairs=6), "m:f", 4, step_time_p50=CLEAR)
 
-    assert said == [True, True, True, False]
+    assert answers == [True, True, True, False]
 
 
 def test_doubt_ends_with_the_last_look(build):
-    said = feed(build, started("m:f"), "m:f", 8, step_time_p50=NOISY)
+    answers = feed(build, started("m:f"), "m:f", 8, step_time_p50=NOISY)
 
-    assert said == [True] * 7 + [False]
+    assert answers == [True] * 7 + [False]
 
 
 def test_between_looks_nobody_looks(build):
@@ -94,17 +94,17 @@ def test_between_looks_nobody_looks(build):
 def test_a_workload_needs_all_of_its_tests_decided(build):
     rule = started("m:f", metrics=METRICS.values())
 
-    said = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_time=NOISY)
+    answers = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_time=NOISY)
 
-    assert said == [True] * 7 + [False]
+    assert answers == [True] * 7 + [False]
 
 
 def test_nothing_waits_for_the_share_of_a_shared_cpu(build):
     rule = started("m:f", metrics=METRICS.values())
 
-    said = feed(build, rule, "m:f", 4, step_time_p50=CLEAR, cpu_active=NOISY)
+    answers = feed(build, rule, "m:f", 4, step_time_p50=CLEAR, cpu_active=NOISY)
 
-    assert said == [True] * 3 + [False]
+    assert answers == [True] * 3 + [False]
 
 
 def test_workloads_end_each_at_their_own_look(build):
@@ -146,9 +146,9 @@ def test_starting_again_forgets_what_was(build):
 
 
 def test_what_cannot_be_measured_needs_no_more_pairs(build):
-    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=[(0.0, 1.0)] * 4)
+    answers = feed(build, started("m:f"), "m:f", 4, step_time_p50=[(0.0, 1.0)] * 4)
 
-    assert said[-1] is False
+    assert answers[-1] is False
 
 
 @pytest.mark.parametrize("pairs", [CLEAR, EQUAL])
@@ -189,9 +189,9 @@ def test_a_known_spread_ends_a_clear_change_with_its_second_pair(build):
     prior = SpreadPrior(variance=0.01**2, degrees=10, source=PriorSource.PAIRS, values=30)
     rule = started("m:f", looks=(1, 2, 3), priors={("m:f", STEP_TIME.name): prior})
 
-    said = feed(build, rule, "m:f", 2, step_time_p50=CLEAR)
+    answers = feed(build, rule, "m:f", 2, step_time_p50=CLEAR)
 
-    assert said == [True, False]
+    assert answers == [True, False]
 
 
 def test_the_next_pair_goes_to_the_widest_interval_for_its_price(build):
@@ -251,12 +251,12 @@ def test_the_next_pair_goes_to_nobody_that_the_others_have_decided(build):
     barely = [(1.0, ratio) for ratio in (1.019, 1.028, 1.01, 1.024, 1.019)]
     clear = [f"m:g{k}" for k in range(5)]
     rule = started("m:f", "m:h", *clear)
-    said = feed(build, rule, "m:f", 5, step_time_p50=barely)
+    answers = feed(build, rule, "m:f", 5, step_time_p50=barely)
     feed(build, rule, "m:h", 4, step_time_p50=NOISY)
     for workload in clear:
         feed(build, rule, workload, 4, step_time_p50=CLEAR)
 
-    assert said[-1] is True  # at its look, the share of the others was still open
+    assert answers[-1] is True  # at its look, the share of the others was still open
     assert rule.next_pair({"m:f": 1.0, "m:h": 9.0}) == "m:h"
     assert rule.next_pair({"m:f": 1.0}) is None
 
@@ -297,13 +297,13 @@ def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queu
 def test_too_few_pairs_for_a_test_are_futile_unless_there_is_a_history(build):
     prior = SpreadPrior(variance=1e-4, degrees=10, values=11, source=PriorSource.PAIRS)
     rule = started("m:f")
-    known = started("m:f", looks=(2, 4), priors={("m:f", STEP_TIME.name): prior})
-    for each in (rule, known):
+    known_stopping = started("m:f", looks=(2, 4), priors={("m:f", STEP_TIME.name): prior})
+    for each in (rule, known_stopping):
         feed(build, each, "m:f", 1, step_time_p50=EQUAL)
 
     assert rule.futile({"m:f": 3}) == {"m:f"}
     assert rule.futile({"m:f": 4}) == frozenset()
-    assert known.futile({"m:f": 3}) == frozenset()
+    assert known_stopping.futile({"m:f": 3}) == frozenset()
 
 
 def test_a_regression_is_known_from_its_look_on(build):

@@ -69,9 +69,9 @@ def test_random_walks_cross_with_the_chance_that_was_to_be_spent(alpha):
     rng = np.random.default_rng(7)
     looks = looks_until(PLAN, 40)
     walks = rng.standard_normal((100_000, 40)).cumsum(axis=1)
-    seen = walks[:, np.array(looks.completed) - 1] / np.sqrt(looks.completed)
+    statistics = walks[:, np.array(looks.completed) - 1] / np.sqrt(looks.completed)
 
-    crossed = 2 * norm.sf(np.abs(seen)) < nominal_levels(looks, alpha)
+    crossed = 2 * norm.sf(np.abs(statistics)) < nominal_levels(looks, alpha)
 
     by_look = crossed.argmax(axis=1)[crossed.any(axis=1)]
     assert crossed.any(axis=1).mean() == pytest.approx(alpha, abs=3 * math.sqrt(alpha / 1e5))

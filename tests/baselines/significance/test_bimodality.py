@@ -75,12 +75,12 @@ def test_few_runs_have_no_states():
 def test_noise_without_states_has_none(runs, tails):
     rng = np.random.default_rng(13)
 
-    found = [
+    findings = [
         find_bimodality(*np.exp(0.01 * rng.standard_t(tails, (2, runs)))) is not None
         for _ in range(1500)
     ]
 
-    assert np.mean(found) < 0.002
+    assert np.mean(findings) < 0.002
 
 
 @given(

@@ -46,7 +46,7 @@ def test_a_margin_below_the_floor_acts_as_the_floor():
     assert rule(margin=0.01, floor=0.005).log_margin == math.log1p(0.01)
 
 
-def known(run_sd, source=PriorSource.PAIRS):
+def spread_prior(run_sd, source=PriorSource.PAIRS):
     return SpreadPrior(variance=2 * run_sd**2, degrees=25, source=source, values=100)
 
 
@@ -59,13 +59,13 @@ def known(run_sd, source=PriorSource.PAIRS):
     ],
 )
 def test_a_series_has_a_floor_of_its_own(run_sd, floor):
-    assert rule().floor_of(known(run_sd)) == pytest.approx(floor)
+    assert rule().floor_of(spread_prior(run_sd)) == pytest.approx(floor)
 
 
 def test_what_sessions_differ_by_is_no_floor():
-    assert rule().floor_of(known(0.01, PriorSource.RUNS)) == 0.003
+    assert rule().floor_of(spread_prior(0.01, PriorSource.RUNS)) == 0.003
     assert rule().floor_of(None) == 0.003
 
 
 def test_a_floor_above_the_margin_stays():
-    assert rule(floor=0.05).floor_of(known(0.5)) == pytest.approx(0.05)
+    assert rule(floor=0.05).floor_of(spread_prior(0.5)) == pytest.approx(0.05)

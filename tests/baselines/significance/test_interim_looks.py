@@ -54,7 +54,7 @@ def test_fewer_than_four_pairs_are_no_plan():
 
 
 @pytest.mark.parametrize(
-    ("planned", "pairs", "taken"),
+    ("planned", "pairs", "looks"),
     [
         pytest.param((4, 6, 8), 8, (4, 6, 8), id="to the end"),
         pytest.param((4, 6, 8), 6, (4, 6), id="looks to come are not taken"),
@@ -63,8 +63,8 @@ def test_fewer_than_four_pairs_are_no_plan():
         pytest.param((4, 8), 11, (4, 8), id="what is beyond the plan is not looked at"),
     ],
 )
-def test_the_looks_taken_end_with_the_pairs_there_are(planned, pairs, taken):
-    assert looks_until(planned, pairs) == InterimLooks(taken, planned)
+def test_the_looks_taken_end_with_the_pairs_there_are(planned, pairs, looks):
+    assert looks_until(planned, pairs) == InterimLooks(looks, planned)
 
 
 def test_without_a_plan_there_is_one_look_at_all_pairs():

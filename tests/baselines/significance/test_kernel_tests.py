@@ -72,8 +72,8 @@ def test_the_trimmed_test_is_that_of_scipy():
     results = trimmed_t_tests(rows, alpha=0.05)
 
     for row, result in zip(rows, results, strict=True):
-        kept = np.sort(row)[1:-1]
-        drawn_in = np.clip(row, kept[0], kept[-1])
+        kept_values = np.sort(row)[1:-1]
+        drawn_in = np.clip(row, kept_values[0], kept_values[-1])
         error = drawn_in.std(ddof=1) / ((1 - 2 / 12) * np.sqrt(12))
         assert result.mean == pytest.approx(trim_mean(row, 1 / 12))
         # Tukey & McLaughlin's error, to the factor by which the forms for a sample differ.

@@ -184,9 +184,13 @@ def test_one_pair_is_no_test_however_well_the_spread_is_known(difference):
 def test_what_is_known_and_what_is_seen_are_pooled_by_their_weights():
     evidence = weigh_one([0.02, -0.02, 0.01], prior=PRIOR)
 
-    known, seen = MAX_WEIGHT * 0.01**2, 2 * np.var([0.02, -0.02, 0.01], ddof=1)
-    assert evidence.sd == pytest.approx(math.sqrt((known + seen) / (MAX_WEIGHT + 2)))
-    degrees = (known + seen) ** 2 / (known**2 / MAX_DEGREES + seen**2 / 2)
+    known_variance, seen_variance = MAX_WEIGHT * 0.01**2, 2 * np.var([0.02, -0.02, 0.01], ddof=1)
+    assert evidence.sd == pytest.approx(
+        math.sqrt((known_variance + seen_variance) / (MAX_WEIGHT + 2))
+    )
+    degrees = (known_variance + seen_variance) ** 2 / (
+        known_variance**2 / MAX_DEGREES + seen_variance**2 / 2
+    )
     assert (evidence.degrees, evidence.share) == (pytest.approx(degrees), 1.0)
 
 
@@ -204,8 +208,8 @@ def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
         prior=SpreadPrior(variance=0.1**2, degrees=MAX_DEGREES, source=PriorSource.RUNS, values=30),
     )
 
-    plain = ttest_1samp(quiet, 0).pvalue / (1 - MODERATED_SHARE)
-    assert evidence.p_value == pytest.approx(plain, rel=1e-2)
+    plain_p = ttest_1samp(quiet, 0).pvalue / (1 - MODERATED_SHARE)
+    assert evidence.p_value == pytest.approx(plain_p, rel=1e-2)
     assert evidence.half_width < 0.001
 
 
@@ -221,10 +225,12 @@ def test_a_history_without_any_spread_still_allows_for_coarse_readings():
 def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
     rows = np.array([FIVE, FIVE])
 
-    known, unknown = t_tests(rows, looks=looks_until((), 5), alpha=0.05, priors=[PRIOR, None])
+    known_t_test_result, unknown = t_tests(
+        rows, looks=looks_until((), 5), alpha=0.05, priors=[PRIOR, None]
+    )
 
     assert unknown == weigh_one(FIVE)
-    assert known != unknown
+    assert known_t_test_result != unknown
 
 
 def test_a_test_without_history_waits_for_the_fifth_pair_where_others_need_none():
@@ -252,9 +258,9 @@ def test_a_history_as_wide_as_the_pairs_or_wider_keeps_the_error(truth):
 def test_tests_that_are_weighed_together_do_not_touch_each_other(rows):
     planned = (4, 6, 8, 11)
 
-    together = t_tests(np.array(rows), looks=looks_until(planned, 9), alpha=0.05)
+    t_test_results = t_tests(np.array(rows), looks=looks_until(planned, 9), alpha=0.05)
 
-    for row, evidence in zip(rows, together, strict=True):
+    for row, evidence in zip(rows, t_test_results, strict=True):
         alone = weigh_one(row, planned)
         assert evidence.mean == pytest.approx(alone.mean)
         assert evidence.p_value == pytest.approx(alone.p_value)
@@ -264,9 +270,9 @@ def test_tests_that_are_weighed_together_do_not_touch_each_other(rows):
     ("differences", "degrees"), [([], 1), ([0.1], 1), ([0.1, 0.2], 1), ([0.1, 0.2, 0.3], 2)]
 )
 def test_few_pairs_without_a_history_have_their_own_degrees(differences, degrees):
-    found = weigh_one([*differences, *[math.nan] * (4 - len(differences))])
+    evidence = weigh_one([*differences, *[math.nan] * (4 - len(differences))])
 
-    assert (found.pairs, found.degrees, found.p_value) == (len(differences), degrees, 1.0)
+    assert (evidence.pairs, evidence.degrees, evidence.p_value) == (len(differences), degrees, 1.0)
 
 
 def test_one_pair_has_the_degrees_of_its_history():

@@ -65,9 +65,9 @@ def test_a_relative_change_is_always_a_finite_number(log_change):
 
 
 def test_a_history_makes_one_pair_enough_to_speak_of():
-    known = smallest_detectable_change(0.01, 1, alpha=0.05, degrees=10)
+    known_change = smallest_detectable_change(0.01, 1, alpha=0.05, degrees=10)
 
-    assert 0.02 < known < 0.05
+    assert 0.02 < known_change < 0.05
 
 
 @pytest.mark.parametrize(

@@ -125,9 +125,9 @@ def test_checks_of_any_size_tell_the_same_variance(pairs):
 def test_what_a_check_found_is_no_spread():
     quiet = [0.001, -0.001, 0.0005, -0.0005]
 
-    moved = prior_from_checks([quiet, [0.2 + each for each in quiet]])
+    moved_spread_prior = prior_from_checks([quiet, [0.2 + each for each in quiet]])
 
-    assert moved.variance == pytest.approx(prior_from_checks([quiet, quiet]).variance)
+    assert moved_spread_prior.variance == pytest.approx(prior_from_checks([quiet, quiet]).variance)
 
 
 def test_a_level_costs_a_degree_of_freedom_each():
@@ -201,7 +201,7 @@ def test_base_and_head_swapped_differ_as_much(checks):
 
 
 def test_what_a_plan_knows_is_what_judging_leans_on():
-    known = KnownSpread(
+    known_spread = KnownSpread(
         workload="m:f",
         metric="step_time_p50",
         machine_class="cpu:made up:1",
@@ -210,7 +210,7 @@ def test_what_a_plan_knows_is_what_judging_leans_on():
         pairs=40,
     )
 
-    priors = priors_of_plan(Plan(seed=1, order=(), looks=(), spreads=(known,)))
+    priors = priors_of_plan(Plan(seed=1, order=(), looks=(), spreads=(known_spread,)))
 
     prior = priors["m:f", "step_time_p50"]
     assert (prior.variance, prior.degrees, prior.values) == (1e-4, 7.0, 40)
@@ -235,7 +235,7 @@ def test_the_variance_of_history_and_pairs_weighs_by_their_degrees(degrees, own_
     squares, weight = 3e-4, min(degrees, 12)
     parts = [weight * 1e-4, squares]
 
-    variance, found = moderate(
+    variance, pooled_degrees = moderate(
         np.array([1e-4]),
         np.array([float(degrees)]),
         squares=np.array([squares]),
@@ -246,5 +246,5 @@ def test_the_variance_of_history_and_pairs_weighs_by_their_degrees(degrees, own_
     expected = sum(parts) ** 2 / (
         (parts[0] ** 2 / degrees if degrees else 0.0) + parts[1] ** 2 / own_degrees
     )
-    assert found == pytest.approx([expected])
+    assert pooled_degrees == pytest.approx([expected])
     assert MAX_WEIGHT == 12

@@ -99,23 +99,23 @@ def evidence_after(pairs, noise, sizes, *, mean=0.0, most=PAIRS):
 @histories
 @pytest.mark.parametrize("pairs", [2, 3, 4, 5, PAIRS])
 def test_false_calls_stay_below_alpha_at_any_number_of_pairs(noise, sizes, pairs):
-    found = evidence_after(pairs, noise, sizes)
+    t_test_results = evidence_after(pairs, noise, sizes)
 
-    assert np.mean([each.p_value < ALPHA for each in found]) <= MOST
+    assert np.mean([each.p_value < ALPHA for each in t_test_results]) <= MOST
 
 
 @noises
 def test_they_do_where_five_pairs_are_all_there_will_be(noise):
-    found = evidence_after(5, noise, (5, 2, 3, 20) * 5, most=5)
+    t_test_results = evidence_after(5, noise, (5, 2, 3, 20) * 5, most=5)
 
-    assert np.mean([each.p_value < ALPHA for each in found]) <= MOST
+    assert np.mean([each.p_value < ALPHA for each in t_test_results]) <= MOST
 
 
 def test_five_percent_is_found_with_two_pairs():
     """Without a history it takes five, however large the change is."""
-    found = evidence_after(2, gaussian, (5, 2, 3, 20) * 5, mean=0.05)
+    t_test_results = evidence_after(2, gaussian, (5, 2, 3, 20) * 5, mean=0.05)
 
-    assert np.mean([each.p_value < ALPHA for each in found]) > 0.99
+    assert np.mean([each.p_value < ALPHA for each in t_test_results]) > 0.99
 
 
 def a_check(build, rng, prior):
@@ -134,10 +134,10 @@ def a_check(build, rng, prior):
         priors=priors,
     )
     rule.start(["m:f"])
-    drawn = build.pairs(step_time_p50=pairs)
+    drawn_pairs = build.pairs(step_time_p50=pairs)
     count = 0
     while rule.decision():
-        rule.add(*drawn[count])
+        rule.add(*drawn_pairs[count])
         count += 1
     bundle = build.bundle({"m:f": {"step_time_p50": pairs[:count]}}, plan=plan)
     return bundle, priors
@@ -160,8 +160,8 @@ def test_a_history_that_feeds_on_its_own_checks_keeps_its_error_and_its_spread(b
         assert verdict.estimate is not None
         pairs.append(verdict.estimate.pairs)
         spreads += [prior.variance] if prior else []
-        found = pair_differences(judgement.tests, bundle.machines())
-        history[:0] = [each.values for each in found]
+        found_pair_differences = pair_differences(judgement.tests, bundle.machines())
+        history[:0] = [each.values for each in found_pair_differences]
 
     assert np.mean(calls) <= ALPHA
     assert np.mean(pairs[20:]) < 12

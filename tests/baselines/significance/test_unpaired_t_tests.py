@@ -104,13 +104,13 @@ def test_the_test_is_that_of_its_formula():
     share = weight * usual / (weight * usual + squares)
     degrees = 1 / (share**2 / 10 + (1 - share) ** 2 / 3)
 
-    found = unpaired_t_test(base, head, alpha=0.05, prior=PRIOR)
+    t_test_result = unpaired_t_test(base, head, alpha=0.05, prior=PRIOR)
 
-    assert found.mean == pytest.approx(0.01)
-    assert found.p_value == pytest.approx(2 * student.sf(0.01 / error, degrees))
-    assert found.half_width == pytest.approx(student.isf(0.025, degrees) * error)
-    assert found.narrow_half_width == pytest.approx(student.isf(0.05, degrees) * error)
-    assert found.degrees == pytest.approx(degrees)
+    assert t_test_result.mean == pytest.approx(0.01)
+    assert t_test_result.p_value == pytest.approx(2 * student.sf(0.01 / error, degrees))
+    assert t_test_result.half_width == pytest.approx(student.isf(0.025, degrees) * error)
+    assert t_test_result.narrow_half_width == pytest.approx(student.isf(0.05, degrees) * error)
+    assert t_test_result.degrees == pytest.approx(degrees)
 
 
 @pytest.mark.parametrize(("before", "after"), [(4, 4), (4, 9)])

@@ -119,20 +119,20 @@ def test_one_job_without_a_known_accelerator_leaves_all_unknown():
 
 
 def test_columns_begin_on_mondays_and_the_first_with_the_period():
-    found = heat_map([usage(({"team": "a"}, at(1), at(8), 1.0))], TEAM, QUARTER)
+    found_heat_map = heat_map([usage(({"team": "a"}, at(1), at(8), 1.0))], TEAM, QUARTER)
 
-    assert found.starts[:3] == (date(2026, 7, 1), date(2026, 7, 6), date(2026, 7, 13))
-    assert len(found.starts) == 14
-    assert found.rows[0].hours[:3] == (5 * 24, 2 * 24, 0)
+    assert found_heat_map.starts[:3] == (date(2026, 7, 1), date(2026, 7, 6), date(2026, 7, 13))
+    assert len(found_heat_map.starts) == 14
+    assert found_heat_map.rows[0].hours[:3] == (5 * 24, 2 * 24, 0)
 
 
 def test_a_long_period_has_columns_of_several_weeks():
     decade = DayRange(date(2016, 1, 1), date(2026, 1, 1))
 
-    found = heat_map([usage(({"team": "a"}, at(1), at(8), 1.0))], TEAM, decade)
-    assert len(found.starts) <= MAX_COLUMNS + 1
-    assert all(day.weekday() == 0 for day in found.starts[1:])
-    assert found.rows == ()
+    found_heat_map = heat_map([usage(({"team": "a"}, at(1), at(8), 1.0))], TEAM, decade)
+    assert len(found_heat_map.starts) <= MAX_COLUMNS + 1
+    assert all(day.weekday() == 0 for day in found_heat_map.starts[1:])
+    assert found_heat_map.rows == ()
 
 
 @pytest.mark.slow
@@ -149,15 +149,15 @@ def test_a_long_period_has_columns_of_several_weeks():
     )
 )
 def test_weeks_and_claims_tell_the_same_hours(spans):
-    found: DeviceUsage = usage(
+    device_usage: DeviceUsage = usage(
         *(
             ({"team": team}, at(1) + start * 3600, at(1) + (start + long) * 3600, float(devices))
             for team, start, long, devices in spans
         )
     )
 
-    claims = pool_usages([found], TEAM, QUARTER, [DEVICES])
-    weeks = heat_map([found], TEAM, QUARTER)
+    claims = pool_usages([device_usage], TEAM, QUARTER, [DEVICES])
+    weeks = heat_map([device_usage], TEAM, QUARTER)
     assert claims is not None
     assert {row.team: pytest.approx(sum(row.hours)) for row in weeks.rows} == {
         each.owner.team: float(each.used_hours) for each in claims
@@ -177,8 +177,8 @@ def test_an_error_shows_twenty_labels_and_forty_letters_of_each():
     with pytest.raises(UsageFileError) as raised:
         label_names([usage((many, at(1), at(2), 1.0))])
 
-    shown = str(raised.value).rpartition(": ")[2].split(", ")
-    assert (len(shown), {len(label) for label in shown}) == (20, {40})
+    parts = str(raised.value).rpartition(": ")[2].split(", ")
+    assert (len(parts), {len(label) for label in parts}) == (20, {40})
 
 
 def test_hours_have_six_decimals():

@@ -11,7 +11,7 @@ HOURS = st.decimals(1, 10**8, places=3)
 
 @given(AMOUNTS, HOURS, AMOUNTS, HOURS, st.none() | st.decimals(-(10**6), 10**6, places=3))
 def test_the_parts_sum_to_the_difference_to_the_cent(budget, planned, actual, used, efficiency):
-    found = budget_variance(
+    found_budget_variance = budget_variance(
         budget_usd=budget,
         budget_hours=planned,
         actual_usd=actual,
@@ -19,12 +19,16 @@ def test_the_parts_sum_to_the_difference_to_the_cent(budget, planned, actual, us
         efficiency_hours=efficiency,
     )
 
-    parts = found.volume_usd + (found.efficiency_usd or 0) + found.price_usd
-    assert found.budget_usd + parts == found.actual_usd
+    parts = (
+        found_budget_variance.volume_usd
+        + (found_budget_variance.efficiency_usd or 0)
+        + found_budget_variance.price_usd
+    )
+    assert found_budget_variance.budget_usd + parts == found_budget_variance.actual_usd
 
 
 def test_each_part_is_what_it_is_called():
-    found = budget_variance(
+    found_budget_variance = budget_variance(
         budget_usd=Decimal(1000),
         budget_hours=Decimal(100),
         actual_usd=Decimal(1320),
@@ -32,9 +36,9 @@ def test_each_part_is_what_it_is_called():
         efficiency_hours=Decimal(5),
     )
 
-    assert found.volume_usd == 150
-    assert found.efficiency_usd == 50
-    assert found.price_usd == 120
+    assert found_budget_variance.volume_usd == 150
+    assert found_budget_variance.efficiency_usd == 50
+    assert found_budget_variance.price_usd == 120
 
 
 def test_without_planned_hours_there_is_no_rate():
@@ -49,7 +53,7 @@ def test_without_planned_hours_there_is_no_rate():
 
 
 def test_less_than_one_hour_planned_and_none_used_is_a_plan():
-    found = budget_variance(
+    found_budget_variance = budget_variance(
         budget_usd=Decimal(10),
         budget_hours=Decimal("0.5"),
         actual_usd=Decimal(0),
@@ -57,5 +61,5 @@ def test_less_than_one_hour_planned_and_none_used_is_a_plan():
         efficiency_hours=None,
     )
 
-    assert found.volume_usd == -10
-    assert found.price_usd == 0
+    assert found_budget_variance.volume_usd == -10
+    assert found_budget_variance.price_usd == 0

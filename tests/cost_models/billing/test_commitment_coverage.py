@@ -47,8 +47,8 @@ def cents(usd):
 def test_aws_scenario_1_a_plan_covers_everything():
     hour = covered_hour(USED, plans=[compute_plan("50.00")])
 
-    covered = sum(each.plan_usd for each in hour.charges)
-    assert cents(covered) == Decimal("47.13")
+    covered_total = sum(each.plan_usd for each in hour.charges)
+    assert cents(covered_total) == Decimal("47.13")
     assert cents(hour.list_usd) == Decimal("59.10")
     assert hour.on_demand_usd == 0
     assert hour.total_usd == 50
@@ -144,7 +144,7 @@ def test_a_second_instance_is_on_demand():
 # what runs, and which share of each is covered.
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/apply_ri.html
 @pytest.mark.parametrize(
-    ("reserved", "running", "covered"),
+    ("reserved", "running", "coverage"),
     [
         ({"t2.medium": 1}, {"t2.small": 2}, {"t2.small": 2}),
         ({"t2.medium": 1}, {"t2.large": 1}, {"t2.large": 0.5}),
@@ -159,27 +159,29 @@ def test_a_second_instance_is_on_demand():
         ({"p5.48xlarge": 1}, {"p5.4xlarge": 8}, {"p5.4xlarge": 0}),  # not of P5
     ],
 )
-def test_reservations_cover_sizes_of_their_family_the_smallest_first(reserved, running, covered):
+def test_reservations_cover_sizes_of_their_family_the_smallest_first(reserved, running, coverage):
     used = [
         HourlyUsage(name=name, quantity=Decimal(count), on_demand_usd=Decimal(1))
         for name, count in running.items()
     ]
-    held = [
+    held_reserved_instances = [
         ReservedInstances(name=name, count=Decimal(count), usd_per_hour=Decimal("0.6"))
         for name, count in reserved.items()
     ]
 
-    hour = covered_hour(used, reserved=held)
+    hour = covered_hour(used, reserved=held_reserved_instances)
 
-    assert {each.name: float(each.reserved_quantity) for each in hour.charges} == covered
+    assert {each.name: float(each.reserved_quantity) for each in hour.charges} == coverage
 
 
 @pytest.mark.parametrize("size", ["3xlarge", "9xlarge", "18xlarge"])
 def test_a_large_reservation_covers_small_instances_to_the_last_digit(size):
     used = [HourlyUsage(name="c5.xlarge", quantity=Decimal(99), on_demand_usd=Decimal(1))]
-    held = ReservedInstances(name=f"c5.{size}", count=Decimal(1), usd_per_hour=Decimal("1.2"))
+    held_reserved_instances = ReservedInstances(
+        name=f"c5.{size}", count=Decimal(1), usd_per_hour=Decimal("1.2")
+    )
 
-    hour = covered_hour(used, reserved=[held])
+    hour = covered_hour(used, reserved=[held_reserved_instances])
 
     assert hour.charges[0].reserved_quantity == int(size.removesuffix("xlarge"))
     assert hour.unused_usd == 0
@@ -200,12 +202,17 @@ def test_hours_add_up_and_what_one_leaves_is_lost_to_the_next():
     busy = [HourlyUsage(name="vm", quantity=Decimal(2), on_demand_usd=Decimal(1))]
     plan = compute_plan("0.90", {"vm": Decimal("0.90")})
 
-    whole = sum_hours([covered_hour(busy, plans=[plan]), covered_hour([], plans=[plan])])
+    whole_covered_hour = sum_hours(
+        [covered_hour(busy, plans=[plan]), covered_hour([], plans=[plan])]
+    )
 
-    (charge,) = whole.charges
+    (charge,) = whole_covered_hour.charges
     assert charge.quantity == 2
     assert charge.plan_quantity == charge.on_demand_usd == 1
-    assert (whole.total_usd, whole.unused_usd) == (Decimal("2.80"), Decimal("0.90"))
+    assert (whole_covered_hour.total_usd, whole_covered_hour.unused_usd) == (
+        Decimal("2.80"),
+        Decimal("0.90"),
+    )
 
 
 def test_300_hours_a_month_on_a_tenth_of_a_dollar_an_hour():
@@ -218,12 +225,12 @@ def test_300_hours_a_month_on_a_tenth_of_a_dollar_an_hour():
     plan = compute_plan("0.1", {"r5.4xlarge": Decimal("0.579")})
     hour, idle = covered_hour(used, plans=[plan]), covered_hour([], plans=[plan])
 
-    whole = sum_hours([*[hour] * 300, *[idle] * 430])
+    whole_covered_hour = sum_hours([*[hour] * 300, *[idle] * 430])
 
-    (charge,) = whole.charges
+    (charge,) = whole_covered_hour.charges
     assert round(charge.plan_quantity, 1) == Decimal("51.8")
-    assert whole.committed_usd == 73
-    assert whole.unused_usd == 43
+    assert whole_covered_hour.committed_usd == 73
+    assert whole_covered_hour.unused_usd == 43
 
 
 @given(

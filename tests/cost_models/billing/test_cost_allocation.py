@@ -60,12 +60,12 @@ def test_idle_is_shared_by_entitlement_and_overhead_by_use():
 
 
 @pytest.mark.slow
-@given(found=claims, large=usd, small=usd, unused=usd, overhead=usd, spare=hours, entitled=weights)
+@given(result=claims, large=usd, small=usd, unused=usd, overhead=usd, spare=hours, entitled=weights)
 def test_the_rows_sum_to_the_bill_to_the_cent_whatever_it_is(
-    *, found, large, small, unused, overhead, spare, entitled
+    *, result, large, small, unused, overhead, spare, entitled
 ):
     paid = {
-        name: sum((each.used_hours for each in found if each.pool == name), Decimal(0))
+        name: sum((each.used_hours for each in result if each.pool == name), Decimal(0))
         for name in ("H100", "A100")
     }
     bought = [
@@ -73,9 +73,9 @@ def test_the_rows_sum_to_the_bill_to_the_cent_whatever_it_is(
         CostPool(name="A100", usd=small, hours=paid["A100"]),
     ]
 
-    rows = allocate(found, bought, quotas=entitled, unused_usd=unused, overhead_usd=overhead)
-    whole = whole_cents(large + small + unused + overhead)
-    assert sum((row.total_usd for row in rows), Decimal(0)) == whole
+    rows = allocate(result, bought, quotas=entitled, unused_usd=unused, overhead_usd=overhead)
+    whole_bill = whole_cents(large + small + unused + overhead)
+    assert sum((row.total_usd for row in rows), Decimal(0)) == whole_bill
     assert all(row.usd_of(part) % CENT == 0 for row in rows for part in BillPart)
     assert sum((row.hours for row in rows), Decimal(0)) == sum(paid.values(), Decimal(0))
 
@@ -98,9 +98,9 @@ def test_what_each_spent_is_rounded_by_less_than_a_cent(spent, idle, overhead, e
 
 @pytest.mark.slow
 @given(claims, weights)
-def test_a_part_without_cost_is_in_no_row(found, entitled):
-    used = sum((each.used_hours for each in found), Decimal(0))
-    one = [PoolUsage(each.owner, "H100", each.used_hours) for each in found]
+def test_a_part_without_cost_is_in_no_row(result, entitled):
+    used = sum((each.used_hours for each in result), Decimal(0))
+    one = [PoolUsage(each.owner, "H100", each.used_hours) for each in result]
 
     rows = allocate(one, pools("12.34", used), quotas=entitled)
     assert all(row.overhead_usd == 0 for row in rows)
@@ -206,10 +206,12 @@ def test_the_largest_amount_is_still_exact():
 @pytest.mark.parametrize("amount", ["-0.01", "0", "1234567.89"])
 def test_thousands_of_teams_share_any_amount_to_the_cent(amount):
     holders = [CostOwner(f"team {place}") for place in range(3000)]
-    found = [claim(holder, place % 7) for place, holder in enumerate(holders)]
+    pool_usages = [claim(holder, place % 7) for place, holder in enumerate(holders)]
     entitled = {holder: Decimal(place % 5) for place, holder in enumerate(holders)}
 
-    rows = allocate(found, pools(amount, 20_000), quotas=entitled, overhead_usd=Decimal("0.015"))
+    rows = allocate(
+        pool_usages, pools(amount, 20_000), quotas=entitled, overhead_usd=Decimal("0.015")
+    )
 
     assert sum(row.total_usd for row in rows) == whole_cents(Decimal(amount) + Decimal("0.015"))
 

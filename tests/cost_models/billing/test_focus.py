@@ -57,9 +57,9 @@ def test_an_hour_has_its_team_and_its_cost():
 
 def test_the_team_tag_names_the_team_where_it_is_given():
     untagged = {"Tags": ""}
-    found = read_focus(lines({}, untagged), team_tag="team")
+    bill = read_focus(lines({}, untagged), team_tag="team")
 
-    assert [usage.team for usage in found.usage] == ["research", "vision"]
+    assert [usage.team for usage in bill.usage] == ["research", "vision"]
 
 
 def test_a_tag_that_cannot_have_a_value_does_not_hide_the_others():
@@ -79,11 +79,11 @@ def test_without_a_team_in_the_tags_the_account_is_the_team(tags):
 
 
 def test_list_prices_are_known_where_every_row_says_them():
-    told = ROW | {"ListCost": "98.32", "ContractedCost": "90"}
+    row = ROW | {"ListCost": "98.32", "ContractedCost": "90"}
 
-    whole, part = read_focus(lines(told, told)), read_focus(lines(told, ROW, told))
+    whole_bill, part = read_focus(lines(row, row)), read_focus(lines(row, ROW, row))
 
-    assert (whole.list_usd, whole.contracted_usd) == (Decimal("196.64"), Decimal(180))
+    assert (whole_bill.list_usd, whole_bill.contracted_usd) == (Decimal("196.64"), Decimal(180))
     assert (part.list_usd, part.contracted_usd) == (None, None)
 
 

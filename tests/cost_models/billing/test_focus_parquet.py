@@ -89,9 +89,9 @@ def test_times_without_a_zone_are_utc():
 
 
 def test_floats_are_the_numbers_that_they_print_as():
-    found = read_focus_parquet(bill({"EffectiveCost": 110.08, "BilledCost": 0.1}))
+    found_bill = read_focus_parquet(bill({"EffectiveCost": 110.08, "BilledCost": 0.1}))
 
-    assert (found.effective_usd, found.billed_usd) == (Decimal("110.08"), Decimal("0.1"))
+    assert (found_bill.effective_usd, found_bill.billed_usd) == (Decimal("110.08"), Decimal("0.1"))
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
@@ -143,11 +143,11 @@ def test_what_is_no_parquet_is_refused(content):
 
 
 def test_a_bill_that_is_cut_off_is_refused():
-    whole = bill(*[{}] * 50)
+    whole_text = bill(*[{}] * 50)
 
-    for length in range(0, len(whole), 97):
+    for length in range(0, len(whole_text), 97):
         with pytest.raises(BillError):
-            read_focus_parquet(whole[:length])
+            read_focus_parquet(whole_text[:length])
 
 
 @settings(max_examples=60)

@@ -135,11 +135,11 @@ def cells_of(**values):
 
 
 def test_rows_have_every_column_and_their_line():
-    (found,) = bill_rows(HEADER, [(3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
+    (bill_row,) = bill_rows(HEADER, [(3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
 
-    assert found.line == 3
-    assert (found.cells["BilledCost"], found.cells["PricingUnit"]) == ("", "Hours")
-    assert found.cells["Tags"] == ""
+    assert bill_row.line == 3
+    assert (bill_row.cells["BilledCost"], bill_row.cells["PricingUnit"]) == ("", "Hours")
+    assert bill_row.cells["Tags"] == ""
 
 
 @pytest.mark.parametrize(

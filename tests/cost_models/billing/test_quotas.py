@@ -46,10 +46,10 @@ def test_what_is_no_table_of_entitlements_says_why(text, says):
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text):
     try:
-        found = read_quotas(f"team,hours\n{text}", "e.csv")
+        quotas = read_quotas(f"team,hours\n{text}", "e.csv")
     except QuotaError:
         return
-    assert all(hours >= 0 for hours in found.values())
+    assert all(hours >= 0 for hours in quotas.values())
 
 
 @pytest.mark.parametrize("hours", ["0", "0.5", "1e12"])

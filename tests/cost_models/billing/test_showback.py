@@ -26,7 +26,7 @@ END = datetime(2026, 10, 1, tzinfo=UTC).timestamp()
 HOURS = 92 * 24
 
 
-def held(*hours, **labels):
+def labelled_usage(*hours, **labels):
     """Return usage of a whole quarter: (team, device-hours), or with an accelerator."""
     spans = [
         DeviceSpan(
@@ -46,8 +46,10 @@ def shared(bill, use, **entitled):
     return allocation_by_use(bill_to_allocate(bill), use, bill_days(bill), quotas=entitlements)
 
 
-def paid(found):
-    return {row.team: (row.direct_usd, row.idle_usd, row.overhead_usd) for row in found.rows}
+def paid(cost_allocation):
+    return {
+        row.team: (row.direct_usd, row.idle_usd, row.overhead_usd) for row in cost_allocation.rows
+    }
 
 
 def test_a_bill_without_usage_files_is_shared_by_its_own_teams(make_bill, a_bill_row):
@@ -58,60 +60,64 @@ def test_a_bill_without_usage_files_is_shared_by_its_own_teams(make_bill, a_bill
         a_bill_row("x", "1", "10", **STORAGE),
     )
 
-    found = allocation_by_bill(bill, quotas={CostOwner("b"): Decimal(1)}, overhead_usd=Decimal(90))
-    assert paid(found) == {
+    cost_allocation = allocation_by_bill(
+        bill, quotas={CostOwner("b"): Decimal(1)}, overhead_usd=Decimal(90)
+    )
+    assert paid(cost_allocation) == {
         "a": (Decimal("550.40"), 0, Decimal("55.04")),
         "b": (0, Decimal("57.53"), 0),
         "": (Decimal("449.60"), 0, Decimal("44.96")),
     }
-    assert (found.used_hours, found.paid_hours) == (Decimal(160), Decimal(160))
-    assert "80.0 device-hours" in found.notes[0]
+    assert (cost_allocation.used_hours, cost_allocation.paid_hours) == (Decimal(160), Decimal(160))
+    assert "80.0 device-hours" in cost_allocation.notes[0]
 
 
 def test_the_holder_of_the_devices_pays_and_not_the_account(make_bill, a_bill_row):
     bill = make_bill(("platform", "100", "8000"), a_bill_row("x", "1", "50", **UNUSED))
 
-    found = shared(bill, held(("vision", 200), ("speech", 400)), vision=1, speech=1)
-    assert paid(found) == {
+    cost_allocation = shared(
+        bill, labelled_usage(("vision", 200), ("speech", 400)), vision=1, speech=1
+    )
+    assert paid(cost_allocation) == {
         "speech": (Decimal(4000), Decimal(1025), 0),
         "vision": (Decimal(2000), Decimal(1025), 0),
     }
-    assert found.notes == ()
-    assert found.source == "Kubernetes: team by team"
-    assert (found.start, found.end) == (date(2026, 7, 1), date(2026, 10, 1))
+    assert cost_allocation.notes == ()
+    assert cost_allocation.source == "Kubernetes: team by team"
+    assert (cost_allocation.start, cost_allocation.end) == (date(2026, 7, 1), date(2026, 10, 1))
 
 
 def test_each_accelerators_hours_cost_their_own_price(make_bill, a_bill_row):
     bill = make_bill(("x", "100", "8000"), a_bill_row("x", "100", "800", **A100))
 
-    found = shared(bill, held(("a", 800, "H100-80GB"), ("b", 800, "A100-40GB")))
-    assert paid(found) == {"a": (Decimal(8000), 0, 0), "b": (Decimal(800), 0, 0)}
+    cost_allocation = shared(bill, labelled_usage(("a", 800, "H100-80GB"), ("b", 800, "A100-40GB")))
+    assert paid(cost_allocation) == {"a": (Decimal(8000), 0, 0), "b": (Decimal(800), 0, 0)}
 
 
 def test_hours_of_an_unknown_accelerator_cost_the_mean_with_a_note(make_bill, a_bill_row):
     bill = make_bill(("x", "100", "8000"), a_bill_row("x", "100", "800", **A100))
 
-    found = shared(bill, held(("a", 800), ("b", 800, "A100-40GB")))
-    assert paid(found) == {"a": (Decimal(4400), 0, 0), "b": (Decimal(4400), 0, 0)}
-    assert "mean price" in found.notes[0]
+    cost_allocation = shared(bill, labelled_usage(("a", 800), ("b", 800, "A100-40GB")))
+    assert paid(cost_allocation) == {"a": (Decimal(4400), 0, 0), "b": (Decimal(4400), 0, 0)}
+    assert "mean price" in cost_allocation.notes[0]
 
 
 def test_an_accelerator_missing_on_the_bill_is_an_error(make_bill):
     with pytest.raises(AllocationError, match="not on the bill"):
-        shared(make_bill(("x", "100", "8000")), held(("a", 8, "A100-40GB")))
+        shared(make_bill(("x", "100", "8000")), labelled_usage(("a", 8, "A100-40GB")))
 
 
 def test_devices_without_an_hour_are_overhead(make_bill, a_bill_row):
     bill = make_bill(("x", "100", "8000"), a_bill_row("x", "0", "80", **A100))
 
-    assert paid(shared(bill, held(("a", 800)))) == {"a": (Decimal(8000), 0, Decimal(80))}
+    assert paid(shared(bill, labelled_usage(("a", 800)))) == {"a": (Decimal(8000), 0, Decimal(80))}
 
 
 def test_a_bill_without_accelerators_is_all_overhead(make_bill, a_bill_row):
     bill = make_bill(a_bill_row("x", "1", "10", **STORAGE))
 
     with pytest.raises(AllocationError, match="paid for"):
-        shared(bill, held(("a", 800)))
+        shared(bill, labelled_usage(("a", 800)))
     assert paid(allocation_by_bill(bill, quotas={})) == {"(unallocated)": (0, 0, Decimal(10))}
 
 
@@ -121,8 +127,11 @@ def test_usage_of_a_part_of_the_period_gets_a_note(make_bill):
     )
     use = LabelledUsage(usages=(usage,), labels=LabelNames("team"))
 
-    found = shared(make_bill(("x", "100", "8000")), use)
-    assert "2026-07-01 00:00 to 2026-07-02 00:00 of the paid period 2026-07-01" in found.notes[0]
+    cost_allocation = shared(make_bill(("x", "100", "8000")), use)
+    assert (
+        "2026-07-01 00:00 to 2026-07-02 00:00 of the paid period 2026-07-01"
+        in cost_allocation.notes[0]
+    )
 
 
 def test_equal_entries_of_two_files_get_a_note(make_bill):
@@ -141,16 +150,16 @@ def test_equal_entries_of_two_files_get_a_note(make_bill):
 
 
 def test_projects_of_a_team_come_together(make_bill):
-    use = held(("a", 100), project="p")
-    more = held(("a", 300), ("b", 300), project="q")
+    use = labelled_usage(("a", 100), project="p")
+    more = labelled_usage(("a", 300), ("b", 300), project="q")
     both = LabelledUsage(usages=(*use.usages, *more.usages), labels=more.labels)
 
-    found = shared(make_bill(("x", "100", "8000")), both, a=1)
-    first, second = found.by_team()
-    assert [row.project for row in found.rows] == ["", "p", "q", "q"]
+    cost_allocation = shared(make_bill(("x", "100", "8000")), both, a=1)
+    first, second = cost_allocation.by_team()
+    assert [row.project for row in cost_allocation.rows] == ["", "p", "q", "q"]
     assert (first.team, first.hours, first.direct_usd) == ("a", 400, Decimal(4000))
     assert (second.team, second.project) == ("b", "")
-    assert sum(row.total_usd for row in found.by_team()) == found.effective_usd
+    assert sum(row.total_usd for row in cost_allocation.by_team()) == cost_allocation.effective_usd
 
 
 def test_a_period_of_a_bill_is_of_whole_days(make_bill, a_bill_row):
@@ -191,21 +200,21 @@ def test_either_way_rows_sum_to_the_bill_to_the_cent(
         a_bill_row("x", "1", str(other), **STORAGE),
     )
     weights = {CostOwner(team): hours for team, hours in entitled.items()}
-    shared, whole = bill_to_allocate(bill), bill.effective_usd.quantize(CENT)
+    shared, whole_bill = bill_to_allocate(bill), bill.effective_usd.quantize(CENT)
     there = float(sum(pool.hours for pool in shared.pools))
 
     own = allocation_by_bill(bill, quotas=weights)
     by_use = allocation_by_use(
         shared,
-        held(*[(f"team {place}", there * share) for place, share in enumerate(shares)]),
+        labelled_usage(*[(f"team {place}", there * share) for place, share in enumerate(shares)]),
         bill_days(bill),
         quotas=weights,
     )
-    for found in (own, by_use):
-        assert sum((row.total_usd for row in found.rows), Decimal(0)) == whole
-        assert sum((found.sum_of(part) for part in BillPart), Decimal(0)) == whole
-        assert found.effective_usd == whole
-        assert found.billed_usd == bill.billed_usd.quantize(CENT)
+    for allocation in (own, by_use):
+        assert sum((row.total_usd for row in allocation.rows), Decimal(0)) == whole_bill
+        assert sum((allocation.sum_of(part) for part in BillPart), Decimal(0)) == whole_bill
+        assert allocation.effective_usd == whole_bill
+        assert allocation.billed_usd == bill.billed_usd.quantize(CENT)
 
 
 @pytest.mark.parametrize(("hours", "is_pool"), [("0.5", True), ("0", False)])

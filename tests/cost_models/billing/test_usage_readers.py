@@ -66,23 +66,27 @@ def test_a_bill_s_instance_hours_are_device_hours_with_their_tags():
     ],
 )
 def test_what_is_no_use_of_an_accelerator_counts_for_the_period_only(values):
-    found = read_usage(bill({}, values | {"ChargePeriodEnd": "2026-10-09T00:00:00Z"}), "bill.csv")
+    device_usage = read_usage(
+        bill({}, values | {"ChargePeriodEnd": "2026-10-09T00:00:00Z"}), "bill.csv"
+    )
 
-    assert len(found.spans) == 1
-    assert found.end - found.start == 8 * 86_400
+    assert len(device_usage.spans) == 1
+    assert device_usage.end - device_usage.start == 8 * 86_400
 
 
 @pytest.mark.parametrize("values", [{"ChargeCategory": "Purchase"}, {"ChargeClass": "Correction"}])
 def test_charges_of_other_periods_do_not_stretch_the_bills(values):
-    found = read_usage(bill({}, values | {"ChargePeriodEnd": "2029-10-01T00:00:00Z"}), "bill.csv")
+    device_usage = read_usage(
+        bill({}, values | {"ChargePeriodEnd": "2029-10-01T00:00:00Z"}), "bill.csv"
+    )
 
-    assert (len(found.spans), found.end - found.start) == (1, 3600)
+    assert (len(device_usage.spans), device_usage.end - device_usage.start) == (1, 3600)
 
 
 def test_a_correction_takes_hours_back():
-    found = read_usage(bill({}, {"PricingQuantity": "-1"}), "bill.csv")
+    device_usage = read_usage(bill({}, {"PricingQuantity": "-1"}), "bill.csv")
 
-    assert sum(span.device_hours for span in found.spans) == 0
+    assert sum(span.device_hours for span in device_usage.spans) == 0
 
 
 def test_tags_that_are_no_json_are_no_labels():

@@ -38,12 +38,12 @@ def share_within(rows, servers, wait_s):
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200), st.integers(1, 20))
 def test_the_fewest_nodes_are_found_from_anywhere(answer, first, most, least):
-    found = fewest_nodes(
+    found_fewest_nodes = fewest_nodes(
         lambda nodes: nodes >= answer, first=first, most=max(most, least), least=least
     )
 
     expected = max(answer, least)
-    assert found == (expected if expected <= max(most, least) else None)
+    assert found_fewest_nodes == (expected if expected <= max(most, least) else None)
 
 
 @pytest.mark.slow

@@ -11,11 +11,11 @@ LOG = table_of(
 
 
 def test_a_drawn_day_has_its_jobs_at_their_times_of_day():
-    drawn = resampled_log(LOG, seed=3)
+    job_table = resampled_log(LOG, seed=3)
 
-    assert (np.diff(drawn.submit_ms) >= 0).all()
-    assert ((drawn.submit_ms % DAY_MS) == (drawn.devices - 1) * 3_600_000).all()
-    assert (drawn.submit_ms // DAY_MS).tolist() == list(range(20))
+    assert (np.diff(job_table.submit_ms) >= 0).all()
+    assert ((job_table.submit_ms % DAY_MS) == (job_table.devices - 1) * 3_600_000).all()
+    assert (job_table.submit_ms // DAY_MS).tolist() == list(range(20))
 
 
 def test_blocks_keep_successive_days_together():

@@ -22,14 +22,14 @@ JOBS = table_of(
 
 
 def test_recorded_waits_are_those_of_the_log():
-    found = recorded_summary(JOBS, TARGET, devices=8)
+    found_wait_summary = recorded_summary(JOBS, TARGET, devices=8)
 
-    assert found is not None
-    assert found.wait_mean_s.middle == pytest.approx(11 / 3)
-    assert found.wait_p50_s.middle == 3.0
-    assert found.met_share.middle == pytest.approx(2 / 3)
-    assert found.utilization == pytest.approx(80 / 160)
-    assert len(found.wait_curve_s) > 100
+    assert found_wait_summary is not None
+    assert found_wait_summary.wait_mean_s.middle == pytest.approx(11 / 3)
+    assert found_wait_summary.wait_p50_s.middle == 3.0
+    assert found_wait_summary.met_share.middle == pytest.approx(2 / 3)
+    assert found_wait_summary.utilization == pytest.approx(80 / 160)
+    assert len(found_wait_summary.wait_curve_s) > 100
 
 
 def test_a_log_with_few_recorded_starts_has_no_recorded_waits():
@@ -44,21 +44,23 @@ def test_a_log_with_few_recorded_starts_has_no_recorded_waits():
 def test_a_job_that_fits_no_node_misses_the_target():
     outcome = simulate(JOBS, equal_nodes(1, devices=4), POLICIES[0])
 
-    found = replayed_summary(outcome, TARGET)
+    found_wait_summary = replayed_summary(outcome, TARGET)
 
-    assert (found.jobs, found.unplaceable) == (2, 1)
-    assert found.met_share.middle == pytest.approx(met_share(outcome, TARGET)) == 1 / 3
-    assert found.utilization == pytest.approx(1.0)
+    assert (found_wait_summary.jobs, found_wait_summary.unplaceable) == (2, 1)
+    assert found_wait_summary.met_share.middle == pytest.approx(met_share(outcome, TARGET)) == 1 / 3
+    assert found_wait_summary.utilization == pytest.approx(1.0)
 
 
 def test_jobs_of_one_moment_have_no_utilization():
     jobs = table_of(Job(submit_s=0.0, run_s=10.0, devices=1) for _ in range(3))
 
-    found = replayed_summary(simulate(jobs, equal_nodes(1, devices=1), POLICIES[0]), None)
+    found_wait_summary = replayed_summary(
+        simulate(jobs, equal_nodes(1, devices=1), POLICIES[0]), None
+    )
 
-    assert found.utilization is None
-    assert found.met_share is None
-    assert np.isclose(found.wait_mean_s.middle, 10.0)
+    assert found_wait_summary.utilization is None
+    assert found_wait_summary.met_share is None
+    assert np.isclose(found_wait_summary.wait_mean_s.middle, 10.0)
 
 
 def test_jobs_that_waited_and_ran_not_at_all_count_and_those_without_devices_do_not(monkeypatch):
@@ -71,11 +73,11 @@ def test_jobs_that_waited_and_ran_not_at_all_count_and_those_without_devices_do_
         )
     )
 
-    found = recorded_summary(jobs, TARGET, devices=1)
+    found_wait_summary = recorded_summary(jobs, TARGET, devices=1)
 
-    assert found is not None
-    assert found.jobs == 3
-    assert found.met_share.middle == pytest.approx(2 / 3)
+    assert found_wait_summary is not None
+    assert found_wait_summary.jobs == 3
+    assert found_wait_summary.met_share.middle == pytest.approx(2 / 3)
 
 
 def test_a_wait_as_long_as_the_target_meets_it():

@@ -48,40 +48,42 @@ def test_logins_are_the_same_whatever_their_case():
 
 
 def test_an_approval_of_as_much_as_the_change_may_cost_counts():
-    found = apply_approvals(ruling(), POLICY, (approval(),))
+    policy_evaluation = apply_approvals(ruling(), POLICY, (approval(),))
 
-    assert (found.outcome, found.objection) == (PolicyOutcome.APPROVED, "")
-    assert found.approval == approval()
+    assert (policy_evaluation.outcome, policy_evaluation.objection) == (PolicyOutcome.APPROVED, "")
+    assert policy_evaluation.approval == approval()
 
 
 @pytest.mark.parametrize(
-    ("said", "objection"),
+    ("text", "objection"),
     [
         (approval(usd="19.99"), "may cost up to 20 USD"),
         (approval(is_author=True), "authors approve"),
         (approval(is_over=True), "it expired on 2026-12-20"),
     ],
 )
-def test_an_approval_that_does_not_count_says_why(said, objection):
-    found = apply_approvals(ruling(), POLICY, (said,))
+def test_an_approval_that_does_not_count_says_why(text, objection):
+    policy_evaluation = apply_approvals(ruling(), POLICY, (text,))
 
-    assert found.outcome is PolicyOutcome.NEEDS_APPROVAL
-    assert objection in found.objection
+    assert policy_evaluation.outcome is PolicyOutcome.NEEDS_APPROVAL
+    assert objection in policy_evaluation.objection
 
 
 def test_what_has_no_price_has_to_be_spoken_of():
-    asked = ruling(unpriced=("gpt:new",))
+    policy_evaluation = ruling(unpriced=("gpt:new",))
 
-    assert "without a price" in apply_approvals(asked, POLICY, (approval(),)).objection
-    spoken = apply_approvals(asked, POLICY, (approval(covers_unpriced=True),))
+    assert "without a price" in apply_approvals(policy_evaluation, POLICY, (approval(),)).objection
+    spoken = apply_approvals(policy_evaluation, POLICY, (approval(covers_unpriced=True),))
     assert spoken.outcome is PolicyOutcome.APPROVED
 
 
 def test_without_any_price_only_what_has_none_is_approved():
-    asked = replace(ruling(unpriced=("gpt:new",)), price=None)
+    policy_evaluation = replace(ruling(unpriced=("gpt:new",)), price=None)
 
-    found = apply_approvals(asked, POLICY, (approval(usd="0", covers_unpriced=True),))
-    assert found.outcome is PolicyOutcome.APPROVED
+    found_policy_evaluation = apply_approvals(
+        policy_evaluation, POLICY, (approval(usd="0", covers_unpriced=True),)
+    )
+    assert found_policy_evaluation.outcome is PolicyOutcome.APPROVED
 
 
 def test_the_author_counts_where_the_policy_says_so():
@@ -104,25 +106,30 @@ def test_who_is_not_named_is_not_heard(policy):
 
 
 def test_an_older_approval_that_counts_stands_after_a_newer_one_that_does_not():
-    found = apply_approvals(ruling(), POLICY, (approval("bob"), approval(usd="1")))
+    policy_evaluation = apply_approvals(ruling(), POLICY, (approval("bob"), approval(usd="1")))
 
-    assert found.outcome is PolicyOutcome.APPROVED
-    assert found.approval is not None
-    assert found.approval.login == "bob"
+    assert policy_evaluation.outcome is PolicyOutcome.APPROVED
+    assert policy_evaluation.approval is not None
+    assert policy_evaluation.approval.login == "bob"
 
 
 def test_of_two_that_do_not_count_the_newer_is_named():
-    found = apply_approvals(ruling(), POLICY, (approval(usd="1"), approval("bob", is_over=True)))
+    policy_evaluation = apply_approvals(
+        ruling(), POLICY, (approval(usd="1"), approval("bob", is_over=True))
+    )
 
-    assert found.approval is not None
-    assert (found.approval.login, found.outcome) == ("bob", PolicyOutcome.NEEDS_APPROVAL)
+    assert policy_evaluation.approval is not None
+    assert (policy_evaluation.approval.login, policy_evaluation.outcome) == (
+        "bob",
+        PolicyOutcome.NEEDS_APPROVAL,
+    )
 
 
 @given(usd=st.decimals(0, 100, places=2), high=st.decimals(0, 100, places=2))
 def test_more_money_approved_never_makes_an_approval_count_less(usd, high):
-    asked = ruling(high=str(high))
+    policy_evaluation = ruling(high=str(high))
     less, more = (
-        apply_approvals(asked, POLICY, (approval(usd=str(each)),)).outcome
+        apply_approvals(policy_evaluation, POLICY, (approval(usd=str(each)),)).outcome
         for each in (usd, usd + 1)
     )
 

@@ -60,17 +60,20 @@ def policy(fail=None, ask=None, workloads=("gpt:*",)):
     ],
 )
 def test_a_ruling_is_on_the_interval(low, high, limits, ruling, limit):
-    found = evaluate_policy(policy(**limits), price(low, high))
+    policy_evaluation = evaluate_policy(policy(**limits), price(low, high))
 
-    assert (found.outcome, found.limit_usd) == (ruling, limit)
+    assert (policy_evaluation.outcome, policy_evaluation.limit_usd) == (ruling, limit)
 
 
 def test_a_change_without_a_price_asks():
     unpriced = replace(price(1, 2), usd=None, low=None, high=None, missing=("gpt:new",))
 
-    found = evaluate_policy(policy(fail=100), unpriced)
+    policy_evaluation = evaluate_policy(policy(fail=100), unpriced)
 
-    assert (found.outcome, found.unpriced) == (PolicyOutcome.NEEDS_APPROVAL, ("gpt:new",))
+    assert (policy_evaluation.outcome, policy_evaluation.unpriced) == (
+        PolicyOutcome.NEEDS_APPROVAL,
+        ("gpt:new",),
+    )
 
 
 def test_what_was_not_measured_asks_its_own_team_only():
@@ -87,9 +90,14 @@ def test_what_was_not_measured_asks_its_own_team_only():
 
 
 def test_a_failure_stays_one_beside_what_was_not_measured():
-    found = evaluate_policy(policy(fail=100), price(200, 300), unmeasured=("gpt:broken",))
+    policy_evaluation = evaluate_policy(
+        policy(fail=100), price(200, 300), unmeasured=("gpt:broken",)
+    )
 
-    assert (found.outcome, found.unpriced) == (PolicyOutcome.FAILS, ("gpt:broken",))
+    assert (policy_evaluation.outcome, policy_evaluation.unpriced) == (
+        PolicyOutcome.FAILS,
+        ("gpt:broken",),
+    )
 
 
 def test_nothing_of_the_team_s_passes():

@@ -48,12 +48,12 @@ def measured(**values):
     )
 
 
-def work(*, flops, moved):
+def work(*, flops, bytes_moved):
     return WorkloadDescriptor(
         name="w",
         unit="step",
         arithmetic=(ArithmeticWork(dtypes=("float32",), flops=flops, source="counted"),),
-        memory=(MemoryTraffic(bytes=moved, source="counted"),),
+        memory=(MemoryTraffic(bytes=bytes_moved, source="counted"),),
         fixed=None,
     )
 
@@ -71,7 +71,7 @@ def test_a_change_of_another_device_is_widened_by_the_published_error():
 
 
 def test_counted_work_narrows_what_may_differ_where_one_resource_does_it_all():
-    arithmetic = measured(work=work(flops=1e14, moved=1.0))
+    arithmetic = measured(work=work(flops=1e14, bytes_moved=1.0))
 
     assert 1 < TRANSFERS.factor(measured(), "Twin") < TRANSFERS.factor(arithmetic, "New")
 
@@ -84,7 +84,7 @@ def test_counted_work_narrows_what_may_differ_where_one_resource_does_it_all():
         (measured(bound_outside="input"), "New", "bound by input, not by the device"),
         # 1 s of arithmetic and 0.5 s of memory before, 0.25 s and 0.5 s there.
         (
-            measured(work=work(flops=1e14, moved=5e11)),
+            measured(work=work(flops=1e14, bytes_moved=5e11)),
             "New",
             "bound by arithmetic on old and would be by memory bandwidth on new",
         ),

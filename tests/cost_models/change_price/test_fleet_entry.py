@@ -42,10 +42,14 @@ def priced(*changes, sheet=SHEET, **pricing):
 def test_a_workload_on_two_entries_changes_alike_on_both():
     twice = (FLEET[1], replace(FLEET[1], where=P5))
 
-    found = priced(measured("vit"), fleet=twice)
+    priced_changes = priced(measured("vit"), fleet=twice)
 
-    ends = tuple(float(sum(getattr(each, end) for each in found.prices)) for end in ("low", "high"))
-    assert (float(found.total.low), float(found.total.high)) == pytest.approx(ends, rel=0.01)
+    ends = tuple(
+        float(sum(getattr(each, end) for each in priced_changes.prices)) for end in ("low", "high")
+    )
+    assert (float(priced_changes.total.low), float(priced_changes.total.high)) == pytest.approx(
+        ends, rel=0.01
+    )
 
 
 def test_each_policy_has_the_sum_of_its_own_workloads():
@@ -54,10 +58,10 @@ def test_each_policy_has_the_sum_of_its_own_workloads():
         CostPolicy(team="idle", workloads=("x",)),
     )
 
-    found = priced(measured(), measured("vit"), policies=policies)
+    priced_changes = priced(measured(), measured("vit"), policies=policies)
 
-    assert found.by_policy[0].usd == found.prices[0].usd
-    assert found.by_policy[1] is None
+    assert priced_changes.by_policy[0].usd == priced_changes.prices[0].usd
+    assert priced_changes.by_policy[1] is None
 
 
 @pytest.mark.slow(ci_only=True)
@@ -67,11 +71,11 @@ def test_more_parts_than_can_be_priced_are_missing():
         workload="*", where=P5, device_hours_per_year=-1.0, weights=dict.fromkeys(names, 1.0)
     )
 
-    found = priced(*map(measured, names), fleet=(wrong,))
+    priced_changes = priced(*map(measured, names), fleet=(wrong,))
 
-    assert "correct the fleet entry" in found.prices[-2].note
-    assert "check fewer" in found.prices[-1].note
-    assert len(found.total.missing) == MAX_PARTS + 1
+    assert "correct the fleet entry" in priced_changes.prices[-2].note
+    assert "check fewer" in priced_changes.prices[-1].note
+    assert len(priced_changes.total.missing) == MAX_PARTS + 1
 
 
 def test_idle_devices_that_are_paid_for_take_a_slowdown_without_cash():
@@ -156,12 +160,12 @@ def test_memory_that_fits_costs_nothing():
 def test_no_larger_device_on_the_sheet_is_no_price():
     grown = MemoryGrowth(60e9, (90e9, 95e9, 99e9))
 
-    found = priced(measured("rnn", (0.0, 0.0, 0.0), memory=grown), commitments=(IDLE,))
+    priced_changes = priced(measured("rnn", (0.0, 0.0, 0.0), memory=grown), commitments=(IDLE,))
 
-    (price,) = found.prices
+    (price,) = priced_changes.prices
     assert price.usd is None
     assert f"no longer fits in 80 GB: no price for {OWNED!r}" in price.note
-    assert found.total.missing == ("rnn",)
+    assert priced_changes.total.missing == ("rnn",)
 
 
 def test_hours_that_leave_paid_devices_are_paid_whole_where_they_go():

@@ -23,23 +23,28 @@ def profile(*spans, claims=(TRAIN,), period=None):
 
 
 def test_a_steady_month_is_a_twelfth_of_a_year_without_a_range():
-    found = profile(*(span(day) for day in range(30)))
+    found_fleet_profile = profile(*(span(day) for day in range(30)))
 
-    (use,) = found.uses
+    (use,) = found_fleet_profile.uses
     assert use.counted_hours == pytest.approx(30 * 24 * 8)
     assert (use.low, use.mode, use.high) == pytest.approx((8 * 8760,) * 3)
     assert use.jobs == 30
-    assert (found.start, found.end) == (START, START + timedelta(days=30))
-    assert found.source == "Slurm accounting, 2026-09-01 to 2026-10-01, scaled to a year"
+    assert (found_fleet_profile.start, found_fleet_profile.end) == (
+        START,
+        START + timedelta(days=30),
+    )
+    assert (
+        found_fleet_profile.source == "Slurm accounting, 2026-09-01 to 2026-10-01, scaled to a year"
+    )
 
 
 def test_days_that_differ_give_a_range_around_the_hours():
-    found = profile(*(span(day, devices=day % 3) for day in range(30)))
-    (use,) = found.uses
+    found_fleet_profile = profile(*(span(day, devices=day % 3) for day in range(30)))
+    (use,) = found_fleet_profile.uses
 
     assert use.workload == "gpt:*"
     assert use.low < use.mode < use.high
-    assert found.source.endswith("scaled to a year")
+    assert found_fleet_profile.source.endswith("scaled to a year")
 
 
 def test_a_job_counts_for_the_first_claim_that_matches_it():
@@ -53,37 +58,43 @@ def test_a_job_counts_for_the_first_claim_that_matches_it():
 def test_every_label_of_a_claim_has_to_match():
     claim = UsageMatcher({"job": "train-*", "account": "nlp"}, "gpt:*", "x")
 
-    found = profile(span(0, 10, account="nlp"), span(0, 10, account="cv"), claims=(claim,))
+    found_fleet_profile = profile(
+        span(0, 10, account="nlp"), span(0, 10, account="cv"), claims=(claim,)
+    )
 
-    assert found.uses[0].counted_hours == found.unmatched_hours == 10 * 24 * 8
+    assert (
+        found_fleet_profile.uses[0].counted_hours
+        == found_fleet_profile.unmatched_hours
+        == 10 * 24 * 8
+    )
 
 
 def test_what_nobody_claims_is_counted_by_name_the_largest_first():
     spans = (span(0, 10), span(0, 10, job="b", devices=1.0), span(0, 10, job="c", devices=3.0))
 
-    found = profile(*spans)
+    found_fleet_profile = profile(*spans)
 
-    assert found.unmatched == (("job=c", 720.0), ("job=b", 240.0))
-    assert found.unmatched_hours == 960.0
+    assert found_fleet_profile.unmatched == (("job=c", 720.0), ("job=b", 240.0))
+    assert found_fleet_profile.unmatched_hours == 960.0
 
 
 def test_a_claim_without_jobs_is_left_out_and_is_not_zero_hours():
     silent = UsageMatcher({"job": "none"}, "x", "y")
 
-    found = profile(span(0, 10), claims=(silent, TRAIN))
+    found_fleet_profile = profile(span(0, 10), claims=(silent, TRAIN))
 
-    assert [use.workload for use in found.uses] == ["gpt:*"]
-    assert found.unused_matchers == (silent,)
+    assert [use.workload for use in found_fleet_profile.uses] == ["gpt:*"]
+    assert found_fleet_profile.unused_matchers == (silent,)
 
 
 def test_a_period_cuts_off_what_lies_outside():
     period = (START + timedelta(days=5), START + timedelta(days=15))
 
-    found = profile(span(0, 20), span(30), period=period)
+    found_fleet_profile = profile(span(0, 20), span(30), period=period)
 
-    assert found.uses[0].counted_hours == pytest.approx(10 * 24 * 8)
-    assert found.uses[0].mode == pytest.approx(8 * 8760)
-    assert found.days == 10
+    assert found_fleet_profile.uses[0].counted_hours == pytest.approx(10 * 24 * 8)
+    assert found_fleet_profile.uses[0].mode == pytest.approx(8 * 8760)
+    assert found_fleet_profile.days == 10
 
 
 @pytest.mark.parametrize("days", [0.5, 6.9])

@@ -64,8 +64,8 @@ def test_fewer_hours_shorten_the_wait():
 
 @pytest.mark.parametrize("values", [{"job_hours": None}, {"busy_hours_per_year": 0.0}])
 def test_without_the_jobs_waits_are_not_known_and_the_note_says_what_to_declare(values):
-    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
-    pool = Commitment(**kept | values)
+    fields = {name: getattr(POOL, name) for name in POOL.__slots__}
+    pool = Commitment(**fields | values)
 
     effect = queue_effect(pool, (0.0, 1.0, 2.0))
 
@@ -87,10 +87,10 @@ def test_a_queue_that_grows_without_end_says_so():
 
 
 def test_devices_that_are_busier_than_the_year_is_long_have_no_idle_hours():
-    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
+    fields = {name: getattr(POOL, name) for name in POOL.__slots__}
 
-    assert idle_hours(Commitment(**kept | {"busy_hours_per_year": 64 * 8760.0})) == 0
-    assert idle_hours(Commitment(**kept | {"busy_hours_per_year": 65 * 8760.0})) == 0
+    assert idle_hours(Commitment(**fields | {"busy_hours_per_year": 64 * 8760.0})) == 0
+    assert idle_hours(Commitment(**fields | {"busy_hours_per_year": 65 * 8760.0})) == 0
 
 
 def test_less_than_one_hour_too_many_is_bought_too():
@@ -98,8 +98,8 @@ def test_less_than_one_hour_too_many_is_bought_too():
 
 
 def test_one_hour_a_year_is_a_load_and_the_wait_of_all_jobs_has_both_ends():
-    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
-    pool = Commitment(**kept | {"busy_hours_per_year": 1.0, "job_hours": 0.1})
+    fields = {name: getattr(POOL, name) for name in POOL.__slots__}
+    pool = Commitment(**fields | {"busy_hours_per_year": 1.0, "job_hours": 0.1})
 
     effect = queue_effect(pool, (-0.5, 5e4, 1e5))
 

@@ -78,6 +78,6 @@ def test_what_a_device_cost_years_ago_does_not_choose_it():
     cheaper = replace(now, sku="p4dx.24xlarge", usd_per_hour=now.usd_per_hour - 1)
     sheet = PriceSheet(name="history", prices=(small, once, now, cheaper))
 
-    found = next_rate(sheet, "p4d.24xlarge/on_demand", needed_bytes=41e9)
+    hourly_rate = next_rate(sheet, "p4d.24xlarge/on_demand", needed_bytes=41e9)
 
-    assert found.option == "aws:p4dx.24xlarge/on_demand@us-east-1"
+    assert hourly_rate.option == "aws:p4dx.24xlarge/on_demand@us-east-1"

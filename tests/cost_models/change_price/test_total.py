@@ -33,19 +33,27 @@ def priced(*changes, sheet=SHEET, **pricing):
 
 
 def test_several_workloads_sum_to_their_points_and_their_interval_is_narrower_than_the_ends():
-    found = priced(measured(), measured("vit"))
+    priced_changes = priced(measured(), measured("vit"))
 
-    assert found.total.usd == sum(each.usd for each in found.prices)
-    assert sum(each.low for each in found.prices) < found.total.low < found.total.usd
-    assert found.total.usd < found.total.high < sum(each.high for each in found.prices)
-    assert found.total.workloads == ("gpt", "vit")
+    assert priced_changes.total.usd == sum(each.usd for each in priced_changes.prices)
+    assert (
+        sum(each.low for each in priced_changes.prices)
+        < priced_changes.total.low
+        < priced_changes.total.usd
+    )
+    assert (
+        priced_changes.total.usd
+        < priced_changes.total.high
+        < sum(each.high for each in priced_changes.prices)
+    )
+    assert priced_changes.total.workloads == ("gpt", "vit")
 
 
 def test_the_sum_of_one_price_is_that_price():
-    found = priced(measured())
+    priced_changes = priced(measured())
 
-    (price,) = found.prices
-    assert (found.total.usd, found.total.low, found.total.high) == (
+    (price,) = priced_changes.prices
+    assert (priced_changes.total.usd, priced_changes.total.low, priced_changes.total.high) == (
         price.usd,
         price.low,
         price.high,
@@ -53,14 +61,14 @@ def test_the_sum_of_one_price_is_that_price():
 
 
 def test_a_slower_and_a_faster_workload_may_cancel_out():
-    found = priced(
+    priced_changes = priced(
         measured("vit", (0.1, 0.12, 0.14)),
         measured("rnn", (-0.08, -0.05, -0.01)),
         fleet=(FLEET[1], replace(FLEET[1], workload="rnn", device_hours_per_year=24_000.0)),
     )
 
-    assert found.total.low < 0 < found.total.high
-    assert not found.total.is_detectable
+    assert priced_changes.total.low < 0 < priced_changes.total.high
+    assert not priced_changes.total.is_detectable
 
 
 def test_prices_of_one_sign_have_a_sum_of_that_sign():
@@ -72,25 +80,29 @@ def test_prices_of_one_sign_have_a_sum_of_that_sign():
 
 
 def test_a_found_change_without_a_price_leaves_the_sum_without_a_value():
-    found = priced(measured(), measured("new"))
+    priced_changes = priced(measured(), measured("new"))
 
-    assert (found.total.usd, found.total.low, found.total.high) == (None, None, None)
-    assert not found.total.is_detectable
-    assert found.total.missing == ("new",)
-    assert found.total.workloads == ("gpt",)
+    assert (priced_changes.total.usd, priced_changes.total.low, priced_changes.total.high) == (
+        None,
+        None,
+        None,
+    )
+    assert not priced_changes.total.is_detectable
+    assert priced_changes.total.missing == ("new",)
+    assert priced_changes.total.workloads == ("gpt",)
 
 
 def test_what_has_neither_a_price_nor_a_detectable_change_is_left_out_by_name():
-    found = priced(measured(), measured("new", (-0.01, 0.0, 0.01)))
+    priced_changes = priced(measured(), measured("new", (-0.01, 0.0, 0.01)))
 
-    assert found.total.usd == found.prices[0].usd
-    assert found.total.left_out == ("new",)
+    assert priced_changes.total.usd == priced_changes.prices[0].usd
+    assert priced_changes.total.left_out == ("new",)
 
 
 def test_a_change_without_bounds_is_missing_even_where_it_is_not_detectable():
-    found = priced(measured(), measured("vit", (-1.0, 0.0, float("inf"))))
+    priced_changes = priced(measured(), measured("vit", (-1.0, 0.0, float("inf"))))
 
-    assert found.total.missing == ("vit",)
+    assert priced_changes.total.missing == ("vit",)
 
 
 def test_nothing_that_is_priced_has_no_sum():
@@ -164,8 +176,8 @@ def test_devices_that_can_be_given_back_take_more_hours_in_proportion_however_fe
         pool = Commitment(
             where=OWNED, devices=64, busy_hours_per_year=64 * 8760.0 * 0.8, can_shrink=True
         )
-        (found,) = priced(measured("rnn", change), fleet=fleet, commitments=(pool,)).prices
-        return float(found.usd), found.absorbed_hours
+        (price,) = priced(measured("rnn", change), fleet=fleet, commitments=(pool,)).prices
+        return float(price.usd), price.absorbed_hours
 
     (usd, absorbed), (few_usd, few_absorbed) = usd_of(1.0), usd_of(1e-5)
 

@@ -22,7 +22,7 @@ def job(a100, h100, *, devices=1):
     return WaitingJob(rigid=rigid, elastic=(*rigid, *more))
 
 
-def held(allocation, name):
+def total(allocation, name):
     return sum(
         share.share * share.configuration.devices
         for shares in allocation
@@ -40,12 +40,12 @@ jobs = st.lists(
 
 @given(st.sampled_from(ElasticPolicy), jobs)
 def test_no_policy_gives_a_device_or_a_jobs_time_twice(policy, waiting):
-    found = allocate(policy, waiting, DEVICES)
+    allocation = allocate(policy, waiting, DEVICES)
 
-    assert len(found) == len(waiting)
+    assert len(allocation) == len(waiting)
     for name, most in DEVICES.items():
-        assert held(found, name) <= most * (1 + 2e-4)
-    assert all(sum(each.share for each in shares) <= 1 + 1e-6 for shares in found)
+        assert total(allocation, name) <= most * (1 + 2e-4)
+    assert all(sum(each.share for each in shares) <= 1 + 1e-6 for shares in allocation)
 
 
 def test_fifo_takes_the_first_class_with_room_and_lets_nobody_pass():
@@ -71,8 +71,12 @@ def test_gavel_gives_the_fast_class_to_the_job_that_gains_most_by_it():
 
 
 def test_gavel_treats_equal_jobs_alike():
-    found = allocate(ElasticPolicy.GAVEL, [job(1, 3), job(1, 3), job(1, 3)], {"A100": 1, "H100": 1})
-    speeds = [sum(each.share * each.configuration.speed for each in shares) for shares in found]
+    allocation = allocate(
+        ElasticPolicy.GAVEL, [job(1, 3), job(1, 3), job(1, 3)], {"A100": 1, "H100": 1}
+    )
+    speeds = [
+        sum(each.share * each.configuration.speed for each in shares) for shares in allocation
+    ]
 
     assert speeds == pytest.approx([4 / 3] * 3, rel=1e-4)
 
@@ -92,16 +96,16 @@ def test_sia_is_the_best_of_all_choices(waiting):
     waiting = waiting[:3]
     best = 0.0
     for choice in product(*[(None, *each.elastic) for each in waiting]):
-        taken = [each for each in choice if each is not None]
+        taken_choice = [each for each in choice if each is not None]
         if all(
-            sum(each.devices for each in taken if each.accelerator == name) <= most
+            sum(each.devices for each in taken_choice if each.accelerator == name) <= most
             for name, most in DEVICES.items()
         ):
             best = min(best, cost(waiting, choice))
 
-    found = allocate(ElasticPolicy.SIA, waiting, DEVICES)
+    allocation = allocate(ElasticPolicy.SIA, waiting, DEVICES)
 
-    taken_by = [shares[0].configuration if shares else None for shares in found]
+    taken_by = [shares[0].configuration if shares else None for shares in allocation]
     assert cost(waiting, taken_by) == pytest.approx(best, abs=1e-4)
 
 

@@ -13,19 +13,19 @@ H100,1,2
 
 
 def test_the_classes_keep_the_order_of_their_names_and_every_kind_has_the_speeds():
-    found = read_speeds(TABLE, "speeds.csv")
+    speed_table = read_speeds(TABLE, "speeds.csv")
 
-    assert found.accelerators == ("A100", "H100")
-    assert len(found.configurations("any team")) == 3
+    assert speed_table.accelerators == ("A100", "H100")
+    assert len(speed_table.configurations("any team")) == 3
 
 
 def test_a_team_with_its_own_rows_has_only_those():
     text = "team,accelerator,devices,speed\n,A100,1,1\nvision,H100,1,5\n"
 
-    found = read_speeds(text, "speeds.csv")
+    speed_table = read_speeds(text, "speeds.csv")
 
-    assert [each.speed for each in found.configurations("vision")] == [5.0]
-    assert [each.speed for each in found.configurations("speech")] == [1.0]
+    assert [each.speed for each in speed_table.configurations("vision")] == [5.0]
+    assert [each.speed for each in speed_table.configurations("speech")] == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_a_team_with_its_own_rows_has_only_those():
     [("A100", 1, 1.0), ("A100", 2, 1.8), ("A100", 4, 3.4), ("H100", 1, 2.0)],
 )
 def test_between_two_counts_the_speed_is_linear(name, devices, speed):
-    found = read_speeds(TABLE, "speeds.csv").configurations("")
+    job_configurations = read_speeds(TABLE, "speeds.csv").configurations("")
 
-    assert speed_on(found, name, devices) == pytest.approx(speed)
+    assert speed_on(job_configurations, name, devices) == pytest.approx(speed)
 
 
 @pytest.mark.parametrize(("name", "devices"), [("A100", 5), ("H100", 2), ("B200", 1)])
@@ -77,6 +77,12 @@ def test_a_speed_is_of_one_device_to_the_most_of_a_job(monkeypatch, devices, is_
 
 
 def test_a_single_count_has_its_speed_and_no_other():
-    found = read_speeds("accelerator,devices,speed\nA100,2,3\n", "s.csv").configurations("")
+    job_configurations = read_speeds(
+        "accelerator,devices,speed\nA100,2,3\n", "s.csv"
+    ).configurations("")
 
-    assert [speed_on(found, "A100", devices) for devices in (1, 2, 3)] == [None, 3.0, None]
+    assert [speed_on(job_configurations, "A100", devices) for devices in (1, 2, 3)] == [
+        None,
+        3.0,
+        None,
+    ]

@@ -25,27 +25,27 @@ def simulated(jobs, devices, policy, *, restart_s=0.0):
 
 
 def test_one_device_works_off_a_queue_in_order():
-    found = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.FIFO)
+    elastic_outcome = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.FIFO)
 
-    assert found.completion_s == pytest.approx([3600, 7200])
-    assert found.makespan_s == pytest.approx(7200)
-    assert found.device_hours == {"A100": pytest.approx(2.0)}
+    assert elastic_outcome.completion_s == pytest.approx([3600, 7200])
+    assert elastic_outcome.makespan_s == pytest.approx(7200)
+    assert elastic_outcome.device_hours == {"A100": pytest.approx(2.0)}
 
 
 def test_gavel_shares_one_device_in_time():
-    found = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.GAVEL)
+    elastic_outcome = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.GAVEL)
 
-    assert found.completion_s == pytest.approx([7200, 7200], rel=1e-4)
+    assert elastic_outcome.completion_s == pytest.approx([7200, 7200], rel=1e-4)
 
 
 def test_sia_gives_a_job_all_devices_where_it_gains_more_than_another_loses_by_waiting():
     """1.5^-0.5 - 1.1 is less than twice 1 - 1.1; a first start needs no restart."""
     rigid = replace(ALONE, work=1800.0, elastic=(SLOW,))
 
-    found = simulated([ALONE, rigid], {"A100": 2}, ElasticPolicy.SIA, restart_s=30.0)
+    elastic_outcome = simulated([ALONE, rigid], {"A100": 2}, ElasticPolicy.SIA, restart_s=30.0)
 
-    assert found.completion_s == pytest.approx([2400, 4200])
-    assert found.device_hours == {"A100": pytest.approx((2 * 2400 + 1800) / 3600)}
+    assert elastic_outcome.completion_s == pytest.approx([2400, 4200])
+    assert elastic_outcome.device_hours == {"A100": pytest.approx((2 * 2400 + 1800) / 3600)}
 
 
 def test_sia_moves_a_job_to_devices_that_become_free_and_it_pays_for_the_restart():
@@ -55,10 +55,12 @@ def test_sia_moves_a_job_to_devices_that_become_free_and_it_pays_for_the_restart
     )
     both = replace(ALONE, elastic=(SLOW, FAST))
 
-    found = simulated([gaining, both], {"A100": 1, "H100": 1}, ElasticPolicy.SIA, restart_s=30.0)
+    elastic_outcome = simulated(
+        [gaining, both], {"A100": 1, "H100": 1}, ElasticPolicy.SIA, restart_s=30.0
+    )
 
-    assert found.completion_s == pytest.approx([500, 500 + 30 + 1550])
-    assert found.device_hours["A100"] == pytest.approx(500 / 3600)
+    assert elastic_outcome.completion_s == pytest.approx([500, 500 + 30 + 1550])
+    assert elastic_outcome.device_hours["A100"] == pytest.approx(500 / 3600)
 
 
 def test_sia_moves_no_job_where_it_gains_nothing():
@@ -69,18 +71,18 @@ def test_sia_moves_no_job_where_it_gains_nothing():
         for at, work in ((0.0, 3600.0), (600.0, 3240.0), (1200.0, 7200.0))
     ]
 
-    found = simulated(jobs, {"A100": 2, "H100": 1}, ElasticPolicy.SIA, restart_s=30.0)
+    elastic_outcome = simulated(jobs, {"A100": 2, "H100": 1}, ElasticPolicy.SIA, restart_s=30.0)
 
-    assert found.completion_s == pytest.approx([1200, 1800, 2400])
+    assert elastic_outcome.completion_s == pytest.approx([1200, 1800, 2400])
 
 
 def test_a_job_that_comes_while_nothing_runs_begins_then():
     late = replace(ALONE, submit_s=10_000.0)
 
-    found = simulated([ALONE, late], {"A100": 1}, ElasticPolicy.FIFO)
+    elastic_outcome = simulated([ALONE, late], {"A100": 1}, ElasticPolicy.FIFO)
 
-    assert found.completion_s == pytest.approx([3600, 3600])
-    assert found.makespan_s == pytest.approx(13_600)
+    assert elastic_outcome.completion_s == pytest.approx([3600, 3600])
+    assert elastic_outcome.makespan_s == pytest.approx(13_600)
 
 
 @pytest.mark.parametrize("policy", ElasticPolicy)
@@ -88,16 +90,20 @@ def test_a_job_ends_even_if_its_run_is_shorter_than_the_clock_can_tell(policy):
     """1e9 s and a nanosecond are 1e9 s."""
     late = replace(ALONE, submit_s=1e9, work=1e-9)
 
-    found = simulated([replace(late, submit_s=1e9 - 1, work=1.0 + 1e-7), late], {"A100": 1}, policy)
+    elastic_outcome = simulated(
+        [replace(late, submit_s=1e9 - 1, work=1.0 + 1e-7), late], {"A100": 1}, policy
+    )
 
-    assert found.completion_s == pytest.approx([1, 0], abs=1e-6)
-    assert found.makespan_s == pytest.approx(1)
+    assert elastic_outcome.completion_s == pytest.approx([1, 0], abs=1e-6)
+    assert elastic_outcome.makespan_s == pytest.approx(1)
 
 
 def test_jobs_that_share_a_device_run_in_every_round_also_with_the_longest_restart():
-    found = simulated([ALONE, ALONE], {"A100": 1}, ElasticPolicy.GAVEL, restart_s=MAX_RESTART_S)
+    elastic_outcome = simulated(
+        [ALONE, ALONE], {"A100": 1}, ElasticPolicy.GAVEL, restart_s=MAX_RESTART_S
+    )
 
-    assert found.completion_s == pytest.approx([6 * 7200] * 2, rel=0.01)
+    assert elastic_outcome.completion_s == pytest.approx([6 * 7200] * 2, rel=0.01)
 
 
 @pytest.mark.parametrize("policy", ElasticPolicy)
@@ -111,12 +117,12 @@ def test_work_is_neither_lost_nor_made(policy):
         )
     ]
 
-    found = simulated(jobs, {"A100": 2, "H100": 1}, policy)
+    elastic_outcome = simulated(jobs, {"A100": 2, "H100": 1}, policy)
 
     most = sum(job.work for job in jobs) / 3600  # on devices of speed 1
     least = most / 2
-    assert (found.completion_s > 0).all()
-    assert least <= sum(found.device_hours.values()) <= most * 4 / 3 + 1e-6
+    assert (elastic_outcome.completion_s > 0).all()
+    assert least <= sum(elastic_outcome.device_hours.values()) <= most * 4 / 3 + 1e-6
 
 
 def test_the_jobs_of_a_log_have_the_work_of_their_recorded_run():
@@ -129,13 +135,15 @@ def test_the_jobs_of_a_log_have_the_work_of_their_recorded_run():
         ]
     )
 
-    found = elastic_jobs(table, SPEEDS, recorded_on="A100", devices={"A100": 4, "H100": 1})
+    found_elastic_jobs = elastic_jobs(
+        table, SPEEDS, recorded_on="A100", devices={"A100": 4, "H100": 1}
+    )
 
-    (only,) = found.jobs
+    (only,) = found_elastic_jobs.jobs
     assert only.work == pytest.approx(150)
     assert only.rigid == (JobConfiguration("A100", 2, 1.5),)
     assert len(only.elastic) == 3
-    assert found.left_out == 3
+    assert found_elastic_jobs.left_out == 3
 
 
 def test_a_log_without_a_job_that_the_table_covers_is_refused():

@@ -44,17 +44,21 @@ def hours_of(plan):
 
 
 def test_a_job_starts_where_it_emits_least():
-    found = window_of([5, 4, 1, 1, 6], 2)
+    found_start_window = window_of([5, 4, 1, 1, 6], 2)
 
-    assert hours_of(found.best) == [(2, 4)]
-    assert (found.at_once.kg, found.best.kg, found.saved_kg) == (9, 2, 7)
+    assert hours_of(found_start_window.best) == [(2, 4)]
+    assert (
+        found_start_window.at_once.kg,
+        found_start_window.best.kg,
+        found_start_window.saved_kg,
+    ) == (9, 2, 7)
 
 
 def test_a_job_may_begin_and_end_within_an_hour():
-    found = window_of([5, 1, 2, 5], 1.5)
+    found_start_window = window_of([5, 1, 2, 5], 1.5)
 
-    assert hours_of(found.best) == [(1, 2.5)]
-    assert found.best.kg == pytest.approx(2)
+    assert hours_of(found_start_window.best) == [(1, 2.5)]
+    assert found_start_window.best.kg == pytest.approx(2)
 
 
 def test_the_earliest_of_equal_times_wins():
@@ -63,10 +67,10 @@ def test_the_earliest_of_equal_times_wins():
 
 
 def test_money_and_kilograms_are_of_the_same_plan():
-    found = window_of([1, 9], 1, usd=[7, 2], aim=StartObjective.USD)
+    found_start_window = window_of([1, 9], 1, usd=[7, 2], aim=StartObjective.USD)
 
-    assert hours_of(found.best) == [(1, 2)]
-    assert (found.saved_usd, found.saved_kg) == (5, -8)
+    assert hours_of(found_start_window.best) == [(1, 2)]
+    assert (found_start_window.saved_usd, found_start_window.saved_kg) == (5, -8)
 
 
 def test_hours_that_begin_between_minutes_are_taken_to_the_minute():
@@ -77,16 +81,16 @@ def test_hours_that_begin_between_minutes_are_taken_to_the_minute():
 
 
 def test_kilograms_are_not_known_without_power():
-    found = window_of([2, 1], 1, kw=None)
+    found_start_window = window_of([2, 1], 1, kw=None)
 
-    assert (found.saved_kg, found.saved_usd) == (None, None)
-    assert (found.at_once.kg_per_kwh, found.best.kg_per_kwh) == (2, 1)
+    assert (found_start_window.saved_kg, found_start_window.saved_usd) == (None, None)
+    assert (found_start_window.at_once.kg_per_kwh, found_start_window.best.kg_per_kwh) == (2, 1)
 
 
 def test_a_job_that_may_pause_leaves_the_worst_hours_out():
-    found = window_of([1, 9, 1, 9, 1], 3, pause_hours=0.0)
+    found_start_window = window_of([1, 9, 1, 9, 1], 3, pause_hours=0.0)
 
-    assert hours_of(found.best) == [(0, 1), (2, 3), (4, 5)]
+    assert hours_of(found_start_window.best) == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_a_pause_that_costs_more_than_it_saves_is_not_made():
@@ -98,9 +102,9 @@ def test_a_pause_that_costs_more_than_it_saves_is_not_made():
 
 
 def test_going_on_takes_its_time_and_is_counted():
-    found = window_of([1, 9, 9, 9, 1, 1], 2, pause_hours=0.5)
+    found_start_window = window_of([1, 9, 9, 9, 1, 1], 2, pause_hours=0.5)
 
-    assert hours_of(found.best) == [(4, 6)]
+    assert hours_of(found_start_window.best) == [(4, 6)]
     assert window_of([1, 9, 9, 9, 1, 1], 2.5, pause_hours=0.5).best.hours == 3
 
 
@@ -109,9 +113,9 @@ def test_going_on_takes_its_time_and_is_counted():
 def test_free_pauses_find_the_cheapest_hours_of_all(values, hours):
     hours = min(hours, len(values))
 
-    found = window_of(values, hours, pause_hours=0.0)
+    found_start_window = window_of(values, hours, pause_hours=0.0)
 
-    assert found.best.kg == pytest.approx(sum(sorted(values)[:hours]))
+    assert found_start_window.best.kg == pytest.approx(sum(sorted(values)[:hours]))
 
 
 @settings(deadline=None, max_examples=80)
@@ -119,10 +123,10 @@ def test_free_pauses_find_the_cheapest_hours_of_all(values, hours):
 def test_costly_pauses_are_the_best_of_every_choice_of_hours(values, hours, pause):
     hours = min(hours, len(values))
 
-    found = window_of(values, hours, pause_hours=float(pause))
+    found_start_window = window_of(values, hours, pause_hours=float(pause))
 
-    assert found.best.kg == pytest.approx(best_of_all(values, hours, pause))
-    assert found.best.kg <= window_of(values, hours).best.kg + 1e-9
+    assert found_start_window.best.kg == pytest.approx(best_of_all(values, hours, pause))
+    assert found_start_window.best.kg <= window_of(values, hours).best.kg + 1e-9
 
 
 def best_of_all(values, hours, pause):
@@ -152,11 +156,13 @@ def each_works(chosen, pause):
 def test_waiting_never_emits_more_and_all_work_is_done(values, quarters, pause):
     hours = min(quarters / 4, len(values))
 
-    found = window_of(values, hours, pause_hours=pause)
+    found_start_window = window_of(values, hours, pause_hours=pause)
 
-    assert found.best.kg <= found.at_once.kg + 1e-9
-    assert found.best.hours == pytest.approx(hours + (pause or 0) * (len(found.best.runs) - 1))
-    assert found.best.runs[-1][1] <= START + HOUR * len(values)
+    assert found_start_window.best.kg <= found_start_window.at_once.kg + 1e-9
+    assert found_start_window.best.hours == pytest.approx(
+        hours + (pause or 0) * (len(found_start_window.best.runs) - 1)
+    )
+    assert found_start_window.best.runs[-1][1] <= START + HOUR * len(values)
 
 
 @pytest.mark.parametrize(
@@ -202,19 +208,19 @@ def test_a_pause_of_one_minute_costs_that_minute_again():
         pause_hours=1 / 60,
     )
 
-    found = start_window(task, series, aim=StartObjective.KG).best
+    best = start_window(task, series, aim=StartObjective.KG).best
 
-    assert [((start - START) / 60, (end - START) / 60) for start, end in found.runs] == [
+    assert [((start - START) / 60, (end - START) / 60) for start, end in best.runs] == [
         (5, 11),
         (16, 23),
     ]
-    assert found.kg == 0
+    assert best.kg == 0
 
 
 def test_a_job_of_less_than_an_hour_and_a_power_of_the_limit_are_taken():
-    found = window_of([2, 1], 0.5, kw=MAX_KW)
+    found_start_window = window_of([2, 1], 0.5, kw=MAX_KW)
 
-    assert hours_of(found.best) == [(1, 1.5)]
+    assert hours_of(found_start_window.best) == [(1, 1.5)]
     with pytest.raises(StartWindowError, match="a power of"):
         window_of([2, 1], 0.5, kw=MAX_KW * 1.001)
     with pytest.raises(StartWindowError, match="above 0"):
@@ -222,20 +228,24 @@ def test_a_job_of_less_than_an_hour_and_a_power_of_the_limit_are_taken():
 
 
 def test_a_job_and_a_pause_of_a_minute_are_the_shortest():
-    found = window_of([9, 1, 9], 1 / 60, pause_hours=1 / 60, kw=0.5)
+    found_start_window = window_of([9, 1, 9], 1 / 60, pause_hours=1 / 60, kw=0.5)
 
-    assert hours_of(found.best) == [(1, pytest.approx(1 + 1 / 60))]
-    assert found.best.kg == pytest.approx(0.5 / 60)
+    assert hours_of(found_start_window.best) == [(1, pytest.approx(1 + 1 / 60))]
+    assert found_start_window.best.kg == pytest.approx(0.5 / 60)
     for hours, pause in ((0.0, None), (-1 / 60, None), (1.0, -1 / 60 - 1e-6)):
         with pytest.raises(StartWindowError, match="hours above 0"):
             window_of([9, 1, 9], hours, pause_hours=pause)
 
 
 def test_a_job_runs_when_it_is_paid_most_for_its_power():
-    found = priced_window_of([3, -1, -4, -2, 5], 2)
+    found_start_window = priced_window_of([3, -1, -4, -2, 5], 2)
 
-    assert hours_of(found.best) == [(2, 4)]
-    assert (found.at_once.usd, found.best.usd, found.saved_usd) == (2, -6, 8)
+    assert hours_of(found_start_window.best) == [(2, 4)]
+    assert (
+        found_start_window.at_once.usd,
+        found_start_window.best.usd,
+        found_start_window.saved_usd,
+    ) == (2, -6, 8)
 
 
 def test_the_earliest_of_equal_times_wins_at_negative_prices():
@@ -245,27 +255,32 @@ def test_the_earliest_of_equal_times_wins_at_negative_prices():
 
 
 def test_a_price_of_power_is_that_of_the_jobs_power():
-    found = window_of(None, 2, usd_per_kwh=[0.1, -0.02, 0.05], aim=StartObjective.USD, kw=40.0)
+    found_start_window = window_of(
+        None, 2, usd_per_kwh=[0.1, -0.02, 0.05], aim=StartObjective.USD, kw=40.0
+    )
 
-    assert hours_of(found.best) == [(1, 3)]
-    assert (found.at_once.usd, found.best.usd) == (pytest.approx(3.2), pytest.approx(1.2))
+    assert hours_of(found_start_window.best) == [(1, 3)]
+    assert (found_start_window.at_once.usd, found_start_window.best.usd) == (
+        pytest.approx(3.2),
+        pytest.approx(1.2),
+    )
     with pytest.raises(StartWindowError, match="mean power"):
         window_of(None, 2, usd_per_kwh=[0.1, 0.2], aim=StartObjective.USD, kw=None)
 
 
 def test_no_pause_is_made_to_be_paid_for_resuming():
-    found = priced_window_of([-5, -5, -5, -5, 3], 2, pause_hours=1.0)
+    found_start_window = priced_window_of([-5, -5, -5, -5, 3], 2, pause_hours=1.0)
 
-    assert hours_of(found.best) == [(0, 2)]
-    assert found.best.usd == -10
+    assert hours_of(found_start_window.best) == [(0, 2)]
+    assert found_start_window.best.usd == -10
 
 
 def test_a_pause_that_ends_at_once_is_a_pause():
     """Resuming fills the middle hour, which is worth less than the others."""
-    found = priced_window_of([-3, -1, -3], 2, pause_hours=1.0)
+    found_start_window = priced_window_of([-3, -1, -3], 2, pause_hours=1.0)
 
-    assert hours_of(found.best) == [(0, 1), (1, 3)]
-    assert (found.best.hours, found.best.usd) == (3, -7)
+    assert hours_of(found_start_window.best) == [(0, 1), (1, 3)]
+    assert (found_start_window.best.hours, found_start_window.best.usd) == (3, -7)
 
 
 @settings(deadline=None, max_examples=80)
@@ -277,9 +292,13 @@ def test_a_pause_that_ends_at_once_is_a_pause():
 def test_negative_prices_have_the_best_of_every_choice_of_hours(values, hours, pause):
     hours = min(hours, len(values))
 
-    found = priced_window_of(values, hours, pause_hours=None if pause is None else float(pause))
+    found_start_window = priced_window_of(
+        values, hours, pause_hours=None if pause is None else float(pause)
+    )
 
-    assert counted_cost(found.best, values, pause or 0) == least_cost(values, hours, pause)
+    assert counted_cost(found_start_window.best, values, pause or 0) == least_cost(
+        values, hours, pause
+    )
 
 
 def counted_cost(plan, values, pause):

@@ -22,33 +22,39 @@ def owned(use=0.7, grid=None, terms=None):
 
 def test_an_owned_hour_takes_what_is_worked_out_by_hand():
     """5.763 kW at 70 % use, 1.54 PUE, over 5.6 useful accelerators: 1.585 kWh, 0.61 kg."""
-    found = owned()
+    carbon_footprint = owned()
 
-    assert found.carbon.energy_kwh == pytest.approx(5.763 * 1.54 / 5.6, rel=1e-9)
-    assert found.carbon.location_kg == pytest.approx(5.763 * 1.54 / 5.6 * 0.385, rel=1e-9)
-    assert found.kwh_p5 < found.carbon.energy_kwh < found.kwh_p95
+    assert carbon_footprint.carbon.energy_kwh == pytest.approx(5.763 * 1.54 / 5.6, rel=1e-9)
+    assert carbon_footprint.carbon.location_kg == pytest.approx(
+        5.763 * 1.54 / 5.6 * 0.385, rel=1e-9
+    )
+    assert carbon_footprint.kwh_p5 < carbon_footprint.carbon.energy_kwh < carbon_footprint.kwh_p95
 
 
 def test_a_clouds_hour_takes_the_draw_under_load_and_its_own_pue():
-    found = cloud_footprint(H100, PARAMETERS, grid=GridCarbon())
+    carbon_footprint = cloud_footprint(H100, PARAMETERS, grid=GridCarbon())
 
-    assert found.carbon.energy_kwh == pytest.approx(10.2 * 0.7 * 1.11 / 8, rel=1e-9)
+    assert carbon_footprint.carbon.energy_kwh == pytest.approx(10.2 * 0.7 * 1.11 / 8, rel=1e-9)
 
 
 def test_carbon_by_market_is_unknown_without_a_contracted_factor():
     assert owned().carbon.market_kg is None
 
-    found = owned(
+    carbon_footprint = owned(
         grid=GridCarbon(location_kg_per_kwh=0.4, market_kg_per_kwh=0.2, contract_share=0.5)
     )
-    assert found.carbon.location_kg == pytest.approx(found.carbon.energy_kwh * 0.4)
-    assert found.carbon.market_kg == pytest.approx(found.carbon.energy_kwh * 0.1)
+    assert carbon_footprint.carbon.location_kg == pytest.approx(
+        carbon_footprint.carbon.energy_kwh * 0.4
+    )
+    assert carbon_footprint.carbon.market_kg == pytest.approx(
+        carbon_footprint.carbon.energy_kwh * 0.1
+    )
 
 
 def test_a_measured_draw_takes_the_place_of_the_modelled_one():
-    found = owned(terms=Ownership(drawn_kw=6.0))
+    carbon_footprint = owned(terms=Ownership(drawn_kw=6.0))
 
-    assert found.carbon.energy_kwh == pytest.approx(6.0 * 1.54 / 5.6, rel=1e-9)
+    assert carbon_footprint.carbon.energy_kwh == pytest.approx(6.0 * 1.54 / 5.6, rel=1e-9)
 
 
 @pytest.mark.slow(ci_only=True)

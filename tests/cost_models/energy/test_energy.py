@@ -34,17 +34,19 @@ def test_the_energy_and_carbon_of_llama_are_the_published_ones(gpu_hours, mwh, t
 
 
 def test_green_contracts_count_in_the_market_based_amount_alone():
-    found = carbon_emissions(
+    found_carbon_emissions = carbon_emissions(
         100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5, contract_share=0.8
     )
 
-    assert (found.location_kg, found.market_kg) == pytest.approx((40, 10))
+    assert (found_carbon_emissions.location_kg, found_carbon_emissions.market_kg) == pytest.approx(
+        (40, 10)
+    )
 
 
 def test_an_unknown_factor_is_an_unknown_amount():
-    found = carbon_emissions(100, location_kg_per_kwh=None)
+    found_carbon_emissions = carbon_emissions(100, location_kg_per_kwh=None)
 
-    assert (found.location_kg, found.market_kg) == (None, None)
+    assert (found_carbon_emissions.location_kg, found_carbon_emissions.market_kg) == (None, None)
 
 
 @given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(1, 4))
@@ -79,18 +81,18 @@ def test_a_share_is_between_none_and_all(share):
 
 
 def test_without_contracts_all_energy_counts_by_the_market():
-    found = carbon_emissions(100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5)
+    found_carbon_emissions = carbon_emissions(100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5)
 
-    assert found.market_kg == pytest.approx(50)
+    assert found_carbon_emissions.market_kg == pytest.approx(50)
 
 
 @pytest.mark.parametrize(("share", "kg"), [(0.0, 50), (1.0, 0)])
 def test_contracts_cover_from_none_to_all(share, kg):
-    found = carbon_emissions(
+    found_carbon_emissions = carbon_emissions(
         100, location_kg_per_kwh=0.4, market_kg_per_kwh=0.5, contract_share=share
     )
 
-    assert found.market_kg == kg
+    assert found_carbon_emissions.market_kg == kg
 
 
 @pytest.mark.parametrize("pue", [1.0, 4.0])

@@ -33,17 +33,17 @@ def test_a_backtest_knows_nothing_of_what_came_later():
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("count", [30, 60])
 def test_eight_of_ten_come_true(count):
-    inside = told = 0
+    inside = told_count = 0
     for seed in range(tries(120)):
         rng = np.random.default_rng((seed, count))
         trend = np.exp(rng.uniform(-0.01, 0.04) * np.arange(count + 6))
         series = trend * noisy(count + 6, seed=seed, spread=rng.uniform(0.05, 0.2))
-        drawn = sample_paths(series[:count], horizon=6, season=12).paths
-        low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
+        paths = sample_paths(series[:count], horizon=6, season=12).paths
+        low, high = np.quantile(paths, [0.1, 0.9], axis=0)
         inside += int(((low <= series[count:]) & (series[count:] <= high)).sum())
-        told += 6
+        told_count += 6
 
-    assert 0.7 <= inside / told <= 0.9
+    assert 0.7 <= inside / told_count <= 0.9
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,21 @@ def test_eight_of_ten_come_true(count):
 )
 def test_backtests_of_made_up_series_have_known_figures(count, horizon, counts, losses):
     """So that a change of the method shows; other tests say what is right."""
-    found = backtest(noisy(count), horizon=horizon, season=0)
+    found_backtest = backtest(noisy(count), horizon=horizon, season=0)
 
-    assert found is not None
-    assert (found.origins, found.periods, found.inside, found.naive_inside) == counts
-    assert (found.loss, found.naive_loss) == pytest.approx(losses, rel=1e-5)
+    assert found_backtest is not None
+    assert (
+        found_backtest.origins,
+        found_backtest.periods,
+        found_backtest.inside,
+        found_backtest.naive_inside,
+    ) == counts
+    assert (found_backtest.loss, found_backtest.naive_loss) == pytest.approx(losses, rel=1e-5)
 
 
 def test_no_forecast_goes_farther_than_half_of_what_is_known():
     """Of 14 periods the first 12 tell two, and the first 13 one, however far it is asked for."""
-    found = backtest(noisy(30), horizon=20, season=0)
+    found_backtest = backtest(noisy(30), horizon=20, season=0)
 
-    assert found is not None
-    assert found.periods == sum(min(30 - origin, origin // 2) for origin in range(18, 30))
+    assert found_backtest is not None
+    assert found_backtest.periods == sum(min(30 - origin, origin // 2) for origin in range(18, 30))

@@ -49,10 +49,10 @@ def textbook(weights, *, level, seasons, horizon):
 def test_forecasts_are_those_of_the_textbook():
     models = candidate_models(season=0)
 
-    found = run_models(SERIES, models, horizon=5)
+    found_models = run_models(SERIES, models, horizon=5)
 
     assert len(models) == 25
-    for weights, forecasts in zip(models, found, strict=True):
+    for weights, forecasts in zip(models, found_models, strict=True):
         # The level begins at the median of four.
         assert forecasts == pytest.approx(textbook(weights, level=3.5, seasons=[0], horizon=5))
 
@@ -63,17 +63,17 @@ def test_forecasts_with_seasons_are_those_of_the_textbook():
     years = np.array([[3.0, 7.0, 4.0, 1.0], [5.0, 8.0, 6.5, 2.0]]) - [[3.5], [5.75]]
     seasons = years.mean(axis=0) - 0.5625 * np.array([-1.5, -0.5, 0.5, 1.5])
 
-    found = run_models(SERIES, models, horizon=5)
+    found_models = run_models(SERIES, models, horizon=5)
 
     assert len(models) == 50
-    for weights, forecasts in zip(models, found, strict=True):
+    for weights, forecasts in zip(models, found_models, strict=True):
         assert forecasts == pytest.approx(textbook(weights, level=3.5, seasons=seasons, horizon=5))
 
 
 def test_the_walk_repeats_the_last_value_and_widens_with_the_root():
-    (found,) = run_models(SERIES, [WALK], horizon=3)
+    (model,) = run_models(SERIES, [WALK], horizon=3)
 
-    assert found == pytest.approx(np.repeat(SERIES[:, None], 3, axis=1))
+    assert model == pytest.approx(np.repeat(SERIES[:, None], 3, axis=1))
     assert WALK.reach(3) == pytest.approx([1, math.sqrt(2), math.sqrt(3)])
 
 
@@ -82,9 +82,9 @@ def test_the_course_of_a_long_season_is_smoothed():
     series = np.zeros(96)
     series[20] = 5.0
 
-    (found,) = run_models(series, [SmoothingWeights(0.0, 0.0, 0.8, 0.0, 48)], horizon=48)
+    (model,) = run_models(series, [SmoothingWeights(0.0, 0.0, 0.8, 0.0, 48)], horizon=48)
 
-    assert found[47] == pytest.approx(np.isin(np.arange(48), (18, 19, 20, 21, 22)).astype(float))
+    assert model[47] == pytest.approx(np.isin(np.arange(48), (18, 19, 20, 21, 22)).astype(float))
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ def noisy(count, *, seed=1, spread=0.1):
 
 def test_a_constant_history_goes_on_as_it_is():
     days = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    found = forecast_of(months([24 * day for day in days]), ForecastQuantity.HOURS, horizon=2)
+    forecast = forecast_of(months([24 * day for day in days]), ForecastQuantity.HOURS, horizon=2)
 
-    january, february = found.periods
+    january, february = forecast.periods
     assert january == pytest.approx([24 * 31] * len(QUANTILES))
     assert february == pytest.approx([24 * 28] * len(QUANTILES))
-    assert (found.has_trend, found.has_season) == (False, False)
+    assert (forecast.has_trend, forecast.has_season) == (False, False)
 
 
 def test_a_history_of_nothing_forecasts_nothing():
@@ -49,44 +49,44 @@ def test_a_history_of_nothing_forecasts_nothing():
 
 
 def test_a_cluster_that_was_switched_on_late_is_forecast_as_it_is_used_now():
-    found = forecast_of(months([0.0] * 20 + [5000.0] * 4), ForecastQuantity.HOURS, horizon=6)
+    forecast = forecast_of(months([0.0] * 20 + [5000.0] * 4), ForecastQuantity.HOURS, horizon=6)
 
-    assert np.isfinite(found.periods).all()
-    assert all(4000 < each[MIDDLE] < 6500 for each in found.periods)
+    assert np.isfinite(forecast.periods).all()
+    assert all(4000 < each[MIDDLE] < 6500 for each in forecast.periods)
 
 
 def test_after_a_shift_the_year_before_pulls_little_back():
     shifted = np.where(np.arange(36) < 30, 1000.0, 3000.0) * noisy(36, spread=0.05) / 1000
 
-    found = forecast_of(months(shifted), ForecastQuantity.HOURS, horizon=6)
+    forecast = forecast_of(months(shifted), ForecastQuantity.HOURS, horizon=6)
 
-    assert all(2500 < each[MIDDLE] < 3500 for each in found.periods)
+    assert all(2500 < each[MIDDLE] < 3500 for each in forecast.periods)
 
 
 def test_growth_is_gone_on_with():
     grown = [1000 * 1.05**month for month in range(36)]
 
-    found = forecast_of(months(grown), ForecastQuantity.HOURS, horizon=3)
+    forecast = forecast_of(months(grown), ForecastQuantity.HOURS, horizon=3)
 
-    assert found.periods[0][MIDDLE] > grown[-1]
+    assert forecast.periods[0][MIDDLE] > grown[-1]
 
 
 def test_a_course_of_the_year_is_found():
     course = np.array([1 + (month % 12 >= 9) / 2 for month in range(48)]) * noisy(48)
 
-    found = forecast_of(months(course), ForecastQuantity.HOURS, horizon=12)
+    forecast = forecast_of(months(course), ForecastQuantity.HOURS, horizon=12)
 
-    middles = [each[MIDDLE] for each in found.periods]
-    assert found.has_season
+    middles = [each[MIDDLE] for each in forecast.periods]
+    assert forecast.has_season
     assert min(middles[9:]) > 1.2 * max(middles[:9])
 
 
 def test_what_is_farther_off_is_less_certain():
     walk = 1000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.1, 48)))
 
-    found = forecast_of(months(walk), ForecastQuantity.HOURS, horizon=12)
+    forecast = forecast_of(months(walk), ForecastQuantity.HOURS, horizon=12)
 
-    widths = [each[-1] - each[0] for each in found.periods]
+    widths = [each[-1] - each[0] for each in forecast.periods]
     assert widths[-1] > widths[0]
 
 
@@ -98,19 +98,19 @@ def test_what_is_farther_off_is_less_certain():
     st.integers(1, 6),
 )
 def test_quantiles_are_in_order_and_no_history_breaks_it(amounts, season, horizon):
-    drawn = sample_paths(np.array(amounts), horizon=horizon, season=season).paths
+    paths = sample_paths(np.array(amounts), horizon=horizon, season=season).paths
 
-    assert np.isfinite(drawn).all()
-    assert (drawn >= 0).all()
-    assert (np.diff(np.quantile(drawn, QUANTILES, axis=0), axis=0) >= 0).all()
+    assert np.isfinite(paths).all()
+    assert (paths >= 0).all()
+    assert (np.diff(np.quantile(paths, QUANTILES, axis=0), axis=0) >= 0).all()
 
 
 def test_the_wildest_history_stays_finite():
     wild = np.array([1e15, 0.0] * 60)
 
-    drawn = sample_paths(wild, horizon=60, season=0).paths
+    paths = sample_paths(wild, horizon=60, season=0).paths
 
-    assert np.isfinite(drawn).all()
+    assert np.isfinite(paths).all()
 
 
 @pytest.mark.parametrize(
@@ -149,26 +149,26 @@ def test_money_that_nothing_tells_of_is_an_error():
 def test_a_budget_ends_where_the_money_does():
     history = months(None, usd=[31 * 10, 290, 310, 300, 310, 300, 310, 310, 300, 310, 300, 310])
 
-    found = forecast_of(
+    budget = forecast_of(
         history, ForecastQuantity.USD, horizon=3, budget=SpendingBudget(usd=Decimal(395))
     ).budget
 
     # 310 in January 2025, then 85 at 10 a day.
-    assert found is not None
-    assert found.days == (date(2025, 2, 9),) * 3
-    assert found.spent_usd == 0.0
-    assert found.chance == 1
+    assert budget is not None
+    assert budget.days == (date(2025, 2, 9),) * 3
+    assert budget.spent_usd == 0.0
+    assert budget.chance == 1
 
 
 def test_a_budget_counts_what_was_spent_since_its_first_day():
     history = months(None, usd=noisy(24))
     since = SpendingBudget(usd=Decimal(5000), since=date(2025, 10, 1))
 
-    found = forecast_of(history, ForecastQuantity.USD, horizon=12, budget=since).budget
+    budget = forecast_of(history, ForecastQuantity.USD, horizon=12, budget=since).budget
 
-    assert found is not None
-    early, middle, late = found.days
-    assert found.spent_usd == pytest.approx(sum(history.usd[-3:]))
+    assert budget is not None
+    early, middle, late = budget.days
+    assert budget.spent_usd == pytest.approx(sum(history.usd[-3:]))
     assert early is not None
     assert middle is not None
     assert late is not None
@@ -180,23 +180,23 @@ def test_a_budget_that_is_spent_already_says_when():
     history = months(None, usd=[310.0] * 12)
     budget = SpendingBudget(usd=Decimal(470), since=date(2024, 10, 1))
 
-    found = forecast_of(history, ForecastQuantity.USD, horizon=1, budget=budget).budget
+    found_budget = forecast_of(history, ForecastQuantity.USD, horizon=1, budget=budget).budget
 
-    assert found is not None
-    assert found.days == (date(2024, 11, 16),) * 3
-    assert found.spent_usd == 930.0
-    assert found.chance == 1
+    assert found_budget is not None
+    assert found_budget.days == (date(2024, 11, 16),) * 3
+    assert found_budget.spent_usd == 930.0
+    assert found_budget.chance == 1
 
 
 def test_a_budget_may_outlast_the_forecast():
     history = months(None, usd=noisy(24))
 
-    found = forecast_of(
+    budget = forecast_of(
         history, ForecastQuantity.USD, horizon=2, budget=SpendingBudget(usd=Decimal(10**6))
     ).budget
 
-    assert found is not None
-    assert (found.days, found.chance) == ((None, None, None), 0)
+    assert budget is not None
+    assert (budget.days, budget.chance) == ((None, None, None), 0)
 
 
 @pytest.mark.parametrize(
@@ -229,13 +229,13 @@ PASSENGERS = [int(each) for each in AIRLINE.split()]
 
 @pytest.mark.slow(ci_only=True)
 def test_the_last_year_of_the_airline_passengers_lies_in_its_interval():
-    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+    forecast = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
 
     inside = [
         low <= real <= high
-        for (low, *_, high), real in zip(found.periods, PASSENGERS[-12:], strict=True)
+        for (low, *_, high), real in zip(forecast.periods, PASSENGERS[-12:], strict=True)
     ]
-    middles = [period[MIDDLE] for period in found.periods]
+    middles = [period[MIDDLE] for period in forecast.periods]
     assert sum(inside) >= 9
     assert middles == pytest.approx(PASSENGERS[-12:], rel=0.15)
 
@@ -247,8 +247,8 @@ def test_the_forecast_of_the_airline_passengers_has_known_figures():
     days = np.array([history.calendar.days(place) for place in range(len(PASSENGERS))])
     daily = np.array(PASSENGERS[:-12]) / days[:-12]
 
-    found = sample_paths(daily, horizon=12, season=12)
-    draws = found.paths * days[-12:]
+    found_sample_paths = sample_paths(daily, horizon=12, season=12)
+    draws = found_sample_paths.paths * days[-12:]
     tested = backtest(daily, horizon=12, season=12)
 
     assert np.quantile(draws[:, 0], QUANTILES) == pytest.approx(
@@ -257,9 +257,9 @@ def test_the_forecast_of_the_airline_passengers_has_known_figures():
     assert np.quantile(draws.sum(axis=1), QUANTILES) == pytest.approx(
         (5522.331636, 5666.508630, 5831.286203, 5992.376875, 6162.818894), rel=1e-6
     )
-    assert found.stretch == pytest.approx(1.147331776)
-    assert found.origins == 94
-    assert (found.has_trend, found.has_season) == (True, True)
+    assert found_sample_paths.stretch == pytest.approx(1.147331776)
+    assert found_sample_paths.origins == 94
+    assert (found_sample_paths.has_trend, found_sample_paths.has_season) == (True, True)
     assert tested is not None
     assert (tested.origins, tested.periods, tested.inside) == (12, 78, 78)
     assert (tested.loss, tested.naive_loss) == pytest.approx((0.0195406049, 0.0176445221))
@@ -268,24 +268,24 @@ def test_the_forecast_of_the_airline_passengers_has_known_figures():
 @pytest.mark.slow(ci_only=True)
 def test_where_the_seasonal_naive_forecast_was_closer_it_is_used():
     """As for the airline passengers, whose year before plus the growth of the years is closer."""
-    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+    forecast = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
 
-    assert found.backtest is not None
-    assert found.backtest.is_naive_closer
-    assert found.backtest.coverage == found.backtest.naive_inside / 78
-    days = np.array([found.calendar.days(place) for place in range(132, 144)])
-    past_days = np.array([found.calendar.days(place) for place in range(132)])
+    assert forecast.backtest is not None
+    assert forecast.backtest.is_naive_closer
+    assert forecast.backtest.coverage == forecast.backtest.naive_inside / 78
+    days = np.array([forecast.calendar.days(place) for place in range(132, 144)])
+    past_days = np.array([forecast.calendar.days(place) for place in range(132)])
     expected = seasonal_naive(
         np.array(PASSENGERS[:-12]) / past_days, horizon=12, season=12, shares=QUANTILES
     )
-    assert pytest.approx(expected * days, rel=1e-3) == np.array(found.periods).T
+    assert pytest.approx(expected * days, rel=1e-3) == np.array(forecast.periods).T
 
 
 @pytest.mark.slow(ci_only=True)
 def test_all_months_of_a_year_are_above_or_below_the_year_before_together():
-    found = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
+    forecast = forecast_of(months(PASSENGERS[:-12]), ForecastQuantity.HOURS, horizon=12)
 
-    assert found.total == pytest.approx(np.sum(found.periods, axis=0), rel=1e-3)
+    assert forecast.total == pytest.approx(np.sum(forecast.periods, axis=0), rel=1e-3)
 
 
 def test_a_naive_forecast_is_compared_only_where_it_looks_back_as_far_as_today():
@@ -309,17 +309,17 @@ def test_without_a_comparable_moment_the_naive_forecast_is_not_used():
 def test_the_forecast_is_the_one_with_the_better_compared_score():
     """27 months that repeat their year: three moments have two years before them."""
     year = [100.0, 90.0, 130.0, 60.0, 150.0, 80.0, 120.0, 70.0, 140.0, 95.0, 105.0, 65.0]
-    found = forecast_of(months([*year, *year, *year[:3]]), ForecastQuantity.HOURS, horizon=6)
-    tested = found.backtest
+    forecast = forecast_of(months([*year, *year, *year[:3]]), ForecastQuantity.HOURS, horizon=6)
+    tested = forecast.backtest
 
     assert tested is not None
     assert (tested.is_naive_alike, tested.compared_periods) == (False, 6)
     assert tested.compared_naive_loss < tested.compared_loss
     assert tested.is_naive_closer
     assert tested.coverage == tested.compared_naive_inside / 6
-    assert [period[MIDDLE] for period in found.periods] == pytest.approx(
+    assert [period[MIDDLE] for period in forecast.periods] == pytest.approx(
         [
-            hours * found.calendar.days(27 + place) / found.calendar.days(15 + place)
+            hours * forecast.calendar.days(27 + place) / forecast.calendar.days(15 + place)
             for place, hours in enumerate(year[3:9])
         ],
         rel=0.01,
@@ -331,10 +331,10 @@ def test_a_weekly_forecast_looks_back_a_year_of_52_weeks():
     weeks = calendar_of(PeriodLength.WEEK, date(2024, 1, 1))
     history = UsageHistory(calendar=weeks, hours=tuple(year * 2), usd=None)
 
-    found = forecast_of(history, ForecastQuantity.HOURS, horizon=30)
+    forecast = forecast_of(history, ForecastQuantity.HOURS, horizon=30)
 
-    middles = [period[MIDDLE] for period in found.periods]
-    assert found.has_season
+    middles = [period[MIDDLE] for period in forecast.periods]
+    assert forecast.has_season
     assert max(middles[:20]) < 120 < min(middles[24:28])
 
 

@@ -12,46 +12,46 @@ def noise(count, *, seed=1, spread=0.05):
 
 
 def test_a_constant_series_goes_on_without_trend_or_season():
-    found = mixture_of(np.full(36, 7.0), horizon=3, season=12)
+    model_mixture = mixture_of(np.full(36, 7.0), horizon=3, season=12)
 
-    assert found.points[-1] == pytest.approx([7.0] * 3)
-    assert (found.has_trend, found.has_season) == (False, False)
+    assert model_mixture.points[-1] == pytest.approx([7.0] * 3)
+    assert (model_mixture.has_trend, model_mixture.has_season) == (False, False)
 
 
 def test_what_each_year_repeats_is_expected_again():
     course = np.tile(np.where(np.arange(12) < 6, 1.0, 3.0), 4) + noise(48)
 
-    found = mixture_of(course, horizon=12, season=12)
+    model_mixture = mixture_of(course, horizon=12, season=12)
 
-    assert found.has_season
-    assert found.points[-1] == pytest.approx([1.0] * 6 + [3.0] * 6, abs=0.3)
+    assert model_mixture.has_season
+    assert model_mixture.points[-1] == pytest.approx([1.0] * 6 + [3.0] * 6, abs=0.3)
 
 
 def test_growth_is_gone_on_with_farther_out():
     grown = 0.05 * np.arange(40) + noise(40, spread=0.01)
 
-    found = mixture_of(grown, horizon=4, season=0)
+    model_mixture = mixture_of(grown, horizon=4, season=0)
 
-    assert found.has_trend
-    assert grown[-1] < found.points[-1, 0] < found.points[-1, -1]
+    assert model_mixture.has_trend
+    assert grown[-1] < model_mixture.points[-1, 0] < model_mixture.points[-1, -1]
 
 
 def test_after_a_shift_the_year_before_is_not_gone_back_to():
     shifted = np.where(np.arange(36) < 30, 7.0, 8.0) + noise(36)
 
-    found = mixture_of(shifted, horizon=6, season=12)
+    model_mixture = mixture_of(shifted, horizon=6, season=12)
 
-    assert found.points[-1] == pytest.approx([8.0] * 6, abs=0.2)
+    assert model_mixture.points[-1] == pytest.approx([8.0] * 6, abs=0.2)
 
 
 def test_misses_are_what_came_less_what_was_said():
     series = noise(20)
 
-    found = mixture_of(series, horizon=2, season=0)
+    model_mixture = mixture_of(series, horizon=2, season=0)
 
-    assert found.misses[10] == pytest.approx(series[11:13] - found.points[10])
-    assert np.isnan(found.misses[-1]).all()
-    assert np.isnan(found.misses[-2]).tolist() == [False, True]
+    assert model_mixture.misses[10] == pytest.approx(series[11:13] - model_mixture.points[10])
+    assert np.isnan(model_mixture.misses[-1]).all()
+    assert np.isnan(model_mixture.misses[-2]).tolist() == [False, True]
 
 
 @pytest.mark.slow(ci_only=True)

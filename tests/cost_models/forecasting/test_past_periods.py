@@ -30,21 +30,21 @@ def usage_of(*spans, start=None, end=None):
 
 
 def test_what_spans_months_is_shared_out_by_time():
-    found = history_of(
+    usage_history = history_of(
         [usage_of((at(2026, 3, 1), at(2026, 5, 1), 2.0))], None, step=PeriodLength.MONTH
     )
 
-    assert found.calendar.first == date(2026, 3, 1)
-    assert found.hours == pytest.approx((2 * 31 * 24, 2 * 30 * 24))
-    assert found.usd is None
+    assert usage_history.calendar.first == date(2026, 3, 1)
+    assert usage_history.hours == pytest.approx((2 * 31 * 24, 2 * 30 * 24))
+    assert usage_history.usd is None
 
 
 def test_months_that_are_not_told_whole_are_left_out():
-    told = usage_of((at(2026, 3, 17), at(2026, 6, 12), 1.0))
+    device_usage = usage_of((at(2026, 3, 17), at(2026, 6, 12), 1.0))
 
-    found = history_of([told], None, step=PeriodLength.MONTH)
+    usage_history = history_of([device_usage], None, step=PeriodLength.MONTH)
 
-    assert (found.calendar.first, len(found)) == (date(2026, 4, 1), 2)
+    assert (usage_history.calendar.first, len(usage_history)) == (date(2026, 4, 1), 2)
 
 
 def test_files_follow_each_other_and_a_missing_one_is_named():
@@ -117,21 +117,23 @@ spans = st.lists(
 @given(spans, st.sampled_from(PeriodLength))
 def test_no_hour_and_no_dollar_is_lost_or_made(rows, step):
     first, last = at(2026, 1, 1), at(2026, 7, 1)
-    held = [
+    held_periods = [
         (first + 3600 * start, min(first + 3600 * (start + length), last), float(devices))
         for start, length, devices in rows
     ]
     start, end = (at(2025, 12, 29), at(2026, 6, 29)) if step is PeriodLength.WEEK else (first, last)
-    held = [each for each in held if each[1] <= end]
-    told = usage_of(*held, start=start, end=end)
-    costs = [CostSpan(*each) for each in held]
+    held_periods = [each for each in held_periods if each[1] <= end]
+    device_usage = usage_of(*held_periods, start=start, end=end)
+    costs = [CostSpan(*each) for each in held_periods]
 
-    found = history_of([told], costs, step=step)
+    usage_history = history_of([device_usage], costs, step=step)
 
-    assert found.hours is not None
-    assert found.usd is not None
-    assert sum(found.hours) == pytest.approx(sum(span.device_hours for span in told.spans))
-    assert sum(found.usd) == pytest.approx(sum(cost.usd for cost in costs))
+    assert usage_history.hours is not None
+    assert usage_history.usd is not None
+    assert sum(usage_history.hours) == pytest.approx(
+        sum(span.device_hours for span in device_usage.spans)
+    )
+    assert sum(usage_history.usd) == pytest.approx(sum(cost.usd for cost in costs))
 
 
 def test_a_bill_tells_what_accelerators_cost_unused_commitments_included(a_bill_row, write_bill):
@@ -145,17 +147,19 @@ def test_a_bill_tells_what_accelerators_cost_unused_commitments_included(a_bill_
 
 
 def test_a_table_of_months_is_read():
-    found = read_history("month,hours,usd\n2026-11,10,70\n2026-12-01,20,140\n", "past.csv")
+    usage_history = read_history("month,hours,usd\n2026-11,10,70\n2026-12-01,20,140\n", "past.csv")
 
-    assert found.calendar == calendar_of(PeriodLength.MONTH, date(2026, 11, 1))
-    assert (found.hours, found.usd) == ((10, 20), (70, 140))
+    assert usage_history.calendar == calendar_of(PeriodLength.MONTH, date(2026, 11, 1))
+    assert (usage_history.hours, usage_history.usd) == ((10, 20), (70, 140))
 
 
 def test_a_table_of_weeks_is_read():
-    found = read_history("\ufeffweek,usd\n2026-W52,1\n2026-W53,2\n2027-01-04,3\n", "past.csv")
+    usage_history = read_history(
+        "\ufeffweek,usd\n2026-W52,1\n2026-W53,2\n2027-01-04,3\n", "past.csv"
+    )
 
-    assert found.calendar.first == date(2026, 12, 21)
-    assert (found.hours, found.usd) == (None, (1, 2, 3))
+    assert usage_history.calendar.first == date(2026, 12, 21)
+    assert (usage_history.hours, usage_history.usd) == (None, (1, 2, 3))
 
 
 @pytest.mark.parametrize(

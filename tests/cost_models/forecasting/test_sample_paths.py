@@ -49,9 +49,9 @@ def test_the_same_history_gives_the_same_figures():
 
 
 def test_where_no_earlier_forecast_counts_the_width_is_that_of_one_step():
-    found = sample_paths(noisy(12), horizon=1, season=4)
+    found_sample_paths = sample_paths(noisy(12), horizon=1, season=4)
 
-    assert (found.origins, found.stretch) == (0, 1)
+    assert (found_sample_paths.origins, found_sample_paths.stretch) == (0, 1)
 
 
 GROWN = noisy(40) * np.exp(0.04 * np.arange(40))
@@ -91,13 +91,17 @@ def test_paths_of_made_up_series_have_known_figures(
     *, series, season, horizon, first, last, others
 ):
     """So that a change of the method shows; other tests say what is right."""
-    found = sample_paths(series, horizon=horizon, season=season)
+    found_sample_paths = sample_paths(series, horizon=horizon, season=season)
 
-    ends = np.quantile(found.paths, (0.1, 0.5, 0.9), axis=0)[:, [0, -1]].T
+    ends = np.quantile(found_sample_paths.paths, (0.1, 0.5, 0.9), axis=0)[:, [0, -1]].T
     assert ends.tolist() == [pytest.approx(first, rel=1e-4), pytest.approx(last, rel=1e-4)]
     has_trend, has_season, stretch, origins = others
-    assert (found.has_trend, found.has_season, found.origins) == (has_trend, has_season, origins)
-    assert found.stretch == pytest.approx(stretch, rel=1e-5)
+    assert (
+        found_sample_paths.has_trend,
+        found_sample_paths.has_season,
+        found_sample_paths.origins,
+    ) == (has_trend, has_season, origins)
+    assert found_sample_paths.stretch == pytest.approx(stretch, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -109,16 +113,25 @@ def test_paths_of_made_up_series_have_known_figures(
     ],
 )
 def test_naive_paths_of_made_up_series_have_known_figures(series, season, first, last):
-    found = naive_paths(series, horizon=4, season=season)
+    found_sample_paths = naive_paths(series, horizon=4, season=season)
 
-    ends = np.quantile(found.paths, (0.1, 0.5, 0.9), axis=0)[:, [0, -1]].T
+    ends = np.quantile(found_sample_paths.paths, (0.1, 0.5, 0.9), axis=0)[:, [0, -1]].T
     assert ends.tolist() == [pytest.approx(first, rel=1e-4), pytest.approx(last, rel=1e-4)]
-    assert found.has_season is bool(season)
-    assert (found.has_trend, found.stretch, found.origins) == (False, 1, 0)
+    assert found_sample_paths.has_season is bool(season)
+    assert (
+        found_sample_paths.has_trend,
+        found_sample_paths.stretch,
+        found_sample_paths.origins,
+    ) == (False, 1, 0)
 
 
 def test_nothing_goes_on_as_nothing():
-    found = sample_paths(np.zeros(24), horizon=3, season=12)
+    found_sample_paths = sample_paths(np.zeros(24), horizon=3, season=12)
 
-    assert not found.paths.any()
-    assert (found.has_trend, found.has_season, found.stretch, found.origins) == (False, False, 1, 0)
+    assert not found_sample_paths.paths.any()
+    assert (
+        found_sample_paths.has_trend,
+        found_sample_paths.has_season,
+        found_sample_paths.stretch,
+        found_sample_paths.origins,
+    ) == (False, False, 1, 0)

@@ -12,18 +12,18 @@ YEARS = np.tile(np.arange(4.0), 5) + np.repeat(np.arange(5.0), 4)  # four season
 
 
 def test_the_same_season_of_the_year_before_is_expected():
-    found = same_period_last_year(YEARS, horizon=6, season=4, is_growing=False)
+    expected = same_period_last_year(YEARS, horizon=6, season=4, is_growing=False)
 
-    assert found[-1].tolist() == [4, 5, 6, 7, 4, 5]
-    assert np.isnan(found[2]).all()
+    assert expected[-1].tolist() == [4, 5, 6, 7, 4, 5]
+    assert np.isnan(expected[2]).all()
 
 
 def test_years_grow_as_they_did_in_the_middle():
-    found = same_period_last_year(YEARS, horizon=6, season=4, is_growing=True)
+    expected = same_period_last_year(YEARS, horizon=6, season=4, is_growing=True)
 
-    assert found[-1].tolist() == [5, 6, 7, 8, 6, 7]
-    assert np.isnan(found[5]).all()
-    assert not np.isnan(found[6]).any()
+    assert expected[-1].tolist() == [5, 6, 7, 8, 6, 7]
+    assert np.isnan(expected[5]).all()
+    assert not np.isnan(expected[6]).any()
 
 
 def test_years_reach_as_they_walk():

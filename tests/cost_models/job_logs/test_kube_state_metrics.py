@@ -13,21 +13,21 @@ def series(metric, value, **labels):
     return {"metric": {"__name__": metric, **labels}, "values": [[0, "0"], [60, str(value)]]}
 
 
-def answer(*found, kind="matrix"):
-    return json.dumps({"status": "success", "data": {"resultType": kind, "result": found}})
+def answer(*samples, kind="matrix"):
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": samples}})
 
 
 def test_series_of_one_pod_are_one_job():
-    known = {"namespace": "ml", "pod": "p", "uid": "u"}
-    asked = {"resource": "nvidia_com_gpu", **known}
+    known_fields = {"namespace": "ml", "pod": "p", "uid": "u"}
+    labels = {"resource": "nvidia_com_gpu", **known_fields}
     log = read_job_log(
         answer(
-            series("kube_pod_created", 1_700_000_000, **known),
-            series("kube_pod_status_scheduled_time", 1_700_000_050, **known),
-            series("kube_pod_completion_time", 1_700_003_650, **known),
-            series("kube_pod_container_resource_requests", 4, container="a", **asked),
-            series("kube_pod_container_resource_requests", 2, container="b", **asked),
-            series("kube_pod_labels", 1, label_queue="root.a", **known),
+            series("kube_pod_created", 1_700_000_000, **known_fields),
+            series("kube_pod_status_scheduled_time", 1_700_000_050, **known_fields),
+            series("kube_pod_completion_time", 1_700_003_650, **known_fields),
+            series("kube_pod_container_resource_requests", 4, container="a", **labels),
+            series("kube_pod_container_resource_requests", 2, container="b", **labels),
+            series("kube_pod_labels", 1, label_queue="root.a", **known_fields),
         )
     )
     jobs = log.jobs
@@ -40,7 +40,7 @@ def test_series_of_one_pod_are_one_job():
 def test_a_restarted_exporter_repeats_its_series():
     once = {"exported_namespace": "ml", "exported_pod": "p", "exported_container": "a"}
     once |= {"pod": "exporter", "namespace": "monitoring", "resource": "nvidia_com_gpu"}
-    found = [
+    fields = [
         series(metric, value, instance=instance, **once)
         for instance in ("10.0.0.1", "10.0.0.2")
         for metric, value in (
@@ -49,7 +49,7 @@ def test_a_restarted_exporter_repeats_its_series():
         )
     ]
 
-    jobs = read_job_log(answer(*found)).jobs
+    jobs = read_job_log(answer(*fields)).jobs
 
     assert (jobs.devices.tolist(), jobs.team.names) == ([4], ("ml",))
 

@@ -15,8 +15,8 @@ DAY = "2026-01-05T"
 
 
 def object_of(kind, name, *, labels=None, spec=None, status=None, **metadata):
-    known = {"name": name, "namespace": "ml", "creationTimestamp": f"{DAY}00:00:00Z"}
-    metadata = known | {"labels": labels} | metadata
+    known_fields = {"name": name, "namespace": "ml", "creationTimestamp": f"{DAY}00:00:00Z"}
+    metadata = known_fields | {"labels": labels} | metadata
     return {"kind": kind, "metadata": metadata, "spec": spec or {}, "status": status or {}}
 
 

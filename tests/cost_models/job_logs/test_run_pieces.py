@@ -70,35 +70,37 @@ def known_waits(text):
 @pytest.mark.parametrize("length_s", [DAY_S, DAY_S // 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_daily_exports_with_truncate_have_the_waits_runs_and_hours_of_the_plain_one(seed, length_s):
-    made = random_jobs(seed)
-    plain = table(*(row(*job) for job in made))
-    cut = table(*exports(made, days=12, length_s=length_s))
+    made_random_jobs = random_jobs(seed)
+    plain_text = table(*(row(*job) for job in made_random_jobs))
+    cut = table(*exports(made_random_jobs, days=12, length_s=length_s))
 
-    whole, joined = (read_job_log(text).jobs for text in (plain, cut))
+    whole_jobs, joined = (read_job_log(text).jobs for text in (plain_text, cut))
 
-    assert cut.count("\n") > plain.count("\n") + 20
-    assert known_waits(cut) == sorted(start - submit for _, submit, start, _ in made)
-    assert sorted(joined.run_ms.tolist()) == sorted(whole.run_ms.tolist())
-    assert (joined.cut_jobs, len(joined)) == (0, len(made))
+    assert cut.count("\n") > plain_text.count("\n") + 20
+    assert known_waits(cut) == sorted(start - submit for _, submit, start, _ in made_random_jobs)
+    assert sorted(joined.run_ms.tolist()) == sorted(whole_jobs.run_ms.tolist())
+    assert (joined.cut_jobs, len(joined)) == (0, len(made_random_jobs))
     assert sum(span.device_hours for span in read_sacct(cut, "cut").spans) == pytest.approx(
-        sum(span.device_hours for span in read_sacct(plain, "plain").spans)
+        sum(span.device_hours for span in read_sacct(plain_text, "plain").spans)
     )
 
 
 @pytest.mark.parametrize("first_day", [1, 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_export_that_begins_among_running_jobs_shows_only_true_waits(seed, first_day):
-    made = random_jobs(seed)
+    made_random_jobs = random_jobs(seed)
     window = (first_day * DAY_S, 12 * DAY_S)
     pieces = [
-        (*job[:2], *piece) for job in made if (piece := truncated(job[1], job[2], job[3], window))
+        (*job[:2], *piece)
+        for job in made_random_jobs
+        if (piece := truncated(job[1], job[2], job[3], window))
     ]
-    running = [job for job in made if job[2] < window[0] <= job[3]]
+    running = [job for job in made_random_jobs if job[2] < window[0] <= job[3]]
 
     jobs = read_job_log(table(*(row(*piece) for piece in pieces))).jobs
 
     waits = sorted((jobs.wait_ms[jobs.has_wait] // 1000).tolist())
-    assert waits == sorted(s - submit for _, submit, s, e in made if s >= window[0])
+    assert waits == sorted(s - submit for _, submit, s, e in made_random_jobs if s >= window[0])
     assert jobs.cut_jobs == len(running) > 1
     cut_at = jobs.start_s + jobs.submit_ms[jobs.is_cut] / 1000
     assert set(cut_at.tolist()) == {FIRST.timestamp() + window[0]}

@@ -118,10 +118,10 @@ def test_sacct_without_processors_or_memory_has_none_of_them():
 
 
 def test_swf_counts_a_job_that_was_swapped_out_once():
-    whole = "1 0 0 200 8 -1 -1 8 -1 -1 1 7 3 -1 1 1 -1 -1\n"
-    stretches = whole.replace("-1 1 7", "-1 2 7") + whole.replace("-1 1 7", "-1 3 7")
+    whole_text = "1 0 0 200 8 -1 -1 8 -1 -1 1 7 3 -1 1 1 -1 -1\n"
+    stretches = whole_text.replace("-1 1 7", "-1 2 7") + whole_text.replace("-1 1 7", "-1 3 7")
 
-    log = read_job_log(f"; made up\n{whole}{stretches}")
+    log = read_job_log(f"; made up\n{whole_text}{stretches}")
 
     assert (len(log.jobs), dict(log.left_out)) == (1, {SkipReason.STEP: 2})
 

@@ -26,10 +26,10 @@ def test_the_run_time_stands_in_for_a_missing_limit():
 def test_some_rows_keep_their_labels():
     jobs = table_of([job(team="nlp"), job(team="vision"), job(team="nlp")])
 
-    kept = jobs.take(jobs.team.codes == 0)
+    kept_jobs = jobs.take(jobs.team.codes == 0)
 
-    assert len(kept) == 2
-    assert {kept.team.names[code] for code in kept.team.codes} == {"nlp"}
+    assert len(kept_jobs) == 2
+    assert {kept_jobs.team.names[code] for code in kept_jobs.team.codes} == {"nlp"}
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ def test_what_is_another_product_is_no_price_of_the_instance(column, other):
 
 
 def test_a_price_of_nothing_is_left_out_and_counted():
-    found = read({"PricePerUnit": "0.0000000000"})
+    bulk_prices = read({"PricePerUnit": "0.0000000000"})
 
-    assert found.prices == ()
-    assert found.left_out == {"no price above zero": 1}
+    assert bulk_prices.prices == ()
+    assert bulk_prices.left_out == {"no price above zero": 1}
 
 
 def test_an_instance_without_a_known_accelerator_is_left_out_and_counted():
@@ -140,10 +140,10 @@ def test_other_reservations_are_left_alone(changes):
 
 
 def test_two_prices_of_the_same_are_not_mixed_up():
-    found = read({}, {"PricePerUnit": "98.32"}, {})
+    bulk_prices = read({}, {"PricePerUnit": "98.32"}, {})
 
-    assert [price.usd_per_hour for price in found.prices] == [Decimal("55.04")]
-    assert found.left_out == {"a second, different price": 1}
+    assert [price.usd_per_hour for price in bulk_prices.prices] == [Decimal("55.04")]
+    assert bulk_prices.left_out == {"a second, different price": 1}
 
 
 def test_a_price_is_as_of_the_publication_however_long_it_has_been_in_force():
@@ -167,9 +167,9 @@ def test_of_two_prices_the_one_that_came_into_force_later_counts(rows):
 
 
 def test_a_price_that_is_not_yet_in_force_is_left_out():
-    found = read({"EffectiveDate": "2027-01-01"})
+    bulk_prices = read({"EffectiveDate": "2027-01-01"})
 
-    assert (found.prices, found.left_out) == ((), {"not yet in force": 1})
+    assert (bulk_prices.prices, bulk_prices.left_out) == ((), {"not yet in force": 1})
 
 
 def test_a_file_without_the_columns_says_which():
@@ -186,9 +186,9 @@ def test_another_file_is_refused(text):
 
 
 def test_a_row_that_is_cut_off_costs_only_itself():
-    found = read_aws([*lines({}), '"ABC","DEF"\n'], origin=ORIGIN)
+    bulk_prices = read_aws([*lines({}), '"ABC","DEF"\n'], origin=ORIGIN)
 
-    assert len(found.prices) == 1
+    assert len(bulk_prices.prices) == 1
 
 
 def test_a_line_without_an_end_is_refused():

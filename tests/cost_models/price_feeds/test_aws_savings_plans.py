@@ -59,10 +59,10 @@ def test_a_plan_of_a_family_is_the_options_savings_plan():
 def test_a_plan_for_any_instance_stands_beside_it():
     anywhere = {"Product Family": "ComputeSavingsPlans", "DiscountedRate": "36.1"}
 
-    found = {price.option: price for price in read({}, anywhere).prices}
+    prices = {price.option: price for price in read({}, anywhere).prices}
 
-    dear = found["p5.48xlarge/savings_plan/1y_all_upfront_compute"]
-    assert (len(found), dear.usd_per_hour) == (2, Decimal("36.1"))
+    dear = prices["p5.48xlarge/savings_plan/1y_all_upfront_compute"]
+    assert (len(prices), dear.usd_per_hour) == (2, Decimal("36.1"))
     assert (terms_of(dear).years, terms_of(dear).upfront_share) == (1, Decimal(1))
 
 

@@ -44,8 +44,8 @@ def page(*changes):
 
 
 def options(*changes):
-    found = read_azure([page(*changes)], origin=ORIGIN)
-    return {price.option: price.usd_per_hour for price in found.prices}
+    bulk_prices = read_azure([page(*changes)], origin=ORIGIN)
+    return {price.option: price.usd_per_hour for price in bulk_prices.prices}
 
 
 def test_a_price_says_its_day_its_region_and_what_it_pays_for():
@@ -103,9 +103,9 @@ def test_savings_plans_stand_beside_their_instance():
 
 def test_pages_add_up():
     other = {"armRegionName": "westeurope", "retailPrice": 9.5}
-    found = read_azure([page({}), page(other)], origin=ORIGIN)
+    bulk_prices = read_azure([page({}), page(other)], origin=ORIGIN)
 
-    assert [price.region for price in found.prices] == ["eastus", "westeurope"]
+    assert [price.region for price in bulk_prices.prices] == ["eastus", "westeurope"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,9 @@ def test_any_bytes_are_read_or_refused(content):
     ("until", "count"), [("2026-10-31T23:59:59Z", 0), ("2027-01-01", 1), (None, 1)]
 )
 def test_a_price_whose_last_day_is_over_is_left_out(until, count):
-    found = read_azure([page({"effectiveEndDate": until, "savingsPlan": None})], origin=ORIGIN)
+    bulk_prices = read_azure(
+        [page({"effectiveEndDate": until, "savingsPlan": None})], origin=ORIGIN
+    )
 
-    assert len(found.prices) == count
-    assert found.left_out == ({} if count else {"no longer in force": 1})
+    assert len(bulk_prices.prices) == count
+    assert bulk_prices.left_out == ({} if count else {"no longer in force": 1})

@@ -51,8 +51,8 @@ def page(*skus):
 
 
 def options(*skus):
-    found = read_google([page(*skus)], origin=ORIGIN)
-    return {price.option: price.usd_per_hour for price in found.prices}
+    prices = read_google([page(*skus)], origin=ORIGIN)
+    return {price.option: price.usd_per_hour for price in prices.prices}
 
 
 H100 = (
@@ -63,9 +63,9 @@ H100 = (
 
 
 def test_a_machine_is_the_sum_of_its_parts():
-    found = options(*H100)
+    prices = options(*H100)
 
-    assert found["a3-highgpu-8g/on_demand"] == 8 * Decimal("9.8") + 208 * Decimal(
+    assert prices["a3-highgpu-8g/on_demand"] == 8 * Decimal("9.8") + 208 * Decimal(
         "0.03"
     ) + 1872 * Decimal("0.0025")
 
@@ -76,9 +76,9 @@ def test_a_machine_without_one_of_its_parts_has_no_price(missing):
 
 
 def test_a_part_from_another_region_does_not_complete_a_machine():
-    elsewhere = sku("A3 Instance Ram running in Virginia", 0.0025, region="us-east4", unit="GiBy.h")
+    document = sku("A3 Instance Ram running in Virginia", 0.0025, region="us-east4", unit="GiBy.h")
 
-    assert options(*H100[:2], elsewhere) == {}
+    assert options(*H100[:2], document) == {}
 
 
 def test_spot_parts_make_a_spot_machine():
@@ -106,9 +106,9 @@ def test_a_spot_part_that_is_filed_under_on_demand_is_none():
 def test_of_a_parts_prices_over_time_the_last_counts():
     then, now = (sku("TpuV5e Running in Iowa", usd)["pricingInfo"][0] for usd in (1.5, 1.2))
 
-    found = options(sku("TpuV5e Running in Iowa", 1, pricingInfo=[then, now]))
+    prices = options(sku("TpuV5e Running in Iowa", 1, pricingInfo=[then, now]))
 
-    assert found == {"tpu-v5e/on_demand": Decimal("1.2")}
+    assert prices == {"tpu-v5e/on_demand": Decimal("1.2")}
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_any_bytes_are_read_or_refused(content):
 )
 def test_machines_have_the_parts_that_google_lists(machine, gpu, series, parts):
     """GPUs, vCPUs and GiB of https://cloud.google.com/compute/docs/gpus."""
-    found = options(
+    prices = options(
         sku(f"{gpu} GPU running in Iowa", 1),
         sku(f"{series} Instance Core running in Iowa", 0.01),
         sku(f"{series} Instance Ram running in Iowa", 0.00001, unit="GiBy.h"),
     )
 
     gpus, cores, gibibytes = parts
-    assert found[f"{machine}/on_demand"] == gpus + cores * Decimal("0.01") + gibibytes * Decimal(
+    assert prices[f"{machine}/on_demand"] == gpus + cores * Decimal("0.01") + gibibytes * Decimal(
         "0.00001"
     )

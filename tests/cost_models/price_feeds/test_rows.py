@@ -83,17 +83,17 @@ def test_the_newer_of_two_prices_replaces_the_other(since, is_reversed):
         replace(OFFER, since=TODAY - DAY, usd_per_hour=Decimal(44)),
     ]
 
-    found = prices(*(reversed(offers) if is_reversed else offers))
+    bulk_prices = prices(*(reversed(offers) if is_reversed else offers))
 
-    assert [price.usd_per_hour for price in found.prices] == [Decimal(44)]
-    assert found.left_out == {"replaced by a newer price": 1}
+    assert [price.usd_per_hour for price in bulk_prices.prices] == [Decimal(44)]
+    assert bulk_prices.left_out == {"replaced by a newer price": 1}
 
 
 def test_of_two_prices_of_one_day_the_first_counts():
-    found = prices(OFFER, replace(OFFER, usd_per_hour=Decimal(44)))
+    bulk_prices = prices(OFFER, replace(OFFER, usd_per_hour=Decimal(44)))
 
-    assert [price.usd_per_hour for price in found.prices] == [Decimal("55.04")]
-    assert found.left_out == {"a second, different price": 1}
+    assert [price.usd_per_hour for price in bulk_prices.prices] == [Decimal("55.04")]
+    assert bulk_prices.left_out == {"a second, different price": 1}
 
 
 def test_the_same_price_twice_is_not_left_out():

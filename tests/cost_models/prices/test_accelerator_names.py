@@ -86,6 +86,6 @@ def test_each_accelerator_has_the_memory_of_its_data_sheet():
     ("gigabytes", "is_whole"), [(55.9, False), (56, True), (104, True), (104.1, False)]
 )
 def test_a_device_may_report_a_little_less_or_more_than_its_memory(gigabytes, is_whole):
-    found = accelerator_of("H100 PCIe", int(gigabytes * 1e9))
+    accelerator = accelerator_of("H100 PCIe", int(gigabytes * 1e9))
 
-    assert (found == "H100-80GB-PCIe") is is_whole
+    assert (accelerator == "H100-80GB-PCIe") is is_whole

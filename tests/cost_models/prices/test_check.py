@@ -231,31 +231,33 @@ def test_of_two_sizes_that_differ_each_is_noted_against_the_other():
         "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,98.32,12.29,2026-07-20,2026-11-20",
     )
 
-    found = [one.reason for one in check_sheet(sheet_of(*rows), "s").findings]
+    reasons = [one.reason for one in check_sheet(sheet_of(*rows), "s").findings]
 
-    assert found == [f"{share} per accelerator from the other size" for share in ("-44 %", "+79 %")]
+    assert reasons == [
+        f"{share} per accelerator from the other size" for share in ("-44 %", "+79 %")
+    ]
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "text"),
     [
         ("us-west-2,H100-80GB,8,on_demand,,6.88,0.86", "6.88 is the price of one of its 8"),
         ("us-east-2,H100-80GB,1,on_demand,,55.04,55.04", "55.04 is the price of 8 of them"),
     ],
 )
-def test_an_instance_and_an_accelerator_are_told_apart_between_regions(row, said):
-    found = check_sheet(with_rows(f"aws,p5.48xlarge,{row},2026-11-21,2026-11-21"), "s").rejected
+def test_an_instance_and_an_accelerator_are_told_apart_between_regions(row, text):
+    rejected = check_sheet(with_rows(f"aws,p5.48xlarge,{row},2026-11-21,2026-11-21"), "s").rejected
 
-    assert [(one.rule, one.reason) for one in found] == [("instance and accelerator", said)]
-    assert found[0].row == PACKAGED.count("\n") + 1
+    assert [(one.rule, one.reason) for one in rejected] == [("instance and accelerator", text)]
+    assert rejected[0].row == PACKAGED.count("\n") + 1
 
 
-def sized(sku, count, usd, region="r1", model="on_demand"):
+def sized_text(sku, count, usd, region="r1", model="on_demand"):
     each = Decimal(usd) / count
     return f"aws,{sku},{region},H100-80GB,{count},{model},,{usd},{each},2026-07-20,2026-11-20"
 
 
-def told(text):
+def levels(text):
     return {
         finding.row: finding.level
         for finding in check_sheet(text, "s").findings
@@ -264,77 +266,79 @@ def told(text):
 
 
 def test_of_one_accelerator_and_an_instance_at_one_price_the_others_tell_which_is_wrong():
-    couple = sized("big8", 8, "32"), sized("one1", 1, "32")
+    couple = sized_text("big8", 8, "32"), sized_text("one1", 1, "32")
 
-    assert told(sheet_of(*couple)) == {2: FindingSeverity.WARN, 3: FindingSeverity.WARN}
-    assert told(sheet_of(*couple, sized("mid4", 4, "16"))) == {3: FindingSeverity.REJECT}
-    assert told(sheet_of(*couple, sized("mid4", 4, "100"))) == {2: FindingSeverity.REJECT}
+    assert levels(sheet_of(*couple)) == {2: FindingSeverity.WARN, 3: FindingSeverity.WARN}
+    assert levels(sheet_of(*couple, sized_text("mid4", 4, "16"))) == {3: FindingSeverity.REJECT}
+    assert levels(sheet_of(*couple, sized_text("mid4", 4, "100"))) == {2: FindingSeverity.REJECT}
 
 
 def test_a_mistake_in_each_region_is_rejected_only_where_another_price_tells():
     rows = [
-        sized(sku, count, usd, region)
+        sized_text(sku, count, usd, region)
         for region, usd in (("r1", "32"), ("r2", "33"))
         for sku, count in (("big8", 8), ("one1", 1))
     ]
 
-    assert told(sheet_of(*rows)) == dict.fromkeys((2, 3, 4, 5), FindingSeverity.WARN)
-    assert told(sheet_of(*rows, sized("mid4", 4, "16"))) == dict.fromkeys(
+    assert levels(sheet_of(*rows)) == dict.fromkeys((2, 3, 4, 5), FindingSeverity.WARN)
+    assert levels(sheet_of(*rows, sized_text("mid4", 4, "16"))) == dict.fromkeys(
         (3, 5), FindingSeverity.REJECT
     )
 
 
 def test_one_figure_in_two_regions_by_chance_rejects_nothing():
     rows = (
-        sized("big4", 4, "5.672"),
-        sized("wide1", 1, "4.096"),
-        sized("slim1", 1, "1.006"),
-        sized("wide1", 1, "5.672", "r2"),
+        sized_text("big4", 4, "5.672"),
+        sized_text("wide1", 1, "4.096"),
+        sized_text("slim1", 1, "1.006"),
+        sized_text("wide1", 1, "5.672", "r2"),
     )
 
-    assert told(sheet_of(*rows)) == {2: FindingSeverity.WARN, 5: FindingSeverity.WARN}
+    assert levels(sheet_of(*rows)) == {2: FindingSeverity.WARN, 5: FindingSeverity.WARN}
 
 
 def test_spot_prices_of_two_sizes_may_be_one_figure_in_two_regions():
     rows = (
-        sized("one1", 1, "2", model="spot"),
-        sized("two2", 2, "2", "r2", model="spot"),
-        sized("one1", 1, "1.1", "r2", model="spot"),
+        sized_text("one1", 1, "2", model="spot"),
+        sized_text("two2", 2, "2", "r2", model="spot"),
+        sized_text("one1", 1, "1.1", "r2", model="spot"),
     )
 
-    assert told(sheet_of(*rows)) == {}
+    assert levels(sheet_of(*rows)) == {}
 
 
 def test_a_row_that_stands_at_two_others_figure_is_rejected_once_and_they_are_sound():
     rows = [
-        *(sized("one1", 1, "4", region) for region in ("r1", "r2")),
-        *(sized("big8", 8, usd, region) for region, usd in (("r1", "32"), ("r2", "4"))),
+        *(sized_text("one1", 1, "4", region) for region in ("r1", "r2")),
+        *(sized_text("big8", 8, usd, region) for region, usd in (("r1", "32"), ("r2", "4"))),
     ]
-    found = check_sheet(sheet_of(*rows), "s").findings
+    findings = check_sheet(sheet_of(*rows), "s").findings
 
-    assert [(one.row, one.reason) for one in found] == [(5, "4 is the price of one of its 8")]
+    assert [(one.row, one.reason) for one in findings] == [(5, "4 is the price of one of its 8")]
 
 
 def test_of_more_couples_at_one_figure_than_are_compared_none_is_decided():
     rows = [
-        sized(f"{name}{place}", count, "32")
+        sized_text(f"{name}{place}", count, "32")
         for place in range(isqrt(MAX_PAIRS))
         for name, count in (("big", 8), ("one", 1))
     ]
 
-    assert set(told(sheet_of(*rows[2:], sized("mid4", 4, "16"))).values()) == {
+    assert set(levels(sheet_of(*rows[2:], sized_text("mid4", 4, "16"))).values()) == {
         FindingSeverity.REJECT
     }
-    assert set(told(sheet_of(*rows, sized("mid4", 4, "16"))).values()) == {FindingSeverity.WARN}
+    assert set(levels(sheet_of(*rows, sized_text("mid4", 4, "16"))).values()) == {
+        FindingSeverity.WARN
+    }
 
 
 def test_three_years_at_the_price_of_one_are_noted():
     row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,{}_no_upfront,23.777,2.972125"
     rows = (f"{row.format(term)},2026-08-07,2026-11-20" for term in ("1y", "3y"))
 
-    found = check_sheet(sheet_of(*rows), "s").findings
+    findings = check_sheet(sheet_of(*rows), "s").findings
 
-    (noted,) = [one for one in found if one.rule == "commitments by term"]
+    (noted,) = [one for one in findings if one.rule == "commitments by term"]
     assert (noted.level, noted.reason[:25]) == (FindingSeverity.WARN, "3 years cost the same as ")
 
 
@@ -346,7 +350,7 @@ def test_a_large_step_since_the_last_sheet_has_to_be_approved():
     context = CheckContext(previous=replace(before, prices=raised))
     check = check_sheet(PACKAGED, "s", context=context)
 
-    steps = [found for found in check.findings if found.rule == "step since the last sheet"]
+    steps = [finding for finding in check.findings if finding.rule == "step since the last sheet"]
     assert "-23.1 % since" in steps[0].reason
     assert len(steps) > 100
 
@@ -354,7 +358,9 @@ def test_a_large_step_since_the_last_sheet_has_to_be_approved():
 def test_a_small_step_needs_nobody():
     check = check_sheet(PACKAGED, "s", context=CheckContext(previous=packaged_sheet()))
 
-    assert not [found for found in check.findings if found.rule == "step since the last sheet"]
+    assert not [
+        finding for finding in check.findings if finding.rule == "step since the last sheet"
+    ]
 
 
 def test_another_table_is_no_price_sheet():

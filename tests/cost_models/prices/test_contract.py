@@ -75,16 +75,18 @@ def test_a_discount_is_taken_off_exactly_and_said():
 
 
 def test_a_discount_is_on_its_provider_and_modes_alone():
-    found = applied(DISCOUNT)
+    price_sheet = applied(DISCOUNT)
 
     for option in ("p5.48xlarge/savings_plan/3y_no_upfront", "tpu-v4/on_demand"):
-        assert found.find(option) == SHEET.find(option)
+        assert price_sheet.find(option) == SHEET.find(option)
 
 
 def test_an_own_price_takes_the_place_of_every_published_one():
-    found = applied(PRICE.format(currency="USD"))
+    price_sheet = applied(PRICE.format(currency="USD"))
 
-    same = [price for price in found.prices if price.option == P5 and price.region == "us-east-1"]
+    same = [
+        price for price in price_sheet.prices if price.option == P5 and price.region == "us-east-1"
+    ]
     assert [price.usd_per_hour for price in same] == [40]
     assert (same[0].as_of, same[0].source) == (date(2026, 10, 1), "quote 815")
 
@@ -107,10 +109,12 @@ def test_a_currency_without_a_rate_is_an_error_and_not_a_dollar():
 
 
 def test_tax_is_on_everything_that_is_bought():
-    found = applied(TAX)
+    price_sheet = applied(TAX)
 
     for price in SHEET.prices[:5]:
-        assert price.usd_per_hour * Decimal("1.19") in {one.usd_per_hour for one in found.prices}
+        assert price.usd_per_hour * Decimal("1.19") in {
+            one.usd_per_hour for one in price_sheet.prices
+        }
 
 
 def test_the_same_price_twice_is_an_error():
@@ -171,11 +175,11 @@ def test_any_text_is_read_or_refused(text):
 
 def test_of_two_layers_the_later_one_counts_for_the_options_that_it_has():
     fetched = PriceSheet(name="fetched", prices=applied(DISCOUNT).prices[:1])
-    found = layer_sheets([SHEET, fetched], name="both")
+    price_sheet = layer_sheets([SHEET, fetched], name="both")
 
     first = fetched.prices[0]
-    assert [price for price in found.prices if price.option == first.option] == [first]
-    assert found.find(P5) == SHEET.find(P5)
+    assert [price for price in price_sheet.prices if price.option == first.option] == [first]
+    assert price_sheet.find(P5) == SHEET.find(P5)
 
 
 def test_a_contract_goes_before_the_organisations_own_prices():
@@ -206,10 +210,10 @@ def test_what_was_really_paid_has_no_discount_again():
     price = replace(SHEET.find(P5), term=BILLED_TERM)
     sheet = PriceSheet(name="bill", prices=(price, SHEET.find(P5)))
 
-    found = apply_overrides(sheet, read_overrides(DISCOUNT, "mine"), name="ours")
+    price_sheet = apply_overrides(sheet, read_overrides(DISCOUNT, "mine"), name="ours")
 
-    assert price in found.prices
-    assert found.find(P5).usd_per_hour < price.usd_per_hour
+    assert price in price_sheet.prices
+    assert price_sheet.find(P5).usd_per_hour < price.usd_per_hour
 
 
 @pytest.mark.parametrize(

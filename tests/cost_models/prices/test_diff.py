@@ -12,8 +12,10 @@ parts = st.sets(st.sampled_from(range(len(PRICES))))
 
 
 def sheet(places, *, factor=1):
-    found = (PRICES[place] for place in sorted(places))
-    prices = tuple(replace(price, usd_per_hour=price.usd_per_hour * factor) for price in found)
+    found_prices = (PRICES[place] for place in sorted(places))
+    prices = tuple(
+        replace(price, usd_per_hour=price.usd_per_hour * factor) for price in found_prices
+    )
     return PriceSheet(name="some", prices=prices)
 
 
@@ -26,28 +28,37 @@ def test_what_is_added_one_way_is_removed_the_other(one, other):
 
 @given(parts)
 def test_a_sheet_does_not_differ_from_itself(places):
-    found = sheet_diff(sheet(places), sheet(places))
+    found_sheet_diff = sheet_diff(sheet(places), sheet(places))
 
-    assert (found.added, found.removed, found.changed) == ((), (), ())
+    assert (found_sheet_diff.added, found_sheet_diff.removed, found_sheet_diff.changed) == (
+        (),
+        (),
+        (),
+    )
 
 
 @given(parts)
 def test_a_sheet_at_twice_the_price_changed_wholly(places):
-    found = sheet_diff(sheet(places), sheet(places, factor=2))
+    found_sheet_diff = sheet_diff(sheet(places), sheet(places, factor=2))
 
-    assert {float(one.change) for one in found.changed} <= {1.0}
-    assert len(found.changed) == len(newest_prices(sheet(places)))
+    assert {float(one.change) for one in found_sheet_diff.changed} <= {1.0}
+    assert len(found_sheet_diff.changed) == len(newest_prices(sheet(places)))
 
 
 def test_a_newer_day_of_the_same_price_is_no_change():
     price = PRICES[0]
     newer = replace(price, as_of=price.as_of + timedelta(days=9))
 
-    found = sheet_diff(
+    found_sheet_diff = sheet_diff(
         PriceSheet(name="a", prices=(price,)), PriceSheet(name="b", prices=(price, newer))
     )
 
-    assert (found.added, found.removed, found.changed, found.same) == ((), (), (), 1)
+    assert (
+        found_sheet_diff.added,
+        found_sheet_diff.removed,
+        found_sheet_diff.changed,
+        found_sheet_diff.same,
+    ) == ((), (), (), 1)
 
 
 def test_the_largest_change_is_first():
@@ -58,9 +69,9 @@ def test_the_largest_change_is_first():
         for price, factor in zip(PRICES, factors, strict=False)
     )
 
-    found = sheet_diff(before, PriceSheet(name="b", prices=after))
+    found_sheet_diff = sheet_diff(before, PriceSheet(name="b", prices=after))
 
-    assert [float(one.change) for one in found.changed] == [2.0, 1.0]
+    assert [float(one.change) for one in found_sheet_diff.changed] == [2.0, 1.0]
 
 
 def test_an_option_whose_row_must_not_be_used_is_neither_added_nor_removed():

@@ -121,9 +121,9 @@ def test_an_old_price_of_another_region_is_found_too(price, rejected):
 
 def test_a_region_that_never_changed_keeps_its_price(price, rejected):
     history = price("98.32", date(2025, 3, 31)), price("55.04", JULY)
-    kept = price("98.32", JULY, region="r2"), price("98.32", NOVEMBER, region="r2")
+    kept_prices = price("98.32", JULY, region="r2"), price("98.32", NOVEMBER, region="r2")
 
-    assert rejected(SUPERSEDED, kept[1], references=[*history, kept[0]]) == []
+    assert rejected(SUPERSEDED, kept_prices[1], references=[*history, kept_prices[0]]) == []
 
 
 def test_a_spot_price_may_return(price, rejected):

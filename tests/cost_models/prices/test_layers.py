@@ -22,10 +22,10 @@ TYPO = PriceSheet(name="typo.csv", prices=(), rejected=(REJECTED,))
 
 
 def test_a_rejected_row_leaves_the_price_below_it_and_is_named():
-    found = layer_sheets([SHEET, TYPO], name="both")
+    price_sheet = layer_sheets([SHEET, TYPO], name="both")
 
-    assert found.find("p5.48xlarge/on_demand") == P5
-    assert found.rejection_of(P5) == REJECTED
+    assert price_sheet.find("p5.48xlarge/on_demand") == P5
+    assert price_sheet.rejection_of(P5) == REJECTED
     assert REJECTED.text == (
         "typo.csv, line 2 (aws:p5.48xlarge/on_demand@us-east-1) is left out: tenfold"
     )
@@ -34,10 +34,10 @@ def test_a_rejected_row_leaves_the_price_below_it_and_is_named():
 def test_a_price_in_a_higher_layer_settles_a_rejected_one():
     own = PriceSheet(name="own", prices=(replace(P5, usd_per_hour=P5.usd_per_hour / 2),))
 
-    found = layer_sheets([SHEET, TYPO, own], name="all")
+    price_sheet = layer_sheets([SHEET, TYPO, own], name="all")
 
-    assert found.rejected == ()
-    assert found.find("p5.48xlarge/on_demand").usd_per_hour == P5.usd_per_hour / 2
+    assert price_sheet.rejected == ()
+    assert price_sheet.find("p5.48xlarge/on_demand").usd_per_hour == P5.usd_per_hour / 2
 
 
 def test_a_rejected_row_that_is_older_than_the_price_replaces_nothing():
@@ -62,5 +62,7 @@ def test_a_slice_of_chips_has_what_its_chips_have():
 def test_what_no_sheet_prices_is_unpriced():
     assert unpriced_options([SHEET], SHEET.prices) == SHEET.unknown
     assert unpriced_options([SHEET], ()) == SHEET.unknown
-    known = replace(P5, sku="p4d.24xlarge", pricing_model=SHEET.unknown[0].pricing_model, term="1y")
-    assert unpriced_options([SHEET], [known]) == SHEET.unknown[1:]
+    known_price = replace(
+        P5, sku="p4d.24xlarge", pricing_model=SHEET.unknown[0].pricing_model, term="1y"
+    )
+    assert unpriced_options([SHEET], [known_price]) == SHEET.unknown[1:]

@@ -49,10 +49,10 @@ def test_a_dear_region_is_right_and_few_prices_show_no_level(price, rejected):
 
 
 def test_a_new_region_more_than_twice_a_known_one_is_wrong(price, rejected):
-    known = price("55.04", region="r1")
+    known_price = price("55.04", region="r1")
 
-    assert rejected(SPREAD, price("111", region="r2"), references=[known]) == [0]
-    assert rejected(SPREAD, price("110", region="r2"), references=[known]) == []
+    assert rejected(SPREAD, price("111", region="r2"), references=[known_price]) == [0]
+    assert rejected(SPREAD, price("110", region="r2"), references=[known_price]) == []
 
 
 @pytest.mark.parametrize(

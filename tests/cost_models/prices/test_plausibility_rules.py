@@ -35,7 +35,7 @@ def price(usd, **values):
 
 def findings(rule, *prices):
     listed = [PricedRow(row, one) for row, one in enumerate(prices)]
-    return [(found.row, level) for found, level, _ in RULES[rule](listed)]
+    return [(result.row, level) for result, level, _ in RULES[rule](listed)]
 
 
 @pytest.mark.parametrize(

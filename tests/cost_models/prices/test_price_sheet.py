@@ -45,14 +45,14 @@ def test_every_packaged_price_is_found_by_its_full_name():
     sheet = packaged_sheet()
     for price in sheet.prices:
         region = f"@{price.region}" if price.region else ""
-        found = sheet.find(f"{price.provider}:{price.option}{region}")
+        index = sheet.find(f"{price.provider}:{price.option}{region}")
 
-        assert (found.provider, found.sku, found.region) == (
+        assert (index.provider, index.sku, index.region) == (
             price.provider,
             price.sku,
             price.region,
         )
-        assert found.as_of >= price.as_of
+        assert index.as_of >= price.as_of
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_what_is_no_option_is_answered_with_how_to_write_one(option):
 @given(st.text(max_size=60) | st.sampled_from([price.option for price in packaged_sheet().prices]))
 def test_any_option_is_found_or_missing_and_nothing_else_is_found_instead(option):
     try:
-        found = packaged_sheet().find(option)
+        index = packaged_sheet().find(option)
     except PriceMissingError:
         return
 
-    assert found.option in option
+    assert index.option in option
 
 
 @given(st.integers(1, 10_000), st.decimals("0.01", "99999", places=4))
@@ -215,16 +215,16 @@ def test_the_packaged_sheet_says_of_which_options_no_price_is_known():
 
 
 def test_a_price_that_was_searched_in_vain_says_so():
-    found = missing(packaged_sheet(), "p4d.24xlarge/savings_plan/1y")
+    text = missing(packaged_sheet(), "p4d.24xlarge/savings_plan/1y")
 
-    assert "searched until 2026-11-20 and not found (post-cut" in found
+    assert "searched until 2026-11-20 and not found (post-cut" in text
 
 
 def test_a_slice_of_chips_whose_price_was_searched_in_vain_says_so():
-    found = missing(packaged_sheet(), "tpu-v4-32/committed_use/1y")
+    text = missing(packaged_sheet(), "tpu-v4-32/committed_use/1y")
 
-    assert "searched until 2026-11-20" in found
-    assert "'tpu-v4/on_demand@us-central2'" in found
+    assert "searched until 2026-11-20" in text
+    assert "'tpu-v4/on_demand@us-central2'" in text
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ def test_an_unknown_price_is_unknown_until_a_layer_has_one():
     )
     own = sheet_of(dollars("9", **terms, term="1y_no_upfront"))
 
-    found = layer_sheets([sheet, own], name="both").unknown
+    unknown_prices = layer_sheets([sheet, own], name="both").unknown
 
-    assert [each.option for each in found] == ["p4d.24xlarge/savings_plan/3y"]
+    assert [each.option for each in unknown_prices] == ["p4d.24xlarge/savings_plan/3y"]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +264,6 @@ def test_a_price_of_another_region_or_of_a_longer_word_leaves_an_unknown_one(ter
 
 
 def test_a_sheet_with_unknown_prices_reads_back_as_itself():
-    found = check_sheet(text_of(packaged_sheet()), packaged_sheet().name).sheet
+    sheet = check_sheet(text_of(packaged_sheet()), packaged_sheet().name).sheet
 
-    assert found == packaged_sheet()
+    assert sheet == packaged_sheet()

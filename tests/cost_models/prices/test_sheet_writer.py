@@ -20,9 +20,11 @@ def test_the_packaged_sheet_reads_back_as_it_was():
 def test_any_price_reads_back_to_nine_decimals(usd, count):
     price = replace(packaged_sheet().prices[0], usd_per_hour=usd, count=count)
 
-    (found,) = check_sheet(text_of(PriceSheet(name="one", prices=(price,))), "one").sheet.prices
+    (found_price,) = check_sheet(
+        text_of(PriceSheet(name="one", prices=(price,))), "one"
+    ).sheet.prices
 
-    assert abs(found.usd_per_hour - usd) <= Decimal("5e-10")
+    assert abs(found_price.usd_per_hour - usd) <= Decimal("5e-10")
 
 
 def test_a_day_of_reading_stays_one():
@@ -30,6 +32,8 @@ def test_a_day_of_reading_stays_one():
         packaged_sheet().prices[0], as_of=date(2026, 11, 1), is_read_date=True, retrieved_at=None
     )
 
-    (found,) = check_sheet(text_of(PriceSheet(name="one", prices=(price,))), "one").sheet.prices
+    (found_price,) = check_sheet(
+        text_of(PriceSheet(name="one", prices=(price,))), "one"
+    ).sheet.prices
 
-    assert (found.as_of, found.is_read_date) == (date(2026, 11, 1), True)
+    assert (found_price.as_of, found_price.is_read_date) == (date(2026, 11, 1), True)

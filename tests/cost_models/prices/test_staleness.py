@@ -36,17 +36,21 @@ def test_a_price_warns_from_the_day_after_its_maximum_age(max_age, days):
 
 
 def test_a_price_with_only_a_day_of_reading_says_so():
-    found = staleness_warnings(DAY, today=date(2026, 6, 1), max_age=MaxAge.SPOT, is_read_date=True)
+    found_staleness_warnings = staleness_warnings(
+        DAY, today=date(2026, 6, 1), max_age=MaxAge.SPOT, is_read_date=True
+    )
 
-    assert found == ("price was read 151 days ago: spot prices are valid for 7 days",)
+    assert found_staleness_warnings == (
+        "price was read 151 days ago: spot prices are valid for 7 days",
+    )
 
 
 def test_a_price_from_the_future_warns():
-    found = staleness_warnings(
+    found_staleness_warnings = staleness_warnings(
         DAY, today=date(2025, 12, 31), max_age=MaxAge.LIST, is_read_date=False
     )
 
-    assert found == ("price is dated 2026-01-01, after today (2025-12-31)",)
+    assert found_staleness_warnings == ("price is dated 2026-01-01, after today (2025-12-31)",)
 
 
 def test_without_a_day_there_is_no_warning_about_age():
@@ -68,13 +72,13 @@ def test_only_spot_marketplaces_and_blocks_are_valid_for_less_than_list_prices()
 
 def test_only_the_newest_price_of_an_option_is_held_to_its_age():
     sheet = packaged_sheet()
-    found = stale_prices(sheet, today=date(2026, 11, 22))
+    found_stale_prices = stale_prices(sheet, today=date(2026, 11, 22))
 
     assert stale_prices(sheet, today=None) == ()
-    assert all((date(2026, 11, 22) - each.price.as_of).days > 7 for each in found)
+    assert all((date(2026, 11, 22) - each.price.as_of).days > 7 for each in found_stale_prices)
     assert not any(
         (each.price.sku, each.price.pricing_model) == ("p5.48xlarge", PricingModel.ON_DEMAND)
-        for each in found
+        for each in found_stale_prices
     )
 
 

@@ -101,8 +101,8 @@ def test_what_a_bill_says_is_near_the_list(price, rejected, usd, expected):
     billed = price(usd, NOVEMBER, term="billed")
 
     assert rejected(BILLED, billed, references=[price("55.04", AUGUST)]) == expected
-    elsewhere = price("55.04", AUGUST, region="r2")
-    assert rejected(BILLED, billed, references=[elsewhere]) == expected
+    elsewhere_price = price("55.04", AUGUST, region="r2")
+    assert rejected(BILLED, billed, references=[elsewhere_price]) == expected
     assert rejected(BILLED, billed) == []
 
 

@@ -24,10 +24,10 @@ SHEET = packaged_sheet()
     ],
 )
 def test_a_slice_counts_cores_or_chips_as_its_version_does(name, sku, chips):
-    found = slice_of(name)
+    tpu_slice = slice_of(name)
 
-    assert found is not None
-    assert (found.sku, found.chips) == (sku, chips)
+    assert tpu_slice is not None
+    assert (tpu_slice.sku, tpu_slice.chips) == (sku, chips)
 
 
 @pytest.mark.parametrize("name", ["tpu-v4", "v4-1", "v6e-0", "p5.48xlarge", "v4-999999", ""])
@@ -37,9 +37,9 @@ def test_another_name_is_no_slice(name):
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_slice_or_none(name):
-    found = slice_of(name)
+    tpu_slice = slice_of(name)
 
-    assert found is None or found.chips > 0
+    assert tpu_slice is None or tpu_slice.chips > 0
 
 
 def test_a_slice_costs_what_its_chips_cost():
@@ -52,10 +52,10 @@ def test_a_slice_costs_what_its_chips_cost():
 def test_a_slices_rate_is_the_chips():
     today = date(2026, 11, 20)
 
-    (chip, whole) = (
+    (chip, whole_hourly_rate) = (
         rate_of(SHEET, f"{name}/on_demand", today=today) for name in ("tpu-v5p", "tpu-v5p-8")
     )
-    assert whole.usd_per_device_hour == chip.usd_per_device_hour
+    assert whole_hourly_rate.usd_per_device_hour == chip.usd_per_device_hour
 
 
 def test_a_slice_of_chips_without_a_price_has_none():

@@ -19,10 +19,10 @@ def review(make_review):
 def test_the_way_with_the_lowest_mean_is_taken_when_it_is_surely_cheaper(review):
     decision = review.decision
 
-    taken, kept = review.choice, review.status_quo
-    assert taken.option.name == "three years"
-    assert taken.npv_mean < kept.npv_mean
-    assert taken.chance_cheaper >= MIN_CHANCE
+    choice, status_quo = review.choice, review.status_quo
+    assert choice.option.name == "three years"
+    assert choice.npv_mean < status_quo.npv_mean
+    assert choice.chance_cheaper >= MIN_CHANCE
     assert decision.saving[0] < decision.saving[1] < decision.saving[2]
 
 
@@ -31,10 +31,10 @@ def test_chances_of_being_best_sum_to_one(review):
 
 
 def test_the_lowest_mean_is_the_least_regret(review):
-    taken = review.choice
+    choice = review.choice
     least = min(one.npv_mean for one in review.decision.outcomes)
 
-    assert taken.npv_mean == least
+    assert choice.npv_mean == least
     assert 0 <= review.decision.regret_mean <= review.decision.regret_p95
 
 

@@ -16,7 +16,7 @@ from perfledger_cost_models.procurement.plan import InputRange, ProcurementPlanE
 USED = HourShare.COMMITMENT_UTILIZATION
 
 
-def said(mode, *, share=USED, source="the plan"):
+def statement_of(mode, *, share=USED, source="the plan"):
     value = Decimal(mode)
     figure = InputRange(low=value, mode=value, high=value, source=source)
     return ShareStatement(share=share, range=figure, counts="")
@@ -24,9 +24,9 @@ def said(mode, *, share=USED, source="the plan"):
 
 def test_each_share_has_its_own_source_and_the_first_counts():
     statements = (
-        said("0.70"),
-        said("0.74", source="bill.csv"),
-        said("0.30", share=HourShare.BUSY, source="activity.csv"),
+        statement_of("0.70"),
+        statement_of("0.74", source="bill.csv"),
+        statement_of("0.30", share=HourShare.BUSY, source="activity.csv"),
     )
 
     shares = reconcile(statements)
@@ -38,7 +38,7 @@ def test_each_share_has_its_own_source_and_the_first_counts():
 
 def test_a_contradiction_names_both_sources_and_their_figures():
     with pytest.raises(ShareContradictionError) as raised:
-        reconcile((said("0.65"), said("0.93", source="bill.csv")))
+        reconcile((statement_of("0.65"), statement_of("0.93", source="bill.csv")))
 
     text = str(raised.value)
     assert "commitment utilization is 65.0 % by 'the plan' and 93.0 % by 'bill.csv'" in text
@@ -47,7 +47,7 @@ def test_a_contradiction_names_both_sources_and_their_figures():
 
 @given(st.decimals("0.1", "0.9", places=3), st.decimals("-0.1", "0.1", places=3))
 def test_sources_may_differ_by_five_points_and_no_more(mode, difference):
-    statements = (said(mode), said(mode + difference, source="bill.csv"))
+    statements = (statement_of(mode), statement_of(mode + difference, source="bill.csv"))
 
     if abs(difference) > MAX_DIFFERENCE:
         with pytest.raises(ShareContradictionError):
@@ -71,7 +71,7 @@ def test_a_share_that_nobody_told_says_where_it_could_come_from(share, remedy):
 
 def test_nothing_is_divided_by_a_share_of_zero():
     with pytest.raises(ProcurementPlanError, match="commitment utilization is zero"):
-        reconcile((said("0"),)).required(USED)
+        reconcile((statement_of("0"),)).required(USED)
 
 
 def test_a_plan_declares_the_shares_that_it_names(plan_text):

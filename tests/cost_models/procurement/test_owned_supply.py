@@ -26,7 +26,7 @@ since = 2024-01-01
 until = 2030-01-01
 source = "register"
 """
-    found = supply_years(
+    found_supply_years = supply_years(
         read_plan(plan_text + text, "plan.toml").supply,
         accelerator="H100-80GB",
         hours_per_hour={},
@@ -35,10 +35,10 @@ source = "register"
         omission_reasons={},
     )
 
-    years = supplied_devices(found, years=3)
+    years = supplied_devices(found_supply_years, years=3)
     assert years == (Decimal(183) / 365 * 16, Decimal(0), Decimal(0))
-    assert found[1].equivalents is None
-    assert "A100-80GB" in found[1].omission_reason
+    assert found_supply_years[1].equivalents is None
+    assert "A100-80GB" in found_supply_years[1].omission_reason
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ source = "register"
 )
 def test_supply_is_there_on_its_last_day(plan_text, since, until, days):
     table = '[[supply]]\nname = "a"\naccelerator = "H100-80GB"\ndevices = 1\nis_owned = false\n'
-    (found,) = supply_years(
+    (supply_year,) = supply_years(
         read_plan(
             f"{plan_text}{table}since = {since}\nuntil = {until}\nsource = 'made up'", "plan.toml"
         ).supply,
@@ -64,7 +64,7 @@ def test_supply_is_there_on_its_last_day(plan_text, since, until, days):
     )
 
     if days:
-        assert found.equivalents == (Decimal(days) / 365,)
+        assert supply_year.equivalents == (Decimal(days) / 365,)
     else:
-        assert found.equivalents is None
-        assert "2024-01-01 to 2026-09-30" in found.omission_reason
+        assert supply_year.equivalents is None
+        assert "2024-01-01 to 2026-09-30" in supply_year.omission_reason

@@ -162,18 +162,18 @@ def test_only_types_that_were_published_count_as_checked():
 
 
 def test_scores_are_errors_per_root_of_reach_in_order():
-    found = calibrate([residual(-0.4, reach=4.0), residual(0.1, share=0.3)])
+    calibration = calibrate([residual(-0.4, reach=4.0), residual(0.1, share=0.3)])
 
-    assert found.scores[PairClass.CALIBRATED_DESIGNS] == pytest.approx((0.1, 0.2))
-    assert found.memory_shares == (0.3, 0.5)
-    assert found.communication_share == 0
-    assert found.devices == {"ampere", "hopper"}
+    assert calibration.scores[PairClass.CALIBRATED_DESIGNS] == pytest.approx((0.1, 0.2))
+    assert calibration.memory_shares == (0.3, 0.5)
+    assert calibration.communication_share == 0
+    assert calibration.devices == {"ampere", "hopper"}
 
 
 def test_every_other_design_counts_once_however_often_it_was_published():
     far = [residual(0.1, pair=PairClass.OTHER_DESIGN, designs=["Ada"]) for _ in range(9)]
 
-    found = calibrate(
+    calibration = calibrate(
         [
             residual(0.1),
             *far,
@@ -182,9 +182,9 @@ def test_every_other_design_counts_once_however_often_it_was_published():
         ]
     )
 
-    assert found.squares[PairClass.OTHER_DESIGN] == pytest.approx((0.1**2 + 0.3**2) / 2)
-    assert found.squares[PairClass.OTHER_VENDOR] == pytest.approx(0.25)
-    assert found.designs == 3
+    assert calibration.squares[PairClass.OTHER_DESIGN] == pytest.approx((0.1**2 + 0.3**2) / 2)
+    assert calibration.squares[PairClass.OTHER_VENDOR] == pytest.approx(0.25)
+    assert calibration.designs == 3
 
 
 def test_without_results_of_calibrated_designs_there_is_no_calibration():
@@ -198,12 +198,12 @@ def test_a_residual_is_the_log_of_published_over_projected(speed):
         name="step", unit="tokens", memory=(MemoryTraffic(bytes=1.0, source="counted"),)
     )
 
-    (found,) = residuals_of(
+    (projection_residual,) = residuals_of(
         [replace(RATIO, speed=speed)], [step], {"ampere": AMPERE, "hopper": HOPPER}
     )
 
-    assert found.log_error == pytest.approx(log(speed / 2))
-    assert found.reach == pytest.approx(log(2))
-    assert found.model == "step"
-    assert [each.memory_share for each in found.seconds] == [1.0, 1.0]
-    assert found.pair_class is PairClass.CALIBRATED_DESIGNS
+    assert projection_residual.log_error == pytest.approx(log(speed / 2))
+    assert projection_residual.reach == pytest.approx(log(2))
+    assert projection_residual.model == "step"
+    assert [each.memory_share for each in projection_residual.seconds] == [1.0, 1.0]
+    assert projection_residual.pair_class is PairClass.CALIBRATED_DESIGNS

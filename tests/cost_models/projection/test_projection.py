@@ -71,41 +71,43 @@ work = st.floats(1e-3, 1e6)
 
 
 def projected(descriptor=STEP, *, source=OLD, target=NEW, measured=None):
-    found = project(
+    projection = project(
         descriptor,
         source=source,
         target=target,
         calibration=CALIBRATION,
         measured_seconds=measured,
     )
-    assert isinstance(found, Projection)
-    return found
+    assert isinstance(projection, Projection)
+    return projection
 
 
-def descriptor(flops, moved, *, fixed=None):
+def descriptor(flops, moved_scale, *, fixed=None):
     return WorkloadDescriptor(
         name="step",
         unit="tokens",
         arithmetic=(ArithmeticWork(dtypes=("bfloat16",), flops=flops, source="counted"),),
-        memory=(MemoryTraffic(bytes=moved, source="counted"),),
+        memory=(MemoryTraffic(bytes=moved_scale, source="counted"),),
         fixed=None if fixed is None else FixedTime(seconds=fixed, source="profiled"),
     )
 
 
-def device(key, flops, moved, *, design="NVIDIA 9.0"):
+def device(key, flops, moved_bandwidth, *, design="NVIDIA 9.0"):
     peaks = {"bfloat16": flops}
-    return replace(OLD, key=key, design=design, flops_per_second=peaks, bytes_per_second=moved)
+    return replace(
+        OLD, key=key, design=design, flops_per_second=peaks, bytes_per_second=moved_bandwidth
+    )
 
 
 def test_the_speed_is_that_of_the_times_at_the_roofs():
     """6 + 2 seconds before, 2 + 1 after."""
-    found = projected()
+    projection = projected()
 
-    assert found.speed == pytest.approx(8 / 3)
-    assert (found.source_seconds.total, found.target_seconds.total) == (8.0, 3.0)
-    assert (found.source, found.target, found.unit) == ("old", "new", "tokens")
-    assert found.unexplained is None
-    assert found.is_calibrated
+    assert projection.speed == pytest.approx(8 / 3)
+    assert (projection.source_seconds.total, projection.target_seconds.total) == (8.0, 3.0)
+    assert (projection.source, projection.target, projection.unit) == ("old", "new", "tokens")
+    assert projection.unexplained is None
+    assert projection.is_calibrated
 
 
 def test_what_was_not_checked_has_the_widest_interval_of_its_class():
@@ -119,59 +121,59 @@ def test_what_was_not_checked_has_the_widest_interval_of_its_class():
 
 
 def test_the_interval_is_even_in_logs():
-    found = projected()
+    projection = projected()
 
-    assert found.low < found.speed < found.high
-    assert found.low * found.high == pytest.approx(found.speed**2)
+    assert projection.low < projection.speed < projection.high
+    assert projection.low * projection.high == pytest.approx(projection.speed**2)
 
 
 @given(work, work, roof, roof)
-def test_a_device_is_as_fast_as_itself(flops, moved, peak, bandwidth):
+def test_a_device_is_as_fast_as_itself(flops, bytes_moved, peak, bandwidth):
     here = device("here", peak, bandwidth)
 
-    found = projected(descriptor(flops, moved), source=here, target=here)
+    projection = projected(descriptor(flops, bytes_moved), source=here, target=here)
 
-    assert (found.low, found.speed, found.high) == (1.0, 1.0, 1.0)
+    assert (projection.low, projection.speed, projection.high) == (1.0, 1.0, 1.0)
 
 
 @given(work, work, st.floats(1e-6, 1e6))
-def test_the_unit_of_work_does_not_matter(flops, moved, scale):
-    one = projected(descriptor(flops, moved))
-    many = projected(descriptor(flops * scale, moved * scale))
+def test_the_unit_of_work_does_not_matter(flops, bytes_moved, scale):
+    one = projected(descriptor(flops, bytes_moved))
+    many = projected(descriptor(flops * scale, bytes_moved * scale))
 
     assert (many.low, many.speed, many.high) == pytest.approx((one.low, one.speed, one.high))
 
 
 @given(work, work, st.tuples(roof, roof), st.tuples(st.floats(1, 1e3), st.floats(1, 1e3)))
-def test_higher_peaks_never_make_it_slower(flops, moved, roofs, more):
-    slow = projected(descriptor(flops, moved), target=device("b", *roofs))
+def test_higher_peaks_never_make_it_slower(flops, bytes_moved, roofs, more):
+    slow = projected(descriptor(flops, bytes_moved), target=device("b", *roofs))
     higher = [roof * factor for roof, factor in zip(roofs, more, strict=True)]
-    fast = projected(descriptor(flops, moved), target=device("b", *higher))
+    fast = projected(descriptor(flops, bytes_moved), target=device("b", *higher))
 
     assert fast.speed >= slow.speed * (1 - 1e-12)
 
 
 @given(work, work, roof, roof)
-def test_the_speed_is_between_those_of_the_resources(flops, moved, peak, bandwidth):
-    found = projected(descriptor(flops, moved), target=device("b", peak, bandwidth))
+def test_the_speed_is_between_those_of_the_resources(flops, bytes_moved, peak, bandwidth):
+    projection = projected(descriptor(flops, bytes_moved), target=device("b", peak, bandwidth))
 
     ends = sorted((peak / 100.0, bandwidth / 10.0))
-    assert ends[0] * (1 - 1e-9) <= found.speed <= ends[1] * (1 + 1e-9)
+    assert ends[0] * (1 - 1e-9) <= projection.speed <= ends[1] * (1 + 1e-9)
 
 
 @given(work, work)
-def test_there_and_back_is_where_one_was(flops, moved):
-    there = projected(descriptor(flops, moved))
-    back = projected(descriptor(flops, moved), source=NEW, target=OLD)
+def test_there_and_back_is_where_one_was(flops, bytes_moved):
+    there = projected(descriptor(flops, bytes_moved))
+    back = projected(descriptor(flops, bytes_moved), source=NEW, target=OLD)
 
     assert there.speed * back.speed == pytest.approx(1)
     assert there.high * back.low == pytest.approx(1)
 
 
 @given(work, work, st.floats(1e-3, 1e3), st.floats(1.0, 100.0))
-def test_the_hosts_time_is_no_faster_anywhere(flops, moved, fixed, factor):
-    little = projected(descriptor(flops, moved, fixed=fixed))
-    much = projected(descriptor(flops, moved, fixed=fixed * factor))
+def test_the_hosts_time_is_no_faster_anywhere(flops, bytes_moved, fixed, factor):
+    little = projected(descriptor(flops, bytes_moved, fixed=fixed))
+    much = projected(descriptor(flops, bytes_moved, fixed=fixed * factor))
 
     assert 1 <= much.speed <= little.speed * (1 + 1e-12)
 
@@ -179,36 +181,36 @@ def test_the_hosts_time_is_no_faster_anywhere(flops, moved, fixed, factor):
 def test_a_peak_that_is_not_known_gives_no_value():
     part = ArithmeticWork(dtypes=("int8",), flops=1.0, source="counted")
 
-    found = project(
+    projection = project(
         msgspec.structs.replace(STEP, arithmetic=(part,)),
         source=OLD,
         target=NEW,
         calibration=CALIBRATION,
     )
 
-    assert isinstance(found, MissingProjection)
-    assert found.reason == "old has no published peak for int8"
-    assert (found.workload, found.source, found.target) == ("step", "old", "new")
+    assert isinstance(projection, MissingProjection)
+    assert projection.reason == "old has no published peak for int8"
+    assert (projection.workload, projection.source, projection.target) == ("step", "old", "new")
 
 
 def test_what_the_roofs_do_not_explain_may_be_the_hosts():
     """8 of 16 seconds: (8 + 8) / (3 + 8) if the rest stays."""
     bare = projected()
 
-    found = projected(measured=16.0)
+    projection = projected(measured=16.0)
 
-    assert found.unexplained == 0.5
-    assert (found.speed, found.high) == (bare.speed, bare.high)
-    assert found.low == pytest.approx(bare.low * (16 / 11) / bare.speed)
+    assert projection.unexplained == 0.5
+    assert (projection.speed, projection.high) == (bare.speed, bare.high)
+    assert projection.low == pytest.approx(bare.low * (16 / 11) / bare.speed)
 
 
 def test_where_the_hosts_share_is_known_the_rest_scales_as_the_roofs_do():
     """4 of 16 seconds are the host's; 12 become 12 x 3 / 8."""
-    found = projected(descriptor(600.0, 20.0, fixed=4.0), measured=16.0)
+    projection = projected(descriptor(600.0, 20.0, fixed=4.0), measured=16.0)
 
-    assert found.speed == pytest.approx(16 / (4 + 12 * 3 / 8))
-    assert found.low * found.high == pytest.approx(found.speed**2)
-    assert found.unexplained == 0.25
+    assert projection.speed == pytest.approx(16 / (4 + 12 * 3 / 8))
+    assert projection.low * projection.high == pytest.approx(projection.speed**2)
+    assert projection.unexplained == 0.25
 
 
 def test_what_is_all_the_hosts_is_no_faster_anywhere():
@@ -227,14 +229,14 @@ def test_a_time_is_a_positive_number(seconds):
 
 def test_a_million_units_cost_the_rate_for_the_projected_time():
     """1000 a second there, 7.20 / 3.6 = 2 USD."""
-    found = projected()
-    here = 1000.0 / found.speed
+    projection = projected()
+    here = 1000.0 / projection.speed
 
-    (cost,) = projected_costs(found, units_per_second=(here, here, here), rates=(RATE,))
+    (cost,) = projected_costs(projection, units_per_second=(here, here, here), rates=(RATE,))
 
     assert cost.usd == pytest.approx(2)
-    assert float(cost.low) == pytest.approx(2 * found.speed / found.high)
-    assert float(cost.high) == pytest.approx(2 * found.speed / found.low)
+    assert float(cost.low) == pytest.approx(2 * projection.speed / projection.high)
+    assert float(cost.high) == pytest.approx(2 * projection.speed / projection.low)
 
 
 @given(st.decimals("0.01", "1000", places=2))

@@ -48,12 +48,12 @@ def test_only_the_same_work_of_one_round_on_two_devices_is_compared(other):
 
 
 def test_nearly_as_many_devices_are_compared_per_device():
-    (found,) = ratios(
+    (published_ratio,) = ratios(
         changed(accelerators="4216", value="4216"),
         changed(accelerators="4096", value="8192", device="tpu"),
     )
 
-    assert found.speed == pytest.approx(2)
+    assert published_ratio.speed == pytest.approx(2)
     assert ratios(ROW, changed(accelerators="9", device="hopper")) == ()
 
 
@@ -74,10 +74,10 @@ def test_a_table_that_cannot_be_trusted_is_refused(row, problem):
 
 
 def test_packaged_results_say_where_and_when_they_were_published():
-    found = packaged_ratios()
+    published_ratios = packaged_ratios()
 
-    assert len(found) == 236
-    assert all(each.source.count("mlcommons/") == 2 and each.published for each in found)
+    assert len(published_ratios) == 236
+    assert all(each.source.count("mlcommons/") == 2 and each.published for each in published_ratios)
 
 
 def test_no_packaged_pair_is_counted_twice():

@@ -52,11 +52,15 @@ def communicating(pattern, devices):
 
 
 def test_each_resource_takes_its_work_over_its_roof():
-    found = resource_seconds(STEP, OLD)
+    found_resource_seconds = resource_seconds(STEP, OLD)
 
-    assert (found.arithmetic, found.memory, found.communication) == (12.0, 4.0, 0.0)
-    assert found.fixed == 0.5
-    assert found.total == 16.5
+    assert (
+        found_resource_seconds.arithmetic,
+        found_resource_seconds.memory,
+        found_resource_seconds.communication,
+    ) == (12.0, 4.0, 0.0)
+    assert found_resource_seconds.fixed == 0.5
+    assert found_resource_seconds.total == 16.5
 
 
 def test_operations_run_in_the_first_type_that_the_device_has():
@@ -76,9 +80,9 @@ def test_operations_run_in_the_first_type_that_the_device_has():
     ],
 )
 def test_a_collective_crosses_the_link_as_nccl_tests_counts_it(pattern, passes):
-    found = resource_seconds(communicating(pattern, 4), OLD)
+    found_resource_seconds = resource_seconds(communicating(pattern, 4), OLD)
 
-    assert found.communication == pytest.approx(passes * 8.0 / 4.0)
+    assert found_resource_seconds.communication == pytest.approx(passes * 8.0 / 4.0)
 
 
 def test_a_type_without_a_peak_is_not_known():
@@ -100,20 +104,22 @@ def test_a_roof_is_a_positive_number(roof):
 
 
 def test_the_reach_is_between_the_resource_that_gains_most_and_the_host():
-    found = max_projection_error(resource_seconds(STEP, OLD), resource_seconds(STEP, NEW))
+    found_max_projection_error = max_projection_error(
+        resource_seconds(STEP, OLD), resource_seconds(STEP, NEW)
+    )
 
-    assert found == pytest.approx(log(6))
+    assert found_max_projection_error == pytest.approx(log(6))
 
 
 def test_the_reach_counts_what_gets_slower_too():
-    found = max_projection_error(
+    found_max_projection_error = max_projection_error(
         resource_seconds(STEP, OLD),
         resource_seconds(
             STEP, replace(OLD, flops_per_second={"bfloat16": 200.0}, bytes_per_second=5.0)
         ),
     )
 
-    assert found == pytest.approx(log(2) + log(2))
+    assert found_max_projection_error == pytest.approx(log(2) + log(2))
 
 
 @given(positive, positive)

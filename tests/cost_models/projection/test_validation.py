@@ -74,8 +74,8 @@ def test_a_models_own_results_do_not_tell_its_interval(checked):
 
 
 def test_the_check_counts_what_is_covered_and_how_far_the_point_is_off(checked):
-    found = check_of(checked)
+    projection_check = check_of(checked)
 
-    assert found.ratios == 42
-    assert found.covered_share == pytest.approx(40 / 42)
-    assert found.median_error == pytest.approx(exp(0.1) - 1, rel=0.1)
+    assert projection_check.ratios == 42
+    assert projection_check.covered_share == pytest.approx(40 / 42)
+    assert projection_check.median_error == pytest.approx(exp(0.1) - 1, rel=0.1)

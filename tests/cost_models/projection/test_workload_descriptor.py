@@ -27,27 +27,36 @@ source = "6 N"
 def test_the_example_of_the_module_is_read_whole():
     _, _, example = (workload_descriptor.__doc__ or "").partition("\n")
 
-    (found,) = read_descriptors(example, "example.toml")
+    (found_workload_descriptor,) = read_descriptors(example, "example.toml")
 
-    assert (found.name, found.unit, found.devices, found.model) == (
+    assert (
+        found_workload_descriptor.name,
+        found_workload_descriptor.unit,
+        found_workload_descriptor.devices,
+        found_workload_descriptor.model,
+    ) == (
         "gpt:train_step",
         "tokens",
         8,
         "gpt",
     )
-    assert found.arithmetic[0].dtypes == ("float8", "bfloat16")
-    assert found.memory[0].bytes == 4.2e6
-    assert found.communication[0].pattern is CommunicationPattern.ALL_REDUCE
-    assert found.fixed is not None
-    assert found.fixed.seconds == 1e-6
-    assert found.assumed == (found.memory[0].source,)
+    assert found_workload_descriptor.arithmetic[0].dtypes == ("float8", "bfloat16")
+    assert found_workload_descriptor.memory[0].bytes == 4.2e6
+    assert found_workload_descriptor.communication[0].pattern is CommunicationPattern.ALL_REDUCE
+    assert found_workload_descriptor.fixed is not None
+    assert found_workload_descriptor.fixed.seconds == 1e-6
+    assert found_workload_descriptor.assumed == (found_workload_descriptor.memory[0].source,)
 
 
 def test_what_is_left_out_is_not_known_rather_than_nothing():
-    (found,) = read_descriptors(SMALLEST, "small.toml")
+    (found_workload_descriptor,) = read_descriptors(SMALLEST, "small.toml")
 
-    assert found.fixed is None
-    assert (found.memory, found.communication, found.devices) == ((), (), 1)
+    assert found_workload_descriptor.fixed is None
+    assert (
+        found_workload_descriptor.memory,
+        found_workload_descriptor.communication,
+        found_workload_descriptor.devices,
+    ) == ((), (), 1)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +100,11 @@ def test_what_cannot_be_trusted_is_refused_with_its_place(text, problem):
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text):
     try:
-        found = read_descriptors(text, "fuzzed.toml")
+        workload_descriptors = read_descriptors(text, "fuzzed.toml")
     except DescriptorError:
         return
 
-    assert found
+    assert workload_descriptors
 
 
 def test_every_published_result_is_of_a_packaged_workload():
@@ -115,17 +124,17 @@ def test_a_batch_of_32_decodes_at_less_operations_a_byte_than_a_prompt_is_read()
     by_name = {each.name: each for each in packaged_descriptors()}
 
     def intensity(name):
-        found = by_name[name]
-        return found.arithmetic[0].flops / found.memory[0].bytes
+        found_by_name = by_name[name]
+        return found_by_name.arithmetic[0].flops / found_by_name.memory[0].bytes
 
     assert intensity("serving/llama-3.1-8b-decode") < 32
     assert intensity("serving/llama-3.1-8b-prefill") > 1000
 
 
-@pytest.mark.parametrize("found", packaged_descriptors(), ids=lambda found: found.name)
-def test_a_packaged_workload_says_what_it_assumes(found):
-    assert found.model
-    assert all(part.source in found.assumed for part in found.memory)
+@pytest.mark.parametrize("result", packaged_descriptors(), ids=lambda result: result.name)
+def test_a_packaged_workload_says_what_it_assumes(result):
+    assert result.model
+    assert all(part.source in result.assumed for part in result.memory)
 
 
 TRAFFIC = "[[workload.communication]]\npattern = 'all_reduce'\nbytes = 1\nsource = 'x'"

@@ -20,11 +20,14 @@ def random_arrivals(count=5000, *, mean_s=60.0, seed=5):
 
 @pytest.mark.slow(ci_only=True)
 def test_random_arrivals_of_single_devices_vary_as_random():
-    found = arrivals_of(log_of(*random_arrivals(20_000)))
+    found_arrival_statistics = arrivals_of(log_of(*random_arrivals(20_000)))
 
-    assert found.arrivals_per_s == pytest.approx(1 / 60, rel=0.03)
-    assert found.service_s == pytest.approx(600, rel=0.03)
-    assert (found.arrival_cv2, found.service_cv2) == pytest.approx((1, 1), rel=0.06)
+    assert found_arrival_statistics.arrivals_per_s == pytest.approx(1 / 60, rel=0.03)
+    assert found_arrival_statistics.service_s == pytest.approx(600, rel=0.03)
+    assert (
+        found_arrival_statistics.arrival_cv2,
+        found_arrival_statistics.service_cv2,
+    ) == pytest.approx((1, 1), rel=0.06)
 
 
 def test_gangs_have_no_formula():

@@ -50,20 +50,20 @@ def test_many_servers_do_not_overflow():
 
 @given(st.floats(0.01, 0.99), st.floats(0.001, 1e4))
 def test_one_server_is_the_simple_queue(share, service_s):
-    found = mmc(arrivals_per_s=share / service_s, service_s=service_s, servers=1)
+    queue_waits = mmc(arrivals_per_s=share / service_s, service_s=service_s, servers=1)
 
-    assert found.wait_s == pytest.approx(share / (1 - share) * service_s, rel=1e-9)
-    assert found.number_in_system == pytest.approx(share / (1 - share), rel=1e-9)
-    assert found.chance_of_waiting == pytest.approx(share, rel=1e-9)
+    assert queue_waits.wait_s == pytest.approx(share / (1 - share) * service_s, rel=1e-9)
+    assert queue_waits.number_in_system == pytest.approx(share / (1 - share), rel=1e-9)
+    assert queue_waits.chance_of_waiting == pytest.approx(share, rel=1e-9)
 
 
 @given(st.integers(1, 30), st.floats(0.05, 0.98), st.floats(0.1, 100))
 def test_littles_law_holds(servers, share, service_s):
     rate = share * servers / service_s
-    found = mmc(arrivals_per_s=rate, service_s=service_s, servers=servers)
+    queue_waits = mmc(arrivals_per_s=rate, service_s=service_s, servers=servers)
 
-    assert found.number_in_system == pytest.approx(rate * found.time_s, rel=1e-12)
-    assert found.utilization == pytest.approx(share, rel=1e-12)
+    assert queue_waits.number_in_system == pytest.approx(rate * queue_waits.time_s, rel=1e-12)
+    assert queue_waits.utilization == pytest.approx(share, rel=1e-12)
 
 
 @given(st.integers(1, 30), st.floats(0.1, 0.95))
@@ -189,11 +189,11 @@ def test_the_waits_of_many_servers_are_those_of_the_birth_and_death_chain(server
     steps[0] = 0.0
     weight = np.exp(np.cumsum(steps) - np.cumsum(steps).max())
     chance = weight / weight.sum()
-    found = mmc(arrivals_per_s=load, service_s=1.0, servers=servers)
+    queue_waits = mmc(arrivals_per_s=load, service_s=1.0, servers=servers)
 
-    assert found.number_in_system == pytest.approx(float(chance @ states), rel=EXACT)
-    assert found.chance_of_waiting == pytest.approx(float(chance[servers:].sum()), rel=EXACT)
-    assert found.time_s == pytest.approx(float(chance @ states) / load, rel=EXACT)
+    assert queue_waits.number_in_system == pytest.approx(float(chance @ states), rel=EXACT)
+    assert queue_waits.chance_of_waiting == pytest.approx(float(chance[servers:].sum()), rel=EXACT)
+    assert queue_waits.time_s == pytest.approx(float(chance @ states) / load, rel=EXACT)
 
 
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (4, 3.8), (64, 60.0)])

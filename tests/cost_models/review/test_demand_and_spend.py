@@ -44,18 +44,18 @@ def landed(change=(0.08, 0.10, 0.12), workload="gpt:step", day=date(2026, 8, 1))
 
 
 def records(**values):
-    known: dict[str, Any] = {"origin": "the store", "checks": 1, "observations": 2}
-    return QuarterRecords(**(known | values))
+    known_fields: dict[str, Any] = {"origin": "the store", "checks": 1, "observations": 2}
+    return QuarterRecords(**(known_fields | values))
 
 
 def demand(text, **values):
-    known: dict[str, Any] = {
+    known_fields: dict[str, Any] = {
         "bill": None,
         "bill_name": "bill.csv",
         "records": None,
         "sheet": packaged_sheet(),
     }
-    return demand_hours(read_plan(text, "plan.toml"), **(known | values))
+    return demand_hours(read_plan(text, "plan.toml"), **(known_fields | values))
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def test_the_plans_hours_go_before_all_others(plan_text, make_bill):
 
 
 def test_the_bills_hours_are_a_measured_year(no_hours, make_bill):
-    found = demand(no_hours, bill=make_bill(("a", "92", "5063.68")))
+    input_range = demand(no_hours, bill=make_bill(("a", "92", "5063.68")))
 
-    assert found.low == found.mode == found.high == 92 * 8 * Decimal(365) / 92
-    assert found.basis == "measured"
+    assert input_range.low == input_range.mode == input_range.high == 92 * 8 * Decimal(365) / 92
+    assert input_range.basis == "measured"
 
 
 def test_a_bill_without_the_accelerator_says_nothing_of_its_hours(no_hours, make_bill, a_bill_row):
@@ -94,8 +94,8 @@ def test_the_configurations_hours_are_their_ranges_summed(no_hours):
         FleetUse(workload="d", where="no/such", device_hours_per_year=99.0),
     )
 
-    found = demand(no_hours, records=records(fleet=fleet))
-    assert (found.low, found.mode, found.high) == (8000, 8010, 8030)
+    input_range = demand(no_hours, records=records(fleet=fleet))
+    assert (input_range.low, input_range.mode, input_range.high) == (8000, 8010, 8030)
 
 
 def test_without_any_hours_it_says_where_to_put_them(no_hours):
@@ -104,10 +104,10 @@ def test_without_any_hours_it_says_where_to_put_them(no_hours):
 
 
 def test_a_team_that_got_back_more_than_it_spent_has_its_credit(make_bill):
-    found = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
+    cost_allocation = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
 
-    assert isinstance(found, CostAllocation)
-    assert [(row.team, row.total_usd) for row in found.rows] == [
+    assert isinstance(cost_allocation, CostAllocation)
+    assert [(row.team, row.total_usd) for row in cost_allocation.rows] == [
         ("a", Decimal("550.40")),
         ("b", Decimal("-55.04")),
     ]
@@ -116,9 +116,9 @@ def test_a_team_that_got_back_more_than_it_spent_has_its_credit(make_bill):
 def test_the_bill_is_shared_out_by_its_own_teams_and_the_plans_entitlements(make_bill, a_bill_row):
     bill = make_bill(("a", "10", "550.40"), a_bill_row("x", "1", "57.53", **UNUSED))
 
-    found = allocation_of(bill, (PlanTeam(name="b", entitled_hours=Decimal(1)),))
-    assert isinstance(found, CostAllocation)
-    assert [(row.team, row.total_usd) for row in found.rows] == [
+    cost_allocation = allocation_of(bill, (PlanTeam(name="b", entitled_hours=Decimal(1)),))
+    assert isinstance(cost_allocation, CostAllocation)
+    assert [(row.team, row.total_usd) for row in cost_allocation.rows] == [
         ("a", Decimal("550.40")),
         ("b", Decimal("57.53")),
     ]
@@ -158,15 +158,15 @@ def test_workloads_have_the_team_whose_pattern_they_match():
 
 
 def test_landed_changes_are_priced_on_the_fleet():
-    found = changes_of(
+    landed_changes = changes_of(
         records(landed_changes=(landed(),), branch_checks=1, fleet=FLEET), packaged_sheet()
     )
 
-    assert not isinstance(found, UnknownFigure)
-    (price,) = found[0].prices
+    assert not isinstance(landed_changes, UnknownFigure)
+    (price,) = landed_changes[0].prices
     assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
     hours = {
-        name: efficiency_hours(found, accelerator=name, quarter=Quarter(2026, 3))
+        name: efficiency_hours(landed_changes, accelerator=name, quarter=Quarter(2026, 3))
         for name in ("H100-80GB", "A100-80GB")
     }
     # 10 % of 8,000 hours a year, for the 61 days from the first of August to the quarter's end.
@@ -183,26 +183,28 @@ def test_landed_changes_are_priced_on_the_fleet():
     ],
 )
 def test_a_change_counts_from_the_day_that_it_landed(day, days):
-    found = changes_of(
+    landed_changes = changes_of(
         records(landed_changes=(landed(day=day),), branch_checks=1, fleet=FLEET), packaged_sheet()
     )
 
-    assert not isinstance(found, UnknownFigure)
-    hours = efficiency_hours(found, accelerator="H100-80GB", quarter=Quarter(2026, 3))
+    assert not isinstance(landed_changes, UnknownFigure)
+    hours = efficiency_hours(landed_changes, accelerator="H100-80GB", quarter=Quarter(2026, 3))
     assert hours == pytest.approx(Decimal(800) * days / 365)
 
 
 def test_a_change_without_hours_leaves_the_efficiency_unknown():
-    found = changes_of(
+    landed_changes = changes_of(
         records(landed_changes=(landed(workload="other"),), branch_checks=1), packaged_sheet()
     )
 
-    assert not isinstance(found, UnknownFigure)
-    assert efficiency_hours(found, accelerator="H100-80GB", quarter=Quarter(2026, 3)) is None
+    assert not isinstance(landed_changes, UnknownFigure)
+    assert (
+        efficiency_hours(landed_changes, accelerator="H100-80GB", quarter=Quarter(2026, 3)) is None
+    )
 
 
 def test_heads_of_pull_requests_are_not_taken_for_landed():
-    found = changes_of(records(pull_request_checks=3), packaged_sheet())
+    landed_changes = changes_of(records(pull_request_checks=3), packaged_sheet())
 
-    assert isinstance(found, UnknownFigure)
-    assert "3 checks of pull requests" in found.reason
+    assert isinstance(landed_changes, UnknownFigure)
+    assert "3 checks of pull requests" in landed_changes.reason

@@ -32,8 +32,8 @@ def test_workloads_measured_on_both_give_the_ratio_of_hours():
 
     ratios = measured_ratios(speeds, accelerator="H100-80GB")
     assert ratios == (("TPU-v4", "a", Decimal(3)), ("TPU-v4", "b", Decimal(4)))
-    (found,) = speeds_of(ratios, planned_speeds=())
-    hours = found.hours
+    (speed_ratio,) = speeds_of(ratios, planned_speeds=())
+    hours = speed_ratio.hours
     assert (hours.low, hours.mode, hours.high) == (Decimal(3), Decimal("3.5"), Decimal(4))
-    assert found.hours.basis == "measured"
-    assert speeds_of(ratios, planned_speeds=(found,)) == (found,)
+    assert speed_ratio.hours.basis == "measured"
+    assert speeds_of(ratios, planned_speeds=(speed_ratio,)) == (speed_ratio,)

@@ -111,10 +111,10 @@ def test_a_bill_of_cents_and_of_parts_of_an_hour_tells_its_shares(make_bill, a_b
     used = a_bill_row("a", "0.0125", "0.093", **PLAN, CommitmentDiscountStatus="Used")
     unused = a_bill_row("a", "0.0009", "0.007", **PLAN, CommitmentDiscountStatus="Unused")
 
-    found = shares(make_bill(used, unused), usage(0.05, accelerator="H100-80GB"))
+    statements = shares(make_bill(used, unused), usage(0.05, accelerator="H100-80GB"))
 
-    assert found[HourShare.COMMITMENT_UTILIZATION].range.mode == Decimal("0.93")
-    assert found[HourShare.ALLOCATED].range.mode == pytest.approx(Decimal("0.5"))
+    assert statements[HourShare.COMMITMENT_UTILIZATION].range.mode == Decimal("0.93")
+    assert statements[HourShare.ALLOCATED].range.mode == pytest.approx(Decimal("0.5"))
 
 
 def test_more_allocated_hours_than_paid_ones_are_all_of_them(bill):

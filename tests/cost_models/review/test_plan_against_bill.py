@@ -77,9 +77,9 @@ def test_a_supply_with_other_devices_than_the_bills_stops_the_decision(
     """Ten times the devices, and a bill that counts all rows twice."""
     supply = holdings(plan_text, devices=devices)
 
-    with pytest.raises(ShareContradictionError, match=r"93\.0 % by 'bill\.csv: used") as found:
+    with pytest.raises(ShareContradictionError, match=r"93\.0 % by 'bill\.csv: used") as error:
         reconciled(bill, supply)
-    assert f"and {share} by 'bill.csv / [[supply]] of the plan" in str(found.value)
+    assert f"and {share} by 'bill.csv / [[supply]] of the plan" in str(error.value)
 
 
 def bare(plan_text, *, devices=8):

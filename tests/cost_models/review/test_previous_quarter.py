@@ -50,13 +50,13 @@ def test_the_last_decision_is_held_against_the_bill(make_review, make_bill):
     review = make_review(WIDE, last=read(last()), bill=make_bill(("a", "100", "6000")))
 
     assert isinstance(review.last, PreviousDecision)
-    found = review.last.variance
-    assert isinstance(found, BudgetVariance)
-    assert found.budget_usd == 4816
-    assert found.actual_usd == 6000
-    assert found.volume_usd == 100 * Decimal("6.88")  # 800 hours, not 700
-    assert found.efficiency_usd is None
-    assert found.price_usd == 6000 - 800 * Decimal("6.88")
+    variance = review.last.variance
+    assert isinstance(variance, BudgetVariance)
+    assert variance.budget_usd == 4816
+    assert variance.actual_usd == 6000
+    assert variance.volume_usd == 100 * Decimal("6.88")  # 800 hours, not 700
+    assert variance.efficiency_usd is None
+    assert variance.price_usd == 6000 - 800 * Decimal("6.88")
     assert review.last.changed_inputs[0][1:] == (Decimal("12.29"), Decimal("6.88"))
 
 
@@ -88,9 +88,9 @@ def test_both_versions_of_a_review_say_the_same():
     [({"usd": None}, "no budget"), ({"hours": "0"}, "no rate")],
 )
 def test_a_last_review_without_a_budget_says_so(make_review, make_bill, outlook, why):
-    given = last(expected_quarter={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
+    given_content = last(expected_quarter={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
 
-    review = make_review(WIDE, last=read(given), bill=make_bill(("a", "100", "6000")))
+    review = make_review(WIDE, last=read(given_content), bill=make_bill(("a", "100", "6000")))
     assert isinstance(review.last.variance, UnknownFigure)
     assert why in review.last.variance.reason
 
@@ -116,10 +116,10 @@ def test_commitments_to_other_accelerators_are_no_part_of_what_was_spent(
     )
     # 70 %, as planned: by cost, and of the hours that 8 devices have in 92 days.
     used = a_bill_row("a", "1545.6", "117", **plan, CommitmentDiscountStatus="Used")
-    held = HELD.format(devices=8, is_owned="false", until="2029-12-31")
+    held_text = HELD.format(devices=8, is_owned="false", until="2029-12-31")
 
     bill = make_bill(("a", "100", "5883"), used, same, other)
-    review = make_review(WIDE + held, last=read(last()), bill=bill)
+    review = make_review(WIDE + held_text, last=read(last()), bill=bill)
 
     assert (bill.unused_usd, review.last.variance.actual_usd) == (100, 6050)
 

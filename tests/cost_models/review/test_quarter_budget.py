@@ -37,17 +37,19 @@ def test_the_budget_is_todays_rate_until_the_day_of_signing_and_the_contract_fro
     need_a_day = (300_000 - 24 * 8760 * UTILIZATION) / YEAR
     before = 52 * need_a_day * ON_DEMAND
     after = contract_usd(devices, price=NO_UPFRONT, days=40, need=40 * need_a_day)
-    held = 400_000 * 92 / YEAR
+    held_usd = 400_000 * 92 / YEAR
     assert review.choice.option.name == "three years"
     assert budget.signed_on == date(2026, 11, 22)
-    assert float(budget.held_usd) == pytest.approx(float(held))
+    assert float(budget.held_usd) == pytest.approx(float(held_usd))
     assert float(budget.usd_before) == pytest.approx(float(before))
     assert float(budget.usd_after) == pytest.approx(float(after))
     assert budget.expected == review.expected_quarter
     assert review.expected_quarter.quarter == "2026Q4"
     assert float(review.expected_quarter.hours) == pytest.approx(300_000 * 92 / 365)
-    assert float(review.expected_quarter.usd) == pytest.approx(float(held + before + after))
-    assert float(budget.as_today_usd) == pytest.approx(float(held + 92 * need_a_day * ON_DEMAND))
+    assert float(review.expected_quarter.usd) == pytest.approx(float(held_usd + before + after))
+    assert float(budget.as_today_usd) == pytest.approx(
+        float(held_usd + 92 * need_a_day * ON_DEMAND)
+    )
 
 
 def test_the_budget_is_never_below_what_the_contracts_oblige_to(make_review, plan_text):

@@ -19,7 +19,7 @@ def forecasts(hours=HOURS, step=PeriodLength.MONTH):
     return Forecasts(name="history.csv", forecasts=(each,), rate=None)
 
 
-def compared(name, hours=HOURS):
+def compared_quarter(name, hours=HOURS):
     """Return the only quantity of a quarter."""
     quarters = quarter_forecasts(forecasts(hours), quarter_of(name))
     assert isinstance(quarters, tuple)
@@ -28,7 +28,7 @@ def compared(name, hours=HOURS):
 
 
 def test_a_quarter_stands_beside_the_past_and_its_forecast():
-    quarter = compared("2026Q3")
+    quarter = compared_quarter("2026Q3")
 
     assert quarter.actual == sum(HOURS[24:27])
     assert quarter.quarter_before == sum(HOURS[21:24])
@@ -38,7 +38,7 @@ def test_a_quarter_stands_beside_the_past_and_its_forecast():
 @pytest.mark.slow(ci_only=True)
 def test_the_forecast_does_not_know_the_quarter():
     other = (*HOURS[:24], 5000.0, 5000.0, 5000.0)
-    usual, jump = compared("2026Q3"), compared("2026Q3", other)
+    usual, jump = compared_quarter("2026Q3"), compared_quarter("2026Q3", other)
 
     assert (jump.low, jump.forecast, jump.high) == (usual.low, usual.forecast, usual.high)
     assert usual.is_inside

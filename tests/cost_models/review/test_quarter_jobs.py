@@ -18,10 +18,10 @@ def job(submit_s):
 def test_the_quarters_first_moment_is_in_it_and_its_end_is_not():
     jobs = table_of([job(JULY - 1), job(JULY), job(OCTOBER - 1), job(OCTOBER)])
 
-    kept = quarter_jobs(jobs, THIRD)
+    kept_job_table = quarter_jobs(jobs, THIRD)
 
-    assert kept.start_s == JULY
-    assert kept.submit_ms.tolist() == [0, (OCTOBER - 1 - JULY) * 1000]
+    assert kept_job_table.start_s == JULY
+    assert kept_job_table.submit_ms.tolist() == [0, (OCTOBER - 1 - JULY) * 1000]
 
 
 def test_a_log_of_another_quarter_leaves_none():
@@ -32,15 +32,20 @@ def test_a_log_of_another_quarter_leaves_none():
 def test_each_job_is_in_the_quarter_before_in_it_or_after(places):
     jobs = table_of([job(JULY + place) for place in places])
 
-    kept = quarter_jobs(jobs, THIRD)
+    kept_job_table = quarter_jobs(jobs, THIRD)
 
     inside = sorted(JULY + place for place in places if JULY <= JULY + place < OCTOBER)
-    assert [kept.start_s + ms / 1000 for ms in kept.submit_ms.tolist()] == inside
+    assert [
+        kept_job_table.start_s + ms / 1000 for ms in kept_job_table.submit_ms.tolist()
+    ] == inside
 
 
 def test_a_quarters_own_log_is_kept_as_it_is():
     jobs = table_of([job(JULY + 5), job(JULY + 9)])
 
-    kept = quarter_jobs(jobs, THIRD)
+    kept_job_table = quarter_jobs(jobs, THIRD)
 
-    assert (kept.start_s, kept.submit_ms.tolist()) == (jobs.start_s, jobs.submit_ms.tolist())
+    assert (kept_job_table.start_s, kept_job_table.submit_ms.tolist()) == (
+        jobs.start_s,
+        jobs.submit_ms.tolist(),
+    )

@@ -22,27 +22,29 @@ def waits(*jobs, objective=None):
 
 
 def test_waits_are_told_of_all_and_of_each_team():
-    found = waits(*[job(100.0 * place) for place in range(11)], job(50.0, team="b"))
+    found_recorded_waits = waits(*[job(100.0 * place) for place in range(11)], job(50.0, team="b"))
 
-    assert found.overall.jobs == 12
-    assert [(one.team, one.jobs, one.wait_p50_s) for one in found.teams] == [
+    assert found_recorded_waits.overall.jobs == 12
+    assert [(one.team, one.jobs, one.wait_p50_s) for one in found_recorded_waits.teams] == [
         ("a", 11, 500.0),
         ("b", 1, 50.0),
     ]
-    assert found.teams[0].wait_p95_s == pytest.approx(950)
-    assert found.is_met is None
+    assert found_recorded_waits.teams[0].wait_p95_s == pytest.approx(950)
+    assert found_recorded_waits.is_met is None
 
 
 @pytest.mark.parametrize(("late", "is_met"), [(1, True), (2, False)])
 def test_waits_are_held_against_the_objective(late, is_met):
-    found = waits(*[job(3600.0)] * (10 - late), *[job(3600.1)] * late, objective=HOUR)
+    found_recorded_waits = waits(
+        *[job(3600.0)] * (10 - late), *[job(3600.1)] * late, objective=HOUR
+    )
 
-    assert found.overall.met_share == pytest.approx(1 - late / 10)
-    assert found.is_met is is_met
+    assert found_recorded_waits.overall.met_share == pytest.approx(1 - late / 10)
+    assert found_recorded_waits.is_met is is_met
 
 
 def test_only_the_quarters_jobs_with_devices_count():
-    found = waits(
+    found_recorded_waits = waits(
         job(1.0),
         job(9e5, at=-1.0),
         job(9e5, at=92 * 86400.0),
@@ -50,7 +52,7 @@ def test_only_the_quarters_jobs_with_devices_count():
         job(9e5, run_s=None),
     )
 
-    assert (found.overall.jobs, found.overall.wait_mean_s) == (1, 1.0)
+    assert (found_recorded_waits.overall.jobs, found_recorded_waits.overall.wait_mean_s) == (1, 1.0)
 
 
 def test_a_log_of_another_quarter_is_an_error():
@@ -64,12 +66,12 @@ def test_a_log_that_lacks_starts_is_an_error():
 
 
 def test_the_largest_of_very_many_teams_are_told():
-    found = waits(
+    found_recorded_waits = waits(
         *[job(1.0, team=f"{place:04}") for place in range(MAX_TEAMS + 9)], job(2.0, team="0058")
     )
 
-    assert len(found.teams) == MAX_TEAMS
-    assert found.teams[0].team == "0058"
+    assert len(found_recorded_waits.teams) == MAX_TEAMS
+    assert found_recorded_waits.teams[0].team == "0058"
 
 
 def test_nine_of_ten_starts_are_enough_and_a_job_that_took_nothing_counts():

@@ -29,25 +29,30 @@ def with_record(outcome, factor):
 
 
 def test_a_replay_of_its_own_schedule_is_calibrated(outcome):
-    found = calibration_of(with_record(outcome, 1.0))
+    replay_calibration = calibration_of(with_record(outcome, 1.0))
 
-    assert found is not None
-    for ratio in (found.wait_mean, found.wait_p95, found.utilization, found.makespan):
+    assert replay_calibration is not None
+    for ratio in (
+        replay_calibration.wait_mean,
+        replay_calibration.wait_p95,
+        replay_calibration.utilization,
+        replay_calibration.makespan,
+    ):
         assert (ratio.low, ratio.middle, ratio.high) == pytest.approx((1, 1, 1))
-    assert found.job_error == pytest.approx(0)
-    assert found.is_calibrated
+    assert replay_calibration.job_error == pytest.approx(0)
+    assert replay_calibration.is_calibrated
 
 
 @pytest.mark.parametrize(
     ("factor", "is_calibrated"), [(0.8, True), (0.7, False), (1.35, True), (1.5, False)]
 )
 def test_waits_beyond_the_limit_are_not_calibrated(outcome, factor, is_calibrated):
-    found = calibration_of(with_record(outcome, factor))
+    replay_calibration = calibration_of(with_record(outcome, factor))
 
-    assert found is not None
-    assert found.wait_mean.middle == pytest.approx(1 / factor)
-    assert found.is_calibrated is is_calibrated
-    assert found.rank[0] is not is_calibrated
+    assert replay_calibration is not None
+    assert replay_calibration.wait_mean.middle == pytest.approx(1 / factor)
+    assert replay_calibration.is_calibrated is is_calibrated
+    assert replay_calibration.rank[0] is not is_calibrated
 
 
 def test_of_replays_that_are_not_calibrated_the_one_with_the_nearest_figures_is_first(outcome):
@@ -66,25 +71,25 @@ def test_of_replays_that_are_not_calibrated_the_one_with_the_nearest_figures_is_
 
 
 def test_a_record_without_waits_is_nearest_to_a_replay_without_waits(outcome):
-    found = calibration_of(with_record(outcome, 0.0))
+    replay_calibration = calibration_of(with_record(outcome, 0.0))
 
-    assert found.rank == (True, found.job_error)
+    assert replay_calibration.rank == (True, replay_calibration.job_error)
 
 
 def test_a_replay_that_leaves_jobs_out_is_not_calibrated(outcome):
-    found = calibration_of(replace(with_record(outcome, 1.0), unplaceable=1))
+    replay_calibration = calibration_of(replace(with_record(outcome, 1.0), unplaceable=1))
 
-    assert found is not None
-    assert found.unplaceable == pytest.approx(1 / 21)
-    assert not found.is_calibrated
+    assert replay_calibration is not None
+    assert replay_calibration.unplaceable == pytest.approx(1 / 21)
+    assert not replay_calibration.is_calibrated
 
 
 def test_a_record_without_waits_calibrates_nothing(outcome):
-    found = calibration_of(with_record(outcome, 0.0))
+    replay_calibration = calibration_of(with_record(outcome, 0.0))
 
-    assert found is not None
-    assert (found.wait_mean, found.wait_p95) == (None, None)
-    assert not found.is_calibrated
+    assert replay_calibration is not None
+    assert (replay_calibration.wait_mean, replay_calibration.wait_p95) == (None, None)
+    assert not replay_calibration.is_calibrated
 
 
 def test_a_log_without_starts_has_no_calibration(outcome):
@@ -111,8 +116,8 @@ def test_limits_of_a_calibration_count_themselves(monkeypatch, outcome):
     monkeypatch.setattr(calibration, "MIN_MEAN_WAIT_S", float(waits_s.mean()))
     monkeypatch.setattr(calibration, "MAX_UNPLACEABLE", 1 / 21)
 
-    found = calibration_of(replace(recorded, unplaceable=1))
+    replay_calibration = calibration_of(replace(recorded, unplaceable=1))
 
-    assert found is not None
-    assert found.wait_mean is not None
-    assert found.is_calibrated
+    assert replay_calibration is not None
+    assert replay_calibration.wait_mean is not None
+    assert replay_calibration.is_calibrated

@@ -12,21 +12,23 @@ from perfledger_cost_models.scheduling.day_bootstrap import (
 def test_a_mean_of_days_lies_where_the_normal_distribution_says():
     days = np.random.default_rng(1).normal(10, 2, 400)
 
-    found = ratio_interval(days, np.ones(400))
+    bootstrap_interval = ratio_interval(days, np.ones(400))
 
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high - found.low == pytest.approx(2 * 1.96 * days.std() / 20, rel=0.1)
+    assert bootstrap_interval.low is not None
+    assert bootstrap_interval.high is not None
+    assert bootstrap_interval.high - bootstrap_interval.low == pytest.approx(
+        2 * 1.96 * days.std() / 20, rel=0.1
+    )
 
 
 @pytest.mark.slow
 def test_of_a_week_the_interval_of_a_mean_holds_it_nine_times_of_ten():
     rng = np.random.default_rng(5)
-    found = [ratio_interval(rng.normal(10, 2, 7), np.ones(7)) for _ in range(400)]
+    bootstrap_intervals = [ratio_interval(rng.normal(10, 2, 7), np.ones(7)) for _ in range(400)]
 
-    held = np.mean([(each.low or 0) <= 10 <= (each.high or 0) for each in found])
+    coverage = np.mean([(each.low or 0) <= 10 <= (each.high or 0) for each in bootstrap_intervals])
 
-    assert held == pytest.approx(0.9, abs=0.03)
+    assert coverage == pytest.approx(0.9, abs=0.03)
 
 
 @pytest.mark.slow(ci_only=True)
@@ -35,37 +37,39 @@ def test_of_an_uneven_week_the_interval_of_a_p95_holds_it_less_often():
     days = np.repeat(np.arange(7), 20)
     truth = np.quantile(rng.exponential(rng.gamma(2, 1, 1_000_000)), 0.95)
     loads = (np.repeat(rng.gamma(2, 1, 7), 20) for _ in range(200))
-    found = [quantile_interval(rng.exponential(load), days, 0.95) for load in loads]
+    bootstrap_intervals = [quantile_interval(rng.exponential(load), days, 0.95) for load in loads]
 
-    held = np.mean([(each.low or 0) <= truth <= (each.high or 0) for each in found])
+    coverage = np.mean(
+        [(each.low or 0) <= truth <= (each.high or 0) for each in bootstrap_intervals]
+    )
 
-    assert held == pytest.approx(0.85, abs=0.06)
+    assert coverage == pytest.approx(0.85, abs=0.06)
 
 
 def test_a_quantile_lies_where_drawing_whole_days_puts_it():
     rng = np.random.default_rng(2)
     days = np.repeat(np.arange(30), 20)
     values = rng.exponential(1 + days % 3)
-    drawn = [
+    quantiles = [
         np.quantile(values.reshape(30, 20)[rng.integers(0, 30, 30)], 0.95) for _ in range(2000)
     ]
 
-    found = quantile_interval(values, days, 0.95)
+    bootstrap_interval = quantile_interval(values, days, 0.95)
 
-    low, high = np.quantile(drawn, [0.0188, 0.9812])  # of 30 days
-    assert (found.low, found.high) == pytest.approx((low, high), rel=0.05)
+    low, high = np.quantile(quantiles, [0.0188, 0.9812])  # of 30 days
+    assert (bootstrap_interval.low, bootstrap_interval.high) == pytest.approx((low, high), rel=0.05)
 
 
 def test_of_many_jobs_a_quantile_has_as_much_to_either_side():
     values = np.random.default_rng(3).exponential(1, 200_000)
     days = np.arange(200_000) // 200
 
-    found = quantile_interval(values, days, 0.95)
+    bootstrap_interval = quantile_interval(values, days, 0.95)
 
     # Of independent jobs: the root of p (1 - p) / n over the density there.
     half = 1.96 * np.sqrt(0.95 * 0.05 / 200_000) / 0.05
-    assert (found.low, found.high) == pytest.approx(
-        (found.middle - half, found.middle + half), abs=0.15 * half
+    assert (bootstrap_interval.low, bootstrap_interval.high) == pytest.approx(
+        (bootstrap_interval.middle - half, bootstrap_interval.middle + half), abs=0.15 * half
     )
 
 
@@ -73,10 +77,10 @@ def test_of_many_jobs_a_quantile_has_as_much_to_either_side():
 def test_a_log_of_a_million_days_is_drawn_in_stretches():
     values = np.arange(1_000_000.0)
 
-    found = quantile_interval(values, values.astype(np.int64), 0.5)
+    bootstrap_interval = quantile_interval(values, values.astype(np.int64), 0.5)
 
-    assert found.low is not None
-    assert found.low < found.middle == 499_999.5
+    assert bootstrap_interval.low is not None
+    assert bootstrap_interval.low < bootstrap_interval.middle == 499_999.5
 
 
 def test_days_without_jobs_are_no_days_to_draw():
@@ -91,9 +95,9 @@ def test_draws_without_any_job_do_not_count():
     some = np.zeros(100)
     some[:7] = 3
 
-    found = ratio_interval(some, some / 3)
+    bootstrap_interval = ratio_interval(some, some / 3)
 
-    assert (found.low, found.high) == (3, 3)
+    assert (bootstrap_interval.low, bootstrap_interval.high) == (3, 3)
 
 
 def test_the_latest_end_lies_where_drawing_single_days_puts_it():
@@ -101,18 +105,18 @@ def test_the_latest_end_lies_where_drawing_single_days_puts_it():
     rng = np.random.default_rng(4)
     days = np.arange(MAX_STRETCHES)
     ends, references = days + 1, np.full(MAX_STRETCHES, 100)
-    drawn = rng.integers(0, MAX_STRETCHES, (2000, MAX_STRETCHES)).max(axis=1) + 1
+    latest_ends = rng.integers(0, MAX_STRETCHES, (2000, MAX_STRETCHES)).max(axis=1) + 1
 
-    found = latest_ratio_interval(ends, references, days)
+    bootstrap_interval = latest_ratio_interval(ends, references, days)
 
-    assert found.middle == MAX_STRETCHES / 100
-    assert found.low == pytest.approx(np.quantile(drawn, 0.025) / 100, abs=0.006)
-    assert found.high == found.middle
+    assert bootstrap_interval.middle == MAX_STRETCHES / 100
+    assert bootstrap_interval.low == pytest.approx(np.quantile(latest_ends, 0.025) / 100, abs=0.006)
+    assert bootstrap_interval.high == bootstrap_interval.middle
 
 
 def test_jobs_that_end_after_a_millisecond_have_a_ratio_too():
     days = np.arange(14)
 
-    found = latest_ratio_interval(np.full(14, 3), np.ones(14, np.int64), days)
+    bootstrap_interval = latest_ratio_interval(np.full(14, 3), np.ones(14, np.int64), days)
 
-    assert (found.middle, found.low, found.high) == (3, 3, 3)
+    assert (bootstrap_interval.middle, bootstrap_interval.low, bootstrap_interval.high) == (3, 3, 3)

@@ -11,10 +11,10 @@ from tests.cost_models.example_job_mix import MIX
 def by_definition(left, cpu):
     """Return the mean over the mix of what each job could not use, as the paper defines it."""
     total = 0.0
-    for devices, share, asked, weight in zip(
+    for devices, share, demand, weight in zip(
         MIX.devices, MIX.share_milli, MIX.cpu_milli, [1 / len(MIX)] * len(MIX), strict=True
     ):
-        can_run = devices and cpu >= asked and (left >= share).sum() >= devices
+        can_run = devices and cpu >= demand and (left >= share).sum() >= devices
         total += weight * (left[left < share].sum() if can_run else left.sum())
     return total
 
@@ -25,9 +25,9 @@ def test_fragmentation_is_its_definition(left, cpu):
     free_devices = FreeDevices(equal_nodes(1, devices=4), np.arange(1), MIX)
     free_devices.left[0], free_devices.cpu[0] = left, cpu
 
-    (found,) = Fragmentation(MIX).amount(free_devices, np.arange(1))
+    (amount,) = Fragmentation(MIX).amount(free_devices, np.arange(1))
 
-    assert found == pytest.approx(by_definition(np.array(left), cpu))
+    assert amount == pytest.approx(by_definition(np.array(left), cpu))
 
 
 def test_a_node_on_which_nothing_changes_has_half_of_the_points():

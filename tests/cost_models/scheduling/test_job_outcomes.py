@@ -39,25 +39,25 @@ def test_what_is_free_of_a_pool_counts_after_its_own_last_job():
 
 
 def test_without_a_time_between_submissions_nothing_is_in_use():
-    found = policy_intervals(replayed([(0, 10, 1, 0)]))
+    found_policy_intervals = policy_intervals(replayed([(0, 10, 1, 0)]))
 
-    assert found.useful is None
-    assert found.fragmented is None
+    assert found_policy_intervals.useful is None
+    assert found_policy_intervals.fragmented is None
 
 
 def figures(outcome):
     """Return waits, slowdown, useful and fragmented shares, idle hours and preemptions."""
-    found = summarise_outcome(outcome)
-    assert found.useful is not None
-    assert found.fragmented is not None
+    policy_summary = summarise_outcome(outcome)
+    assert policy_summary.useful is not None
+    assert policy_summary.fragmented is not None
     return (
-        round(found.wait_mean_s, 1),
-        round(found.wait_p95_s, 1),
-        round(found.slowdown_mean, 4),
-        round(found.useful, 5),
-        round(found.fragmented, 5),
-        round(found.wanted_idle_hours, 3),
-        found.preemptions,
+        round(policy_summary.wait_mean_s, 1),
+        round(policy_summary.wait_p95_s, 1),
+        round(policy_summary.slowdown_mean, 4),
+        round(policy_summary.useful, 5),
+        round(policy_summary.fragmented, 5),
+        round(policy_summary.wanted_idle_hours, 3),
+        policy_summary.preemptions,
     )
 
 
@@ -69,7 +69,7 @@ PASSING = KNOWN["fifo-pass"]
 
 
 @pytest.mark.parametrize(
-    ("name", "mixed", "plain"),
+    ("name", "mixed", "ordinary"),
     [
         (
             "fifo",
@@ -128,13 +128,15 @@ PASSING = KNOWN["fifo-pass"]
         ),
     ],
 )
-def test_a_replay_of_an_example_has_known_figures(name, mixed, plain):
+def test_a_replay_of_an_example_has_known_figures(name, mixed, ordinary):
     """So that a change of any rule shows; other tests say what is right."""
     nodes = read_cluster(NODES, devices=4)
 
     assert figures(simulate(example_log(), nodes, KNOWN[name])) == pytest.approx(mixed)
     four = equal_nodes(4, devices=4)
-    assert figures(simulate(example_log(is_plain=True), four, KNOWN[name])) == pytest.approx(plain)
+    assert figures(simulate(example_log(is_plain=True), four, KNOWN[name])) == pytest.approx(
+        ordinary
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,9 +189,9 @@ def test_a_replay_of_an_example_has_known_figures(name, mixed, plain):
 def test_each_choice_of_nodes_and_shares_has_known_figures(changes, expected):
     policy = replace(PASSING, **changes)
 
-    found = simulate(example_log(), read_cluster(NODES, devices=4), policy, seed=3)
+    job_outcomes = simulate(example_log(), read_cluster(NODES, devices=4), policy, seed=3)
 
-    assert figures(found) == pytest.approx(expected)
+    assert figures(job_outcomes) == pytest.approx(expected)
 
 
 def test_a_replay_under_reservations_has_known_figures():
@@ -201,8 +203,10 @@ def test_a_replay_under_reservations_has_known_figures():
         )
     ]
 
-    found = simulate(example_log(), read_cluster(NODES, devices=4), PASSING, reservations=reserved)
+    job_outcomes = simulate(
+        example_log(), read_cluster(NODES, devices=4), PASSING, reservations=reserved
+    )
 
-    assert figures(found) == pytest.approx(
+    assert figures(job_outcomes) == pytest.approx(
         (53036.8, 236129.1, 64.1357, 0.68474, 0.27774, 1011.393, 0)
     )

@@ -20,12 +20,12 @@ def test_gradient_descent_completes_a_device_that_is_half_taken(free_devices):
     half = next(request for request in shapes if request.share_milli == 500)
     free_devices.take(JobAllocation(half, (NodeAllocation(1, np.array([2]), 4000, 0),)))
 
-    held = JobPlacer(free_devices, PlacementPolicy.FRAGMENTATION, mix=Fragmentation(MIX)).place(
-        half
-    )
+    held_place = JobPlacer(
+        free_devices, PlacementPolicy.FRAGMENTATION, mix=Fragmentation(MIX)
+    ).place(half)
 
-    assert held is not None
-    assert (held.nodes[0].node, held.nodes[0].devices.tolist()) == (1, [2])
+    assert held_place is not None
+    assert (held_place.nodes[0].node, held_place.nodes[0].devices.tolist()) == (1, [2])
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_gradient_descent_completes_a_device_that_is_half_taken(free_devices):
 )
 def test_each_placement_has_its_node(free_devices, placement, node):
     shapes, _ = resource_requests(MIX)
-    whole = next(
+    whole_shape = next(
         request for request in shapes if (request.devices, request.share_milli) == (1, 1000)
     )
-    free_devices.take(JobAllocation(whole, (NodeAllocation(1, np.array([0]), 8000, 0),)))
+    free_devices.take(JobAllocation(whole_shape, (NodeAllocation(1, np.array([0]), 8000, 0),)))
 
-    held = JobPlacer(free_devices, placement, mix=Fragmentation(MIX)).place(whole)
+    held_place = JobPlacer(free_devices, placement, mix=Fragmentation(MIX)).place(whole_shape)
 
-    assert held is not None
-    assert held.nodes[0].node == node
+    assert held_place is not None
+    assert held_place.nodes[0].node == node
 
 
 def test_nodes_are_alike_within_a_hundredth_as_kubernetes_scores_are():
@@ -58,13 +58,13 @@ def test_nodes_are_alike_within_a_hundredth_as_kubernetes_scores_are():
     shapes, _ = resource_requests(mix)
     fiftieth, hundredth = sorted(shapes, key=lambda request: -request.share_milli)
     free = FreeDevices(equal_nodes(3, devices=4), np.arange(3), mix)
-    for node, taken in enumerate((fiftieth, hundredth)):
-        free.take(JobAllocation(taken, (NodeAllocation(node, np.array([0]), 0, 0),)))
+    for node, taken_share in enumerate((fiftieth, hundredth)):
+        free.take(JobAllocation(taken_share, (NodeAllocation(node, np.array([0]), 0, 0),)))
 
-    held = JobPlacer(free, PlacementPolicy.WORST_FIT, mix=Fragmentation(mix)).place(fiftieth)
+    held_place = JobPlacer(free, PlacementPolicy.WORST_FIT, mix=Fragmentation(mix)).place(fiftieth)
 
-    assert held is not None
-    assert held.nodes[0].node == 0
+    assert held_place is not None
+    assert held_place.nodes[0].node == 0
 
 
 def test_random_placement_is_that_of_its_seed(free_devices):
@@ -73,8 +73,10 @@ def test_random_placement_is_that_of_its_seed(free_devices):
         JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
         for _ in range(2)
     ]
-    found = [[each.place(shapes[1]) for _ in range(20)] for each in placers]
-    nodes = [[held.nodes[0].node for held in row if held is not None] for row in found]
+    places = [[each.place(shapes[1]) for _ in range(20)] for each in placers]
+    nodes = [
+        [allocation.nodes[0].node for allocation in row if allocation is not None] for row in places
+    ]
 
     assert nodes[0] == nodes[1]
     assert set(nodes[0]) == {0, 1, 2}
@@ -83,9 +85,11 @@ def test_random_placement_is_that_of_its_seed(free_devices):
 def test_random_placement_draws_the_device_of_a_part_too(free_devices):
     half = next(request for request in resource_requests(MIX)[0] if request.share_milli == 500)
     placer = JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
-    found = [placer.place(half) for _ in range(40)]
+    places = [placer.place(half) for _ in range(40)]
 
-    assert {held.nodes[0].devices.item() for held in found if held is not None} == {0, 1, 2, 3}
+    assert {
+        allocation.nodes[0].devices.item() for allocation in places if allocation is not None
+    } == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("placement", list(PlacementPolicy))

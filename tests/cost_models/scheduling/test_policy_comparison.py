@@ -50,22 +50,22 @@ def test_too_few_days_have_no_interval():
 def test_the_log_itself_is_a_row_where_it_says_enough():
     jobs = table_of(Job(submit_s=at, run_s=10.0, devices=2, wait_s=5.0) for at in (0.0, 10.0, 20.0))
 
-    found = recorded_waiting(jobs, devices=4)
+    found_recorded_waiting = recorded_waiting(jobs, devices=4)
 
-    assert found is not None
-    assert (found.wait_mean_s, found.wait_p95_s) == (5, 5)
-    assert found.allocated == pytest.approx((20 + 10) / 80)
+    assert found_recorded_waiting is not None
+    assert (found_recorded_waiting.wait_mean_s, found_recorded_waiting.wait_p95_s) == (5, 5)
+    assert found_recorded_waiting.allocated == pytest.approx((20 + 10) / 80)
     assert recorded_waiting(days_of_blocking(1), devices=4) is None
 
 
 def test_jobs_of_one_device_that_never_waited_or_ended_at_once_are_recorded_too():
     jobs = table_of(Job(submit_s=at, run_s=run, devices=1, wait_s=0.0) for at, run in TIMES)
 
-    found = recorded_waiting(jobs, devices=1)
+    found_recorded_waiting = recorded_waiting(jobs, devices=1)
 
-    assert found is not None
-    assert (found.wait_mean_s, found.wait_p95_s) == (0, 0)
-    assert found.allocated == pytest.approx(0.002 / 0.004)
+    assert found_recorded_waiting is not None
+    assert (found_recorded_waiting.wait_mean_s, found_recorded_waiting.wait_p95_s) == (0, 0)
+    assert found_recorded_waiting.allocated == pytest.approx(0.002 / 0.004)
 
 
 def test_jobs_that_end_at_once_on_a_single_device_count_as_recorded():
@@ -73,11 +73,11 @@ def test_jobs_that_end_at_once_on_a_single_device_count_as_recorded():
     rows = [(0.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.001)]
     jobs = table_of(Job(submit_s=at, run_s=run, devices=1, wait_s=wait) for at, wait, run in rows)
 
-    found = recorded_waiting(jobs, devices=1)
+    found_recorded_waiting = recorded_waiting(jobs, devices=1)
 
-    assert found is not None
-    assert found.wait_mean_s == pytest.approx(2 / 3)
-    assert found.wait_p50_s == 0
+    assert found_recorded_waiting is not None
+    assert found_recorded_waiting.wait_mean_s == pytest.approx(2 / 3)
+    assert found_recorded_waiting.wait_p50_s == 0
 
 
 def test_jobs_that_ended_at_once_without_a_start_are_missing_starts():

@@ -53,11 +53,11 @@ def test_only_remaining_orders_see_the_remaining_time():
 
 
 def test_a_share_is_rounded_up_to_what_can_be_shared():
-    whole = jobs_of(replace(FIFO, sharing=DeviceSharing.WHOLE))
+    whole_simulated_jobs = jobs_of(replace(FIFO, sharing=DeviceSharing.WHOLE))
     slices = jobs_of(replace(FIFO, sharing=DeviceSharing.MIG))
 
     assert [jobs_of().rounded_milli(job) for job in range(2)] == [0, 0]
-    assert [whole.rounded_milli(job) for job in range(2)] == [0, 750]
+    assert [whole_simulated_jobs.rounded_milli(job) for job in range(2)] == [0, 750]
     assert (slices.milli(1), slices.rounded_milli(1)) == (285, 35)
 
 

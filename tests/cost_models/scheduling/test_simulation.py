@@ -137,22 +137,22 @@ def test_short_turns_are_sharing_of_a_device_job_by_job():
     runs = rng.exponential(mean_s, count).round().tolist()
     jobs = jobs_of(*((at, run, 1, {}) for at, run in zip(moments, runs, strict=True)))
 
-    found = simulate(jobs, equal_nodes(1, devices=1), time_slice(1800))
+    job_outcomes = simulate(jobs, equal_nodes(1, devices=1), time_slice(1800))
 
     ends = np.array(by_sharing([at - moments[0] for at in moments], runs))
-    taken = ends - (np.array(moments) - moments[0])
+    durations = ends - (np.array(moments) - moments[0])
     # Saving and loading take 0.4 % of each turn.
-    assert found.completion_s.mean() == pytest.approx(taken.mean(), rel=0.02)
+    assert job_outcomes.completion_s.mean() == pytest.approx(durations.mean(), rel=0.02)
 
 
 def test_a_job_on_one_node_waits_for_a_node_and_a_spread_one_does_not():
     jobs = jobs_of((0, 10, 3, {}), (0, 10, 3, {}), (1, 10, 2, {}))
-    together = simulate(jobs, equal_nodes(2, devices=4), FIFO)
+    job_outcomes = simulate(jobs, equal_nodes(2, devices=4), FIFO)
     spread = simulate(
         jobs, equal_nodes(2, devices=4), SchedulingPolicy(name="any", locality=Locality.ANY)
     )
 
-    assert (starts(together), starts(spread)) == ([0, 0, 10], [0, 0, 1])
+    assert (starts(job_outcomes), starts(spread)) == ([0, 0, 10], [0, 0, 1])
 
 
 def test_a_job_larger_than_a_node_gets_whole_nodes_and_the_rest_on_one():
@@ -251,6 +251,6 @@ def test_random_jobs_wait_as_the_recursion_says(servers):
     runs = rng.exponential(service_s, count).round().tolist()
     jobs = jobs_of(*((at, run, 1, {}) for at, run in zip(moments, runs, strict=True)))
 
-    found = simulate(jobs, equal_nodes(1, devices=servers), FIFO).wait_s
+    wait_s = simulate(jobs, equal_nodes(1, devices=servers), FIFO).wait_s
 
-    assert found.tolist() == by_recursion(moments, runs, servers)
+    assert wait_s.tolist() == by_recursion(moments, runs, servers)

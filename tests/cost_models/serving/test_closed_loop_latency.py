@@ -112,9 +112,9 @@ def test_a_fuller_server_has_longer_stretches_of_alike_requests(tail_s):
 def test_the_latency_at_a_rate_has_known_figures(point, use, seconds, chance):
     """So that a change of the method shows; other tests say what is right."""
     fit = closed_loop_model(point)
-    found = fit.at(fit.capacity * use)
+    result = fit.at(fit.capacity * use)
 
-    assert [found.quantile_s(share) for share in (0.1, 0.5, 0.9)] == pytest.approx(
+    assert [result.quantile_s(share) for share in (0.1, 0.5, 0.9)] == pytest.approx(
         seconds, rel=1e-5
     )
-    assert found.chance_below(0.25) == pytest.approx(chance, rel=1e-5)
+    assert result.chance_below(0.25) == pytest.approx(chance, rel=1e-5)

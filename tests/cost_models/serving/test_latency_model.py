@@ -37,11 +37,11 @@ def measured(**values):
 
 @pytest.mark.parametrize("rate", [10.0, 47.0, 63.0, 75.0, 84.0])
 def test_the_simple_queue_is_found_again_between_its_points(rate):
-    found = fit_latency(measured()).at(rate)
+    result = fit_latency(measured()).at(rate)
 
-    assert found.quantile_s(0.5) == pytest.approx(p99(rate), rel=0.03)
-    assert found.chance_below(p99(rate) * 1.2) > 0.99
-    assert found.chance_below(p99(rate) / 1.2) < 0.01
+    assert result.quantile_s(0.5) == pytest.approx(p99(rate), rel=0.03)
+    assert result.chance_below(p99(rate) * 1.2) > 0.99
+    assert result.chance_below(p99(rate) / 1.2) < 0.01
 
 
 def test_the_shape_is_exact_for_one_server():
@@ -52,32 +52,32 @@ def test_the_shape_is_exact_for_one_server():
 
 def test_what_was_measured_well_is_kept_whatever_the_server_is():
     odd = [point(rate, 0.05 + (0.02 if rate > 60 else 0.0)) for rate in RATES]
-    found = fit_latency(odd)
+    latency_fit = fit_latency(odd)
 
     for rate in RATES[:3]:
-        assert found.at(rate).quantile_s(0.5) == pytest.approx(0.05, rel=0.05)
+        assert latency_fit.at(rate).quantile_s(0.5) == pytest.approx(0.05, rel=0.05)
 
 
 def test_more_requests_make_the_interval_narrower():
     def width(completed):
-        found = fit_latency(measured(completed=completed)).at(75.0)
-        return (found.quantile_s(0.975) or math.inf) / (found.quantile_s(0.025) or 1.0)
+        result = fit_latency(measured(completed=completed)).at(75.0)
+        return (result.quantile_s(0.975) or math.inf) / (result.quantile_s(0.025) or 1.0)
 
     assert width(100_000) < width(1000)
 
 
 def test_a_noise_that_is_not_known_is_large():
-    known = fit_latency(measured()).at(60.0)
+    values = fit_latency(measured()).at(60.0)
     unknown = fit_latency(measured(completed=None)).at(60.0)
 
     limit = p99(60.0) * 1.15
-    assert unknown.chance_below(limit) < known.chance_below(limit)
+    assert unknown.chance_below(limit) < values.chance_below(limit)
 
 
 def test_far_above_what_was_measured_nothing_is_sure():
-    found = fit_latency(measured(completed=20_000)).at(97.0)
+    result = fit_latency(measured(completed=20_000)).at(97.0)
 
-    assert 0 < found.chance_below(p99(97.0)) < 0.99
+    assert 0 < result.chance_below(p99(97.0)) < 0.99
 
 
 def test_a_load_that_was_not_kept_up_with_says_what_the_capacity_is():
@@ -103,10 +103,10 @@ def test_a_sweep_that_ends_with_a_small_gain_says_what_the_capacity_is():
     before = point(None, 0.05, mode=LoadMode.CLOSED, concurrency=4, throughput_per_second=95.0)
     last = point(None, 0.09, mode=LoadMode.CLOSED, concurrency=8, throughput_per_second=99.0)
 
-    found = fit_latency([*few, before, last])
+    latency_fit = fit_latency([*few, before, last])
 
-    assert found.capacity == pytest.approx(99.0, rel=0.05)
-    assert found.at(125.0).chance_below(1.0) < 0.01
+    assert latency_fit.capacity == pytest.approx(99.0, rel=0.05)
+    assert latency_fit.at(125.0).chance_below(1.0) < 0.01
 
 
 @pytest.mark.parametrize("clients", [range(1, 31), (30, 30)])
@@ -121,9 +121,9 @@ def test_a_sweep_in_small_steps_ends_without_saying_what_the_capacity_is(clients
 
 
 def test_a_fuller_server_says_less_with_as_many_requests():
-    found = fit_latency(measured())
+    latency_fit = fit_latency(measured())
 
-    assert 1 <= found.thinning(20.0) < found.thinning(60.0) < found.thinning(88.0)
+    assert 1 <= latency_fit.thinning(20.0) < latency_fit.thinning(60.0) < latency_fit.thinning(88.0)
 
 
 def within(seconds, times):
@@ -136,7 +136,7 @@ def test_noise_pulls_the_curve_neither_down_nor_up():
     values = [
         (p99(rate) * np.exp(noise * random.standard_normal(tries(80)))).tolist() for rate in RATES
     ]
-    found = [
+    latency_fits = [
         fit_latency(
             [
                 point(rate, seconds, None, **within(seconds, math.exp(1.96 * noise)))
@@ -147,7 +147,7 @@ def test_noise_pulls_the_curve_neither_down_nor_up():
     ]
 
     for rate in (40.0, 60.0, 75.0):
-        middle = [each.at(rate).quantile_s(0.5) / p99(rate) for each in found]
+        middle = [each.at(rate).quantile_s(0.5) / p99(rate) for each in latency_fits]
         assert np.exp(np.mean(np.log(middle))) == pytest.approx(1.0, abs=0.03)
 
 
@@ -156,10 +156,10 @@ def test_a_narrow_interval_of_one_low_point_is_not_believed_more_than_the_others
     points = [point(rate, p99(rate), 20_000, **within(p99(rate), 1.3)) for rate in RATES]
     points[3] = point(70.0, low, 20_000, **within(low, 1.01))
 
-    found = fit_latency(points).at(70.0)
+    result = fit_latency(points).at(70.0)
 
-    assert found.chance_below(p99(70.0)) < 0.95
-    assert found.quantile_s(0.5) > low * 1.05
+    assert result.chance_below(p99(70.0)) < 0.95
+    assert result.quantile_s(0.5) > low * 1.05
 
 
 def test_intervals_wider_than_the_counts_say_widen_all_points():
@@ -194,9 +194,9 @@ def test_units_of_time_and_of_rates_change_nothing(seconds, per_second):
 
 
 def test_a_median_beyond_measure_is_no_error():
-    found = fit_latency(measured(latency_p50_s=1e-300, completed=1000))
+    latency_fit = fit_latency(measured(latency_p50_s=1e-300, completed=1000))
 
-    assert found.at(60.0).quantile_s(0.5) is not None
+    assert latency_fit.at(60.0).quantile_s(0.5) is not None
 
 
 FACTORS = (1.05, 0.93, 1.1, 1.0, 0.9, 1.2)
@@ -254,9 +254,9 @@ def test_the_curve_of_scattered_points_has_known_figures(more, expected):
     fit = fit_latency([*SCATTERED_POINTS, *more])
 
     for rate, figures in expected.items():
-        found = fit.at(rate)
-        seconds = [found.quantile_s(share) for share in (0.1, 0.5, 0.9)]
-        assert [*seconds, found.chance_below(0.2)] == pytest.approx(figures, rel=1e-4)
+        result = fit.at(rate)
+        seconds = [result.quantile_s(share) for share in (0.1, 0.5, 0.9)]
+        assert [*seconds, result.chance_below(0.2)] == pytest.approx(figures, rel=1e-4)
 
 
 def test_the_errors_of_points_left_out_have_known_figures():

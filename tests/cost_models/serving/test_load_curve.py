@@ -63,9 +63,9 @@ def test_an_interval_without_an_upper_end_is_twice_its_lower_half():
     assert spread == pytest.approx(math.log(0.05 / 0.045) / 1.96, rel=1e-3)
 
 
-@pytest.mark.parametrize("known", [{}, {"latency_p99_low_s": 0.05, "latency_p99_high_s": 0.05}])
-def test_no_interval_tells_no_noise(known):
-    assert point(**known).p99_spread is None
+@pytest.mark.parametrize("interval", [{}, {"latency_p99_low_s": 0.05, "latency_p99_high_s": 0.05}])
+def test_no_interval_tells_no_noise(interval):
+    assert point(**interval).p99_spread is None
 
 
 def test_the_noise_of_independent_requests_follows_from_the_count_and_shrinks_with_its_root():
@@ -83,9 +83,9 @@ def test_the_median_tells_the_tail_where_the_95th_percentile_is_not_known():
     assert spread == pytest.approx(0.03 / math.log(50) / 0.05 * math.sqrt(99 / 1000))
 
 
-@pytest.mark.parametrize("known", [{}, {"completed": 1000}, {"latency_p95_s": 0.03}])
-def test_a_noise_that_nothing_tells_is_not_guessed(known):
-    assert point(**known).independent_spread is None
+@pytest.mark.parametrize("details", [{}, {"completed": 1000}, {"latency_p95_s": 0.03}])
+def test_a_noise_that_nothing_tells_is_not_guessed(details):
+    assert point(**details).independent_spread is None
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,13 @@ def test_a_point_that_cannot_be_is_refused(values, says):
     ],
 )
 def test_a_device_says_what_it_is_a_part_of(device, accelerator, sharing, parts):
-    found = curve(device)
+    load_curve = curve(device)
 
-    assert (found.accelerator, found.sharing, found.per_device) == (accelerator, sharing, parts)
+    assert (load_curve.accelerator, load_curve.sharing, load_curve.per_device) == (
+        accelerator,
+        sharing,
+        parts,
+    )
 
 
 def test_how_many_parts_an_unknown_device_has_is_not_guessed():
@@ -139,11 +143,11 @@ def test_servers_of_a_replica_are_counted(servers):
 
 
 def test_time_slices_share_one_memory():
-    found = curve("L40S", time_slices=4)
+    load_curve = curve("L40S", time_slices=4)
 
-    assert found.sharing is ReplicaSharing.TIME_SLICED
-    assert found.free_bytes(point(memory_bytes=11 * GIGABYTE)) == 4 * GIGABYTE
-    assert found.free_bytes(point(memory_bytes=13 * GIGABYTE)) == -4 * GIGABYTE
+    assert load_curve.sharing is ReplicaSharing.TIME_SLICED
+    assert load_curve.free_bytes(point(memory_bytes=11 * GIGABYTE)) == 4 * GIGABYTE
+    assert load_curve.free_bytes(point(memory_bytes=13 * GIGABYTE)) == -4 * GIGABYTE
 
 
 def test_memory_that_is_not_known_or_a_slices_own_is_no_limit():
@@ -172,12 +176,12 @@ def test_a_replica_that_cannot_be_is_refused(values):
 
 
 @pytest.mark.parametrize(
-    "known", [{"latency_p50_s": 2.0}, {"seconds": 10.0}, {"seconds": 2.0, "latency_p50_s": 2.0}]
+    "details", [{"latency_p50_s": 2.0}, {"seconds": 10.0}, {"seconds": 2.0, "latency_p50_s": 2.0}]
 )
-def test_a_run_of_unknown_length_or_latency_served_what_it_says(known):
+def test_a_run_of_unknown_length_or_latency_served_what_it_says(details):
     slow = {"offered_per_second": 10.0, "throughput_per_second": 8.0, "latency_p99_s": 9.0}
 
-    assert not point(**slow, **known).keeps_up
+    assert not point(**slow, **details).keeps_up
     assert point(**slow, seconds=10.0, latency_p50_s=2.0).keeps_up
 
 

@@ -43,10 +43,10 @@ def point(rate, seconds, **values):
 
 
 def curve(capacity, device="H100-80GB", points=None, **values):
-    made = points or tuple(
+    grid = points or tuple(
         point(share * capacity, p99(share * capacity, capacity)) for share in SHARES
     )
-    return LoadCurve(**{"workload": "m:f", "device": device, "devices": 1, "points": made} | values)
+    return LoadCurve(**{"workload": "m:f", "device": device, "devices": 1, "points": grid} | values)
 
 
 def tariff(usd, accelerator="H100-80GB", sold_together=1):
@@ -66,7 +66,7 @@ def tariff(usd, accelerator="H100-80GB", sold_together=1):
     )
 
 
-def sized(curves, demand, **tariffs):
+def sizing_of(curves, demand, **tariffs):
     by_name = {name.replace("_", "-"): [each] for name, each in tariffs.items()}
     return right_size(curves, by_name, demand)
 
@@ -76,10 +76,10 @@ DEMAND = ServingDemand(rate_per_second=100.0, p99_s=0.1, headroom=0.2)
 
 
 def test_as_many_replicas_are_taken_as_keep_the_p99_and_no_more():
-    found = sized([curve(100.0)], DEMAND, H100_80GB=tariff("2"))
+    sizing = sizing_of([curve(100.0)], DEMAND, H100_80GB=tariff("2"))
 
-    best = found.best[0]
-    assert found.verdict is SizingVerdict.DECIDED
+    best = sizing.best[0]
+    assert sizing.verdict is SizingVerdict.DECIDED
     assert (best.plan.replicas, best.plan.devices) == (3, 3)
     assert best.plan.usd_per_hour == Decimal(6)
     assert best.usd_per_million == pytest.approx(Decimal(6) / Decimal("0.36"))
@@ -90,18 +90,18 @@ def test_as_many_replicas_are_taken_as_keep_the_p99_and_no_more():
 
 def test_the_cheaper_device_is_taken_though_more_of_it_are_needed():
     curves = [curve(100.0), curve(60.0, "L40S")]
-    found = sized(curves, DEMAND, H100_80GB=tariff("6"), L40S=tariff("1"))
+    sizing = sizing_of(curves, DEMAND, H100_80GB=tariff("6"), L40S=tariff("1"))
 
-    cheap, dear = found.best
+    cheap, dear = sizing.best
     # At most 13.9 of the 60: nine of them.
     assert (cheap.plan.setting.curve.device, cheap.plan.replicas) == ("L40S", 9)
     assert (cheap.plan.usd_per_hour, dear.plan.usd_per_hour) == (Decimal(9), Decimal(18))
 
 
 def test_devices_are_paid_for_as_they_are_sold():
-    found = sized([curve(100.0)], DEMAND, H100_80GB=tariff("2", sold_together=8))
+    sizing = sizing_of([curve(100.0)], DEMAND, H100_80GB=tariff("2", sold_together=8))
 
-    assert found.best[0].plan.usd_per_hour == Decimal(16)
+    assert sizing.best[0].plan.usd_per_hour == Decimal(16)
 
 
 @pytest.mark.parametrize(
@@ -116,25 +116,25 @@ def test_devices_are_paid_for_as_they_are_sold():
 )
 def test_what_keeps_it_from_being_smaller_is_named(rate, p99_s, headroom, constraint):
     demand = ServingDemand(rate_per_second=rate, p99_s=p99_s, headroom=headroom)
-    found = sized([curve(100.0)], demand, H100_80GB=tariff("2"))
+    sizing = sizing_of([curve(100.0)], demand, H100_80GB=tariff("2"))
 
-    assert found.best[0].constraint is constraint
+    assert sizing.best[0].constraint is constraint
 
 
 def test_slices_that_do_not_fit_a_memory_together_are_left_out_and_named():
     def slices(count, gigabytes):
-        made = tuple(
+        load_points = tuple(
             point(share * 60.0, p99(share * 60.0, 60.0), memory_bytes=gigabytes * GIGABYTE)
             for share in SHARES
         )
-        return curve(60.0, "L40S", points=made, time_slices=count)
+        return curve(60.0, "L40S", points=load_points, time_slices=count)
 
-    found = sized([slices(4, 20), slices(2, 20)], DEMAND, L40S=tariff("1"))
+    sizing = sizing_of([slices(4, 20), slices(2, 20)], DEMAND, L40S=tariff("1"))
 
-    best = found.best[0]
+    best = sizing.best[0]
     assert (best.plan.replicas, best.plan.devices) == (9, 5)
     assert best.constraint is SizingConstraint.MEMORY
-    assert "more memory than the device has" in found.left_out[0]
+    assert "more memory than the device has" in sizing.left_out[0]
 
 
 def test_a_noise_that_leaves_the_best_open_says_what_to_measure():
@@ -142,51 +142,51 @@ def test_a_noise_that_leaves_the_best_open_says_what_to_measure():
     noisy = tuple(
         point(share * 100.0, p99(share * 100.0, 100.0), completed=5000) for share in SHARES
     )
-    found = sized([curve(100.0, points=noisy)], demand, H100_80GB=tariff("2"))
+    sizing = sizing_of([curve(100.0, points=noisy)], demand, H100_80GB=tariff("2"))
 
-    assert found.verdict is SizingVerdict.UNDECIDED
-    rival = next(one for one in found.rivals if one.option.plan.replicas == 2)
+    assert sizing.verdict is SizingVerdict.UNDECIDED
+    rival = next(one for one in sizing.rivals if one.option.plan.replicas == 2)
     assert 0.01 < rival.option.plan.chance < 0.99
     assert rival.requests is None or rival.requests > 5000
-    assert found.best[0].plan.replicas > 2
+    assert sizing.best[0].plan.replicas > 2
 
 
 def test_the_next_measurement_is_that_of_the_chance_nearest_to_even():
     noisy = curve(100.0, points=[point(rate, p99(rate, 100.0), completed=300) for rate in (20, 60)])
 
-    found = sized([noisy], ServingDemand(rate_per_second=500.0, p99_s=0.1))
+    sizing = sizing_of([noisy], ServingDemand(rate_per_second=500.0, p99_s=0.1))
 
-    open_counts = sorted(rival.option.plan.replicas for rival in found.rivals)
+    open_counts = sorted(rival.option.plan.replicas for rival in sizing.rivals)
     assert open_counts == list(range(open_counts[0], open_counts[-1] + 1))
     assert len(open_counts) > 3
-    best = found.next_measurement
+    best = sizing.next_measurement
     assert best is not None
-    distances = [abs(rival.option.plan.chance - 0.5) for rival in found.rivals]
+    distances = [abs(rival.option.plan.chance - 0.5) for rival in sizing.rivals]
     assert abs(best.option.plan.chance - 0.5) == min(distances)
 
 
 def test_what_no_device_can_do_is_said():
-    found = sized(
+    sizing = sizing_of(
         [curve(100.0)], ServingDemand(rate_per_second=10.0, p99_s=0.01), H100_80GB=tariff("2")
     )
 
-    assert (found.verdict, found.best) == (SizingVerdict.NONE, ())
-    assert "no number of replicas meets the P99" in found.left_out[0]
+    assert (sizing.verdict, sizing.best) == (SizingVerdict.NONE, ())
+    assert "no number of replicas meets the P99" in sizing.left_out[0]
 
 
 def test_what_has_no_price_is_never_the_cheapest():
     curves = [curve(1000.0, "some card"), curve(100.0)]
-    found = sized(curves, DEMAND, H100_80GB=tariff("2"))
+    sizing = sizing_of(curves, DEMAND, H100_80GB=tariff("2"))
 
-    assert [each.plan.usd_per_hour for each in found.best] == [Decimal(6), None]
-    assert "no price for this device" in found.left_out[0]
+    assert [each.plan.usd_per_hour for each in sizing.best] == [Decimal(6), None]
+    assert "no price for this device" in sizing.left_out[0]
 
 
 def test_without_any_price_the_fewest_devices_are_taken():
-    found = sized([curve(100.0), curve(1000.0, "A100-80GB")], DEMAND)
+    sizing = sizing_of([curve(100.0), curve(1000.0, "A100-80GB")], DEMAND)
 
-    assert found.best[0].plan.setting.curve.device == "A100-80GB"
-    assert found.best[0].plan.devices == 1
+    assert sizing.best[0].plan.setting.curve.device == "A100-80GB"
+    assert sizing.best[0].plan.devices == 1
 
 
 def test_a_batch_waits_until_it_is_full():
@@ -204,19 +204,19 @@ def test_closed_loops_are_a_setting_each_and_a_screening():
         point(None, 0.02 * k, mode=LoadMode.CLOSED, concurrency=k, throughput_per_second=90.0)
         for k in (2, 4)
     )
-    found = sized([curve(100.0, points=closed)], DEMAND, H100_80GB=tariff("2"))
+    sizing = sizing_of([curve(100.0, points=closed)], DEMAND, H100_80GB=tariff("2"))
 
-    assert [each.concurrency for each in found.settings] == [2, 4]
-    assert all(each.is_screening for each in found.settings)
-    assert found.best[0].plan.setting.concurrency == 2
-    assert with_errors(found).errors[0] == ()
+    assert [each.concurrency for each in sizing.settings] == [2, 4]
+    assert all(each.is_screening for each in sizing.settings)
+    assert sizing.best[0].plan.setting.concurrency == 2
+    assert with_errors(sizing).errors[0] == ()
 
 
 @pytest.mark.slow
 def test_the_best_are_checked_point_by_point():
-    found = with_errors(sized([curve(100.0)], DEMAND, H100_80GB=tariff("2")))
+    sizing = with_errors(sizing_of([curve(100.0)], DEMAND, H100_80GB=tariff("2")))
 
-    assert [len(each) for each in found.errors] == [len(SHARES)]
+    assert [len(each) for each in sizing.errors] == [len(SHARES)]
 
 
 @pytest.mark.slow(ci_only=True)
@@ -225,8 +225,8 @@ def test_the_best_are_checked_point_by_point():
 def test_more_requests_never_cost_less(rate, p99_s, more):
     def usd(per_second):
         demand = ServingDemand(rate_per_second=per_second, p99_s=p99_s)
-        found = sized([curve(100.0)], demand, H100_80GB=tariff("2"))
-        return found.best[0].plan.usd_per_hour if found.best else Decimal("Infinity")
+        sizing = sizing_of([curve(100.0)], demand, H100_80GB=tariff("2"))
+        return sizing.best[0].plan.usd_per_hour if sizing.best else Decimal("Infinity")
 
     assert usd(rate) <= usd(rate * more)
 
@@ -250,18 +250,18 @@ def test_a_demand_that_is_none_is_refused(values):
 def test_of_two_that_cost_the_same_the_one_further_within_the_limit_goes_first():
     slow, fast = curve(100.0, workload="m:slow"), curve(110.0, workload="m:fast")
 
-    found = sized(
+    sizing = sizing_of(
         [slow, fast], ServingDemand(rate_per_second=20.0, p99_s=0.5), H100_80GB=tariff("2")
     )
 
-    assert [each.plan.setting.curve.workload for each in found.best] == ["m:fast", "m:slow"]
+    assert [each.plan.setting.curve.workload for each in sizing.best] == ["m:fast", "m:slow"]
 
 
 def test_even_arrivals_are_never_sure_to_be_enough():
     even = curve(100.0, has_even_arrivals=True)
 
-    alone = sized([even], DEMAND, H100_80GB=tariff("2"))
-    beside = sized([even, curve(60.0, "L40S")], DEMAND, H100_80GB=tariff("2"), L40S=tariff("1"))
+    alone = sizing_of([even], DEMAND, H100_80GB=tariff("2"))
+    beside = sizing_of([even, curve(60.0, "L40S")], DEMAND, H100_80GB=tariff("2"), L40S=tariff("1"))
 
     assert alone.verdict is SizingVerdict.UNDECIDED
     assert not alone.best
@@ -279,14 +279,14 @@ def test_a_point_that_is_given_twice_is_one_measurement():
 
 def even_curve(*points):
     """A curve of even arrivals: nothing is sure there, so the option stays a rival."""
-    known = tuple(point(share * 100.0, p99(share * 100.0, 100.0)) for share in SHARES)
-    return curve(100.0, points=(*known, *points), has_even_arrivals=True)
+    full = tuple(point(share * 100.0, p99(share * 100.0, 100.0)) for share in SHARES)
+    return curve(100.0, points=(*full, *points), has_even_arrivals=True)
 
 
 def requests_for(one_curve, p99_s):
     """Return the requests that decide about two replicas at 50 requests a second each."""
     demand = ServingDemand(rate_per_second=100.0, p99_s=p99_s, headroom=0.0)
-    (rival,) = sized([one_curve], demand, H100_80GB=tariff("2")).rivals
+    (rival,) = sizing_of([one_curve], demand, H100_80GB=tariff("2")).rivals
     assert rival.option.replica_rate == 50.0
     return rival.requests
 
@@ -294,7 +294,7 @@ def requests_for(one_curve, p99_s):
 def test_requests_put_the_limit_four_standard_deviations_away():
     few = tuple(point(share * 100.0, p99(share * 100.0, 100.0), completed=5000) for share in SHARES)
     demand = ServingDemand(rate_per_second=100.0, p99_s=p99(50.0, 100.0) * 1.1, headroom=0.0)
-    rivals = sized([curve(100.0, points=few)], demand, H100_80GB=tariff("2")).rivals
+    rivals = sizing_of([curve(100.0, points=few)], demand, H100_80GB=tariff("2")).rivals
 
     rival = next(one for one in rivals if one.option.plan.replicas == 2)
 
@@ -333,13 +333,13 @@ def test_no_number_of_requests_decides_within_two_permille_of_the_limit(distance
 def test_what_is_too_slow_is_said_of_full_batches_where_there_are_some(batch, words):
     points = tuple(point(share * 100.0, p99(share * 100.0, 100.0), batch=batch) for share in SHARES)
 
-    found = sized(
+    sizing = sizing_of(
         [curve(100.0, points=points)],
         ServingDemand(rate_per_second=10.0, p99_s=0.01),
         H100_80GB=tariff("2"),
     )
 
-    assert words in found.left_out[0]
+    assert words in sizing.left_out[0]
 
 
 SCATTER = (1.05, 0.93, 1.1, 1.0, 0.9, 1.2)
@@ -381,11 +381,11 @@ def test_the_sizes_of_an_example_have_known_figures():
     curves = [scattered_curve(100.0, "H100-80GB"), scattered_curve(60.0, "A100-80GB")]
     usd = {"H100_80GB": tariff("3.1"), "A100_80GB": tariff("1.9", "A100-80GB", 4)}
 
-    found = sized(curves, demand, **usd)
+    sizing = sizing_of(curves, demand, **usd)
 
-    assert found.verdict is SizingVerdict.UNDECIDED
-    assert figures(found.best[0]) == pytest.approx(SCATTERED_BEST, rel=1e-4)
-    rivals = [figures(each.option, each.requests) for each in found.rivals]
+    assert sizing.verdict is SizingVerdict.UNDECIDED
+    assert figures(sizing.best[0]) == pytest.approx(SCATTERED_BEST, rel=1e-4)
+    rivals = [figures(each.option, each.requests) for each in sizing.rivals]
     assert rivals[:2] == [pytest.approx(each, rel=1e-4) for each in SCATTERED_RIVALS]
 
 
@@ -393,8 +393,8 @@ def test_the_sizes_of_an_example_have_known_figures():
 def test_the_sizes_of_batches_have_known_figures():
     demand = ServingDemand(rate_per_second=500.0, p99_s=0.3)
 
-    found = sized([curve(50.0, points=BATCHES)], demand, H100_80GB=tariff("3"))
+    sizing = sizing_of([curve(50.0, points=BATCHES)], demand, H100_80GB=tariff("3"))
 
-    assert figures(found.best[0]) == pytest.approx(BATCHES_BEST, rel=1e-4)
-    (rival, *_) = found.rivals
+    assert figures(sizing.best[0]) == pytest.approx(BATCHES_BEST, rel=1e-4)
+    (rival, *_) = sizing.rivals
     assert figures(rival.option, rival.requests) == pytest.approx(BATCHES_RIVAL, rel=1e-4)

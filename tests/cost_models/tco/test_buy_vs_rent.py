@@ -36,12 +36,14 @@ def bought(option, use=0.7):
 
 def test_an_owned_hour_is_that_of_the_standard_rate():
     rate = hourly_cost(H100, PARAMETERS, utilization=0.7)
-    (found,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
+    (option_comparison,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
 
-    assert found.mode_usd == pytest.approx(rate.mode_usd)
-    assert (found.p5_usd, found.p50_usd, found.p95_usd) == pytest.approx(
-        (rate.p5_usd, rate.p50_usd, rate.p95_usd)
-    )
+    assert option_comparison.mode_usd == pytest.approx(rate.mode_usd)
+    assert (
+        option_comparison.p5_usd,
+        option_comparison.p50_usd,
+        option_comparison.p95_usd,
+    ) == pytest.approx((rate.p5_usd, rate.p50_usd, rate.p95_usd))
 
 
 def test_the_cheapest_is_first_and_the_chances_sum_to_one():
@@ -51,11 +53,13 @@ def test_the_cheapest_is_first_and_the_chances_sum_to_one():
         bought(f"{P5}/savings_plan/3y_all_upfront"),
     ]
 
-    found = compare(options)
+    option_comparisons = compare(options)
 
-    assert [one.p50_usd for one in found] == sorted(one.p50_usd for one in found)
-    assert sum(one.chance_cheapest for one in found) == pytest.approx(1)
-    assert found[-1].chance_cheapest == 0
+    assert [one.p50_usd for one in option_comparisons] == sorted(
+        one.p50_usd for one in option_comparisons
+    )
+    assert sum(one.chance_cheapest for one in option_comparisons) == pytest.approx(1)
+    assert option_comparisons[-1].chance_cheapest == 0
 
 
 def test_the_chance_of_two_options_is_that_of_their_draws():
@@ -70,17 +74,19 @@ def test_the_chance_of_two_options_is_that_of_their_draws():
 def test_options_that_cost_the_same_share_the_chance():
     one = bought(f"{P5}/on_demand")
 
-    found = compare([one, replace(one, name="the same again")])
+    option_comparisons = compare([one, replace(one, name="the same again")])
 
-    assert [each.chance_cheapest for each in found] == [0.5, 0.5]
+    assert [each.chance_cheapest for each in option_comparisons] == [0.5, 0.5]
 
 
 def test_what_options_share_does_not_decide_between_them():
     """Nearly all of both costs is drawn alike, so that the dearer server is never cheaper."""
     dearer = replace(H100, option="with one accelerator fewer", accelerators=7)
-    found = compare([owned_option(each, PARAMETERS, use=0.7) for each in (H100, dearer)])
+    option_comparisons = compare(
+        [owned_option(each, PARAMETERS, use=0.7) for each in (H100, dearer)]
+    )
 
-    assert [one.chance_cheapest for one in found] == [1, 0]
+    assert [one.chance_cheapest for one in option_comparisons] == [1, 0]
 
 
 def test_the_interest_on_upfront_money_is_drawn_and_mostly_as_at_its_mode():
@@ -97,11 +103,11 @@ def test_what_is_paid_by_use_is_certain():
 def test_a_server_breaks_even_with_on_demand_where_the_study_says():
     """The study's payments are due at year ends, which makes owning dearer than by the month."""
     at_year_ends = year_end_break_even(H100, PARAMETERS, usd_per_hour=6.88)
-    found = break_even(H100, PARAMETERS, usd_per_hour=6.88)
+    found_break_even = break_even(H100, PARAMETERS, usd_per_hour=6.88)
 
     assert at_year_ends == pytest.approx(0.44, abs=0.015)
-    assert found.p50 == pytest.approx(at_year_ends * 0.98, abs=0.002)
-    assert found.chance_ever == 1
+    assert found_break_even.p50 == pytest.approx(at_year_ends * 0.98, abs=0.002)
+    assert found_break_even.chance_ever == 1
 
 
 def test_a_server_breaks_even_with_a_one_year_plan_where_the_study_says():
@@ -112,16 +118,21 @@ def test_a_server_breaks_even_with_a_one_year_plan_where_the_study_says():
 
 @pytest.mark.parametrize("usd", [2.587, 2.69])
 def test_a_server_does_not_break_even_with_the_lowest_prices(usd):
-    found = break_even(H100, PARAMETERS, usd_per_hour=usd)
+    found_break_even = break_even(H100, PARAMETERS, usd_per_hour=usd)
 
-    assert found.p50 is None
-    assert found.chance_ever < 0.5
+    assert found_break_even.p50 is None
+    assert found_break_even.chance_ever < 0.5
 
 
 def test_energy_alone_above_the_price_never_breaks_even():
-    found = break_even(H100, PARAMETERS, usd_per_hour=0.01)
+    found_break_even = break_even(H100, PARAMETERS, usd_per_hour=0.01)
 
-    assert (found.p5, found.p50, found.p95, found.chance_ever) == (None, None, None, 0)
+    assert (
+        found_break_even.p5,
+        found_break_even.p50,
+        found_break_even.p95,
+        found_break_even.chance_ever,
+    ) == (None, None, None, 0)
 
 
 @given(st.floats(0.5, 20), st.floats(0.5, 20))
@@ -152,8 +163,8 @@ def test_the_widest_bars_are_those_of_the_published_study():
     hours = 8760 * 8 * 0.7
     bars = tornado(H100, PARAMETERS, use=0.7)[:5]
 
-    found = {bar.parameter: round(bar.width_usd * hours / 1000) for bar in bars}
-    assert found == {
+    numbers = {bar.parameter: round(bar.width_usd * hours / 1000) for bar in bars}
+    assert numbers == {
         "staff_fte_per_8gpu_node_small": 80,
         "server_price_8xH100_SXM": 73,
         "depreciation_years": 60,
@@ -182,9 +193,9 @@ def test_a_certain_input_has_no_bar():
 
 
 def test_low_confidence_inputs_are_named():
-    (found,) = compare([owned_option(A100, PARAMETERS, use=0.4)])
+    (option_comparison,) = compare([owned_option(A100, PARAMETERS, use=0.4)])
 
-    assert any("price of a server with 8 A100" in words for words in found.assumed)
+    assert any("price of a server with 8 A100" in words for words in option_comparison.assumed)
 
 
 @pytest.mark.parametrize("use", [0.0, 1.01, float("nan")])
@@ -228,9 +239,9 @@ def test_capital_that_costs_nothing_leaves_the_published_rate():
     free = replace(PARAMETERS, parameters=(wacc,))
     mode = terms_of(SHEET.find(f"{P5}/savings_plan/3y_all_upfront"))
 
-    found = bought_option(mode, free, use=1.0, accelerator="H100-80GB")
+    option_cost = bought_option(mode, free, use=1.0, accelerator="H100-80GB")
 
-    np.testing.assert_allclose(found.draws_usd, np.full(DRAWS, 20.695 / 8), rtol=1e-6)
+    np.testing.assert_allclose(option_cost.draws_usd, np.full(DRAWS, 20.695 / 8), rtol=1e-6)
 
 
 def test_hours_of_tenths_of_a_cent_are_compared_as_those_of_dollars():
@@ -260,6 +271,8 @@ def test_the_parts_of_a_year_sum_to_an_hours_cost_at_their_modes():
     parts = yearly_parts(H100, PARAMETERS, use=0.7)
 
     hours = 8760 * 8 * 0.7
-    (found,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
-    assert sum(likely for _, _, likely, _ in parts) / hours == pytest.approx(found.mode_usd)
+    (option_comparison,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
+    assert sum(likely for _, _, likely, _ in parts) / hours == pytest.approx(
+        option_comparison.mode_usd
+    )
     assert all(p5 <= p95 for _, p5, _, p95 in parts)

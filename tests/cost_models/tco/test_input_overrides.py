@@ -35,20 +35,24 @@ def parameter(**changes):
 
 def test_an_own_input_counts_and_is_no_longer_assumed():
     packaged = packaged_hardware_inputs()
-    found = apply_own_inputs(packaged, read_overrides(parameter(), "mine"), name="ours")
+    hardware_input_sheet = apply_own_inputs(
+        packaged, read_overrides(parameter(), "mine"), name="ours"
+    )
 
-    wacc = found.find("wacc")
+    wacc = hardware_input_sheet.find("wacc")
     assert packaged.find("wacc").is_assumed
     assert (wacc.mode, wacc.is_assumed, wacc.unit) == (Decimal("0.08"), False, "per year")
-    assert len(found.parameters) == len(packaged.parameters)
+    assert len(hardware_input_sheet.parameters) == len(packaged.parameters)
 
 
 def test_whole_numbers_are_numbers_too():
     text = parameter(name="staff_cost_loaded", low="150000", mode="160000", high="170000")
 
-    found = apply_own_inputs(packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours")
+    hardware_input_sheet = apply_own_inputs(
+        packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours"
+    )
 
-    assert found.find("staff_cost_loaded").mode == 160_000
+    assert hardware_input_sheet.find("staff_cost_loaded").mode == 160_000
 
 
 @pytest.mark.parametrize(
@@ -104,10 +108,10 @@ def test_a_server_of_ones_own_is_priced_by_its_own_inputs():
 def test_tax_is_on_what_is_bought_to_own_as_well(name, factor):
     packaged = packaged_hardware_inputs()
 
-    found = apply_own_inputs(packaged, read_overrides(TAX, "mine"), name="ours").find(name)
+    index = apply_own_inputs(packaged, read_overrides(TAX, "mine"), name="ours").find(name)
 
-    assert found.mode == packaged.find(name).mode * factor
-    assert ("German VAT" in found.note) == (factor > 1)
+    assert index.mode == packaged.find(name).mode * factor
+    assert ("German VAT" in index.note) == (factor > 1)
 
 
 def test_an_owned_hour_costs_what_the_organisations_own_inputs_say():

@@ -32,40 +32,42 @@ def worth(usd, *, use=0.7, years=Horizon.FIVE, sheet=CERTAIN):
 
 def test_the_flows_are_those_worked_out_by_hand():
     """A year saves rent for 49,056 useful hours less 25,600 + 6,694 + 22,529 + 50,000 to run it."""
-    found = worth(6.88)
+    investment = worth(6.88)
 
     running = 0.08 * 320_000 + 5.763 * 8760 * 1.54 * 0.0861 + 10.2 * 12 * 184.06 + 50_000
     saved = 6.88 * 8760 * 8 * 0.7 - running
-    assert found.flows_usd[0] == pytest.approx(-320_000 * 1.21 * 1.03)
-    assert found.flows_usd[1:5] == pytest.approx((saved,) * 4)
-    assert found.flows_usd[5] == pytest.approx(saved + 0.12 * 320_000)
-    assert found.resale_usd == pytest.approx(0.12 * 320_000)
+    assert investment.flows_usd[0] == pytest.approx(-320_000 * 1.21 * 1.03)
+    assert investment.flows_usd[1:5] == pytest.approx((saved,) * 4)
+    assert investment.flows_usd[5] == pytest.approx(saved + 0.12 * 320_000)
+    assert investment.resale_usd == pytest.approx(0.12 * 320_000)
 
 
-def cash_flows(found):
+def cash_flows(investment):
     """Return the flows with the resale at the end and the rest by the month."""
-    purchase, *years = found.flows_usd
-    resale = [*[0.0] * (len(years) - 1), found.resale_usd]
+    purchase, *years = investment.flows_usd
+    resale = [*[0.0] * (len(years) - 1), investment.resale_usd]
     monthly = tuple(year - once for year, once in zip(years, resale, strict=True))
     return CashFlows(once=(purchase, *resale), monthly=monthly)
 
 
 def test_without_uncertainty_the_present_value_is_that_of_the_flows():
-    found = worth(6.88)
+    investment = worth(6.88)
 
-    expected = present_value(cash_flows(found), rate_per_year=0.085)
-    assert found.npv_usd == pytest.approx(expected, rel=1e-12)
-    assert (found.npv_p5_usd, found.npv_p50_usd, found.npv_p95_usd) == pytest.approx(
+    expected = present_value(cash_flows(investment), rate_per_year=0.085)
+    assert investment.npv_usd == pytest.approx(expected, rel=1e-12)
+    assert (investment.npv_p5_usd, investment.npv_p50_usd, investment.npv_p95_usd) == pytest.approx(
         (expected,) * 3, rel=1e-9
     )
-    assert found.chance_worth_it == 1
+    assert investment.chance_worth_it == 1
 
 
 def test_at_the_return_the_present_value_is_zero():
-    found = worth(6.88)
+    investment = worth(6.88)
 
-    assert found.irr is not None
-    assert present_value(cash_flows(found), rate_per_year=found.irr) == pytest.approx(0, abs=1e-6)
+    assert investment.irr is not None
+    assert present_value(cash_flows(investment), rate_per_year=investment.irr) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_dear_rent_repays_a_server_sooner():
@@ -76,10 +78,10 @@ def test_dear_rent_repays_a_server_sooner():
 
 
 def test_cheap_rent_never_repays_a_server():
-    found = worth(1.0)
+    investment = worth(1.0)
 
-    assert (found.payback_years, found.chance_worth_it) == (None, 0)
-    assert found.npv_usd < 0
+    assert (investment.payback_years, investment.chance_worth_it) == (None, 0)
+    assert investment.npv_usd < 0
 
 
 def test_where_the_rent_is_the_cost_of_owning_nothing_is_won():
@@ -94,17 +96,17 @@ def test_where_the_rent_is_the_cost_of_owning_nothing_is_won():
 
 
 def test_three_years_have_the_residual_of_three_years():
-    found = worth(6.88, years=Horizon.THREE)
+    investment = worth(6.88, years=Horizon.THREE)
 
-    assert len(found.flows_usd) == 4
-    assert found.flows_usd[3] - found.flows_usd[2] == pytest.approx(0.28 * 320_000)
+    assert len(investment.flows_usd) == 4
+    assert investment.flows_usd[3] - investment.flows_usd[2] == pytest.approx(0.28 * 320_000)
 
 
 def test_draws_spread_around_the_flows():
-    found = worth(6.88, sheet=PARAMETERS)
+    investment = worth(6.88, sheet=PARAMETERS)
 
-    assert found.npv_p5_usd < found.npv_p50_usd < found.npv_p95_usd
-    assert 0.5 < found.chance_worth_it <= 1
+    assert investment.npv_p5_usd < investment.npv_p50_usd < investment.npv_p95_usd
+    assert 0.5 < investment.chance_worth_it <= 1
 
 
 def test_a_licence_that_is_bought_lowers_the_value():

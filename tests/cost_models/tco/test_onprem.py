@@ -32,13 +32,15 @@ def at_modes(name):
 
 
 def without(name):
-    kept = tuple(found for found in PARAMETERS.parameters if found.name != name)
-    return replace(PARAMETERS, parameters=kept)
+    kept_parameters = tuple(
+        parameter for parameter in PARAMETERS.parameters if parameter.name != name
+    )
+    return replace(PARAMETERS, parameters=kept_parameters)
 
 
 def with_mode(name, value):
-    def change(found):
-        return replace(found, low=value, mode=value, high=value) if found.name == name else found
+    def change(inputs):
+        return replace(inputs, low=value, mode=value, high=value) if inputs.name == name else inputs
 
     return replace(PARAMETERS, parameters=tuple(map(change, PARAMETERS.parameters)))
 
@@ -77,8 +79,8 @@ def test_licences_are_paid_for_each_accelerator():
 def test_an_owned_hour_costs_what_the_readme_says(server, utilization, expected):
     cost = hourly_cost(server, PARAMETERS, utilization=utilization)
 
-    found = (cost.mode_usd, cost.p5_usd, cost.p50_usd, cost.p95_usd)
-    assert found == pytest.approx(expected, abs=0.006)
+    amounts = (cost.mode_usd, cost.p5_usd, cost.p50_usd, cost.p95_usd)
+    assert amounts == pytest.approx(expected, abs=0.006)
 
 
 @pytest.mark.parametrize(("utilization", "study"), [(0.7, 4.30), (0.4, 7.45)])
@@ -96,17 +98,21 @@ def test_the_spread_is_that_of_the_study_the_inputs_come_from():
 
 def test_the_rate_is_the_median_with_the_fifth_and_ninety_fifth_percentile():
     cost = hourly_cost(H100, PARAMETERS, utilization=0.7)
-    found = owned_rate(H100, parameters=with_mode(UTILIZATION, Decimal("0.7")))
+    hourly_rate = owned_rate(H100, parameters=with_mode(UTILIZATION, Decimal("0.7")))
 
-    assert found.label == "On-premises 8xH100 at 70 % use"
-    assert found.accelerator == "H100-80GB"
-    assert (float(found.low), float(found.usd_per_device_hour), float(found.high)) == (
+    assert hourly_rate.label == "On-premises 8xH100 at 70 % use"
+    assert hourly_rate.accelerator == "H100-80GB"
+    assert (
+        float(hourly_rate.low),
+        float(hourly_rate.usd_per_device_hour),
+        float(hourly_rate.high),
+    ) == (
         cost.p5_usd,
         cost.p50_usd,
         cost.p95_usd,
     )
-    assert (found.as_of, found.is_read_date) == (date(2026, 11, 20), True)
-    assert found.warnings == ()
+    assert (hourly_rate.as_of, hourly_rate.is_read_date) == (date(2026, 11, 20), True)
+    assert hourly_rate.warnings == ()
 
 
 def test_low_confidence_inputs_are_listed_and_so_is_the_assumed_utilization():

@@ -45,9 +45,9 @@ def test_a_commitment_at_half_use_costs_twice_its_rate():
 
 def test_money_paid_up_front_costs_its_interest():
     """3 years of 20.695 / 8 USD up front at 8.5 %: 36 payments of 1 are worth 31.82469."""
-    found = THREE_YEARS.committed_usd_per_hour(wacc=0.085)
+    committed_usd = THREE_YEARS.committed_usd_per_hour(wacc=0.085)
 
-    assert float(found) == pytest.approx(20.695 / 8 * 3 * 12 / 31.82469, rel=1e-6)
+    assert float(committed_usd) == pytest.approx(20.695 / 8 * 3 * 12 / 31.82469, rel=1e-6)
 
 
 def test_a_plan_without_money_up_front_has_no_interest():
@@ -78,9 +78,9 @@ def test_more_use_never_makes_an_hour_dearer(one, two):
 
 
 def test_the_break_even_use_is_the_ratio_of_the_rates():
-    found = break_even_use(THREE_YEARS, ON_DEMAND)
+    found_break_even_use = break_even_use(THREE_YEARS, ON_DEMAND)
 
-    assert found == pytest.approx(Decimal("20.695") / Decimal("55.04"))
+    assert found_break_even_use == pytest.approx(Decimal("20.695") / Decimal("55.04"))
 
 
 @given(st.floats(0.0, 0.15))

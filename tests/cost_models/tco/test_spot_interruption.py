@@ -25,11 +25,11 @@ saves = st.floats(1e-4, 0.5)
 
 
 def test_the_expected_hours_are_those_worked_out_by_hand():
-    found = expected_hours(
+    found_expected_hours = expected_hours(
         10.0, InterruptionModel(per_hour=0.1, save_h=0.5, restart_h=1.0), interval_h=2.0
     )
 
-    assert found == pytest.approx(5 * (math.exp(0.25) - 1) * 11, rel=1e-12)
+    assert found_expected_hours == pytest.approx(5 * (math.exp(0.25) - 1) * 11, rel=1e-12)
 
 
 def test_without_interruptions_only_the_saves_are_added():
@@ -54,8 +54,8 @@ def test_the_best_interval_is_the_one_that_a_search_finds(per_hour, save_h, rest
     def hours(interval_h):
         return expected_hours(100.0, interruptions, interval_h=interval_h)
 
-    found = minimize_scalar(hours, bounds=(best / 3, best * 3), method="bounded")
-    assert hours(best) <= found.fun * (1 + 1e-9)
+    found_minimize_scalar = minimize_scalar(hours, bounds=(best / 3, best * 3), method="bounded")
+    assert hours(best) <= found_minimize_scalar.fun * (1 + 1e-9)
 
 
 @given(st.floats(1e-9, 1e-4))
@@ -205,15 +205,19 @@ def test_the_best_interval_solves_the_equation_of_its_derivative(step):
 
 def test_dalys_estimate_is_his_equation_37_worked_out_by_hand():
     """With 0.5 h for a save and 4 h between faults, c / 2M is 1/16 and sqrt(2 c M) is 2."""
-    found = daly_interval_h(InterruptionModel(per_hour=0.25, save_h=0.5, restart_h=0.0))
+    found_daly_interval_h = daly_interval_h(
+        InterruptionModel(per_hour=0.25, save_h=0.5, restart_h=0.0)
+    )
 
-    assert found == pytest.approx(2 * (1 + 1 / 12 + 1 / 144) - 0.5, rel=1e-12)
+    assert found_daly_interval_h == pytest.approx(2 * (1 + 1 / 12 + 1 / 144) - 0.5, rel=1e-12)
 
 
 def test_the_series_of_a_small_load_is_that_of_lamberts_function():
     """Of 0.9 e-3, where the function itself still has nine digits."""
     for load in (1e-4, 9e-4):
-        found = best_interval_h(InterruptionModel(per_hour=load, save_h=1.0, restart_h=0.0))
+        found_best_interval_h = best_interval_h(
+            InterruptionModel(per_hour=load, save_h=1.0, restart_h=0.0)
+        )
         exact = float(1 + lambertw(-math.exp(-load - 1)).real) / load
 
-        assert found == pytest.approx(exact, rel=1e-6)
+        assert found_best_interval_h == pytest.approx(exact, rel=1e-6)

@@ -25,10 +25,13 @@ def median_at(figures):
 def test_at_a_switching_input_the_median_of_owning_is_as_much_as_the_rival():
     rival = 1.02 * median_at({})
 
-    found = switching_inputs(H100, SHEET, use=0.6, usd_per_hour=rival)
+    found_switching_inputs = switching_inputs(H100, SHEET, use=0.6, usd_per_hour=rival)
 
-    assert {each.parameter for each in found} >= {"wacc", "server_price_8xH100_SXM"}
-    for each in found:
+    assert {each.parameter for each in found_switching_inputs} >= {
+        "wacc",
+        "server_price_8xH100_SXM",
+    }
+    for each in found_switching_inputs:
         parameter = SHEET.find(each.parameter)
         assert parameter.low <= each.value <= parameter.high
         assert median_at({each.parameter: np.array([each.value])}) == pytest.approx(rival, rel=1e-8)
@@ -40,10 +43,10 @@ def test_an_input_whose_mode_alone_changes_the_side_has_no_switching_value():
     at_mode = median_at({price: np.array([float(SHEET.find(price).mode)])})
     between = (at_mode + median_at({})) / 2
 
-    found = switching_inputs(H100, SHEET, use=0.6, usd_per_hour=between)
+    found_switching_inputs = switching_inputs(H100, SHEET, use=0.6, usd_per_hour=between)
 
     assert at_mode != median_at({})
-    assert price not in {each.parameter for each in found}
+    assert price not in {each.parameter for each in found_switching_inputs}
 
 
 def test_a_rival_beyond_every_range_has_no_switching_input():

@@ -62,16 +62,16 @@ def test_the_interval_takes_the_rates_ends_too():
 
 
 def test_a_measurement_counts_only_for_the_accelerator_it_was_made_on():
-    found = costs(rates=standard_rates(packaged_sheet()))
+    found_unit_costs = costs(rates=standard_rates(packaged_sheet()))
 
-    assert [cost.provenance for cost in found] == [
+    assert [cost.provenance for cost in found_unit_costs] == [
         Provenance.MEASURED,
         Provenance.UNKNOWN,
         Provenance.MEASURED,
         Provenance.UNKNOWN,
         Provenance.UNKNOWN,
     ]
-    for cost in found:
+    for cost in found_unit_costs:
         is_known = cost.provenance is Provenance.MEASURED
         assert (cost.usd is not None) is is_known
         assert cost.reason == (

@@ -25,8 +25,8 @@ def timeline(*samples, device="a"):
 def test_a_sample_that_is_a_little_late_is_no_gap():
     export = export_of("x", "made up", [timeline((T0, 0.5), (T0 + 10, 0.5), (T0 + 24, 0.5))])
 
-    (found,) = export.activities
-    assert (found.ends - found.starts).sum() == 34  # the last stands for a step
+    (activity,) = export.activities
+    assert (activity.ends - activity.starts).sum() == 34  # the last stands for a step
 
 
 def test_the_usual_step_is_that_of_the_whole_file():
@@ -57,11 +57,11 @@ def test_more_than_fits_is_an_error(timelines):
 def test_samples_come_back_in_order_and_never_overlap(shares, step):
     samples = [(T0 + step * at, share) for at, share in enumerate(shares)]
 
-    (found,) = export_of("x", "made up", [timeline(*reversed(samples))]).activities
+    (activity,) = export_of("x", "made up", [timeline(*reversed(samples))]).activities
 
-    assert found.shares.tolist() == shares
-    assert np.all(found.ends[:-1] <= found.starts[1:])
-    assert found.ends[-1] - found.starts[0] == step * len(shares)
+    assert activity.shares.tolist() == shares
+    assert np.all(activity.ends[:-1] <= activity.starts[1:])
+    assert activity.ends[-1] - activity.starts[0] == step * len(shares)
 
 
 @given(st.integers(0, 1200), st.integers(0, 1200))
@@ -76,10 +76,10 @@ def test_consecutive_periods_add_up_to_the_full_export(first, second):
     parts = [clip_export(export, start, middle), clip_export(export, middle, end)]
 
     def seconds(*exports):
-        found = [each for one in exports for each in one.activities]
+        activities = [each for one in exports for each in one.activities]
         return (
-            sum(float((each.ends - each.starts).sum()) for each in found),
-            sum(float(((each.ends - each.starts) * each.shares).sum()) for each in found),
+            sum(float((each.ends - each.starts).sum()) for each in activities),
+            sum(float(((each.ends - each.starts) * each.shares).sum()) for each in activities),
         )
 
     assert seconds(*parts) == pytest.approx(seconds(export))

@@ -43,38 +43,38 @@ def read(*many, **more):
 
 
 def test_points_come_newest_first_and_a_duty_cycle_is_percent():
-    (found,) = read(series()).activities
+    (activity,) = read(series()).activities
 
-    assert found.signal is Signal.GPU_UTIL
-    assert found.shares.tolist() == pytest.approx([0.1, 0.2, 0.3])
-    assert found.owner == DeviceOwner(namespace="nlp", job="train-0")
-    assert found.device == "train-0 7"
+    assert activity.signal is Signal.GPU_UTIL
+    assert activity.shares.tolist() == pytest.approx([0.1, 0.2, 0.3])
+    assert activity.owner == DeviceOwner(namespace="nlp", job="train-0")
+    assert activity.device == "train-0 7"
 
 
 def test_the_list_alone_is_what_gcloud_prints():
     data = json.dumps([series(metadata={"userLabels": {"team": "search"}})]).encode()
 
-    (found,) = read_activity(data, "series.json").activities
+    (activity,) = read_activity(data, "series.json").activities
 
-    assert found.owner.team == "search"
+    assert activity.owner.team == "search"
 
 
 def test_memory_is_a_share_of_the_total():
     used = series(DUTY.replace("duty_cycle", "memory_used"), values=(8, 4))
     total = series(DUTY.replace("duty_cycle", "memory_total"), values=(16, 16))
 
-    (found,) = read(used, total).activities
+    (activity,) = read(used, total).activities
 
-    assert found.signal is Signal.MEMORY
-    assert found.shares.tolist() == pytest.approx([0.25, 0.5])
+    assert activity.signal is Signal.MEMORY
+    assert activity.shares.tolist() == pytest.approx([0.25, 0.5])
 
 
 def test_what_a_tpus_matrix_units_do_is_read():
     kind = "kubernetes.io/node/accelerator/tensorcore_utilization"
 
-    (found,) = read(series(kind, values=(62.5, 12.5), key="doubleValue")).activities
+    (activity,) = read(series(kind, values=(62.5, 12.5), key="doubleValue")).activities
 
-    assert (found.signal, found.shares.tolist()) == (Signal.TENSOR_ACTIVE, [0.125, 0.625])
+    assert (activity.signal, activity.shares.tolist()) == (Signal.TENSOR_ACTIVE, [0.125, 0.625])
 
 
 @pytest.mark.parametrize("where", ["series", "answer"])
@@ -103,25 +103,27 @@ def test_the_agents_memory_says_by_a_label_what_is_free():
     used = series(OPS_AGENT_MEMORY, (30.0, 10.0), gpu | {"memory_state": "used"}, key="doubleValue")
     free = series(OPS_AGENT_MEMORY, (10.0, 30.0), gpu | {"memory_state": "free"}, key="doubleValue")
 
-    (found,) = read(used, free).activities
+    (activity,) = read(used, free).activities
 
-    assert found.shares.tolist() == pytest.approx([0.25, 0.75])
+    assert activity.shares.tolist() == pytest.approx([0.25, 0.75])
 
 
 def test_busy_seconds_are_what_they_grew_by():
     seconds = series(BUSY_SECONDS, values=(7.0, 90.0, 60.0, 0.0), key="doubleValue")
 
-    (found,) = read(seconds).activities
+    (activity,) = read(seconds).activities
 
-    assert found.shares.tolist() == pytest.approx([1.0, 0.5])  # the counter was set back after
+    assert activity.shares.tolist() == pytest.approx([1.0, 0.5])  # the counter was set back after
 
 
 def test_managed_prometheus_has_dcgms_names():
     kind = "prometheus.googleapis.com/DCGM_FI_DEV_GPU_UTIL/gauge"
-    held = series(kind, labels={"UUID": "GPU-1", "exported_pod": "a", "exported_namespace": "n"})
+    held_fields = series(
+        kind, labels={"UUID": "GPU-1", "exported_pod": "a", "exported_namespace": "n"}
+    )
     free = series(kind, labels={"UUID": "GPU-2"}, resource={"cluster": "c"})
 
-    first, second = read(held, free).activities
+    first, second = read(held_fields, free).activities
 
     assert first.owner == DeviceOwner(namespace="n", job="a")
     assert second.owner == DeviceOwner(is_free=True)

@@ -28,10 +28,10 @@ def read(text, name=NAME):
 
 
 def test_each_column_is_a_device_and_its_labels_say_whose():
-    found = read(HEAD + rows("50,undefined", "70,10", "90,20", "90,20"))
+    activity_export = read(HEAD + rows("50,undefined", "70,10", "90,20", "90,20"))
 
-    first, second = found.activities
-    assert found.kind == "Google Cloud Monitoring"
+    first, second = activity_export.activities
+    assert activity_export.kind == "Google Cloud Monitoring"
     assert first.signal is Signal.GPU_UTIL
     assert first.shares.tolist() == pytest.approx([0.5, 0.7, 0.9, 0.9])
     assert first.owner == DeviceOwner(namespace="nlp", job="train-0")

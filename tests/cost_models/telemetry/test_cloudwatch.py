@@ -30,40 +30,40 @@ def read(*results, **more):
 
 
 def test_values_come_newest_first_and_are_percent():
-    (found,) = read(result()).activities
+    (activity,) = read(result()).activities
 
-    assert found.signal is Signal.GPU_UTIL
-    assert found.shares.tolist() == pytest.approx([0.1, 0.5, 0.9])
-    assert (found.ends - found.starts).tolist() == [300] * 3
-    assert (found.device, found.owner) == ("i-0abc1234 0", DeviceOwner(job="i-0abc1234"))
+    assert activity.signal is Signal.GPU_UTIL
+    assert activity.shares.tolist() == pytest.approx([0.1, 0.5, 0.9])
+    assert (activity.ends - activity.starts).tolist() == [300] * 3
+    assert (activity.device, activity.owner) == ("i-0abc1234 0", DeviceOwner(job="i-0abc1234"))
 
 
 def test_a_label_with_names_says_who_holds_the_device():
     label = "team=nlp job=bert InstanceId=i-0abc1234 index=3 name=Tesla_T4 nvidia_smi_memory_used"
 
-    (found,) = read(result(label=label, values=(8_000_000_000 / 2**20,) * 3)).activities
+    (activity,) = read(result(label=label, values=(8_000_000_000 / 2**20,) * 3)).activities
 
-    assert found.owner == DeviceOwner(team="nlp", job="bert")
-    assert (found.device, found.model) == ("i-0abc1234 3", "Tesla T4")
-    assert found.shares.tolist() == pytest.approx([0.5] * 3)
+    assert activity.owner == DeviceOwner(team="nlp", job="bert")
+    assert (activity.device, activity.model) == ("i-0abc1234 3", "Tesla T4")
+    assert activity.shares.tolist() == pytest.approx([0.5] * 3)
 
 
 def test_container_insights_says_the_pod_and_its_namespace():
     place = "Namespace=nlp PodName=train-0 NodeName=ip-10-0-0-7 GpuDevice=nvidia1"
 
-    (found,) = read(result(label=f"{place} container_gpu_utilization")).activities
+    (activity,) = read(result(label=f"{place} container_gpu_utilization")).activities
 
-    assert found.owner == DeviceOwner(namespace="nlp", job="train-0")
-    assert (found.device, found.signal) == ("ip-10-0-0-7 nvidia1", Signal.GPU_UTIL)
-    assert found.shares.tolist() == pytest.approx([0.1, 0.5, 0.9])
+    assert activity.owner == DeviceOwner(namespace="nlp", job="train-0")
+    assert (activity.device, activity.signal) == ("ip-10-0-0-7 nvidia1", Signal.GPU_UTIL)
+    assert activity.shares.tolist() == pytest.approx([0.1, 0.5, 0.9])
 
 
 def test_pages_of_one_series_are_put_together():
     first, second = result(values=(90,), times=TIMES[:1]), result(values=(50, 10), times=TIMES[1:])
 
-    (found,) = read(first, second).activities
+    (activity,) = read(first, second).activities
 
-    assert len(found.starts) == 3
+    assert len(activity.starts) == 3
 
 
 @pytest.mark.parametrize("more", [{"NextToken": "x"}, {}])
@@ -78,9 +78,9 @@ def test_a_whole_answer_says_nothing():
 
 
 def test_times_in_seconds_are_read_too():
-    (found,) = read(result(times=[1790000600.0, 1790000300, 1790000000])).activities
+    (activity,) = read(result(times=[1790000600.0, 1790000300, 1790000000])).activities
 
-    assert found.starts.tolist() == [1790000000, 1790000300, 1790000600]
+    assert activity.starts.tolist() == [1790000000, 1790000300, 1790000600]
 
 
 def test_the_consoles_download_is_read():

@@ -12,7 +12,9 @@ T0 = 1_790_000_000.0
 JOB = DeviceOwner(team="nlp", job="train")
 
 
-def seen(shares, *, device="a", signal=Signal.GPU_UTIL, holder=JOB, step=60.0, start=0.0, **more):
+def activity(
+    shares, *, device="a", signal=Signal.GPU_UTIL, holder=JOB, step=60.0, start=0.0, **more
+):
     starts = T0 + start + step * np.arange(len(shares), dtype=np.float64)
     return Activity(
         owner=holder,
@@ -30,18 +32,18 @@ def jobs(*activities):
 
 
 def test_a_job_that_does_nothing_for_hours_is_told_with_what_was_seen():
-    (found,) = jobs(seen([0.9] * 10 + [0.01] * 120 + [0.9] * 10))
+    (idle_job,) = jobs(activity([0.9] * 10 + [0.01] * 120 + [0.9] * 10))
 
-    assert found.owner == JOB
-    assert (found.device_hours, found.stretches, found.devices) == (2.0, 1, 1.0)
-    assert (found.start - T0, found.end - T0) == (600, 600 + 7200)
-    assert (found.highest, found.samples) == (0.01, 120)
-    assert found.memory is None
+    assert idle_job.owner == JOB
+    assert (idle_job.device_hours, idle_job.stretches, idle_job.devices) == (2.0, 1, 1.0)
+    assert (idle_job.start - T0, idle_job.end - T0) == (600, 600 + 7200)
+    assert (idle_job.highest, idle_job.samples) == (0.01, 120)
+    assert idle_job.memory is None
 
 
 def test_how_sure_that_is_comes_from_how_often_it_was_looked_at():
-    (often,) = jobs(seen([0.0] * 120))
-    (once,) = jobs(seen([0.0], step=7200.0))
+    (often,) = jobs(activity([0.0] * 120))
+    (once,) = jobs(activity([0.0], step=7200.0))
 
     assert often.busy_at_most == pytest.approx(1 - 0.05 ** (1 / 120))
     assert often.busy_at_most == pytest.approx(3 / 120, rel=0.02)  # the rule of three
@@ -50,22 +52,25 @@ def test_how_sure_that_is_comes_from_how_often_it_was_looked_at():
 
 
 def test_highest_values_were_polled_every_half_minute():
-    (found,) = jobs(seen([0.0], step=7200.0, is_peak=True, devices=4.0))
+    (idle_job,) = jobs(activity([0.0], step=7200.0, is_peak=True, devices=4.0))
 
-    assert (found.samples, found.device_hours, found.devices) == (240, 8.0, 4.0)
+    assert (idle_job.samples, idle_job.device_hours, idle_job.devices) == (240, 8.0, 4.0)
 
 
 @pytest.mark.parametrize(
     "activities",
     [
-        pytest.param([seen([0.0] * 59)], id="less than an hour"),
-        pytest.param([seen([0.03] * 600)], id="a little"),
-        pytest.param([seen([0.0] * 59 + [1.0] + [0.0] * 59)], id="work in between"),
-        pytest.param([seen([0.0] * 50), seen([0.0] * 50, start=3600.0)], id="a gap in between"),
-        pytest.param([seen([0.0] * 600, holder=DeviceOwner(is_free=True))], id="nobody's"),
-        pytest.param([seen([0.0] * 600, signal=Signal.TENSOR_ACTIVE)], id="no matrices"),
+        pytest.param([activity([0.0] * 59)], id="less than an hour"),
+        pytest.param([activity([0.03] * 600)], id="a little"),
+        pytest.param([activity([0.0] * 59 + [1.0] + [0.0] * 59)], id="work in between"),
         pytest.param(
-            [seen([1.0] * 600), seen([0.0] * 600, signal=Signal.SM_ACTIVE)], id="kernels ran"
+            [activity([0.0] * 50), activity([0.0] * 50, start=3600.0)], id="a gap in between"
+        ),
+        pytest.param([activity([0.0] * 600, holder=DeviceOwner(is_free=True))], id="nobody's"),
+        pytest.param([activity([0.0] * 600, signal=Signal.TENSOR_ACTIVE)], id="no matrices"),
+        pytest.param(
+            [activity([1.0] * 600), activity([0.0] * 600, signal=Signal.SM_ACTIVE)],
+            id="kernels ran",
         ),
     ],
 )
@@ -74,18 +79,20 @@ def test_what_is_no_idle_stretch(activities):
 
 
 def test_sm_active_tells_where_gpu_util_is_not_known():
-    (found,) = jobs(seen([0.0] * 60, signal=Signal.SM_ACTIVE), seen([1.0] * 60, device="b"))
+    (idle_job,) = jobs(
+        activity([0.0] * 60, signal=Signal.SM_ACTIVE), activity([1.0] * 60, device="b")
+    )
 
-    assert found.signal is Signal.SM_ACTIVE
+    assert idle_job.signal is Signal.SM_ACTIVE
 
 
 def test_a_jobs_devices_are_told_together_and_the_longest_job_first():
     other = DeviceOwner(team="ads", job="idle")
 
     first, second = jobs(
-        seen([0.0] * 60),
-        seen([0.0] * 90 + [1.0] * 10 + [0.0] * 60, device="b"),
-        seen([0.0] * 80, device="c", holder=other),
+        activity([0.0] * 60),
+        activity([0.0] * 90 + [1.0] * 10 + [0.0] * 60, device="b"),
+        activity([0.0] * 80, device="c", holder=other),
     )
 
     assert (first.owner, first.stretches, first.devices) == (JOB, 3, 2.0)
@@ -95,10 +102,10 @@ def test_a_jobs_devices_are_told_together_and_the_longest_job_first():
 
 
 def test_memory_that_is_held_meanwhile_is_told():
-    (found,) = jobs(
-        seen([1.0] * 60 + [0.0] * 60),
-        seen([0.9] * 60 + [0.5] * 60, signal=Signal.MEMORY),
-        seen([0.1] * 120, signal=Signal.MEMORY, device="b"),
+    (idle_job,) = jobs(
+        activity([1.0] * 60 + [0.0] * 60),
+        activity([0.9] * 60 + [0.5] * 60, signal=Signal.MEMORY),
+        activity([0.1] * 120, signal=Signal.MEMORY, device="b"),
     )
 
-    assert found.memory == pytest.approx(0.5)
+    assert idle_job.memory == pytest.approx(0.5)

@@ -41,16 +41,16 @@ def test_percent_become_shares():
 
 
 def test_a_devices_memory_is_its_used_and_free_memory():
-    found = export(values(USED, 20, 60), values(FREE, 60, 20), values(TOTAL, 800, 800))
+    activity_export = export(values(USED, 20, 60), values(FREE, 60, 20), values(TOTAL, 800, 800))
 
-    assert shares(found, Signal.MEMORY) == [0.25, 0.75]
-    assert found.notes == ()
+    assert shares(activity_export, Signal.MEMORY) == [0.25, 0.75]
+    assert activity_export.notes == ()
 
 
 def test_a_reported_total_is_the_greatest_possible_one():
-    found = export(values(USED, 20, 60), values(TOTAL, 80, 2**23 + 1))
+    activity_export = export(values(USED, 20, 60), values(TOTAL, 80, 2**23 + 1))
 
-    assert shares(found, Signal.MEMORY) == [0.25, 0.75]
+    assert shares(activity_export, Signal.MEMORY) == [0.25, 0.75]
 
 
 def test_the_nominal_size_is_that_of_the_model():
@@ -58,24 +58,26 @@ def test_the_nominal_size_is_that_of_the_model():
     assert nominal is not None
     gibibytes = nominal / 2**30
 
-    found = export(values(USED, gibibytes * 512, gibibytes * 1100, model="NVIDIA H100 80GB HBM3"))
+    activity_export = export(
+        values(USED, gibibytes * 512, gibibytes * 1100, model="NVIDIA H100 80GB HBM3")
+    )
 
-    assert shares(found, Signal.MEMORY) == [pytest.approx(0.5), 1.0]
+    assert shares(activity_export, Signal.MEMORY) == [pytest.approx(0.5), 1.0]
     assert nominal_bytes("Voodoo 2") is None
 
 
 @pytest.mark.parametrize("more", [{}, {"model": "NVIDIA H100 80GB HBM3", "devices": 0.5}])
 def test_memory_of_unknown_size_is_left_out_with_a_note(more):
-    found = export(values("DCGM_FI_DEV_GPU_UTIL", 50, 50), values(USED, 20, 20, **more))
+    activity_export = export(values("DCGM_FI_DEV_GPU_UTIL", 50, 50), values(USED, 20, 20, **more))
 
-    assert shares(found, Signal.MEMORY) == []
-    assert found.notes == (NO_MEMORY_SIZE,)
+    assert shares(activity_export, Signal.MEMORY) == []
+    assert activity_export.notes == (NO_MEMORY_SIZE,)
 
 
 def test_more_memory_than_the_device_has_is_all_of_it_and_an_error_code_is_unknown():
-    found = export(values(USED, 90, 40, 2**43), values(TOTAL, 80, 80, 80))
+    activity_export = export(values(USED, 90, 40, 2**43), values(TOTAL, 80, 80, 80))
 
-    assert shares(found, Signal.MEMORY) == [1.0, 0.5]
+    assert shares(activity_export, Signal.MEMORY) == [1.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -89,13 +91,13 @@ def test_percent_that_look_like_shares_are_noted(numbers, is_noted):
 
 
 def test_shares_that_are_meant_as_shares_are_not_noted():
-    found = export(values("nvidia_smi_utilization_gpu_ratio", 0.5, 0.9))
+    activity_export = export(values("nvidia_smi_utilization_gpu_ratio", 0.5, 0.9))
 
-    assert shares(found, Signal.GPU_UTIL) == [0.5, 0.9]
-    assert found.notes == ()
+    assert shares(activity_export, Signal.GPU_UTIL) == [0.5, 0.9]
+    assert activity_export.notes == ()
 
 
 def test_a_device_without_a_free_byte_is_full_and_one_without_a_used_byte_is_empty():
-    found = export(values(USED, 0, 80), values(FREE, 80, 0))
+    activity_export = export(values(USED, 0, 80), values(FREE, 80, 0))
 
-    assert shares(found, Signal.MEMORY) == [0.0, 1.0]
+    assert shares(activity_export, Signal.MEMORY) == [0.0, 1.0]

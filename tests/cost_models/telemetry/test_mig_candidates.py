@@ -15,7 +15,7 @@ HALF = MigSlice(name="3g.40gb", multiprocessors=3 / 7, memory=1 / 2, occupied=0.
 JOB = DeviceOwner(team="nlp", job="notebook")
 
 
-def seen(shares, signal, *, device="a", holder=JOB, model=MODEL, **more):
+def activity(shares, signal, *, device="a", holder=JOB, model=MODEL, **more):
     starts = T0 + 3600.0 * np.arange(len(shares), dtype=np.float64)
     return Activity(
         owner=holder,
@@ -35,35 +35,41 @@ def fits(*activities, parts=((SMALL, HALF))):
 
 
 def pair(active=0.1, memory=0.1, hours=24, signal=Signal.SM_ACTIVE, **more):
-    return seen([active] * hours, signal, **more), seen([memory] * hours, Signal.MEMORY, **more)
+    return activity([active] * hours, signal, **more), activity(
+        [memory] * hours, Signal.MEMORY, **more
+    )
 
 
 def test_the_smallest_part_that_has_enough_of_both_is_told():
-    (found,) = fits(*pair())
+    (mig_candidate,) = fits(*pair())
 
-    assert (found.owner, found.model, found.part) == (JOB, MODEL, SMALL)
-    assert (found.memory, found.activity, found.signal) == (0.1, 0.1, Signal.SM_ACTIVE)
-    assert found.freed_hours == pytest.approx(24 * (1 - 0.142))
+    assert (mig_candidate.owner, mig_candidate.model, mig_candidate.part) == (JOB, MODEL, SMALL)
+    assert (mig_candidate.memory, mig_candidate.activity, mig_candidate.signal) == (
+        0.1,
+        0.1,
+        Signal.SM_ACTIVE,
+    )
+    assert mig_candidate.freed_hours == pytest.approx(24 * (1 - 0.142))
 
 
 @pytest.mark.parametrize(("active", "memory"), [(0.2, 0.1), (0.1, 0.12)])
 def test_memory_has_headroom_and_activity_counts_too(active, memory):
-    (found,) = fits(*pair(active=active, memory=memory))
+    (mig_candidate,) = fits(*pair(active=active, memory=memory))
 
-    assert found.part == HALF
+    assert mig_candidate.part == HALF
 
 
 def test_gpu_util_is_never_less_than_sm_active_and_does_where_that_is_not_known():
-    (found,) = fits(*pair(signal=Signal.GPU_UTIL))
+    (mig_candidate,) = fits(*pair(signal=Signal.GPU_UTIL))
 
-    assert found.signal is Signal.GPU_UTIL
+    assert mig_candidate.signal is Signal.GPU_UTIL
 
 
 def test_the_busiest_hundredth_of_the_time_is_let_go_and_memory_is_not():
     shares = [0.1] * 199 + [1.0]
 
-    assert len(fits(seen(shares, Signal.SM_ACTIVE), seen([0.1] * 200, Signal.MEMORY))) == 1
-    assert fits(seen([0.1] * 200, Signal.SM_ACTIVE), seen(shares, Signal.MEMORY)) == ()
+    assert len(fits(activity(shares, Signal.SM_ACTIVE), activity([0.1] * 200, Signal.MEMORY))) == 1
+    assert fits(activity([0.1] * 200, Signal.SM_ACTIVE), activity(shares, Signal.MEMORY)) == ()
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def test_values_that_are_not_supported_are_unknown():
 
 
 def test_cells_without_units_are_the_same():
-    plain = ROWS.replace(" %", "").replace(" MiB", "")
+    plain_text = ROWS.replace(" %", "").replace(" MiB", "")
 
-    assert [each.shares.tolist() for each in read(plain).activities] == [
+    assert [each.shares.tolist() for each in read(plain_text).activities] == [
         each.shares.tolist() for each in read().activities
     ]
 

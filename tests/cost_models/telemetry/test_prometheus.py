@@ -36,27 +36,27 @@ def read(*series, name="range.json"):
 
 
 def test_a_sample_stands_for_the_step_that_it_begins():
-    (found,) = read((UTIL, [40, 60])).activities
+    (activity,) = read((UTIL, [40, 60])).activities
 
-    assert found.signal is Signal.GPU_UTIL
-    assert found.device == "GPU-1"
-    assert found.shares.tolist() == pytest.approx([0.4, 0.6])
-    assert (found.starts - T0).tolist() == [0, 60]
-    assert (found.ends - T0).tolist() == [60, 120]
+    assert activity.signal is Signal.GPU_UTIL
+    assert activity.device == "GPU-1"
+    assert activity.shares.tolist() == pytest.approx([0.4, 0.6])
+    assert (activity.starts - T0).tolist() == [0, 60]
+    assert (activity.ends - T0).tolist() == [60, 120]
 
 
 def test_a_missing_sample_is_not_known_and_not_idle():
-    (found,) = read((UTIL, [40, 60, None, None, 80])).activities
+    (activity,) = read((UTIL, [40, 60, None, None, 80])).activities
 
-    assert (found.ends - found.starts).sum() == 3 * STEP
+    assert (activity.ends - activity.starts).sum() == 3 * STEP
 
 
 @pytest.mark.parametrize("blank", ["NaN", "2147483632", "9223372036854775794", "140737488355328"])
 def test_what_dcgm_says_for_not_supported_is_not_known(blank):
     export = read((UTIL, [40, blank, 80]))
 
-    (found,) = export.activities
-    assert found.shares.tolist() == pytest.approx([0.4, 0.8])
+    (activity,) = export.activities
+    assert activity.shares.tolist() == pytest.approx([0.4, 0.8])
     assert export.left_out == (blank != "NaN")
 
 
@@ -76,28 +76,28 @@ def test_shares_where_percent_should_be_are_said(values, is_said):
 def test_a_part_of_a_device_has_engine_active_and_no_gpu_util():
     labels = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "GPU_I_PROFILE": "1g.10gb"}
 
-    (found,) = read((labels | {"GPU_I_ID": "7"}, [0.2, 0.4])).activities
+    (activity,) = read((labels | {"GPU_I_ID": "7"}, [0.2, 0.4])).activities
 
-    assert (found.signal, found.device) == (Signal.ENGINE_ACTIVE, "GPU-1 #7")
-    assert found.shares.tolist() == [0.2, 0.4]
+    assert (activity.signal, activity.device) == (Signal.ENGINE_ACTIVE, "GPU-1 #7")
+    assert activity.shares.tolist() == [0.2, 0.4]
 
 
 def test_a_device_that_is_cut_is_told_by_its_parts():
     engine = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}
     part = engine | {"GPU_I_PROFILE": "1g.10gb", "GPU_I_ID": "7", "namespace": "nlp"}
 
-    found = read((engine, [0.2, 0.4]), (part, [0.5, 0.5])).activities
+    activities = read((engine, [0.2, 0.4]), (part, [0.5, 0.5])).activities
 
-    assert [(each.device, each.devices) for each in found] == [("GPU-1 #7", 1 / 7)]
+    assert [(each.device, each.devices) for each in activities] == [("GPU-1 #7", 1 / 7)]
 
 
 def test_a_device_is_known_as_a_whole_until_it_is_cut():
     engine = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}
     part = engine | {"GPU_I_PROFILE": "1g.10gb", "GPU_I_ID": "7"}
 
-    found = read((engine, [0.2, 0.2, 0.4, 0.4]), (part, [None, None, 0.5, 0.5])).activities
+    activities = read((engine, [0.2, 0.2, 0.4, 0.4]), (part, [None, None, 0.5, 0.5])).activities
 
-    assert {each.device: each.shares.tolist() for each in found} == {
+    assert {each.device: each.shares.tolist() for each in activities} == {
         "GPU-1": [0.2, 0.2],
         "GPU-1 #7": [0.5, 0.5],
     }
@@ -107,31 +107,31 @@ def test_shares_of_the_profiling_fields_are_taken_as_they_are():
     active = GPU | {"__name__": "DCGM_FI_PROF_SM_ACTIVE"}
     tensor = GPU | {"__name__": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}
 
-    found = read((active, [0.25, 1.02]), (tensor, [0.1, 0.1])).activities
+    activities = read((active, [0.25, 1.02]), (tensor, [0.1, 0.1])).activities
 
-    assert [each.signal for each in found] == [Signal.SM_ACTIVE, Signal.TENSOR_ACTIVE]
-    assert found[0].shares.tolist() == [0.25, 1.0]
+    assert [each.signal for each in activities] == [Signal.SM_ACTIVE, Signal.TENSOR_ACTIVE]
+    assert activities[0].shares.tolist() == [0.25, 1.0]
 
 
 def test_memory_is_a_share_of_what_is_used_and_free():
-    (found,) = read((USED, [20_000, 30_000]), (FREE, [20_000, 10_000])).activities
+    (activity,) = read((USED, [20_000, 30_000]), (FREE, [20_000, 10_000])).activities
 
-    assert found.signal is Signal.MEMORY
-    assert found.shares.tolist() == pytest.approx([0.5, 0.75])
+    assert activity.signal is Signal.MEMORY
+    assert activity.shares.tolist() == pytest.approx([0.5, 0.75])
 
 
 def test_memory_is_a_share_of_the_nominal_size_where_nothing_else_is_told():
-    (found,) = read((USED, [40_000_000_000 / 2**20, 99_999])).activities
+    (activity,) = read((USED, [40_000_000_000 / 2**20, 99_999])).activities
 
-    assert found.shares.tolist() == pytest.approx([0.5, 1.0])
+    assert activity.shares.tolist() == pytest.approx([0.5, 1.0])
 
 
 def test_memory_is_a_share_of_the_total_that_is_told():
     total = GPU | {"__name__": "DCGM_FI_DEV_FB_TOTAL"}
 
-    (found,) = read((USED, [10_000, 20_000]), (total, [40_000, 40_000])).activities
+    (activity,) = read((USED, [10_000, 20_000]), (total, [40_000, 40_000])).activities
 
-    assert found.shares.tolist() == pytest.approx([0.25, 0.5])
+    assert activity.shares.tolist() == pytest.approx([0.25, 0.5])
 
 
 def test_memory_of_an_unknown_device_is_left_out_and_said():
@@ -144,25 +144,27 @@ def test_memory_of_an_unknown_device_is_left_out_and_said():
 
 
 def test_memory_that_dcgm_cannot_tell_is_not_known():
-    (found,) = read((USED, [2147483632, 10_000]), (FREE, [2147483632, 30_000])).activities
+    (activity,) = read((USED, [2147483632, 10_000]), (FREE, [2147483632, 30_000])).activities
 
-    assert found.shares.tolist() == pytest.approx([0.25])
+    assert activity.shares.tolist() == pytest.approx([0.25])
 
 
 def test_a_pod_and_its_namespace_hold_a_device():
-    found = read((UTIL | {"namespace": "nlp", "pod": "train-0", "team": "search"}, [1, 1]))
+    activity_export = read(
+        (UTIL | {"namespace": "nlp", "pod": "train-0", "team": "search"}, [1, 1])
+    )
 
-    holder = found.activities[0].owner
+    holder = activity_export.activities[0].owner
     assert holder == DeviceOwner(team="search", namespace="nlp", job="train-0")
     assert [holder.at(level) for level in OwnerLevel] == ["search", "nlp", "nlp/train-0"]
 
 
 def test_where_labels_are_exported_the_plain_ones_are_the_scrapes_own():
     scrape = {"namespace": "monitoring", "pod": "exporter-x"}
-    held = UTIL | scrape | {"exported_namespace": "nlp", "exported_pod": "train-0"}
+    held_labels = UTIL | scrape | {"exported_namespace": "nlp", "exported_pod": "train-0"}
     free = UTIL | scrape | {"UUID": "GPU-2"}
 
-    first, second = read((held, [1, 1]), (free, [0, 0])).activities
+    first, second = read((held_labels, [1, 1]), (free, [0, 0])).activities
 
     assert first.owner == DeviceOwner(namespace="nlp", job="train-0")
     assert second.owner == DeviceOwner(is_free=True)
@@ -171,9 +173,9 @@ def test_where_labels_are_exported_the_plain_ones_are_the_scrapes_own():
 def test_an_exporter_holds_no_device():
     scrape = {"namespace": "monitoring", "pod": "nvidia-dcgm-exporter-x7"}
 
-    (found,) = read((UTIL | scrape, [1, 1])).activities
+    (activity,) = read((UTIL | scrape, [1, 1])).activities
 
-    assert found.owner.at(OwnerLevel.JOB) == "(unknown)"
+    assert activity.owner.at(OwnerLevel.JOB) == "(unknown)"
 
 
 def test_a_job_of_kubeflow_or_slurm_is_told_from_its_pods():
@@ -189,15 +191,15 @@ def test_a_part_of_a_device_is_a_device_of_its_size():
     part = GPU | {"GPU_I_PROFILE": "2g.20gb", "GPU_I_ID": "5"}
     names = {"__name__": "DCGM_FI_PROF_SM_ACTIVE"}
 
-    (found,) = read((part | names, [0.5, 0.5])).activities
+    (activity,) = read((part | names, [0.5, 0.5])).activities
 
-    assert (found.device, found.devices) == ("GPU-1 #5", 2 / 7)
+    assert (activity.device, activity.devices) == ("GPU-1 #5", 2 / 7)
 
 
 def test_a_file_called_by_its_metric_tells_it_where_the_series_do_not():
-    (found,) = read((GPU, [40, 60]), name="DCGM_FI_DEV_GPU_UTIL.json").activities
+    (activity,) = read((GPU, [40, 60]), name="DCGM_FI_DEV_GPU_UTIL.json").activities
 
-    assert found.signal is Signal.GPU_UTIL
+    assert activity.signal is Signal.GPU_UTIL
 
 
 def test_a_device_without_uuid_is_its_host_and_index():
@@ -211,10 +213,10 @@ def test_samples_in_csv_are_read_as_well():
         f"{T0 + STEP * at},50,DCGM_FI_DEV_GPU_UTIL,GPU-1,nlp,a\n" for at in range(3)
     )
 
-    (found,) = read_activity(text.encode(), "range.csv").activities
+    (activity,) = read_activity(text.encode(), "range.csv").activities
 
-    assert found.owner == DeviceOwner(namespace="nlp", job="a")
-    assert found.shares.tolist() == [0.5] * 3
+    assert activity.owner == DeviceOwner(namespace="nlp", job="a")
+    assert activity.shares.tolist() == [0.5] * 3
 
 
 @pytest.mark.parametrize(

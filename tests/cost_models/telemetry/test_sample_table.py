@@ -39,10 +39,16 @@ def samples(*activities):
 
 
 def test_a_table_has_the_period_of_all_files_and_each_devices_model():
-    found = table(activity([1.0] * 6, model="H100"), activity([0.0], device="b", start=HOUR))
+    activity_table = table(
+        activity([1.0] * 6, model="H100"), activity([0.0], device="b", start=HOUR)
+    )
 
-    assert (found.devices, found.models, found.owners) == (("a", "b"), ("H100", ""), (NLP,))
-    assert found.hours == pytest.approx((HOUR + 600) / HOUR)
+    assert (activity_table.devices, activity_table.models, activity_table.owners) == (
+        ("a", "b"),
+        ("H100", ""),
+        (NLP,),
+    )
+    assert activity_table.hours == pytest.approx((HOUR + 600) / HOUR)
 
 
 def test_no_activity_is_an_error():

@@ -32,28 +32,28 @@ def read(*rows, header=HEADER):
     return read_activity("\n".join((header, *rows)).encode() + b"\n", "sacct.txt")
 
 
-def hours(found):
-    return [round(each / 3600, 9) for each in (found.ends - found.starts).tolist()]
+def hours(activity):
+    return [round(each / 3600, 9) for each in (activity.ends - activity.starts).tolist()]
 
 
 JOB = row(gpus="cpu=8,gres/gpu:a100=2,gres/gpu=2")
 
 
 def test_the_marks_of_all_ranks_together_are_of_the_jobs_devices():
-    (found,) = read(
+    (activity,) = read(
         JOB, row(job="7.0", total="cpu=1,gres/gpumem=72532M,gres/gpuutil=150")
     ).activities
 
-    assert found.owner == DeviceOwner(team="nlp", namespace="a100", job="7 train")
-    assert (found.signal, found.devices, found.is_peak) == (Signal.GPU_UTIL, 2.0, True)
-    assert found.shares.tolist() == [0.75]
-    assert hours(found) == [4]
+    assert activity.owner == DeviceOwner(team="nlp", namespace="a100", job="7 train")
+    assert (activity.signal, activity.devices, activity.is_peak) == (Signal.GPU_UTIL, 2.0, True)
+    assert activity.shares.tolist() == [0.75]
+    assert hours(activity) == [4]
 
 
 def test_the_mean_of_a_rank_is_taken_times_the_ranks():
-    (found,) = read(JOB, row(job="7.0", ranks="2", mean="gres/gpuutil=100")).activities
+    (activity,) = read(JOB, row(job="7.0", ranks="2", mean="gres/gpuutil=100")).activities
 
-    assert found.shares.tolist() == [1.0]
+    assert activity.shares.tolist() == [1.0]
 
 
 def test_steps_at_one_time_add_up_and_steps_one_after_another_do_not():
@@ -62,17 +62,17 @@ def test_steps_at_one_time_add_up_and_steps_one_after_another_do_not():
         row(job="7.1", start="01", end="03", total="gres/gpuutil=100"),
     )
 
-    (found,) = read(JOB, *steps).activities
+    (activity,) = read(JOB, *steps).activities
 
-    assert found.shares.tolist() == pytest.approx([0.2, 0.7, 0.5])
-    assert hours(found) == [1, 1, 1]
+    assert activity.shares.tolist() == pytest.approx([0.2, 0.7, 0.5])
+    assert hours(activity) == [1, 1, 1]
 
 
 def test_a_time_without_a_step_is_not_known():
-    (found,) = read(JOB, row(job="7.0", start="03", total="gres/gpuutil=0")).activities
+    (activity,) = read(JOB, row(job="7.0", start="03", total="gres/gpuutil=0")).activities
 
-    assert found.shares.tolist() == [0.0]
-    assert hours(found) == [1]
+    assert activity.shares.tolist() == [0.0]
+    assert hours(activity) == [1]
 
 
 @pytest.mark.parametrize(("mark", "is_read"), [(200_000, True), (200_001, False)])
@@ -82,9 +82,9 @@ def test_a_gpu_has_a_thousand_ranks_at_most(mark, is_read):
         row(job="7.1", start="02", total=f"gres/gpuutil={mark}"),
     )
 
-    (found,) = read(JOB, *steps).activities
+    (activity,) = read(JOB, *steps).activities
 
-    assert sum(hours(found)) == (4 if is_read else 2)
+    assert sum(hours(activity)) == (4 if is_read else 2)
 
 
 def test_slurms_code_for_unknown_is_no_mark():
@@ -201,9 +201,9 @@ def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
         "gpu_total_memory": {"0": 80e9, "1": 80e9},
     }
 
-    found = with_comment(jobstats({"a1": node}), row(job="7.0", total="gres/gpuutil=200"))
+    activity_export = with_comment(jobstats({"a1": node}), row(job="7.0", total="gres/gpuutil=200"))
 
-    by_key = {(each.device, each.signal): each for each in found.activities}
+    by_key = {(each.device, each.signal): each for each in activity_export.activities}
     busy, idle = (by_key[f"job 7 a1 gpu {at}", Signal.GPU_UTIL] for at in (0, 1))
     assert (busy.shares.tolist(), idle.shares.tolist()) == ([0.986], [0.0])
     assert (busy.is_peak, busy.devices, hours(busy)) == (False, 1.0, [4])
@@ -226,18 +226,21 @@ def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
     ],
 )
 def test_a_comment_that_tells_nothing_leaves_the_marks(comment):
-    found = with_comment(comment, row(job="7.0", total="gres/gpuutil=150"))
+    activity_export = with_comment(comment, row(job="7.0", total="gres/gpuutil=150"))
 
-    assert [each.shares.tolist() for each in found.activities] == [[0.75]]
+    assert [each.shares.tolist() for each in activity_export.activities] == [[0.75]]
 
 
 def test_a_job_that_was_requeued_counts_both_times():
     again = row(start="06", end="08", gpus="gres/gpu=2")
     steps = (row(job="7.0", total="gres/gpuutil=100"), row(job="7.0", start="06", end="08"))
 
-    found = read(JOB, again, *steps[:1], steps[1] + "gres/gpuutil=20").activities
+    activities = read(JOB, again, *steps[:1], steps[1] + "gres/gpuutil=20").activities
 
-    assert [(hours(each), each.shares.tolist()) for each in found] == [([4], [0.5]), ([2], [0.1])]
+    assert [(hours(each), each.shares.tolist()) for each in activities] == [
+        ([4], [0.5]),
+        ([2], [0.1]),
+    ]
 
 
 def test_more_runs_of_a_job_with_more_steps_than_any_has_are_refused():
@@ -308,7 +311,7 @@ def test_the_period_is_that_of_all_jobs():
     cut = table_of([clip_export(export, table.start + 2 * 3600, table.end - 3600)])
 
     assert (table.hours, cut.hours) == (23, 20)
-    assert [hours(found) for found in export.activities] == [[1]]
+    assert [hours(activity) for activity in export.activities] == [[1]]
 
 
 def test_a_job_may_have_the_devices_of_one_before_it():

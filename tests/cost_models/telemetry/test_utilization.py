@@ -25,7 +25,9 @@ VISION = DeviceOwner(team="ads", namespace="vision", job="train")
 FREE = DeviceOwner(is_free=True)
 
 
-def seen(shares, *, holder=NLP, device="a", signal=Signal.GPU_UTIL, start=0.0, step=600.0, **more):
+def activity(
+    shares, *, holder=NLP, device="a", signal=Signal.GPU_UTIL, start=0.0, step=600.0, **more
+):
     starts = MONDAY + start + step * np.arange(len(shares), dtype=np.float64)
     return Activity(
         owner=holder,
@@ -47,11 +49,11 @@ def use(*activities, level=OwnerLevel.TEAM, signal=Signal.GPU_UTIL):
 
 
 def test_the_mean_is_weighted_by_device_time():
-    (found,) = use(seen([1.0] * 6), seen([0.0] * 3, device="b", devices=2.0))
+    (owner_utilization,) = use(activity([1.0] * 6), activity([0.0] * 3, device="b", devices=2.0))
 
-    assert found.device_hours == 2
-    assert found.mean == 0.5
-    assert found.owner == "search"
+    assert owner_utilization.device_hours == 2
+    assert owner_utilization.mean == 0.5
+    assert owner_utilization.owner == "search"
 
 
 @pytest.mark.parametrize(
@@ -63,21 +65,24 @@ def test_the_mean_is_weighted_by_device_time():
     ],
 )
 def test_holders_are_told_apart_on_a_level(level, names):
-    found = use(seen([1.0] * 6), seen([0.0] * 6, holder=VISION, device="b"), level=level)
+    owner_utilizations = use(
+        activity([1.0] * 6), activity([0.0] * 6, holder=VISION, device="b"), level=level
+    )
 
-    assert sorted(each.owner for each in found) == names
+    assert sorted(each.owner for each in owner_utilizations) == names
 
 
 def test_an_unknown_owner_is_named_by_the_next_level():
-    found = use(
-        seen([1.0], holder=DeviceOwner(job="x")), seen([1.0], holder=DeviceOwner(), device="b")
+    owner_utilizations = use(
+        activity([1.0], holder=DeviceOwner(job="x")),
+        activity([1.0], holder=DeviceOwner(), device="b"),
     )
 
-    assert {each.owner for each in found} == {"x", "(unknown)"}
+    assert {each.owner for each in owner_utilizations} == {"x", "(unknown)"}
 
 
 def test_what_nobody_holds_counts_in_all():
-    activities = (seen([0.8] * 6), seen([0.0] * 6, holder=FREE, device="b"))
+    activities = (activity([0.8] * 6), activity([0.0] * 6, holder=FREE, device="b"))
 
     assert total_utilization(table(*activities), Signal.GPU_UTIL).mean == pytest.approx(0.4)
     assert {each.owner: each.mean for each in use(*activities)} == {
@@ -87,68 +92,81 @@ def test_what_nobody_holds_counts_in_all():
 
 
 def test_a_gap_is_missing_and_in_no_mean():
-    (found,) = use(seen([0.5] * 6), seen([0.5] * 6, start=7200.0))
+    (owner_utilization,) = use(activity([0.5] * 6), activity([0.5] * 6, start=7200.0))
 
-    assert (found.device_hours, found.missing_hours, found.mean) == (2.0, 1.0, 0.5)
-    assert found.range == pytest.approx((1 / 3, 2 / 3))
+    assert (
+        owner_utilization.device_hours,
+        owner_utilization.missing_hours,
+        owner_utilization.mean,
+    ) == (2.0, 1.0, 0.5)
+    assert owner_utilization.range == pytest.approx((1 / 3, 2 / 3))
 
 
 def test_a_gap_in_which_somebody_else_has_the_device_is_not_missing():
-    found = use(
-        seen([0.5] * 6), seen([0.5] * 6, start=7200.0), seen([1.0] * 6, holder=VISION, start=3600.0)
+    owner_utilizations = use(
+        activity([0.5] * 6),
+        activity([0.5] * 6, start=7200.0),
+        activity([1.0] * 6, holder=VISION, start=3600.0),
     )
 
-    assert [each.missing_hours for each in found] == [0.0, 0.0]
+    assert [each.missing_hours for each in owner_utilizations] == [0.0, 0.0]
 
 
 def test_a_device_that_two_share_is_one_device():
-    found = use(seen([0.6] * 6), seen([0.6] * 6, holder=VISION))
+    owner_utilizations = use(activity([0.6] * 6), activity([0.6] * 6, holder=VISION))
 
-    assert [each.device_hours for each in found] == [0.5, 0.5]
+    assert [each.device_hours for each in owner_utilizations] == [0.5, 0.5]
 
 
 def test_the_same_time_twice_is_an_error():
     with pytest.raises(UsageFileError, match="appears twice"):
-        table(seen([0.6] * 6), seen([0.6] * 6, start=60.0))
+        table(activity([0.6] * 6), activity([0.6] * 6, start=60.0))
 
 
 def test_files_that_follow_each_other_do_not_count_their_seam_twice():
-    (found,) = use(seen([0.6] * 6), seen([0.6] * 6, start=3590.0))
+    (owner_utilization,) = use(activity([0.6] * 6), activity([0.6] * 6, start=3590.0))
 
-    assert found.device_hours == pytest.approx((3590 + 3600) / 3600)
+    assert owner_utilization.device_hours == pytest.approx((3590 + 3600) / 3600)
 
 
 def test_quantiles_and_idle_time_are_of_device_time():
-    (found,) = use(seen([0.0, 0.01, 0.2, 0.9]), seen([1.0] * 4, device="b", step=300.0))
+    (owner_utilization,) = use(
+        activity([0.0, 0.01, 0.2, 0.9]), activity([1.0] * 4, device="b", step=300.0)
+    )
 
-    assert (found.p50, found.p95) == (0.2, 1.0)
-    assert found.idle_share == pytest.approx(2 / 6)
+    assert (owner_utilization.p50, owner_utilization.p95) == (0.2, 1.0)
+    assert owner_utilization.idle_share == pytest.approx(2 / 6)
 
 
 def test_the_highest_values_are_an_upper_bound():
-    (found,) = use(seen([0.4] * 6, is_peak=True))
+    (owner_utilization,) = use(activity([0.4] * 6, is_peak=True))
 
-    assert found.is_upper_bound
-    assert found.range == pytest.approx((0.0, 0.4))
+    assert owner_utilization.is_upper_bound
+    assert owner_utilization.range == pytest.approx((0.0, 0.4))
 
 
 def test_other_signals_are_told_beside_the_one_that_was_asked_for():
-    (found,) = use(seen([0.9] * 6), seen([0.2] * 6, signal=Signal.SM_ACTIVE))
+    (owner_utilization,) = use(activity([0.9] * 6), activity([0.2] * 6, signal=Signal.SM_ACTIVE))
 
-    assert found.signals == {
+    assert owner_utilization.signals == {
         Signal.GPU_UTIL: pytest.approx(0.9),
         Signal.SM_ACTIVE: pytest.approx(0.2),
     }
 
 
 def test_a_holder_without_the_signal_has_hours_of_which_nothing_is_known():
-    _, found = use(
-        seen([0.9] * 12), seen([0.2] * 6, holder=VISION, device="b", signal=Signal.SM_ACTIVE)
+    _, owner_utilization = use(
+        activity([0.9] * 12),
+        activity([0.2] * 6, holder=VISION, device="b", signal=Signal.SM_ACTIVE),
     )
 
-    assert (found.mean, found.device_hours, found.missing_hours) == (None, 0.0, 1.0)
-    assert found.range is None
-    assert found.is_bursty is None
+    assert (
+        owner_utilization.mean,
+        owner_utilization.device_hours,
+        owner_utilization.missing_hours,
+    ) == (None, 0.0, 1.0)
+    assert owner_utilization.range is None
+    assert owner_utilization.is_bursty is None
 
 
 @pytest.mark.parametrize(
@@ -156,22 +174,22 @@ def test_a_holder_without_the_signal_has_hours_of_which_nothing_is_known():
     [([0.4] * 48, False), ([0.0, 0.8] * 24, True), ([0.3, 0.5] * 24, False)],
 )
 def test_use_that_comes_and_goes_by_the_hour_is_bursty(levels, is_bursty):
-    (found,) = use(seen(levels, step=3600.0))
+    (owner_utilization,) = use(activity(levels, step=3600.0))
 
-    assert found.is_bursty is is_bursty
+    assert owner_utilization.is_bursty is is_bursty
 
 
 def test_use_within_an_hour_is_not_bursty():
-    (found,) = use(seen([0.0, 0.8] * 3 * 48))
+    (owner_utilization,) = use(activity([0.0, 0.8] * 3 * 48))
 
-    assert found.burstiness == pytest.approx(-1)
+    assert owner_utilization.burstiness == pytest.approx(-1)
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.0] * 11, [0.0] * 48])
 def test_less_than_a_day_and_nothing_but_zeros_are_neither_bursty_nor_steady(shares):
-    (found,) = use(seen(shares, step=3600.0))
+    (owner_utilization,) = use(activity(shares, step=3600.0))
 
-    assert found.burstiness is None
+    assert owner_utilization.burstiness is None
 
 
 def test_burstiness_is_that_of_goh_and_barabasi():
@@ -182,23 +200,28 @@ def test_burstiness_is_that_of_goh_and_barabasi():
 
 
 def test_the_week_begins_on_monday_and_samples_are_divided_by_hours():
-    levels = week_levels(table(seen([0.2, 0.8], step=3600.0, start=1800.0)), Signal.GPU_UTIL)
+    levels = week_levels(table(activity([0.2, 0.8], step=3600.0, start=1800.0)), Signal.GPU_UTIL)
 
     assert levels[:3] == pytest.approx((0.2, 0.5, 0.8))
     assert levels[3] is None
 
 
 def test_samples_longer_than_an_hour_do_not_tell_of_hours():
-    levels = week_levels(table(seen([0.2], step=7200.0), seen([0.4], device="b")), Signal.GPU_UTIL)
+    levels = week_levels(
+        table(activity([0.2], step=7200.0), activity([0.4], device="b")), Signal.GPU_UTIL
+    )
 
     assert levels[:2] == (0.4, None)
-    assert set(week_levels(table(seen([0.2])), Signal.SM_ACTIVE)) == {None}
+    assert set(week_levels(table(activity([0.2])), Signal.SM_ACTIVE)) == {None}
 
 
 def test_gpu_util_is_the_default_signal():
-    assert best_signal(table(seen([1.0], signal=Signal.SM_ACTIVE), seen([1.0]))) is Signal.GPU_UTIL
+    assert (
+        best_signal(table(activity([1.0], signal=Signal.SM_ACTIVE), activity([1.0])))
+        is Signal.GPU_UTIL
+    )
     with pytest.raises(UsageFileError, match="have only memory"):
-        best_signal(table(seen([1.0], signal=Signal.MEMORY)))
+        best_signal(table(activity([1.0], signal=Signal.MEMORY)))
 
 
 def test_no_file_is_an_error():
@@ -215,24 +238,24 @@ SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=60)
 def test_splitting_a_series_changes_nothing(shares, at):
     at = min(at, len(shares) - 1)
 
-    (whole,) = use(seen(shares))
-    (split,) = use(seen(shares[:at]), seen(shares[at:], start=600.0 * at))
+    (whole_owner_utilization,) = use(activity(shares))
+    (split,) = use(activity(shares[:at]), activity(shares[at:], start=600.0 * at))
 
-    assert split == whole
+    assert split == whole_owner_utilization
 
 
 @pytest.mark.slow
 @given(SHARES, st.integers(2, 100))
 @settings(deadline=None, max_examples=40)
 def test_the_mean_lies_within_the_shares_and_hangs_on_no_unit_of_time(shares, factor):
-    (found,) = use(seen(shares))
-    (longer,) = use(seen(shares, step=600.0 * factor))
+    (owner_utilization,) = use(activity(shares))
+    (longer,) = use(activity(shares, step=600.0 * factor))
 
-    assert found.mean is not None
-    assert min(shares) - 1e-9 <= found.mean <= max(shares) + 1e-9
-    assert longer.mean == pytest.approx(found.mean)
-    assert longer.device_hours == pytest.approx(found.device_hours * factor)
-    assert (longer.p50, longer.p95) == (found.p50, found.p95)
+    assert owner_utilization.mean is not None
+    assert min(shares) - 1e-9 <= owner_utilization.mean <= max(shares) + 1e-9
+    assert longer.mean == pytest.approx(owner_utilization.mean)
+    assert longer.device_hours == pytest.approx(owner_utilization.device_hours * factor)
+    assert (longer.p50, longer.p95) == (owner_utilization.p50, owner_utilization.p95)
 
 
 @pytest.mark.slow(ci_only=True)
@@ -240,7 +263,7 @@ def test_the_mean_lies_within_the_shares_and_hangs_on_no_unit_of_time(shares, fa
 @settings(deadline=None, max_examples=40)
 def test_the_holders_hours_and_use_sum_to_those_of_all(series):
     activities = [
-        seen(shares, holder=holder, device=str(place))
+        activity(shares, holder=holder, device=str(place))
         for place, (shares, holder) in enumerate(series)
     ]
 

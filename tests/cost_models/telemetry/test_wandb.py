@@ -16,24 +16,24 @@ def rows(*many, **same):
     return [{"_timestamp": T0 + 15 * at, **same, **row} for at, row in enumerate(many)]
 
 
-def read(found, name="a1b2c3.json"):
-    return read_activity(json.dumps(found).encode(), name)
+def read(fields, name="a1b2c3.json"):
+    return read_activity(json.dumps(fields).encode(), name)
 
 
 def test_each_gpu_of_a_run_is_a_device_and_the_file_names_the_run():
-    found = read(rows(*[{"system.gpu.0.gpu": 40, "system.gpu.1.gpu": 80.0}] * 2)).activities
+    activities = read(rows(*[{"system.gpu.0.gpu": 40, "system.gpu.1.gpu": 80.0}] * 2)).activities
 
-    assert [each.device for each in found] == ["a1b2c3 gpu 0", "a1b2c3 gpu 1"]
-    assert found[0].owner == DeviceOwner(job="a1b2c3")
-    assert found[1].shares.tolist() == pytest.approx([0.8, 0.8])
+    assert [each.device for each in activities] == ["a1b2c3 gpu 0", "a1b2c3 gpu 1"]
+    assert activities[0].owner == DeviceOwner(job="a1b2c3")
+    assert activities[1].shares.tolist() == pytest.approx([0.8, 0.8])
 
 
 def test_columns_may_say_the_run():
     same = {"entity": "search", "project": "bert", "run": "x1"}
 
-    (found,) = read(rows(*[{"system/gpu.0.gpu": 40}] * 2, **same)).activities
+    (activity,) = read(rows(*[{"system/gpu.0.gpu": 40}] * 2, **same)).activities
 
-    assert found.owner == DeviceOwner(team="search", namespace="bert", job="x1")
+    assert activity.owner == DeviceOwner(team="search", namespace="bert", job="x1")
 
 
 def test_allocated_memory_is_read_once_and_traffic_is_not():
@@ -45,10 +45,10 @@ def test_allocated_memory_is_read_once_and_traffic_is_not():
         "system.gpu.process.0.gpu": 50,
     }
 
-    found = read(rows(row, row)).activities
+    activities = read(rows(row, row)).activities
 
-    assert [each.signal for each in found] == [Signal.GPU_UTIL, Signal.MEMORY]
-    assert found[1].shares.tolist() == [0.25, 0.25]
+    assert [each.signal for each in activities] == [Signal.GPU_UTIL, Signal.MEMORY]
+    assert activities[1].shares.tolist() == [0.25, 0.25]
 
 
 def test_hosts_of_one_run_have_devices_of_their_own():
@@ -58,14 +58,14 @@ def test_hosts_of_one_run_have_devices_of_their_own():
         "system.gpu.0.smActive/l:n1": 5,
     }
 
-    found = read(rows(row, row)).activities
+    activities = read(rows(row, row)).activities
 
-    assert [each.device for each in found] == [
+    assert [each.device for each in activities] == [
         "a1b2c3 gpu n1 0",
         "a1b2c3 gpu n2 0",
         "a1b2c3 gpu n1 0",
     ]
-    assert found[2].signal is Signal.SM_ACTIVE
+    assert activities[2].signal is Signal.SM_ACTIVE
 
 
 def test_tpus_have_their_duty_cycle():
@@ -75,10 +75,10 @@ def test_tpus_have_their_duty_cycle():
         "system.tpu.0.memoryUsage": 25,
     }
 
-    found = read(rows(row, row)).activities
+    activities = read(rows(row, row)).activities
 
-    assert {each.device for each in found} == {"a1b2c3 tpu 0"}
-    assert {each.signal: each.shares.tolist() for each in found} == {
+    assert {each.device for each in activities} == {"a1b2c3 tpu 0"}
+    assert {each.signal: each.shares.tolist() for each in activities} == {
         Signal.GPU_UTIL: pytest.approx([0.4, 0.4]),
         Signal.TENSOR_ACTIVE: pytest.approx([0.1, 0.1]),
         Signal.MEMORY: [0.25, 0.25],
@@ -93,9 +93,9 @@ def test_tpus_have_their_duty_cycle():
     ],
 )
 def test_shares_are_recorded_in_per_cent(metric):
-    (found,) = read(rows(*[{f"system.{metric}": 25}] * 2)).activities
+    (activity,) = read(rows(*[{f"system.{metric}": 25}] * 2)).activities
 
-    assert found.shares.tolist() == [0.25, 0.25]
+    assert activity.shares.tolist() == [0.25, 0.25]
 
 
 def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
@@ -104,10 +104,10 @@ def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
         f"0,3.0,40.0,{T0},10\n1,3.0,,{T0 + 15},25\n2,3.0,60.0,{T0 + 30},40\n3,3,60,{T0 + 45},1\n"
     )
 
-    (found,) = read_activity(text.encode(), "x1.csv").activities
+    (activity,) = read_activity(text.encode(), "x1.csv").activities
 
-    assert found.shares.tolist() == pytest.approx([0.4, 0.6, 0.6])
-    assert found.owner.job == "x1"
+    assert activity.shares.tolist() == pytest.approx([0.4, 0.6, 0.6])
+    assert activity.owner.job == "x1"
 
 
 @pytest.mark.parametrize(

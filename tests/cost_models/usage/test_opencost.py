@@ -67,12 +67,12 @@ def test_what_nobody_used_is_no_use():
 
 
 def test_windows_without_gpus_or_without_anything_count_for_the_period_only():
-    found = read(
+    device_usage = read(
         answer({"nlp": allocation()}, None, {"web": allocation(hours=0.0, day=9)}, {"x": None})
     )
 
-    assert len(found.spans) == 1
-    assert (found.end - found.start) / 86_400 == 9
+    assert len(device_usage.spans) == 1
+    assert (device_usage.end - device_usage.start) / 86_400 == 9
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ def hours(usage):
 
 
 def test_a_number_of_devices_counts_for_the_step_that_each_sample_begins():
-    found = read((REQUESTS, [(0, 8), (1, 8), (2, 16)]))
+    device_usage = read((REQUESTS, [(0, 8), (1, 8), (2, 16)]))
 
-    assert hours(found) == 8 + 8 + 16
-    assert [dict(span.labels) for span in found.spans] == [{"namespace": "nlp"}] * 2
-    assert (found.end - found.start) / STEP == 3
+    assert hours(device_usage) == 8 + 8 + 16
+    assert [dict(span.labels) for span in device_usage.spans] == [{"namespace": "nlp"}] * 2
+    assert (device_usage.end - device_usage.start) / STEP == 3
 
 
 def test_a_gap_is_no_time_in_which_devices_are_held():
@@ -43,11 +43,11 @@ def test_a_gap_is_no_time_in_which_devices_are_held():
 
 
 def test_a_gpu_that_a_pod_holds_counts_however_busy_it_is():
-    held, free = UTIL | {"pod": "train-0"}, UTIL | {"pod": "", "gpu": "1"}
+    held_labels, free = UTIL | {"pod": "train-0"}, UTIL | {"pod": "", "gpu": "1"}
 
-    found = read((held, [(0, 0), (1, 97)]), (free, [(0, 0), (1, 0)]))
+    device_usage = read((held_labels, [(0, 0), (1, 97)]), (free, [(0, 0), (1, 0)]))
 
-    assert hours(found) == 2
+    assert hours(device_usage) == 2
 
 
 def test_a_gpu_is_held_while_how_busy_it_is_is_not_known():
@@ -57,10 +57,10 @@ def test_a_gpu_is_held_while_how_busy_it_is_is_not_known():
 def test_a_gpu_that_several_pods_share_at_one_time_counts_once():
     first, second = (UTIL | {"UUID": "GPU-1", "pod": pod} for pod in ("a", "b"))
 
-    found = read((first, [(0, 50), (1, 50), (2, 50)]), (second, [(1, 50)]))
+    device_usage = read((first, [(0, 50), (1, 50), (2, 50)]), (second, [(1, 50)]))
 
-    assert hours(found) == 3
-    assert [(span.labels["pod"], span.devices) for span in found.spans] == [
+    assert hours(device_usage) == 3
+    assert [(span.labels["pod"], span.devices) for span in device_usage.spans] == [
         ("a", 1.0),
         ("a", 0.5),
         ("a", 1.0),
@@ -83,23 +83,26 @@ def test_parts_of_a_gpu_and_gpus_without_a_name_share_nothing():
 
 def test_named_owners_share_a_gpu_only_with_each_other():
     samples = [(0, 50), (1, 50)]
-    known, unknown = UTIL | {"UUID": "GPU-1", "pod": "a"}, UTIL | {"UUID": "GPU-1", "job": "other"}
+    known_labels, unknown = (
+        UTIL | {"UUID": "GPU-1", "pod": "a"},
+        UTIL | {"UUID": "GPU-1", "job": "other"},
+    )
 
-    found = read((known, samples), (unknown, [*samples, (2, 50)]))
+    device_usage = read((known_labels, samples), (unknown, [*samples, (2, 50)]))
 
-    assert [(span.labels.get("pod"), span.device_hours) for span in found.spans] == [
+    assert [(span.labels.get("pod"), span.device_hours) for span in device_usage.spans] == [
         ("a", 2),
         (None, 1),
     ]
 
 
 def test_a_gpu_counts_as_a_whole_until_it_is_cut_into_parts():
-    whole = UTIL | {"UUID": "GPU-1", "pod": "a"}
-    part = whole | {"GPU_I_ID": "7", "GPU_I_PROFILE": "7g.80gb"}
+    whole_labels = UTIL | {"UUID": "GPU-1", "pod": "a"}
+    part = whole_labels | {"GPU_I_ID": "7", "GPU_I_PROFILE": "7g.80gb"}
 
-    found = read((whole, [(at, 50) for at in range(6)]), (part, [(4, 50), (5, 50)]))
+    device_usage = read((whole_labels, [(at, 50) for at in range(6)]), (part, [(4, 50), (5, 50)]))
 
-    assert [span.device_hours for span in found.spans] == [4, 2]
+    assert [span.device_hours for span in device_usage.spans] == [4, 2]
 
 
 def test_a_gpu_without_owner_labels_counts_while_it_is_active():
@@ -127,10 +130,10 @@ def test_samples_in_csv_may_stand_one_a_row_with_their_labels():
         f"{T0 + STEP * at},{value},nlp\n" for at, value in [(0, 8), (1, 4)]
     )
 
-    found = read_usage(text.encode(), "range.csv")
+    device_usage = read_usage(text.encode(), "range.csv")
 
-    assert hours(found) == 12
-    assert found.spans[0].labels == {"namespace": "nlp"}
+    assert hours(device_usage) == 12
+    assert device_usage.spans[0].labels == {"namespace": "nlp"}
 
 
 def test_samples_in_csv_may_stand_one_series_a_column():
@@ -139,9 +142,9 @@ def test_samples_in_csv_may_stand_one_series_a_column():
         "2026-10-01 00:00:00,8,1,\n2026-10-01 01:00:00,8,,\n"
     )
 
-    found = read_usage(text.encode(), "panel.csv")
+    device_usage = read_usage(text.encode(), "panel.csv")
 
-    assert [(dict(span.labels), span.device_hours) for span in found.spans] == [
+    assert [(dict(span.labels), span.device_hours) for span in device_usage.spans] == [
         ({"namespace": "nlp", "pod": "a"}, 16),
         ({"series": "vision"}, 1),
     ]

@@ -40,9 +40,11 @@ def test_a_job_holds_its_gpus_from_start_to_end():
 
 
 def test_steps_are_parts_of_their_jobs_and_not_counted_again():
-    found = read(row(), row(JobID="7.batch"), row(JobID="7.0"), row(JobID="8_3"), row(JobID="9+1"))
+    device_usage = read(
+        row(), row(JobID="7.batch"), row(JobID="7.0"), row(JobID="8_3"), row(JobID="9+1")
+    )
 
-    assert len(found.spans) == 3
+    assert len(device_usage.spans) == 3
 
 
 def test_a_job_that_was_requeued_holds_them_again():
@@ -100,10 +102,12 @@ def test_gpus_are_counted_once(tres, gpus):
 
 
 def test_a_job_without_gpus_counts_for_the_period_only():
-    found = read(row(), row(JobID="8", End="2026-10-09T00:00:00", AllocTRES="cpu=4,gres/gpumem=9"))
+    device_usage = read(
+        row(), row(JobID="8", End="2026-10-09T00:00:00", AllocTRES="cpu=4,gres/gpumem=9")
+    )
 
-    assert len(found.spans) == 1
-    assert (found.end - found.start) / 86_400 == 8
+    assert len(device_usage.spans) == 1
+    assert (device_usage.end - device_usage.start) / 86_400 == 8
 
 
 def test_a_name_may_have_the_delimiter_in_it():

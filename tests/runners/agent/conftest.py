@@ -88,7 +88,7 @@ class FakeNvml:
     def __init__(self, *silent, reasons=0, shares=(50.0,), persistence=1, rates=RATES):
         self.silent = silent
         self.shares, self.rates = iter(shares), rates
-        self.held = 0
+        self.allocations = 0
         self.answers = {
             "nvmlSystemGetDriverVersion": "560.35",
             "nvmlSystemGetCudaDriverVersion": 12060,
@@ -149,21 +149,21 @@ class FakeNvml:
         return ask
 
     def allocate(self):
-        self.held += 1
+        self.allocations += 1
         return object()
 
     def free(self, _):
-        self.held -= 1
+        self.allocations -= 1
 
-    def compute(self, asked):
-        assert asked.sample1 is not asked.sample2
+    def compute(self, requests):
+        assert requests.sample1 is not requests.sample2
         values = dict(zip(TRAFFIC, self.rates, strict=True))
         values[pynvml.NVML_GPM_METRIC_SM_UTIL] = next(self.shares)
-        for metric in asked.metrics[: asked.numMetrics]:
+        for metric in requests.metrics[: requests.numMetrics]:
             metric.nvmlReturn = pynvml.NVML_ERROR_NOT_SUPPORTED
             if metric.metricId not in self.silent:
                 metric.nvmlReturn, metric.value = pynvml.NVML_SUCCESS, values[metric.metricId]
-        return asked
+        return requests
 
 
 class UsersRepository:

@@ -75,19 +75,19 @@ def test_what_a_killed_process_left_is_removed_by_the_next(holder):
 
 
 def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(temporary, monkeypatch):
-    made = []
+    results = []
 
     def make_folder(prefix):
-        folder = temporary / f"{prefix}{len(made)}"
-        made.append(folder)
-        if len(made) > 1:  # the first one is gone when its maker opens it
+        folder = temporary / f"{prefix}{len(results)}"
+        results.append(folder)
+        if len(results) > 1:  # the first one is gone when its maker opens it
             folder.mkdir(mode=0o700)
         return str(folder)
 
     monkeypatch.setattr(tempfile, "mkdtemp", make_folder)
 
     with private_folder() as folder:
-        assert (folder, folder.is_dir()) == (made[1], True)
+        assert (folder, folder.is_dir()) == (results[1], True)
 
 
 def test_the_folder_of_a_process_that_lives_stays(holder):

@@ -178,14 +178,14 @@ planes {
 def test_a_packed_file_is_unpacked_for_a_reader_of_paths(tmp_path):
     profiler = importlib.import_module("jax.profiler")
     data = profiler.ProfileData.text_proto_to_serialized_xspace(PLANES)
-    plain, packed = tmp_path / "host.xplane.pb", tmp_path / "host.xplane.pb.gz"
-    plain.write_bytes(data)
+    unpacked_file, packed = tmp_path / "host.xplane.pb", tmp_path / "host.xplane.pb.gz"
+    unpacked_file.write_bytes(data)
     packed.write_bytes(gzip.compress(data))
 
     profile = read_profile(packed, workload="m:f", side=Side.BASE)
 
     assert profile.step_seconds == pytest.approx(40e-6)
-    assert profile == read_profile(plain, workload="m:f", side=Side.BASE)
+    assert profile == read_profile(unpacked_file, workload="m:f", side=Side.BASE)
 
 
 def test_every_format_has_a_reader():
@@ -196,11 +196,11 @@ def test_every_format_has_a_reader():
 @given(st.binary(max_size=200), st.text(max_size=20))
 def test_any_bytes_are_of_a_format_or_refused(head, name):
     try:
-        found = detect_format(head, name)
+        profile_format = detect_format(head, name)
     except ProfileError:
-        found = None
+        profile_format = None
 
-    assert found is None or found in ProfileFormat
+    assert profile_format is None or profile_format in ProfileFormat
 
 
 @pytest.mark.parametrize("format_", READERS)

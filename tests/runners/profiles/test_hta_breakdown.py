@@ -15,9 +15,9 @@ def hta(monkeypatch):
 @pytest.fixture
 def breakdown(hta):
     def of(trace, **options):
-        found = hta.temporal_breakdown(trace.columns(), **options)
-        assert found is not None
-        return found
+        temporal_breakdown = hta.temporal_breakdown(trace.columns(), **options)
+        assert temporal_breakdown is not None
+        return temporal_breakdown
 
     return of
 
@@ -45,18 +45,24 @@ def three_steps(trace):
 
 
 def test_the_last_step_is_left_out_unless_it_is_asked_for(three_steps, breakdown):
-    short, whole = (breakdown(three_steps, include_last_step=last) for last in (False, True))
+    short, whole_temporal_breakdown = (
+        breakdown(three_steps, include_last_step=last) for last in (False, True)
+    )
 
-    assert (short.kernels, whole.kernels) == (6, 9)
-    assert (short.kernel_us, whole.kernel_us) == (1450, 2450)
+    assert (short.kernels, whole_temporal_breakdown.kernels) == (6, 9)
+    assert (short.kernel_us, whole_temporal_breakdown.kernel_us) == (1450, 2450)
 
 
 def test_idle_compute_and_the_rest_are_all_of_the_time(three_steps, breakdown, hta):
-    found = breakdown(three_steps)
+    temporal_breakdown = breakdown(three_steps)
 
-    assert (found.idle_us, found.compute_us, found.non_compute_us) == (750, 400, 300)
-    assert found.overlap == pytest.approx(0.5)
-    assert dict(found.by_work) == {
+    assert (
+        temporal_breakdown.idle_us,
+        temporal_breakdown.compute_us,
+        temporal_breakdown.non_compute_us,
+    ) == (750, 400, 300)
+    assert temporal_breakdown.overlap == pytest.approx(0.5)
+    assert dict(temporal_breakdown.by_work) == {
         hta.Work.COMPUTE: 200,
         hta.Work.COMPUTE | hta.Work.COMMUNICATION: 200,
         hta.Work.COMMUNICATION: 200,
@@ -65,9 +71,9 @@ def test_idle_compute_and_the_rest_are_all_of_the_time(three_steps, breakdown, h
 
 
 def test_kernels_are_ranked_by_their_whole_time(three_steps, breakdown, hta):
-    found = breakdown(three_steps, top=2)
+    temporal_breakdown = breakdown(three_steps, top=2)
 
-    assert found.top == (
+    assert temporal_breakdown.top == (
         hta.KernelTime(name="gemm", us=400, count=2),
         hta.KernelTime(name="ncclKernel", us=400, count=2),
     )
@@ -83,10 +89,14 @@ def test_with_fewer_than_two_steps_all_counts(trace, breakdown):
     trace.step(1, 0, 100)
     trace.launch("cudaLaunchKernel", 500, 5, kernel="late", at=600, lasts=9, correlation=9)
 
-    found = breakdown(trace)
+    temporal_breakdown = breakdown(trace)
 
-    assert (found.kernels, found.kernel_us, found.idle_us) == (1, 9, 0)
-    assert found.overlap is None
+    assert (
+        temporal_breakdown.kernels,
+        temporal_breakdown.kernel_us,
+        temporal_breakdown.idle_us,
+    ) == (1, 9, 0)
+    assert temporal_breakdown.overlap is None
 
 
 def test_fractions_of_a_microsecond_are_rounded_as_that_tool_does(trace, breakdown):
@@ -94,9 +104,13 @@ def test_fractions_of_a_microsecond_are_rounded_as_that_tool_does(trace, breakdo
         "gemm", 40.0, 9.9, cat="kernel", stream=7
     )
 
-    found = breakdown(trace)
+    temporal_breakdown = breakdown(trace)
 
-    assert (found.kernel_us, found.compute_us, found.idle_us) == (38, 28, 10)
+    assert (
+        temporal_breakdown.kernel_us,
+        temporal_breakdown.compute_us,
+        temporal_breakdown.idle_us,
+    ) == (38, 28, 10)
 
 
 def test_work_that_is_neither_is_busy_and_no_compute(trace, breakdown):
@@ -104,17 +118,21 @@ def test_work_that_is_neither_is_busy_and_no_compute(trace, breakdown):
         "Stream Sync", 20, 10, cat="cuda_sync", stream=7
     )
 
-    found = breakdown(trace)
+    temporal_breakdown = breakdown(trace)
 
-    assert (found.idle_us, found.compute_us, found.non_compute_us) == (10, 10, 10)
+    assert (
+        temporal_breakdown.idle_us,
+        temporal_breakdown.compute_us,
+        temporal_breakdown.non_compute_us,
+    ) == (10, 10, 10)
 
 
 def test_why_streams_stood_still_is_of_the_kept_calls_in_whole_microseconds(three_steps, hta):
-    found = {idle.stream: idle for idle in hta.temporal_idle(three_steps.columns())}
+    idle_by_stream = {idle.stream: idle for idle in hta.temporal_idle(three_steps.columns())}
 
-    assert found["7"].host_wait_ns == 800_000
-    assert found["20"].host_wait_ns == 800_000
-    assert (found["9"].kernel_wait_ns, found["9"].other_ns) == (0, 0)
+    assert idle_by_stream["7"].host_wait_ns == 800_000
+    assert idle_by_stream["20"].host_wait_ns == 800_000
+    assert (idle_by_stream["9"].kernel_wait_ns, idle_by_stream["9"].other_ns) == (0, 0)
 
 
 def test_idle_time_is_rounded_like_the_rest(trace, hta):
@@ -135,7 +153,7 @@ def test_the_work_of_an_mtia_is_what_the_steps_launched(trace, breakdown):
         trace.add("dma copy", begin + 60, 10, cat="mtia_ccp_events")
     trace.add("job", 300, 10, cat="mtia_ccp_events", stream=3, correlation=99)
 
-    found = breakdown(trace)
+    temporal_breakdown = breakdown(trace)
 
-    assert (found.kernels, found.kernel_us) == (6, 150)
-    assert (found.compute_us, found.idle_us) == (20, 70)
+    assert (temporal_breakdown.kernels, temporal_breakdown.kernel_us) == (6, 150)
+    assert (temporal_breakdown.compute_us, temporal_breakdown.idle_us) == (20, 70)

@@ -14,11 +14,15 @@ def test_a_trace_becomes_json(trace, tmp_path, capsys):
 
     status = command.main(["kineto", "m:f[batch=8]", "head", str(path)])
 
-    (shown,) = json.loads(capsys.readouterr().out)
+    (document,) = json.loads(capsys.readouterr().out)
     assert status == 0
-    assert (shown["workload"], shown["side"], shown["steps"]) == ("m:f[batch=8]", "head", 1)
-    assert shown["operations"][0]["name"] == "aten::mm"
-    assert shown["operations"][0]["bucket"] == "compute"
+    assert (document["workload"], document["side"], document["steps"]) == (
+        "m:f[batch=8]",
+        "head",
+        1,
+    )
+    assert document["operations"][0]["name"] == "aten::mm"
+    assert document["operations"][0]["bucket"] == "compute"
 
 
 def test_of_further_windows_only_the_operations_are_printed(trace, tmp_path, capsys):
@@ -54,10 +58,14 @@ def test_a_reader_need_not_be_named(tmp_path, capsys):
 
     status = command.main(["auto", "m:f", "head", str(path)])
 
-    (shown,) = json.loads(capsys.readouterr().out)
+    (document,) = json.loads(capsys.readouterr().out)
     assert status == 0
-    assert (shown["tool"], shown["has_steps"], shown["step_seconds"]) == ("dcgm-exporter", False, 0)
-    assert shown["readings"][0]["value"] == 61
+    assert (document["tool"], document["has_steps"], document["step_seconds"]) == (
+        "dcgm-exporter",
+        False,
+        0,
+    )
+    assert document["readings"][0]["value"] == 61
 
 
 def test_a_file_of_no_known_format_is_one_line_with_those_that_are(tmp_path, capsys):
@@ -78,9 +86,9 @@ def test_what_cannot_be_read_is_one_line_and_status_1(tmp_path, capsys, data):
 
     status = command.main(["kineto", "m:f", "base", str(path)])
 
-    shown = capsys.readouterr()
-    assert (status, shown.out) == (1, "")
-    assert shown.err == (
+    output = capsys.readouterr()
+    assert (status, output.out) == (1, "")
+    assert output.err == (
         "no event of this trace is readable: give a Chrome trace of torch.profiler\n"
     )
 

@@ -161,11 +161,11 @@ def test_jaxs_matmul_is_found_in_a_compiled_step(jax_profiles):
 def test_compiling_in_every_step_is_found(jax_profiles):
     profile = jax_profiles["rejit"]
 
-    found = {o.name: o for o in profile.operations}
-    compiling = found["(compiling) <lambda>"]
+    operations = {o.name: o for o in profile.operations}
+    compiling = operations["(compiling) <lambda>"]
     assert (compiling.bucket, compiling.count) == (Bucket.RUNTIME, 1.0)
     assert compiling.seconds > 0.05 * profile.step_seconds
-    assert found["(tracing) <lambda>"].count == 1.0
+    assert operations["(tracing) <lambda>"].count == 1.0
 
 
 @pytest.fixture(scope="module")

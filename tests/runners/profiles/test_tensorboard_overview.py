@@ -77,11 +77,11 @@ def test_a_step_lasts_until_its_work_has_ended_and_the_next_begins_then(three_st
         "cudaLaunchKernel", 900, 20, kernel="late", at=950, lasts=200, correlation=90
     )
 
-    found = figures(three_steps)
+    overview = figures(three_steps)
 
-    assert found["total"] == 1000
-    assert found["kernel"] == (3 * 400 + 200) / 3
-    assert found["dataloader"] == (200 + 50 + 200) / 3
+    assert overview["total"] == 1000
+    assert overview["kernel"] == (3 * 400 + 200) / 3
+    assert overview["dataloader"] == (200 + 50 + 200) / 3
 
 
 def test_what_was_launched_before_the_first_step_is_not_of_it(three_steps, figures):
@@ -132,18 +132,18 @@ def test_collectives_are_communication_where_their_operator_launched_them(trace,
     trace.step(0, 0, 1000).add("nccl:all_reduce", 100, 100)
     trace.launch("cudaLaunchKernel", 110, 5, kernel="nccl", at=300, lasts=400, correlation=1)
 
-    found = figures(trace)
+    overview = figures(trace)
 
-    assert (found["communication"], found["kernel"]) == (500 - 5 + 5, 0)
+    assert (overview["communication"], overview["kernel"]) == (500 - 5 + 5, 0)
 
 
 def test_since_collectives_are_annotations_their_kernels_are_taken_for_others(trace, figures):
     trace.step(0, 0, 1000).add("nccl:all_reduce", 100, 100, cat="user_annotation")
     trace.launch("cudaLaunchKernel", 110, 5, kernel="nccl", at=300, lasts=400, correlation=1)
 
-    found = figures(trace)
+    overview = figures(trace)
 
-    assert (found["communication"], found["kernel"]) == (100, 400)
+    assert (overview["communication"], overview["kernel"]) == (100, 400)
 
 
 def test_each_device_has_its_own_figures(trace, figures):
@@ -158,6 +158,6 @@ def test_each_device_has_its_own_figures(trace, figures):
 def test_without_markers_all_operators_are_one_step(trace, figures):
     trace.add("aten::mm", 100, 50).add("aten::add", 400, 100)
 
-    found = figures(trace)
+    overview = figures(trace)
 
-    assert (found["total"], found["cpu_op"], found["other"]) == (400, 150, 250)
+    assert (overview["total"], overview["cpu_op"], overview["other"]) == (400, 150, 250)

@@ -41,10 +41,10 @@ def test_the_seeds_are_read_whole(fuzzing, seeds, format_, tmp_path):
 
 
 def test_an_input_is_the_same_for_its_number(fuzzing, seeds):
-    made = [
+    mutated_files = [
         [fuzzing.mutated_file(one, n, SEED, seeds) for one in READERS for n in range(5)]
         for _ in "ab"
     ]
 
-    assert made[0] == made[1]
-    assert len(set(made[0])) > 40
+    assert mutated_files[0] == mutated_files[1]
+    assert len(set(mutated_files[0])) > 40

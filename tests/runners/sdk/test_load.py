@@ -40,9 +40,9 @@ def test_a_server_keeps_up_that_answers_about_as_much_as_it_is_offered(
 
 @given(st.lists(LATENCIES, min_size=1, max_size=5))
 def test_parts_of_one_load_are_one_load_with_all_their_requests(parts):
-    whole = pool_results([served(part, unserved=1) for part in parts])
+    whole_load_result = pool_results([served(part, unserved=1) for part in parts])
 
-    assert whole.latencies_s == tuple(each for part in parts for each in part)
-    assert len(whole.services_s) == whole.answered == sum(map(len, parts))
-    assert (whole.seconds, whole.unserved) == (5.0 * len(parts), len(parts))
-    assert whole.offered_per_second == 2.0
+    assert whole_load_result.latencies_s == tuple(each for part in parts for each in part)
+    assert len(whole_load_result.services_s) == whole_load_result.answered == sum(map(len, parts))
+    assert (whole_load_result.seconds, whole_load_result.unserved) == (5.0 * len(parts), len(parts))
+    assert whole_load_result.offered_per_second == 2.0

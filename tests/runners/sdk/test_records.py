@@ -73,7 +73,7 @@ def test_fields_and_parameters_have_known_bounds_and_defaults():
 
 
 @pytest.mark.parametrize(
-    ("sha", "shown"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
+    ("sha", "text"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
 )
-def test_a_commits_short_name_is_nothing_but_hexadecimal_digits(sha, shown):
-    assert short_sha(sha) == shown
+def test_a_commits_short_name_is_nothing_but_hexadecimal_digits(sha, text):
+    assert short_sha(sha) == text

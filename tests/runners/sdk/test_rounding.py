@@ -9,7 +9,7 @@ from perfledger import rounding
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e14, max_value=1e14)
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     return text.replace(rounding.NBSP, " ").replace("\N{MULTIPLICATION SIGN}", "x")
 
 
@@ -38,17 +38,17 @@ def plain(text: str) -> str:
     ],
 )
 def test_digits(value, most, expected):
-    assert plain(rounding.digits(value, most)) == expected
+    assert plain_text(rounding.digits(value, most)) == expected
 
 
 @given(finite)
 @settings(max_examples=200, deadline=None)
 def test_a_number_is_written_without_an_exponent_and_off_by_half_a_digit_at_most(value):
-    shown = rounding.digits(value)
+    digits = rounding.digits(value)
 
     if abs(value) >= 1e-9:
-        assert not shown.strip("-0123456789,.")
-        assert float(shown.replace(",", "")) == pytest.approx(value, rel=5.1e-4)
+        assert not digits.strip("-0123456789,.")
+        assert float(digits.replace(",", "")) == pytest.approx(value, rel=5.1e-4)
 
 
 def test_typed_numbers_keep_six_digits():
@@ -72,7 +72,7 @@ def test_typed_numbers_keep_six_digits():
     ],
 )
 def test_decimals(value, places, expected):
-    assert plain(rounding.decimals(value, places)) == expected
+    assert plain_text(rounding.decimals(value, places)) == expected
 
 
 def test_decimals_are_rounded_half_to_even_in_any_context():
@@ -125,7 +125,7 @@ def test_a_percentage_has_the_digits_that_it_deserves(share, expected):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown", "sentence"),
+    ("value", "text", "sentence"),
     [
         (0.00001, "< 0.0001", "p below 0.0001"),
         (0.0001, "0.0001", "p = 0.0001"),
@@ -134,6 +134,6 @@ def test_a_percentage_has_the_digits_that_it_deserves(share, expected):
         (nan, "not known", "p = not known"),
     ],
 )
-def test_a_small_p_value_is_a_bound(value, shown, sentence):
-    assert plain(rounding.probability(value)) == shown
+def test_a_small_p_value_is_a_bound(value, text, sentence):
+    assert plain_text(rounding.probability(value)) == text
     assert rounding.p_value(value) == sentence

@@ -16,7 +16,7 @@ def step():
     pass
 
 
-def plain():
+def plain_step():
     return step
 
 
@@ -38,31 +38,31 @@ def specs(function, *, values=None, **arguments):
 
 
 def test_the_decorated_function_stays_what_it_was():
-    assert perfledger.workload()(plain) is plain
+    assert perfledger.workload()(plain_step) is plain_step
 
 
 def test_a_workload_without_a_grid_is_named_module_and_function():
-    assert specs(plain) == (
-        WorkloadSpec(id=f"{__name__}:plain", module=__name__, function="plain"),
+    assert specs(plain_step) == (
+        WorkloadSpec(id=f"{__name__}:plain_step", module=__name__, function="plain_step"),
     )
 
 
 def test_a_grid_makes_one_workload_for_each_point_in_its_order():
-    found = specs(batched, params={"batch": [8, 16], "kind": ["gelu", "relu"]})
+    all_specs = specs(batched, params={"batch": [8, 16], "kind": ["gelu", "relu"]})
 
-    assert [spec.id.partition("[")[2] for spec in found] == [
+    assert [spec.id.partition("[")[2] for spec in all_specs] == [
         "batch=8,kind=gelu]",
         "batch=8,kind=relu]",
         "batch=16,kind=gelu]",
         "batch=16,kind=relu]",
     ]
-    assert found[3].params == {"batch": 16, "kind": "relu"}
+    assert all_specs[3].params == {"batch": 16, "kind": "relu"}
 
 
 def test_values_of_the_configuration_replace_those_of_the_decorator():
-    found = specs(batched, params={"batch": [8, 16]}, values={"batch": [64], "kind": ["relu"]})
+    all_specs = specs(batched, params={"batch": [8, 16]}, values={"batch": [64], "kind": ["relu"]})
 
-    assert [spec.params for spec in found] == [{"batch": 64, "kind": "relu"}]
+    assert [spec.params for spec in all_specs] == [{"batch": 64, "kind": "relu"}]
 
 
 def test_the_device_is_no_parameter_to_choose():
@@ -77,14 +77,16 @@ def test_an_unknown_parameter_in_the_configuration_is_named():
 
 def test_a_function_without_parameters_has_a_number_of_devices_alone():
     with pytest.raises(WorkloadError, match="its parameters: devices"):
-        registered(plain, params={"batch": [1]})
+        registered(plain_step, params={"batch": [1]})
 
 
 def test_the_number_of_devices_is_declared_or_in_the_grid():
     def sharded(devices: int): ...
 
     (fixed,) = specs(sharded, devices=8, launch="mpirun -n {devices}")
-    grid = specs(plain, params={"devices": [1, 4]}, units_per_step=lambda devices: 2.0 * devices)
+    grid = specs(
+        plain_step, params={"devices": [1, 4]}, units_per_step=lambda devices: 2.0 * devices
+    )
 
     assert (fixed.id.endswith("sharded"), fixed.devices) == (True, 8)
     assert fixed.launch == "mpirun -n {devices}"
@@ -94,7 +96,7 @@ def test_the_number_of_devices_is_declared_or_in_the_grid():
         ({"devices": 4}, 4),
     ]
     assert [spec.units_per_step for spec in grid] == [2.0, 8.0]
-    assert registered(plain).arguments(grid[1], "cpu") == {}
+    assert registered(plain_step).arguments(grid[1], "cpu") == {}
 
 
 def test_a_default_of_the_function_is_kept_where_no_devices_are_declared():
@@ -109,15 +111,15 @@ def test_a_default_of_the_function_is_kept_where_no_devices_are_declared():
 @pytest.mark.parametrize("devices", [0, -1, 65, 2.0, True, "2"])
 def test_an_impossible_number_of_devices_is_refused(devices):
     with pytest.raises(WorkloadError, match="is not a number from 1 to 64"):
-        registered(plain, devices=devices)
+        registered(plain_step, devices=devices)
     with pytest.raises(WorkloadError, match="is not a number from 1 to 64"):
-        specs(plain, values={"devices": [devices]})
+        specs(plain_step, values={"devices": [devices]})
 
 
 @pytest.mark.parametrize("launch", ["torchrun 'half", " ", "a\nb", "x" * 501, None])
 def test_a_launch_that_is_no_command_is_refused(launch):
     with pytest.raises(WorkloadError, match="is not a command of at most 500 letters"):
-        registered(plain, launch=launch)
+        registered(plain_step, launch=launch)
 
 
 def test_a_parameter_without_a_value_is_named():
@@ -176,21 +178,21 @@ def test_a_value_that_cannot_be_part_of_an_id_is_refused(values, fault):
     )
 )
 def test_different_points_of_a_grid_have_different_ids(values):
-    found = specs(batched, params={"batch": values})
+    all_specs = specs(batched, params={"batch": values})
 
-    assert len({spec.id for spec in found}) == len(values)
+    assert len({spec.id for spec in all_specs}) == len(values)
 
 
 def test_the_units_of_a_step_may_be_a_number():
-    (spec,) = specs(plain, unit="tokens", units_per_step=8 * 1024)
+    (spec,) = specs(plain_step, unit="tokens", units_per_step=8 * 1024)
 
     assert (spec.unit, spec.units_per_step) == ("tokens", 8192.0)
 
 
 def test_the_units_of_a_step_may_follow_from_the_parameters():
-    found = specs(batched, units_per_step=lambda batch: batch * 2, params={"batch": [8, 16]})
+    all_specs = specs(batched, units_per_step=lambda batch: batch * 2, params={"batch": [8, 16]})
 
-    assert [spec.units_per_step for spec in found] == [16.0, 32.0]
+    assert [spec.units_per_step for spec in all_specs] == [16.0, 32.0]
 
 
 def test_the_units_of_a_step_may_follow_from_a_default():
@@ -205,19 +207,19 @@ def test_units_that_want_a_parameter_the_workload_has_not_are_an_error():
 @pytest.mark.parametrize("units", [0, -1, float("nan"), float("inf"), True, "8", None])
 def test_units_that_are_no_positive_number_are_refused(units):
     with pytest.raises(WorkloadError, match="neither a positive number nor a function"):
-        registered(plain, units_per_step=units)
+        registered(plain_step, units_per_step=units)
 
 
 @pytest.mark.parametrize("units", [0, -1.0, True, "8", None])
 def test_computed_units_that_are_no_positive_number_are_refused(units):
     with pytest.raises(WorkloadError, match="not a positive number"):
-        specs(plain, units_per_step=lambda: units)
+        specs(plain_step, units_per_step=lambda: units)
 
 
 @pytest.mark.parametrize("unit", ["", "x" * 41, "a\nb", None])
 def test_a_unit_that_is_no_word_is_refused(unit):
     with pytest.raises(WorkloadError, match="not a word of at most 40 letters"):
-        registered(plain, unit=unit)
+        registered(plain_step, unit=unit)
 
 
 @pytest.mark.parametrize("values", [8, "gelu", None])
@@ -228,37 +230,37 @@ def test_a_single_value_is_told_to_be_a_list(values):
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(WorkloadError, match="device 'gpu' is not one of auto, cpu, cuda, tpu"):
-        registered(plain, device="gpu")
+        registered(plain_step, device="gpu")
 
 
 def test_an_unknown_framework_is_refused():
     with pytest.raises(WorkloadError, match="framework 'tf' is not one of torch, jax, host"):
-        registered(plain, framework="tf")
+        registered(plain_step, framework="tf")
 
 
 def test_a_declared_framework_is_kept():
-    assert registered(plain, framework="jax").framework is Framework.JAX
+    assert registered(plain_step, framework="jax").framework is Framework.JAX
 
 
 def test_only_a_function_that_asks_for_the_device_is_told():
-    (spec,) = specs(plain)
+    (spec,) = specs(plain_step)
 
     assert registered(batched).arguments(spec, "cuda") == {"device": "cuda"}
-    assert registered(plain).arguments(spec, "cuda") == {}
+    assert registered(plain_step).arguments(spec, "cuda") == {}
 
 
 def test_functions_of_one_name_that_a_loop_makes_are_an_error_and_no_last_one_wins():
-    def made():
+    def result():
         def step_of_loop():
             return None
 
         return step_of_loop
 
-    first = perfledger.workload(made())
+    first = perfledger.workload(result())
     perfledger.workload(first)
 
     with pytest.raises(WorkloadError, match=r"several functions of this name: use params"):
-        perfledger.workload(made())
+        perfledger.workload(result())
 
 
 def test_two_workloads_of_one_name_are_an_error_that_names_both_places():
@@ -275,9 +277,9 @@ def test_two_workloads_of_one_name_are_an_error_that_names_both_places():
 
 
 def test_the_same_function_imported_again_replaces_itself():
-    perfledger.workload(unit="old")(plain)
+    perfledger.workload(unit="old")(plain_step)
 
-    assert registered(plain, unit="new").unit == "new"
+    assert registered(plain_step, unit="new").unit == "new"
 
 
 def test_a_lambda_needs_a_name():
@@ -291,40 +293,40 @@ def test_a_class_is_not_a_function():
 
 
 def test_a_check_and_its_tolerance_are_kept():
-    found = registered(plain, check=len, check_tolerance=0.05)
+    registered_workload = registered(plain_step, check=len, check_tolerance=0.05)
 
-    assert (found.check, found.check_tolerance) == (len, 0.05)
+    assert (registered_workload.check, registered_workload.check_tolerance) == (len, 0.05)
 
 
 @pytest.mark.parametrize("tolerance", [-0.1, 1.0, float("nan")])
 def test_a_tolerance_is_a_share(tolerance):
     with pytest.raises(WorkloadError, match=r"check_tolerance .* is not a share"):
-        registered(plain, check=len, check_tolerance=tolerance)
+        registered(plain_step, check=len, check_tolerance=tolerance)
 
 
 def test_the_decorator_needs_no_parentheses():
-    assert perfledger.workload(plain) is plain
+    assert perfledger.workload(plain_step) is plain_step
     assert REGISTERED_WORKLOADS[f"{__name__}:plain"].unit == "steps"
 
 
 def test_a_time_limit_and_tags_are_part_of_the_spec():
-    (spec,) = specs(plain, timeout=90, tags=["slow", "gpu:a100"])
+    (spec,) = specs(plain_step, timeout=90, tags=["slow", "gpu:a100"])
 
     assert (spec.timeout, spec.tags) == (90, ("slow", "gpu:a100"))
 
 
 def test_tags_are_a_list():
     with pytest.raises(WorkloadError, match="tags is 'slow': write a list of words"):
-        registered(plain, tags="slow")
+        registered(plain_step, tags="slow")
 
 
 def test_a_fault_names_the_workload_and_its_place():
     with pytest.raises(WorkloadError, match=r"workload '.*:plain' at .*: timeout 0 is not"):
-        registered(plain, timeout=0)
+        registered(plain_step, timeout=0)
 
 
 def test_a_margin_and_metrics_are_part_of_the_spec():
-    (spec,) = specs(plain, margin=0.05, metrics=["step_time_p50", "peak_memory"])
+    (spec,) = specs(plain_step, margin=0.05, metrics=["step_time_p50", "peak_memory"])
 
     assert (spec.margin, spec.metrics) == (0.05, ("step_time_p50", "peak_memory"))
 
@@ -332,31 +334,31 @@ def test_a_margin_and_metrics_are_part_of_the_spec():
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan"), True, "2 %"])
 def test_a_margin_is_a_relative_change(margin):
     with pytest.raises(WorkloadError, match=r"margin .* is not a relative change above 0"):
-        registered(plain, margin=margin)
+        registered(plain_step, margin=margin)
 
 
 def test_only_metrics_with_a_verdict_can_judge_a_workload():
     with pytest.raises(WorkloadError, match="metrics has 'cpu_active', which is not one of step_"):
-        registered(plain, metrics=["cpu_active"])
+        registered(plain_step, metrics=["cpu_active"])
     with pytest.raises(WorkloadError, match="metrics has a name twice: cpu_time, cpu_time"):
-        registered(plain, metrics=["cpu_time", "cpu_time"])
+        registered(plain_step, metrics=["cpu_time", "cpu_time"])
     with pytest.raises(WorkloadError, match="metrics is 'cpu_time': write a list of words"):
-        registered(plain, metrics="cpu_time")
+        registered(plain_step, metrics="cpu_time")
 
 
 def test_each_variant_is_a_workload_beside_the_step_as_it_is_written():
-    found = specs(batched, params={"batch": [8]}, variants=["eager", "compile", "jit:donate"])
+    all_specs = specs(batched, params={"batch": [8]}, variants=["eager", "compile", "jit:donate"])
 
-    assert [(spec.id.partition(":")[2], spec.variant) for spec in found] == [
+    assert [(spec.id.partition(":")[2], spec.variant) for spec in all_specs] == [
         ("batched[batch=8]", ""),
         ("batched[batch=8,variant=compile]", "compile"),
         ("batched[batch=8,variant=jit:donate]", "jit:donate"),
     ]
-    assert {str(spec.params) for spec in found} == {"{'batch': 8}"}
+    assert {str(spec.params) for spec in all_specs} == {"{'batch': 8}"}
 
 
 def test_variants_of_the_configuration_replace_those_of_the_decorator():
-    workload = registered(plain, variants=["eager", "compile"])
+    workload = registered(plain_step, variants=["eager", "compile"])
 
     chosen = workload.specs(framework=Framework.HOST, variants=("cudagraphs",))
     none = workload.specs(framework=Framework.HOST, variants=())
@@ -375,12 +377,12 @@ def test_variants_of_the_configuration_replace_those_of_the_decorator():
 )
 def test_variants_are_a_list_of_known_names(variants, what):
     with pytest.raises(WorkloadError, match=what):
-        registered(plain, variants=variants)
+        registered(plain_step, variants=variants)
 
 
 def test_variants_of_the_configuration_are_checked_too():
     with pytest.raises(WorkloadError, match="'fast' is not one of"):
-        registered(plain).specs(framework=Framework.HOST, variants=("fast",))
+        registered(plain_step).specs(framework=Framework.HOST, variants=("fast",))
 
 
 def test_a_parameter_cannot_have_the_name_that_an_id_has_for_variants():

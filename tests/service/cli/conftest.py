@@ -70,12 +70,12 @@ def run_in_formats(monkeypatch):
                 typer.echo(FORMAT_BEGINS.format(each), nl=False)
                 write(replace(output, format=Format(each), json=False), result, renderers)
 
-    def run_in_formats(run, wanted):
+    def run_in_formats(run, wanted_device):
         """Run as often as a format is of another computation than those before."""
         texts = {}
-        for each in wanted:
+        for each in wanted_device:
             if each not in texts:
-                formats[:] = [one for one in wanted if one not in texts]
+                formats[:] = [one for one in wanted_device if one not in texts]
                 before, *parts = re.split(FORMAT_BEGINS.format("(.*)"), run(each))
                 texts |= dict(zip(parts[::2], parts[1::2], strict=True)) or {each: before}
         return texts

@@ -42,9 +42,9 @@ def test_a_shell_completes_groups_commands_and_choices(words, completed):
 
 
 def test_completion_can_be_shown_and_installed():
-    shown = CliRunner().invoke(app, ["--help"], prog_name="perfledger").output
+    output = CliRunner().invoke(app, ["--help"], prog_name="perfledger").output
 
-    assert re.search(r"--install-completion .*\n  --show-completion ", shown)
+    assert re.search(r"--install-completion .*\n  --show-completion ", output)
 
 
 @pytest.mark.slow

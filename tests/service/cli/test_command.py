@@ -22,7 +22,7 @@ def calls():
 
 
 @pytest.fixture
-def made(calls):
+def command_group(calls):
     @command(
         examples=(
             "tool FILE",
@@ -48,16 +48,16 @@ def made(calls):
     return typer_command("tool", tool)
 
 
-def run(made, *words):
+def run(group, *words):
     try:
-        made.main(list(words), prog_name="tool", standalone_mode=False)
+        group.main(list(words), prog_name="tool", standalone_mode=False)
     except SystemExit as done:
         return done.code
     return 0
 
 
-def test_a_dataclass_of_options_is_one_option_a_field_and_arrives_complete(made, calls):
-    run(made, "a.csv", "--rate", "2", "--quiet", "--format", "svg")
+def test_a_dataclass_of_options_is_one_option_a_field_and_arrives_complete(command_group, calls):
+    run(command_group, "a.csv", "--rate", "2", "--quiet", "--format", "svg")
 
     ((file, output, speed),) = calls
     assert file == Path("a.csv")
@@ -65,35 +65,37 @@ def test_a_dataclass_of_options_is_one_option_a_field_and_arrives_complete(made,
     assert (output.chosen, output.output) == (Format.SVG, None)
 
 
-def test_what_is_not_given_has_the_defaults_of_the_fields(made, calls):
-    run(made)
+def test_what_is_not_given_has_the_defaults_of_the_fields(command_group, calls):
+    run(command_group)
 
     assert calls == [(None, Output(format=Format.TABLE), SpeedFlags())]
 
 
-def test_json_is_a_format_of_its_own(made, calls):
-    run(made, "--json")
+def test_json_is_a_format_of_its_own(command_group, calls):
+    run(command_group, "--json")
 
     assert calls[0][1].chosen is Format.JSON
 
 
 @pytest.mark.parametrize("words", [("--json", "--format", "csv"), ("--format", "table", "--json")])
-def test_json_beside_another_format_is_refused(made, calls, words):
+def test_json_beside_another_format_is_refused(command_group, calls, words):
     other = next(word for word in words if not word.startswith("--"))
 
     with pytest.raises(UsageError, match=f"leave out --json or --format {other}"):
-        run(made, *words)
+        run(command_group, *words)
     assert calls == []
 
 
-def test_json_may_be_asked_for_twice(made, calls):
-    run(made, "--json", "--format", "json")
+def test_json_may_be_asked_for_twice(command_group, calls):
+    run(command_group, "--json", "--format", "json")
 
     assert calls[0][1].chosen is Format.JSON
 
 
-def test_a_help_has_the_sentence_the_groups_and_examples_of_one_or_more_lines(made, capsys):
-    run(made, "--help")
+def test_a_help_has_the_sentence_the_groups_and_examples_of_one_or_more_lines(
+    command_group, capsys
+):
+    run(command_group, "--help")
 
     assert (
         capsys.readouterr().out

@@ -352,10 +352,10 @@ def formats():
     """Return an example's formats but the table, its own, that no golden file is of."""
     for name in ordinary():
         help_text = CliRunner().invoke(app, [*name.split(), "--help"]).output
-        found = FORMAT.search(help_text)
+        result = FORMAT.search(help_text)
         others = [
             each
-            for each in (found[1].split("|") if found and name != "review" else ())
+            for each in (result[1].split("|") if result and name != "review" else ())
             if each != "table" and not (GOLDEN / f"{name.replace(' ', '_')}.{each}").exists()
         ]
         if others:

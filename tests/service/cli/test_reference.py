@@ -26,7 +26,10 @@ def test_every_example_is_on_a_page():
     text = "\n".join(PAGES.values())
 
     assert [
-        example for made in commands_of(ROOT) for example in made.examples if example not in text
+        example
+        for help_command in commands_of(ROOT)
+        for example in help_command.examples
+        if example not in text
     ] == []
 
 

@@ -227,18 +227,18 @@ def test_an_answer_that_breaks_off_is_the_issuers_fault_too(tokens, issuer, monk
 
 def test_while_keys_are_read_an_unknown_one_is_asked_to_come_again(tokens, issuer, monkeypatch):
     read_document = actions_tokens._document
-    told = []
+    messages = []
 
     def slow(*address):
         with pytest.raises(GitHubError, match="are being read") as caught:  # of another thread
             tokens.run_of(issuer.token())
-        told.append(caught.value.is_transient)
+        messages.append(caught.value.is_transient)
         return read_document(*address)
 
     monkeypatch.setattr(actions_tokens, "_document", slow)
 
     assert tokens.run_of(issuer.token()).jti == "token-1"
-    assert told == [True]
+    assert messages == [True]
 
 
 def test_an_issuer_that_is_back_is_asked_within_a_minute(tokens, issuer, clock):

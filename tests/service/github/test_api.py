@@ -184,7 +184,7 @@ def test_after_a_limit_the_installation_is_not_asked_and_others_are(api, server)
     with pytest.raises(GitHubError) as first:
         api.request("GET", "user", auth=AUTH, installation="41")
     server.status, server.headers = 200, {}
-    asked = len(server.connections)
+    count = len(server.connections)
 
     with pytest.raises(GitHubError, match="rate limit is used up for 900 s") as second:
         api.request("GET", "user", auth=AUTH, installation="41")
@@ -192,4 +192,4 @@ def test_after_a_limit_the_installation_is_not_asked_and_others_are(api, server)
 
     assert (first.value.wait_s, second.value.is_transient) == (900.0, True)
     assert second.value.wait_s == pytest.approx(900.0, abs=60)
-    assert len(server.connections) == asked + 1
+    assert len(server.connections) == count + 1

@@ -19,9 +19,9 @@ REPOSITORY = "octo/models"
 
 @pytest.fixture(scope="module")
 def key():
-    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return made.public_key(), pem.decode()
+    private_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return private_key.public_key(), pem.decode()
 
 
 class Clock:

@@ -43,9 +43,9 @@ def test_a_pull_request_is_read(github, at_github):
 def test_a_pull_request_of_a_deleted_fork_is_read(github, at_github):
     at_github.open_pull(head_repository=None, state="closed")
 
-    found = github.pull_request(REPOSITORY, 7)
+    pull_request = github.pull_request(REPOSITORY, 7)
 
-    assert (found.head_sha, found.is_open) == (SHA, False)
+    assert (pull_request.head_sha, pull_request.is_open) == (SHA, False)
 
 
 def test_no_pull_request_is_none(github, at_github):
@@ -99,17 +99,17 @@ def test_all_pages_of_comments_are_read(github, at_github):
             "body": None if number == 4 else f"comment {number}",
         }
 
-    found = github.comments(REPOSITORY, 7)
+    comments = github.comments(REPOSITORY, 7)
 
-    assert [comment.id for comment in found] == list(range(205))
-    assert (found[3].author, found[4].body) == ("", "")
+    assert [comment.id for comment in comments] == list(range(205))
+    assert (comments[3].author, comments[4].body) == ("", "")
     assert at_github.requests == ["GET issues/7/comments"] * 3
 
 
 def test_a_check_run_is_made_found_and_changed(github, at_github):
-    made = github.create_check(REPOSITORY, a_check())
-    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (made,)
-    assert github.update_check(REPOSITORY, made, a_check(conclusion="failure", title="slow"))
+    result = github.create_check(REPOSITORY, a_check())
+    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (result,)
+    assert github.update_check(REPOSITORY, result, a_check(conclusion="failure", title="slow"))
 
     [check] = at_github.checks
     assert (check["conclusion"], check["output"]["title"]) == ("failure", "slow")
@@ -117,7 +117,7 @@ def test_a_check_run_is_made_found_and_changed(github, at_github):
 
 
 def test_other_peoples_check_runs_are_not_ours(github, at_github):
-    made = github.create_check(REPOSITORY, a_check())
+    result = github.create_check(REPOSITORY, a_check())
     at_github.state["check_runs"]["1"] = {
         "id": 1,
         "name": "perfledger",
@@ -126,7 +126,7 @@ def test_other_peoples_check_runs_are_not_ours(github, at_github):
     }
     at_github.state["check_runs"]["2"] = {**at_github.state["check_runs"]["1"], "app": None}
 
-    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (made,)
+    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (result,)
 
 
 def test_a_check_run_that_is_gone_is_not_updated(github, at_github):
@@ -219,16 +219,16 @@ def annotations_of(count):
 def test_annotations_are_added_fifty_at_a_time_and_once(github, at_github):
     check = replace(a_check(), annotations=annotations_of(120))
     check_id = github.create_check(REPOSITORY, check)
-    [made] = at_github.checks
+    [made_check] = at_github.checks
     sent = [one for one in at_github.requests if one.startswith(("PATCH", "POST"))]
 
     assert len(sent) == 1 + 3
-    assert [one["start_line"] for one in made["output"]["annotations"]] == list(range(1, 121))
-    assert (made["status"], made["conclusion"]) == ("completed", "success")
+    assert [one["start_line"] for one in made_check["output"]["annotations"]] == list(range(1, 121))
+    assert (made_check["status"], made_check["conclusion"]) == ("completed", "success")
 
     github.update_check(REPOSITORY, check_id, replace(check, annotations=annotations_of(121)))
 
-    assert [one["start_line"] for one in made["output"]["annotations"]] == list(range(1, 122))
+    assert [one["start_line"] for one in made_check["output"]["annotations"]] == list(range(1, 122))
 
 
 def test_annotations_whose_answer_is_lost_are_not_added_twice(github, at_github):
@@ -244,8 +244,8 @@ def test_annotations_whose_answer_is_lost_are_not_added_twice(github, at_github)
         github.update_check(REPOSITORY, check_id, check)
     github.update_check(REPOSITORY, check_id, check)
 
-    [made] = at_github.checks
-    assert [one["start_line"] for one in made["output"]["annotations"]] == [1, 2, 3]
+    [made_check] = at_github.checks
+    assert [one["start_line"] for one in made_check["output"]["annotations"]] == [1, 2, 3]
 
 
 def test_the_lines_of_a_file_are_counted(github, at_github):

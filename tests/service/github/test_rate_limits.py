@@ -161,13 +161,13 @@ def test_a_limit_that_cannot_be_read_is_none(gate, reset):
 class Turns:
     """Turns of several processes, with what the next one is told."""
 
-    def __init__(self, **told):
-        self.told, self.taken = {"idle_s": math.inf, "closed_s": 0.0} | told, []
+    def __init__(self, **state):
+        self.state, self.ends = {"idle_s": math.inf, "closed_s": 0.0} | state, []
 
     @contextmanager
     def turn(self, installation, closed_s):
-        yield WriteTurn(**self.told)
-        self.taken.append((installation, closed_s()))
+        yield WriteTurn(**self.state)
+        self.ends.append((installation, closed_s()))
 
 
 def gate_with(turns, clock):
@@ -183,7 +183,7 @@ def test_a_write_keeps_its_distance_from_those_of_other_processes(clock, idle_s,
         pass
 
     assert clock.slept == slept
-    assert turns.taken == [("41", 0.0)]
+    assert turns.ends == [("41", 0.0)]
 
 
 def test_a_limit_that_another_process_met_closes_the_gate(clock):
@@ -203,4 +203,4 @@ def test_a_limit_is_told_to_other_processes_for_as_long_as_it_lasts(clock):
         gate.note_limit({"Retry-After": "90"})
         clock.sleep(30)
 
-    assert turns.taken == [("41", 60.0)]
+    assert turns.ends == [("41", 60.0)]

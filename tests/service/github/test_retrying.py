@@ -114,9 +114,9 @@ def test_a_lost_answer_to_anything_else_is_asked_for_again(patient, at_github, s
 
 
 def test_a_server_that_is_not_there_is_said_so(slept):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and never listens
-        api = GitHubApi(f"http://127.0.0.1:{taken.getsockname()[1]}", sleep=slept.append)
+    with socket.socket() as taken_socket:
+        taken_socket.bind(("127.0.0.1", 0))  # and never listens
+        api = GitHubApi(f"http://127.0.0.1:{taken_socket.getsockname()[1]}", sleep=slept.append)
         client = GitHub(api, TokenAuthentication(api, CANARY))
         with pytest.raises(GitHubError, match="did not answer GET /user: ConnectionError"):
             client.me()

@@ -97,9 +97,9 @@ def test_pages_are_linked(client):
 def test_the_state_is_kept_in_a_file(stand_in_module, tmp_path):
     path = tmp_path / "state.json"
     with stand_in_module.running(path) as server:
-        told = {"repository": "octo/models", "number": 7, "head_sha": "b" * 40}
-        httpx.post(f"{server.url}/_stand_in/pulls", json=told, timeout=600)
-        made = httpx.post(
+        fields = {"repository": "octo/models", "number": 7, "head_sha": "b" * 40}
+        httpx.post(f"{server.url}/_stand_in/pulls", json=fields, timeout=600)
+        document = httpx.post(
             server.url + COMMENTS, json={"body": "x"}, headers=SIGNED_IN, timeout=600
         ).json()
     with stand_in_module.running(path) as server:
@@ -108,7 +108,7 @@ def test_the_state_is_kept_in_a_file(stand_in_module, tmp_path):
         ).json()
         state = httpx.get(f"{server.url}/_stand_in/state", timeout=600).json()
 
-    assert again["id"] == made["id"] + 1
+    assert again["id"] == document["id"] + 1
     assert len(state["repositories"]["octo/models"]["comments"]) == 2
     assert json.loads(path.read_text(encoding="utf-8"))["next_id"] == again["id"]
 
@@ -147,9 +147,9 @@ def test_a_run_changes_and_keeps_what_it_is_told_to(client, dispatched):
     run = f"/repos/octo/models/actions/runs/{dispatched}"
     jobs = [{"id": 9, "conclusion": "failure"}]
     client.post("/_stand_in/runs", json={"id": dispatched, "status": "in_progress", "jobs": jobs})
-    kept = {"id": dispatched, "data": "eA=="}
-    client.post("/_stand_in/kept", json=kept | {"name": "job"})
-    client.post("/_stand_in/kept", json=kept | {"job": 9})
+    secret = {"id": dispatched, "data": "eA=="}
+    client.post("/_stand_in/kept", json=secret | {"name": "job"})
+    client.post("/_stand_in/kept", json=secret | {"job": 9})
     (artifact,) = client.get(f"{run}/artifacts", params={"name": "job"}).json()["artifacts"]
     actions = "/repos/octo/models/actions"
     leads = [

@@ -24,8 +24,8 @@ PAGE = "<html>tired</html>"
 @pytest.fixture
 def runs(stand_in):
     stand_in.state.repository(REPOSITORY, create=True)
-    known = {"ref": "main", "title": "name", "inputs": ["name"]}
-    stand_in.state.workflows[f"{REPOSITORY}/{WORKFLOW}"] = known
+    known_fields = {"ref": "main", "title": "name", "inputs": ["name"]}
+    stand_in.state.workflows[f"{REPOSITORY}/{WORKFLOW}"] = known_fields
     api = GitHubApi(stand_in.url, write_interval_s=0.0, sleep=lambda _: None)
     yield GitHubWorkflowRuns(api, SecretStr("t"), REPOSITORY)
     api.close()
@@ -50,16 +50,16 @@ def add_runs(stand_in):
 
 def test_a_dispatch_is_sent_with_its_inputs(runs, stand_in):
     runs.dispatch(WORKFLOW, "main", {"name": "a"})
-    (made,) = stand_in.state.runs.values()
+    (value,) = stand_in.state.runs.values()
 
-    assert made["inputs"] == {"name": "a"}
+    assert value["inputs"] == {"name": "a"}
 
 
 def test_the_first_run_of_a_title_is_found_on_any_page(runs, add_runs):
     add_runs("a", "b", "b", *["c"] * RUNS_PAGE)
-    found = runs.named_run(WORKFLOW, "b", since=NOON)
+    workflow_run = runs.named_run(WORKFLOW, "b", since=NOON)
 
-    assert found.created_at == NOON + timedelta(minutes=1)
+    assert workflow_run.created_at == NOON + timedelta(minutes=1)
 
 
 def test_older_runs_are_not_looked_at(runs, add_runs, stand_in):

@@ -84,13 +84,13 @@ def test_progress_knows_the_size_and_never_the_key(page_of, progress, services):
 
     assert progress.totals == {f"{services.url}/page": 300}
     assert progress.count == 300
-    assert services.asked[0][1] == {"key": [KEY]}
+    assert services.requests[0][1] == {"key": [KEY]}
 
 
 def test_a_redirect_is_not_followed(page_of, services):
     with pytest.raises(PriceServiceError, match="page redirects: open the address"):
         page_of(302, headers={"Location": f"{services.url}/elsewhere"})
-    assert len(services.asked) == 1
+    assert len(services.requests) == 1
 
 
 @pytest.mark.parametrize("status", [204, 403, 429, 500])
@@ -121,7 +121,7 @@ def test_a_service_that_does_not_answer_is_named_without_its_parameters(download
 def test_an_address_elsewhere_is_not_asked(services, downloader):
     with pytest.raises(PriceServiceError, match="is not at"):
         list(downloader.lines(f"{services.url}/x", root="https://prices.azure.com"))
-    assert services.asked == []
+    assert services.requests == []
 
 
 @pytest.mark.parametrize(

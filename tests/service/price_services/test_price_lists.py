@@ -70,7 +70,7 @@ def test_azures_pages_are_followed_to_the_last(downloader, services, roots):
 
     regions = [json.loads(page)["Items"][0]["armRegionName"] for page in pages]
     assert regions == ["eastus", "westeurope"]
-    assert [list(query) for _, query, _ in services.asked] == [
+    assert [list(query) for _, query, _ in services.requests] == [
         ["api-version", "$filter"],
         ["$skip"],
     ]
@@ -82,7 +82,7 @@ def test_azure_is_asked_for_a_few_names_at_a_time(downloader, services, roots):
 
     list(azure_pages(downloader, names, roots=roots))
 
-    first, second = (query["$filter"][0] for _, query, _ in services.asked)
+    first, second = (query["$filter"][0] for _, query, _ in services.requests)
     assert first.count("armSkuName eq ") == AZURE_NAMES_PER_QUERY
     assert second.endswith(f"(armSkuName eq '{names[-1]}')")
 
@@ -102,7 +102,7 @@ def test_a_next_page_elsewhere_is_not_followed(downloader, services, roots, link
 
     with pytest.raises(PriceServiceError, match="is not at"):
         list(azure_pages(downloader, ["x"], roots=roots))
-    assert len(services.asked) == 1
+    assert len(services.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_googles_catalog_is_read_service_by_service_with_the_key_in_a_header(
     pages = list(google_pages(downloader, KEY, roots=roots))
 
     assert len(pages) == 2 * len(GOOGLE_SERVICES)
-    assert [(path, query.get("pageToken")) for path, query, _ in services.asked] == [
+    assert [(path, query.get("pageToken")) for path, query, _ in services.requests] == [
         (f"/v1/services/{service}/skus", token)
         for service in GOOGLE_SERVICES
         for token in (None, ["next"])
     ]
-    assert all(headers["X-Goog-Api-Key"] == KEY for _, _, headers in services.asked)
-    assert not any(KEY in str((path, query)) for path, query, _ in services.asked)
+    assert all(headers["X-Goog-Api-Key"] == KEY for _, _, headers in services.requests)
+    assert not any(KEY in str((path, query)) for path, query, _ in services.requests)
 
 
 @pytest.mark.parametrize("provider", ["Azure", "Google"])
@@ -154,4 +154,4 @@ def test_pages_without_an_end_are_an_error(downloader, services, roots, monkeypa
 
     with pytest.raises(PriceServiceError, match=f"{provider} has more than 3 pages"):
         list(pages)
-    assert len(services.asked) == 3
+    assert len(services.requests) == 3

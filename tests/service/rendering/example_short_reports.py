@@ -38,7 +38,7 @@ def forty_workloads(make):
         f"benchmarks.suite{number // 8}:case[size={2 ** (number % 8)}]" for number in range(40)
     ]
     changes = dict(zip(names, (0.31, 0.12, 0.08, 0.05, 0.043, -0.09, -0.02), strict=False))
-    moved = tuple(
+    moved_verdicts = tuple(
         make.verdict(
             name,
             STEP_TIME,
@@ -66,7 +66,7 @@ def forty_workloads(make):
     quiet = tuple(one for name in names[9:] for one in make.unchanged(name, 0.02)[:1])
     return replace(
         basis(make),
-        verdicts=(*moved, unsure, lost, *quiet),
+        verdicts=(*moved_verdicts, unsure, lost, *quiet),
         workloads=tuple(replace(make.SPECS[0], id=name) for name in names),
         failures=(failure,),
         conclusion=Conclusion.FAILURE,
@@ -86,7 +86,7 @@ def noisy(make):
         pairs=8,
         reason="too noisy to tell after 8 pairs",
     )
-    settled = make.verdict(
+    settled_verdict = make.verdict(
         make.TRANSFORMER,
         STEP_TIME,
         Outcome.UNCHANGED,
@@ -95,12 +95,12 @@ def noisy(make):
         reason="unchanged by CPU time: wall time was too noisy under load (steps waited 12 % of it "
         "for a core; the rest of it and CPU time are within ±5 % after 8 pairs)",
     )
-    estimate = replace(settled.estimate, narrow_low=-0.021, narrow_high=0.041)
-    settled = replace(settled, estimate=estimate, queued_share=0.12)
+    estimate = replace(settled_verdict.estimate, narrow_low=-0.021, narrow_high=0.041)
+    settled_verdict = replace(settled_verdict, estimate=estimate, queued_share=0.12)
     return replace(
         basis(make),
         machine=make.CPU,
-        verdicts=(unsure, settled),
+        verdicts=(unsure, settled_verdict),
         workloads=(make.SPECS[1], make.SPECS[2]),
         host_findings=(
             HostFinding(

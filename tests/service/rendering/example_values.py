@@ -80,7 +80,7 @@ def rate(
     option: str, label: str, accelerator: str, usd: tuple[str, str, str], **other: Any
 ) -> HourlyRate:
     low, mode, high = map(Decimal, usd)
-    known: dict[str, Any] = {
+    known_fields: dict[str, Any] = {
         "as_of": date(2026, 7, 20),
         "is_read_date": False,
         "source": "catalog @6fc13b52",
@@ -92,7 +92,7 @@ def rate(
         usd_per_device_hour=mode,
         low=low,
         high=high,
-        **(known | other),
+        **(known_fields | other),
     )
 
 
@@ -191,7 +191,7 @@ def unit_cost(
 ) -> UnitCost:
     """Return a measured cost, or with usd=None one that is not known."""
     point = None if usd is None else Decimal(usd)
-    known = Provenance.UNKNOWN if point is None else Provenance.MEASURED
+    known_unknown = Provenance.UNKNOWN if point is None else Provenance.MEASURED
     return UnitCost(
         workload=workload,
         unit=unit,
@@ -199,7 +199,7 @@ def unit_cost(
         usd=point,
         low=point and point * Decimal("0.99"),
         high=point and point * Decimal("1.01"),
-        **({"provenance": known} | other),
+        **({"provenance": known_unknown} | other),
     )
 
 
@@ -330,8 +330,8 @@ ADVICE = Recommendation(
 
 def roofline_point(name: str, *figures: float) -> RooflinePoint:
     fields = ("intensity_flop_per_byte", "flops_per_second", "seconds", "attained")
-    known: dict[str, Any] = dict(zip(fields, figures, strict=True))
-    return RooflinePoint(name=name, is_memory_side=figures[0] < RIDGE, **known)
+    values: dict[str, Any] = dict(zip(fields, figures, strict=True))
+    return RooflinePoint(name=name, is_memory_side=figures[0] < RIDGE, **values)
 
 
 def trace_view(name: str = "trace.json.gz", side: Side = Side.HEAD, **values: Any) -> TraceView:

@@ -17,13 +17,13 @@ def test_vendored_files_are_what_was_vendored():
             r"^\| `(\S+)` \| ([0-9a-f]{64}) \|$", (VENDOR / "README.md").read_text(), re.MULTILINE
         )
     )
-    found = {
+    digests = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in VENDOR.iterdir()
         if path.name != "README.md"
     }
 
-    assert found == noted
+    assert digests == noted
 
 
 @pytest.mark.parametrize(

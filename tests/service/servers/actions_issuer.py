@@ -44,7 +44,7 @@ class Issuer:
     def claims(self, **values):
         """Return the claims of a run of the default branch by a push, valid for five minutes."""
         seconds = int(self.now.timestamp())
-        told = {
+        fields = {
             "iss": self.url,
             "aud": AUDIENCE,
             "iat": seconds,
@@ -60,7 +60,7 @@ class Issuer:
             "sha": "b" * 40,
             "run_id": "77",
         }
-        return {name: one for name, one in (told | values).items() if one is not None}
+        return {name: one for name, one in (fields | values).items() if one is not None}
 
     def token(self, *, key="first", kid=None, algorithm="RS256", headers=None, **values):
         """Return a signed token with these claims; None leaves one of the usual ones out."""

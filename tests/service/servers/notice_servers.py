@@ -151,8 +151,8 @@ class _MailHandler(socketserver.BaseRequestHandler):
         return True
 
     def on_auth(self, line):
-        given = base64.b64decode(line.split()[2]).decode()
-        is_user = self.is_encrypted and given == f"\0{USER}\0{PASSWORD}"
+        given_text = base64.b64decode(line.split()[2]).decode()
+        is_user = self.is_encrypted and given_text == f"\0{USER}\0{PASSWORD}"
         return self.reply("235 welcome" if is_user else "535 who are you")
 
     def on_mail(self, line):

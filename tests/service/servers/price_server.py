@@ -65,7 +65,7 @@ class PriceServer(ThreadingHTTPServer):
 
     def __init__(self, handler):
         super().__init__(("127.0.0.1", 0), handler)
-        self.asked, self.answers = [], {}
+        self.requests, self.answers = [], {}
 
     @property
     def url(self):
@@ -80,7 +80,7 @@ class Services(BaseHTTPRequestHandler):
     def do_GET(self):
         parts = urlsplit(self.path)
         query = parse_qs(parts.query)
-        self.server.asked.append((parts.path, query, dict(self.headers)))
+        self.server.requests.append((parts.path, query, dict(self.headers)))
         status, body, headers = self.server.answers.get(parts.path) or self.usual(parts.path, query)
         self.send_response(status)
         for name, value in headers.items():

@@ -36,9 +36,9 @@ def service_process(
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, (line, log.read_text(encoding="utf-8"))
-        yield process, found[0]
+        match = re.search(r"http://\S+", line)
+        assert match, (line, log.read_text(encoding="utf-8"))
+        yield process, match[0]
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=600)

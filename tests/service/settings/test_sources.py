@@ -106,9 +106,11 @@ def test_secrets_are_never_shown(monkeypatch):
     monkeypatch.setenv("PERFLEDGER_UPLOAD_TOKEN", "canary-token")
     settings = service_settings()
 
-    shown = origins_of(settings) + origins_of(upload_settings())
+    setting_origins = origins_of(settings) + origins_of(upload_settings())
 
-    assert "canary" not in repr(shown) + repr(settings)
-    assert origin(shown, "github_token") == "environment (PERFLEDGER_GITHUB_TOKEN)"
-    assert next(one.value for one in shown if one.name == "upload_token") == "(set, hidden)"
-    assert origin(shown, "database_url") == "default"
+    assert "canary" not in repr(setting_origins) + repr(settings)
+    assert origin(setting_origins, "github_token") == "environment (PERFLEDGER_GITHUB_TOKEN)"
+    assert (
+        next(one.value for one in setting_origins if one.name == "upload_token") == "(set, hidden)"
+    )
+    assert origin(setting_origins, "database_url") == "default"

@@ -44,11 +44,11 @@ def test_a_setting_is_shown_as_people_write_it(value, expected):
     ],
 )
 def test_a_databases_password_is_hidden_and_its_host_is_not(url):
-    shown = setting_text(url)
+    shown_setting_text = setting_text(url)
 
-    assert "db.example/ledger" in shown
-    assert "can" not in shown
-    assert "ry/" not in shown
+    assert "db.example/ledger" in shown_setting_text
+    assert "can" not in shown_setting_text
+    assert "ry/" not in shown_setting_text
 
 
 @given(st.text(min_size=1))

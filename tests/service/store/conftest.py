@@ -131,13 +131,13 @@ def upgrade_to(empty_url, earlier_files):
     """Return a function that gives the database the tables of an earlier version."""
 
     def upgrade_to(version):
-        file, made = Path(empty_url.removeprefix("sqlite:///")), earlier_files / f"{version}.db"
+        file, result = Path(empty_url.removeprefix("sqlite:///")), earlier_files / f"{version}.db"
         if not empty_url.startswith("sqlite:///") or file.exists():
             migrate(empty_url, version)
             return
-        if not made.exists():
-            migrate(f"sqlite:///{made}", version)
-        shutil.copy(made, file)
+        if not result.exists():
+            migrate(f"sqlite:///{result}", version)
+        shutil.copy(result, file)
 
     def migrate(url, version):
         engine = open_engine(url)

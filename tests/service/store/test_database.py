@@ -81,14 +81,14 @@ def test_what_is_not_committed_is_not_kept(engine):
 def test_writers_come_one_after_the_other(engine):
     """Both read before they write: without the lock at the beginning one of them would fail."""
     has_read = threading.Event()
-    seen: list[str] = []
+    records: list[str] = []
     problems: list[Exception] = []
 
     def second():
         try:
             with write_session(engine) as session:
                 has_read.set()
-                seen.extend(row.repository for row in session.exec(select(ProjectRow)))
+                records.extend(row.repository for row in session.exec(select(ProjectRow)))
                 session.add(a_project(key="second/r"))
                 session.commit()
         except Exception as error:
@@ -104,7 +104,7 @@ def test_writers_come_one_after_the_other(engine):
     other.join()
 
     assert problems == []
-    assert seen == ["first/r"]
+    assert records == ["first/r"]
 
 
 def test_a_reader_does_not_wait_for_a_writer(engine):

@@ -89,10 +89,10 @@ def test_a_check_has_its_shadow_its_time_and_what_it_finds(check, gates, engine)
     assert each.is_shadow_false_alarm is False
     with read_session(engine) as session:
         verdict = next(one for one in verdicts_of(session, upload.id) if one.metric == STEP_TIME)
-    (found,) = (one for one in each.detectable if one.metric == STEP_TIME.name)
-    assert found.workload == verdict.workload
-    assert found.change == verdict.estimate.smallest_detectable
-    assert found.pairs == 4
+    (detectable,) = (one for one in each.detectable if one.metric == STEP_TIME.name)
+    assert detectable.workload == verdict.workload
+    assert detectable.change == verdict.estimate.smallest_detectable
+    assert detectable.pairs == 4
 
 
 def test_a_check_whose_workloads_were_skipped_tells_nothing(check, gates, engine):
@@ -123,10 +123,10 @@ def test_undecided_checks_are_counted_by_machine_class_and_time(check, engine):
     check(1, head=OTHER)
     upload = replace(check(2, head=OTHER, plan=too_fine), id="3" * 32, created_at=LATER)
     earlier = replace(upload, created_at=LATER - timedelta(days=40_000))
-    elsewhere = replace(upload, machine_class="cuda:H100:1")
+    elsewhere_upload = replace(upload, machine_class="cuda:H100:1")
 
     with read_session(engine) as session:
-        counts = [undecided_checks(session, one) for one in (upload, earlier, elsewhere)]
+        counts = [undecided_checks(session, one) for one in (upload, earlier, elsewhere_upload)]
 
     assert counts == [(1, 2), (0, 0), (0, 0)]
 

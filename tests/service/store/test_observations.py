@@ -153,11 +153,11 @@ def test_a_workload_on_the_cpu_beside_a_gpu_has_a_series_of_its_own(engine, judg
 
     with read_session(engine) as session:
         rows = session.exec(select(SeriesRow)).all()
-        found = {row.id: (row.workload, row.machine_class) for row in rows}
+        workloads = {row.id: (row.workload, row.machine_class) for row in rows}
         verdicts = with_verdicts(session, upload_view(session, upload.id)).verdicts
 
-    assert set(found.values()) == {("m:gpu", "cuda:NVIDIA L4:1"), ("m:cpu", "cpu:A Xeon:1")}
-    assert [found[verdict.series_id][0] for verdict in verdicts] == [
+    assert set(workloads.values()) == {("m:gpu", "cuda:NVIDIA L4:1"), ("m:cpu", "cpu:A Xeon:1")}
+    assert [workloads[verdict.series_id][0] for verdict in verdicts] == [
         verdict.workload for verdict in verdicts
     ]
 

@@ -71,10 +71,10 @@ def test_a_verdict_is_shown_with_the_interval_that_decided_it(
     upload = judged(engine, make_bundle(ratio=ratio, pairs=10))
 
     with read_session(engine) as session:
-        shown = with_verdicts(session, upload_view(session, upload.id)).verdicts[0]
+        verdict = with_verdicts(session, upload_view(session, upload.id)).verdicts[0]
         stored = verdicts_of(session, upload.id)[0].shown_estimate
-    assert shown.outcome == outcome
-    assert (shown.low, shown.high) == (stored.low, stored.high)
+    assert verdict.outcome == outcome
+    assert (verdict.low, verdict.high) == (stored.low, stored.high)
 
 
 def test_a_pull_request_shows_the_classes_that_are_missing(any_engine, judged, make_bundle, now):

@@ -24,7 +24,7 @@ KEY = series_key("gpt:step", STEP_TIME.name, CLASS)
 
 
 @pytest.fixture
-def found():
+def found_differences():
     """Look up what a project has of a series."""
 
     def find(engine, keys=(KEY,), *, until=None, repository="octo/models"):
@@ -40,10 +40,10 @@ def uploads(judged, make_bundle):
     """Judge so many bundles, one after another, and return them."""
 
     def upload(engine, count, **values):
-        made = [make_bundle(seed=seed, **values) for seed in range(count)]
-        for number, bundle in enumerate(made, start=1):
+        bundles = [make_bundle(seed=seed, **values) for seed in range(count)]
+        for number, bundle in enumerate(bundles, start=1):
             judged(engine, bundle, upload_id=f"{number:032x}")
-        return made
+        return bundles
 
     return upload
 
@@ -72,10 +72,10 @@ def values_of(bundle):
     return next(one.values for one in differences if one.metric == STEP_TIME.name)
 
 
-def test_differences_come_back_the_newest_upload_first(any_engine, uploads, found):
+def test_differences_come_back_the_newest_upload_first(any_engine, uploads, found_differences):
     bundles = uploads(any_engine, 3)
 
-    (series,) = found(any_engine)
+    (series,) = found_differences(any_engine)
 
     assert (series.workload, series.metric, series.machine_class) == (
         "gpt:step",
@@ -87,13 +87,13 @@ def test_differences_come_back_the_newest_upload_first(any_engine, uploads, foun
         assert differences == pytest.approx(values_of(bundle), rel=1e-7)
 
 
-def test_entries_after_a_known_one_are_left_out(any_engine, uploads, found):
+def test_entries_after_a_known_one_are_left_out(any_engine, uploads, found_differences):
     bundles = uploads(any_engine, 1)
-    (before,) = found(any_engine)
+    (before,) = found_differences(any_engine)
     uploads(any_engine, 3)
 
-    (then,) = found(any_engine, until=before.newest)
-    (now,) = found(any_engine)
+    (then,) = found_differences(any_engine, until=before.newest)
+    (now,) = found_differences(any_engine)
 
     assert then == before
     assert now.newest > before.newest
@@ -101,12 +101,12 @@ def test_entries_after_a_known_one_are_left_out(any_engine, uploads, found):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_no_more_uploads_are_read_than_the_newest(any_engine, uploads, found):
+def test_no_more_uploads_are_read_than_the_newest(any_engine, uploads, found_differences):
     uploads(any_engine, 1)
     add_entries(any_engine, MAX_UPLOADS + 5)
 
-    (newest,) = found(any_engine)
-    (older,) = found(any_engine, until=newest.newest - 10)
+    (newest,) = found_differences(any_engine)
+    (older,) = found_differences(any_engine, until=newest.newest - 10)
 
     assert len(newest.uploads) == MAX_UPLOADS
     assert [each[0] for each in newest.uploads] == list(reversed(range(5, MAX_UPLOADS + 5)))
@@ -117,11 +117,11 @@ def test_the_uploads_that_are_read_are_enough_even_if_each_has_but_two_pairs():
     assert 2 * MAX_UPLOADS >= MAX_VALUES
 
 
-def test_each_series_has_its_own(any_engine, uploads, found):
+def test_each_series_has_its_own(any_engine, uploads, found_differences):
     uploads(any_engine, 2, workloads=("gpt:step", "gpt:other"))
     memory = series_key("gpt:other", PEAK_MEMORY.name, CLASS)
 
-    both = found(any_engine, (KEY, memory))
+    both = found_differences(any_engine, (KEY, memory))
 
     assert {(one.workload, one.metric) for one in both} == {
         ("gpt:step", STEP_TIME.name),
@@ -130,12 +130,15 @@ def test_each_series_has_its_own(any_engine, uploads, found):
     assert [len(one.uploads) for one in both] == [2, 2]
 
 
-def test_what_was_never_uploaded_is_not_found(engine, uploads, found):
+def test_what_was_never_uploaded_is_not_found(engine, uploads, found_differences):
     uploads(engine, 1)
 
-    assert found(engine, (series_key("gpt:step", STEP_TIME.name, "cpu:Another CPU:1"),)) == ()
-    assert found(engine, ()) == ()
-    assert found(engine, until=0) == ()
+    assert (
+        found_differences(engine, (series_key("gpt:step", STEP_TIME.name, "cpu:Another CPU:1"),))
+        == ()
+    )
+    assert found_differences(engine, ()) == ()
+    assert found_differences(engine, until=0) == ()
 
 
 def test_a_class_of_devices_has_all_series_on_it(any_engine, judged, make_bundle):
@@ -153,12 +156,12 @@ def test_a_class_of_devices_has_all_series_on_it(any_engine, judged, make_bundle
     }
 
 
-def test_another_projects_pairs_are_not_ours(engine, judged, make_bundle, found):
+def test_another_projects_pairs_are_not_ours(engine, judged, make_bundle, found_differences):
     judged(engine, make_bundle(), upload_id="1" * 32)
     theirs = make_bundle(seed=1, repository="octo/other")
     judged(engine, theirs, upload_id="2" * 32, token="pl_4567cdef_" + "t" * 43)
 
-    (ours,) = found(engine)
+    (ours,) = found_differences(engine)
 
     assert len(ours.uploads) == 1
 
@@ -171,14 +174,14 @@ def test_a_single_pair_leaves_nothing_behind(engine, judged, make_bundle):
 
 
 def test_all_of_an_upload_is_stored_with_one_statement_and_found_with_one(
-    engine, judged, make_bundle, found, record_statements
+    engine, judged, make_bundle, found_differences, record_statements
 ):
     bundle = make_bundle(workloads=tuple(f"gpt:step{number}" for number in range(20)))
     statements = record_statements(engine)
 
     judged(engine, bundle)
     keys = [series_key(f"gpt:step{number}", STEP_TIME.name, CLASS) for number in range(20)]
-    assert len(found(engine, keys)) == 20
+    assert len(found_differences(engine, keys)) == 20
 
     assert [
         (statement.split(maxsplit=1)[0], executemany)

@@ -46,8 +46,8 @@ def check(any_engine, judged_on_branch, make_bundle):
     """Store a check that was measured at a time; each is of the default branch unless told."""
 
     def check(number, at=NOVEMBER, *, token=None, status=None, **values):
-        told = {"seed": number, "pull_request": None, "pairs": 4, "created_at": at.isoformat()}
-        bundle = make_bundle(**told | values)
+        fields = {"seed": number, "pull_request": None, "pairs": 4, "created_at": at.isoformat()}
+        bundle = make_bundle(**fields | values)
         placed = {} if token is None else {"token": token}
         late = at + timedelta(days=400)  # it arrived much later
         upload = judged_on_branch(

@@ -23,7 +23,7 @@ def test_what_a_poll_found_is_kept(any_engine, now):
     with write_session(any_engine) as session:
         first = claim_poll(session, due_at=now + MINUTE, now=now)
         assert first is not None
-        found = replace(first, polled_at=now, redelivered=3, abandoned=1, problem="x")
-        save_poll(session, found)
+        poll = replace(first, polled_at=now, redelivered=3, abandoned=1, problem="x")
+        save_poll(session, poll)
 
-        assert webhook_poll(session) == found
+        assert webhook_poll(session) == poll

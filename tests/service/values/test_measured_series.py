@@ -49,7 +49,7 @@ def test_stretches_follow_each_other_from_the_first_point_to_the_last(points, ch
         epochs=sorted(place for place in epochs if place < points),
     )
 
-    covered = [place for first, stop in series.stretches for place in range(first, stop)]
+    covered_places = [place for first, stop in series.stretches for place in range(first, stop)]
 
-    assert covered == list(range(points))
+    assert covered_places == list(range(points))
     assert all(first < stop for first, stop in series.stretches)

@@ -40,12 +40,12 @@ def test_without_a_peak_there_is_no_share(peak):
 
 
 def test_verdicts_of_an_outcome_are_in_the_reports_order(report):
-    found = {
+    rows = {
         outcome: [(verdict.workload, verdict.metric) for verdict in report.verdicts_of(outcome)]
         for outcome in (Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED)
     }
 
-    assert found == {
+    assert rows == {
         Outcome.REGRESSED: [("a:step", STEP_TIME), ("b:step", STEP_TIME)],
         Outcome.UNCHANGED: [("a:step", PEAK_MEMORY), ("b:step", PEAK_MEMORY)],
         Outcome.IMPROVED: [],

@@ -55,8 +55,8 @@ class Browser:
 
     def go_to_github(self, url, **values):
         """Return the path on our site to which GitHub sends the browser back."""
-        told = {"login": self.login} | values
-        httpx.post(f"{self.stand_in.url}/_stand_in/browser", json=told, verify=NO_CERTIFICATES)
+        fields = {"login": self.login} | values
+        httpx.post(f"{self.stand_in.url}/_stand_in/browser", json=fields, verify=NO_CERTIFICATES)
         back = urlsplit(httpx.get(url, verify=NO_CERTIFICATES).headers["location"])
         assert f"{back.scheme}://{back.netloc}{back.path}" == f"{PUBLIC_URL}/sign-in/callback"
         return f"{back.path}?{back.query}"

@@ -56,8 +56,8 @@ def test_the_state_of_a_request_is_its_applications(state):
 
 
 def test_a_request_is_of_the_project_whose_token_it_has(state):
-    for asked in (caller_that_reads, caller_that_uploads):
-        caller = asked(state, bearer(TOKEN))
+    for reader_or_uploader in (caller_that_reads, caller_that_uploads):
+        caller = reader_or_uploader(state, bearer(TOKEN))
         assert (caller.project.repository, caller.run) == ("octo/models", None)
 
 

@@ -13,60 +13,66 @@ ROUTE = f"/api/v1/priors?machine_class={CLASS}"
 
 
 @pytest.fixture
-def known(site, make_bundle):
+def site_with_history(site, make_bundle):
     """A site with a history of two uploads."""
     for seed in range(2):
         site.judge(site.upload(make_bundle(seed=seed, ratio=1.0)).json()["id"])
     return site
 
 
-def test_a_project_is_told_its_history(known):
-    told = known.get(ROUTE, token=TOKEN).json()
+def test_a_project_is_told_its_history(site_with_history):
+    document = site_with_history.get(ROUTE, token=TOKEN).json()
 
-    assert told["history"] > 0
-    prior = next(one for one in told["priors"] if one["metric"] == STEP_TIME.name)
+    assert document["history"] > 0
+    prior = next(one for one in document["priors"] if one["metric"] == STEP_TIME.name)
     assert (prior["workload"], prior["machine_class"]) == ("gpt:step", CLASS)
     assert prior["pairs"] == 12
     assert 0 < prior["variance"] < 1e-4
     assert prior["degrees"] == 10
 
 
-def test_the_runner_understands_what_it_is_told(known):
-    told = known.get(ROUTE, token=TOKEN).json()
+def test_the_runner_understands_what_it_is_told(site_with_history):
+    document = site_with_history.get(ROUTE, token=TOKEN).json()
 
-    found = fetch_history(known.url, TOKEN, [CLASS])
+    service_history = fetch_history(site_with_history.url, TOKEN, [CLASS])
 
-    assert found.history == told["history"]
-    assert [one.variance for one in found.priors] == [one["variance"] for one in told["priors"]]
-
-
-def test_another_project_is_told_nothing_of_it(known):
-    assert known.get(ROUTE, token=OTHER_TOKEN).json() == {"history": 0, "priors": []}
+    assert service_history.history == document["history"]
+    assert [one.variance for one in service_history.priors] == [
+        one["variance"] for one in document["priors"]
+    ]
 
 
-def test_another_class_of_machine_has_no_history(known):
-    found = fetch_history(known.url, TOKEN, ["cpu:Another CPU:1", "cuda:a GPU & more:8"])
+def test_another_project_is_told_nothing_of_it(site_with_history):
+    assert site_with_history.get(ROUTE, token=OTHER_TOKEN).json() == {"history": 0, "priors": []}
 
-    assert (found.history, found.priors) == (0, ())
+
+def test_another_class_of_machine_has_no_history(site_with_history):
+    service_history = fetch_history(
+        site_with_history.url, TOKEN, ["cpu:Another CPU:1", "cuda:a GPU & more:8"]
+    )
+
+    assert (service_history.history, service_history.priors) == (0, ())
 
 
 @pytest.mark.parametrize("token", [None, "pl_0123abcd_" + "x" * 43])
-def test_nobody_is_told_without_a_token(known, token):
-    answer = known.get(ROUTE, token=token)
+def test_nobody_is_told_without_a_token(site_with_history, token):
+    answer = site_with_history.get(ROUTE, token=token)
 
     assert answer.status_code == 401
     assert "detail" in answer.json()
 
 
-def test_a_question_about_no_class_is_about_all(known):
-    assert fetch_history(known.url, TOKEN) == fetch_history(known.url, TOKEN, [CLASS])
+def test_a_question_about_no_class_is_about_all(site_with_history):
+    assert fetch_history(site_with_history.url, TOKEN) == fetch_history(
+        site_with_history.url, TOKEN, [CLASS]
+    )
 
 
 @pytest.mark.parametrize(
     "query", ["machine_class=a&" * 101, "machine_class=a%00b", f"machine_class={'a' * 1001}"]
 )
-def test_a_question_about_impossible_classes_is_invalid(known, query):
-    answer = known.get(f"/api/v1/priors?{query}", token=TOKEN)
+def test_a_question_about_impossible_classes_is_invalid(site_with_history, query):
+    answer = site_with_history.get(f"/api/v1/priors?{query}", token=TOKEN)
 
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("machine_class")

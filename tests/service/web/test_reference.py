@@ -27,12 +27,12 @@ def test_each_route_says_who_may_use_it_and_what_it_does():
     rules = PAGES["routes.md"].split("\n- **")[1:]
 
     assert len(items) > len(service_routes()) > 0
-    known = {rule.partition("**")[0] for rule in rules}
+    known_partitions = {rule.partition("**")[0] for rule in rules}
     for item in items:
         route, _, rest = item.partition("` (")
         rule, _, sentence = rest.partition("): ")
         assert route.split()[0] in {"GET", "POST", "PUT", "DELETE", "PATCH"}
-        assert rule in known
+        assert rule in known_partitions
         assert sentence.partition("\n")[0].endswith(".")
 
 

@@ -106,10 +106,10 @@ def test_a_bundle_becomes_a_comment_a_check_and_pages(
     assert "https://ledger.example/octo/models/pull/7" in comment["body"]
     assert check["conclusion"] == "failure"
     assert '"workflow":true' in pages
-    said = str(at_github.server.state.document())
+    text = str(at_github.server.state.document())
     stored = b"".join(path.read_bytes() for path in spooled.parent.glob("*.db*"))
     for canary in (GITHUB_TOKEN, TOKEN):
-        assert canary not in pages + said + everything_logged.getvalue()
+        assert canary not in pages + text + everything_logged.getvalue()
         assert canary.encode() not in stored
 
 
@@ -201,10 +201,10 @@ def test_half_of_an_apps_credentials_does_not_start(settings_for, database_url):
 
 @pytest.mark.usefixtures("log")
 def test_an_address_that_is_taken_is_said_so(settings_for, database_url):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as taken_socket:
+        taken_socket.bind(("127.0.0.1", 0))
+        taken_socket.listen()
+        port = taken_socket.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}"):
             serve(settings_for(database_url), host="127.0.0.1", port=port)
 
@@ -235,10 +235,10 @@ SIGN_IN = {"github_client_id": "Iv1.a", "github_client_secret": SecretStr("b")}
 def test_loopback_and_where_people_sign_in_or_everybody_may_read_is_listened_on(
     settings_for, database_url, host, values
 ):
-    with socket.socket() as taken:  # so that it gets that far, and no further
-        taken.bind((host, 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as taken_socket:  # so that it gets that far, and no further
+        taken_socket.bind((host, 0))
+        taken_socket.listen()
+        port = taken_socket.getsockname()[1]
         settings = settings_for(database_url, **values)
         with pytest.raises(SettingsError, match="cannot listen on"):
             serve(settings, host=host, port=port)

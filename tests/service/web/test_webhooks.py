@@ -64,7 +64,7 @@ def deliver(site):
 
 
 @pytest.fixture
-def asked(site, judged, make_bundle):
+def upload_for_approval(site, judged, make_bundle):
     """A judged pull request whose cost asks for approval, and no work to do."""
     pricing = PricingConfig(fleet=(FLEET,), policies=(POLICY,))
     upload = judged(site.engine, make_bundle(ratio=1.0, machine=H100, pricing=pricing))
@@ -80,7 +80,7 @@ def asked(site, judged, make_bundle):
     return upload
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 def test_a_command_is_stored_and_enqueued_and_not_carried_out(deliver, site):
     done = deliver(a_delivery())
 
@@ -89,7 +89,7 @@ def test_a_command_is_stored_and_enqueued_and_not_carried_out(deliver, site):
     assert site.jobs.works == []
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 def test_the_same_delivery_again_is_taken_once(deliver, site):
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: deliver(a_delivery()), range(10)))
@@ -99,7 +99,7 @@ def test_the_same_delivery_again_is_taken_once(deliver, site):
     assert len(site.jobs.commands) == 1
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site):
     cases: list[tuple[dict[str, Any], str]] = [
         ({"action": "edited"}, "not a new comment by a person"),
@@ -124,7 +124,7 @@ def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site
             assert site.jobs.works == site.jobs.commands == []
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 @pytest.mark.parametrize(
     "other",
     [
@@ -267,7 +267,7 @@ def a_merge(**values):
     }
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 def test_a_closing_is_received_and_nothing_else_of_a_pull_request(deliver):
     for delivery, is_accepted in [
         (a_merge(), True),
@@ -290,7 +290,7 @@ def a_push(**values):
     return a_merge() | {"action": "synchronize", "before": "b" * 40, "after": "c" * 40} | values
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 @pytest.mark.parametrize(
     ("delivery", "is_accepted"),
     [
@@ -308,7 +308,7 @@ def test_a_push_to_a_pull_request_is_received(deliver, delivery, is_accepted):
     assert bool(done.json()["reason"]) != is_accepted
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 @pytest.mark.parametrize(
     ("values", "posted"),
     [
@@ -337,7 +337,7 @@ def a_label(**values):
     } | values
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 @pytest.mark.parametrize(
     ("delivery", "is_accepted"),
     [
@@ -361,7 +361,7 @@ def test_a_label_is_a_command_of_who_put_it(deliver, site, delivery, is_accepted
     assert len(site.jobs.commands) == is_accepted
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("upload_for_approval")
 @pytest.mark.parametrize(
     ("action", "words"), [("labeled", f"allow {'b' * 40}"), ("unlabeled", "disallow")]
 )

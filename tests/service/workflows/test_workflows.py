@@ -184,9 +184,9 @@ def test_works_of_one_pull_request_come_in_order_and_those_of_two_together(steps
     with launched(steps) as jobs:
         for upload_id, partition in partition_of.items():
             jobs.enqueue(work(upload_id, partition))
-        said = [steps.next()[1] for _ in range(3)]
+        order = [steps.next()[1] for _ in range(3)]
 
-    assert said.index("1") < said.index("2")
+    assert order.index("1") < order.index("2")
     assert overlaps == [1, 1, 1]
 
 
@@ -320,7 +320,7 @@ def test_what_was_left_over_is_worked_on_after_a_restart(steps, launched):
 
 
 @pytest.fixture
-def held(steps):
+def blocking_step(steps):
     """A step that tells when it has begun and ends when it may."""
     has_begun, may_end = threading.Event(), threading.Event()
 
@@ -334,8 +334,8 @@ def held(steps):
 
 
 @pytest.mark.slow
-def test_closing_waits_for_what_is_under_way(steps, launched, held):
-    has_begun, may_end = held
+def test_closing_waits_for_what_is_under_way(steps, launched, blocking_step):
+    has_begun, may_end = blocking_step
     with launched(steps) as jobs:
         jobs.enqueue(work())
         assert has_begun.wait(timeout=PATIENCE_S)
@@ -347,9 +347,9 @@ def test_closing_waits_for_what_is_under_way(steps, launched, held):
 
 @pytest.mark.slow(ci_only=True)
 def test_closing_does_not_wait_for_ever_and_the_work_goes_on_after_the_next_launch(
-    steps, launched, held
+    steps, launched, blocking_step
 ):
-    has_begun, may_end = held
+    has_begun, may_end = blocking_step
     with launched(steps, closing_s=0.0) as jobs:
         jobs.enqueue(work())
         assert has_begun.wait(timeout=PATIENCE_S)

@@ -51,12 +51,12 @@ def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
         assert answer.status_code == 202
         assert process.wait(timeout=600) == -signal.SIGKILL
     state.after_handling = lambda _method, _path: None
-    asked = len(state.requests)
+    count = len(state.requests)
     with service() as (_, url):
         is_said = state.wait_for(
             lambda now: any(
                 "check-runs" in one["path"] and one["method"] in {"POST", "PATCH"}
-                for one in now.requests[asked:]
+                for one in now.requests[count:]
             )
         )
 

@@ -19,7 +19,7 @@ class HeldPosts:
     def __init__(self):
         self.posted: Queue[str] = Queue()
         self.has_begun, self.may_end = threading.Event(), threading.Event()
-        self.asked, self.dead = [], set()
+        self.questions, self.dead = [], set()
 
     def post(self, upload_id):
         self.posted.put(upload_id)
@@ -28,7 +28,7 @@ class HeldPosts:
 
     @contextmanager
     def of_dead(self, executor_id):
-        self.asked.append(executor_id)
+        self.questions.append(executor_id)
         yield executor_id in self.dead
 
 
@@ -70,7 +70,7 @@ def test_the_work_of_a_dead_executor_is_resumed_in_its_queue_and_that_of_a_livin
         jobs.enqueue(QueuedUpload(upload_id="1", partition="o/r#7"))
         assert posts.has_begun.wait(timeout=PATIENCE_S)
         jobs.take_over(posts.of_dead)
-        assert posts.asked == []  # nobody buries himself
+        assert posts.questions == []  # nobody buries himself
     assert posts.posted.get(timeout=PATIENCE_S) == "1"
     with launched("two") as jobs:
         jobs.take_over(posts.of_dead)
@@ -82,4 +82,4 @@ def test_the_work_of_a_dead_executor_is_resumed_in_its_queue_and_that_of_a_livin
         done = [posts.posted.get(timeout=PATIENCE_S) for _ in range(2)]
 
     assert done == ["1", "2"]
-    assert posts.asked == ["one", "one"]
+    assert posts.questions == ["one", "one"]

@@ -29,12 +29,12 @@ def watched(values, *, workload="m:f", every=1):
 def test_an_odd_end_is_a_candidate_of_the_newest_commit_against_one_surely_before(make):
     values = make.series(make.noise(60, seed=1), [(59, 0.06)])
 
-    [found] = ab_candidates([watched(values, every=3)])
+    [ab_candidate] = ab_candidates([watched(values, every=3)])
 
-    assert (found.good, found.bad, found.newest) == (3 * 57, 3 * 59, 3 * 59)
-    assert found.harm is Harm.WORSE
-    assert found.pair_seconds == 2.0
-    assert found.strength < STRENGTH_OF_CHANGE
+    assert (ab_candidate.good, ab_candidate.bad, ab_candidate.newest) == (3 * 57, 3 * 59, 3 * 59)
+    assert ab_candidate.harm is Harm.WORSE
+    assert ab_candidate.pair_seconds == 2.0
+    assert ab_candidate.strength < STRENGTH_OF_CHANGE
 
 
 def test_a_change_of_a_young_stretch_is_measured_at_the_newest_commit(make):
@@ -78,9 +78,9 @@ def test_a_candidate_names_the_devices_of_its_odd_points(make):
     values = make.series(make.noise(60, seed=1), [(58, 0.06)])
     devices = ("GPU-1",) * 58 + ("GPU-2", "")
 
-    [found] = ab_candidates([replace(watched(values), devices=devices)])
+    [ab_candidate] = ab_candidates([replace(watched(values), devices=devices)])
 
-    assert found.devices == ("GPU-2",)
+    assert ab_candidate.devices == ("GPU-2",)
 
 
 def test_every_series_is_looked_at_and_quiet_ones_are_silent(make):
@@ -91,10 +91,10 @@ def test_every_series_is_looked_at_and_quiet_ones_are_silent(make):
         for count, step in ((60, 0.0), (61, 0.07), (80, -0.07))
     ]
 
-    found = ab_candidates(series)
+    found_ab_candidates = ab_candidates(series)
 
-    assert [one.series.workload for one in found] == ["m:61", "m:80"]
-    assert [one.harm for one in found] == [Harm.WORSE, Harm.BETTER]
+    assert [one.series.workload for one in found_ab_candidates] == ["m:61", "m:80"]
+    assert [one.harm for one in found_ab_candidates] == [Harm.WORSE, Harm.BETTER]
 
 
 def test_many_series_are_suspected_as_each_alone(make):
@@ -145,17 +145,19 @@ def test_a_change_within_the_last_epoch_is_a_candidate_at_its_own_place(make):
     """The driver made all 30 % slower, and sixty commits later one of them another 6 %."""
     slower = watched(make.series(make.noise(140, seed=2), [(60, 0.3), (120, 0.06)]))
 
-    [found] = ab_candidates([replace(slower, epochs=(60,))])
+    [ab_candidate] = ab_candidates([replace(slower, epochs=(60,))])
 
-    assert CommitRange(120, 120).distance(found.commits) <= 2
-    assert found.change == pytest.approx(0.06, abs=0.02)
+    assert CommitRange(120, 120).distance(ab_candidate.commits) <= 2
+    assert ab_candidate.change == pytest.approx(0.06, abs=0.02)
 
 
 def test_series_with_and_without_epochs_are_searched_together(make):
-    plain = watched(make.series(make.noise(100, seed=2), [(60, 0.06)]))
+    plain_candidate_series = watched(make.series(make.noise(100, seed=2), [(60, 0.06)]))
     split = replace(watched(make.series(make.noise(100, seed=3), [(40, 0.3)])), epochs=(40,))
 
-    assert ab_candidates([split, plain, split]) == ab_candidates([plain])
+    assert ab_candidates([split, plain_candidate_series, split]) == ab_candidates(
+        [plain_candidate_series]
+    )
 
 
 def family(make, name, steps, *, seed):
@@ -167,11 +169,11 @@ def family(make, name, steps, *, seed):
 def test_a_family_that_became_slower_is_a_candidate(make):
     families = [family(make, "mm", [], seed=1), family(make, "gelu", [(30, 0.05)], seed=2)]
 
-    (found,) = family_candidates(families)
+    (ab_candidate,) = family_candidates(families)
 
-    assert found.series.metric == family_metric("gelu")
-    assert found.harm is Harm.WORSE
-    assert found.good < 30 <= found.bad
+    assert ab_candidate.series.metric == family_metric("gelu")
+    assert ab_candidate.harm is Harm.WORSE
+    assert ab_candidate.good < 30 <= ab_candidate.bad
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,9 @@ def test_observations_inside_a_range_are_on_neither_side():
 
 
 def test_a_place_in_a_gap_belongs_to_the_next_observation():
-    found = at_observations(change(5, 4, 9), [0, 1, 3, 6, 9])
+    change_point = at_observations(change(5, 4, 9), [0, 1, 3, 6, 9])
 
-    assert (found.index, found.earliest, found.latest) == (3, 3, 4)
+    assert (change_point.index, change_point.earliest, change_point.latest) == (3, 3, 4)
 
 
 @st.composite

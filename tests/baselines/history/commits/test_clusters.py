@@ -9,12 +9,12 @@ def places(past):
     """Return the places of the changes in each group of changes of different series."""
 
     def places(*changes, belongs=lambda _one, _other: True):
-        made = [
+        made_attributed_changes = [
             change
             for number, place in enumerate(changes)
             for change in attributed_changes(past.history(f"m:f{number}", past.change(*place)))
         ]
-        groups = cluster_changes(made, belongs=belongs)
+        groups = cluster_changes(made_attributed_changes, belongs=belongs)
         return sorted(sorted(one.change.index for one in group) for group in groups)
 
     return places

@@ -111,14 +111,14 @@ def test_of_two_suspects_of_the_same_commits_the_stronger_is_asked_for(ab):
 
 
 def test_workloads_commits_and_machine_classes_are_asked_for_apart(ab):
-    elsewhere = Series("m:f", STEP_TIME, "tpu:v4:8")
+    series = Series("m:f", STEP_TIME, "tpu:v4:8")
 
     _, requests = ab.request(
         ConfirmationState(),
         ab.candidate(99, 100),
         ab.candidate(109, 110),
         ab.candidate(99, 100, workload="m:g"),
-        ab.candidate(99, 100, series=elsewhere),
+        ab.candidate(99, 100, series=series),
     )
 
     assert len(requests) == 4
@@ -199,9 +199,11 @@ def test_what_was_settled_long_ago_can_be_forgotten(ab):
     for request in [trial.request for trial in state.pending_confirmations]:
         state, _ = ab.answer(state, ab.unchanged, request=request)
 
-    kept = drop_answers(state, before=101).answered_candidates
+    kept_answered_candidates = drop_answers(state, before=101).answered_candidates
 
-    assert [settled.commits for settled in kept] == [CommitRange(110, 110)]
+    assert [settled_state.commits for settled_state in kept_answered_candidates] == [
+        CommitRange(110, 110)
+    ]
 
 
 def test_every_metric_can_be_suspected(ab):

@@ -25,12 +25,12 @@ MACHINE = "cuda:H100:1"
 def test_the_newest_commit_is_tried_against_one_that_is_certainly_good(index, good):
     odd = Suspect(index=index, observations=1, change=0.05, strength=4.0)
 
-    found = AbCandidate.from_suspect(
+    candidate = AbCandidate.from_suspect(
         odd, series=Series("m:f", STEP_TIME, MACHINE), commits=[1, 2, 3, 6, 8], pair_seconds=10.0
     )
 
-    assert (found.good, found.bad, found.newest) == (good, 8, 8)
-    assert (found.change, found.strength) == (0.05, 4.0)
+    assert (candidate.good, candidate.bad, candidate.newest) == (good, 8, 8)
+    assert (candidate.change, candidate.strength) == (0.05, 4.0)
 
 
 @pytest.mark.parametrize(

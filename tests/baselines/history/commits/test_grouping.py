@@ -6,9 +6,9 @@ from perfledger_baselines.history.commits.grouping import group_changes
 
 
 def test_nothing_that_moved_is_nothing_that_happened(past):
-    happened = group_changes([past.history("m:f"), past.history("m:g")])
+    grouped_changes = group_changes([past.history("m:f"), past.history("m:g")])
 
-    assert (happened.events, happened.environment_changes) == ((), ())
+    assert (grouped_changes.events, grouped_changes.environment_changes) == ((), ())
 
 
 def test_no_series_at_all_is_nothing_that_happened():
@@ -47,11 +47,11 @@ def test_places_that_miss_each_other_by_two_commits_are_one_event(past):
 
 
 def test_places_that_miss_each_other_by_three_commits_are_two_events(past):
-    happened = group_changes(
+    grouped_changes = group_changes(
         [past.history("m:f", past.change(40)), past.history("m:g", past.change(43))]
     )
 
-    assert [event.commits.first for event in happened.events] == [40, 43]
+    assert [event.commits.first for event in grouped_changes.events] == [40, 43]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_places_that_miss_each_other_by_three_commits_are_two_events(past):
 def test_neighbours_of_one_commit_on_either_side_are_no_neighbours_of_each_other(
     past, before, after
 ):
-    happened = group_changes(
+    grouped_changes = group_changes(
         [
             past.history("m:f", past.change(40)),
             past.history("m:g", past.change(*before)),
@@ -69,7 +69,7 @@ def test_neighbours_of_one_commit_on_either_side_are_no_neighbours_of_each_other
         ]
     )
 
-    assert len(happened.events) == 2
+    assert len(grouped_changes.events) == 2
 
 
 def test_a_chain_of_overlapping_ranges_is_not_one_event(past):
@@ -82,7 +82,7 @@ def test_a_chain_of_overlapping_ranges_is_not_one_event(past):
 
 
 def test_who_is_not_sure_of_the_place_joins_the_nearest_who_is(past):
-    happened = group_changes(
+    grouped_changes = group_changes(
         [
             past.history("m:f", past.change(20)),
             past.history("m:g", past.change(60)),
@@ -90,21 +90,23 @@ def test_who_is_not_sure_of_the_place_joins_the_nearest_who_is(past):
         ]
     )
 
-    assert [past.workloads(event) for event in happened.events] == [["m:f"], ["m:g", "m:h"]]
+    assert [past.workloads(event) for event in grouped_changes.events] == [["m:f"], ["m:g", "m:h"]]
 
 
 def test_two_changes_of_one_series_are_two_events(past):
-    happened = group_changes([past.history("m:f", past.change(40), past.change(41, size=0.1))])
+    grouped_changes = group_changes(
+        [past.history("m:f", past.change(40), past.change(41, size=0.1))]
+    )
 
-    assert len(happened.events) == 2
+    assert len(grouped_changes.events) == 2
 
 
 def test_worse_and_better_are_two_events(past):
-    happened = group_changes(
+    grouped_changes = group_changes(
         [past.history("m:f", past.change(40)), past.history("m:g", past.change(40, size=-0.05))]
     )
 
-    assert [event.harm for event in happened.events] == [Harm.BETTER, Harm.WORSE]
+    assert [event.harm for event in grouped_changes.events] == [Harm.BETTER, Harm.WORSE]
 
 
 def test_slower_and_idler_are_the_same_harm(past):
@@ -119,14 +121,14 @@ def test_slower_and_idler_are_the_same_harm(past):
 def test_unrelated_workloads_that_were_seldom_measured_stay_apart(past):
     weekly = range(0, 100, 20)
 
-    happened = group_changes(
+    grouped_changes = group_changes(
         [
             past.history("m:f", past.change(2), commits=weekly),
             past.history("n:g", past.change(2), commits=weekly),
         ]
     )
 
-    assert len(happened.events) == 2
+    assert len(grouped_changes.events) == 2
 
 
 def test_related_workloads_that_were_seldom_measured_are_one_event(past):

@@ -21,7 +21,7 @@ places = st.tuples(
 )
 repositories = st.lists(
     st.builds(
-        lambda *drawn: drawn,
+        lambda *sample: sample,
         st.tuples(
             st.sampled_from(["m:f", "m:g", "n:f"]),
             st.sampled_from([STEP_TIME, CPU_ACTIVE]),
@@ -32,22 +32,22 @@ repositories = st.lists(
         st.sampled_from([0, 6]),
     ),
     max_size=8,
-    unique_by=lambda drawn: drawn[0],
+    unique_by=lambda sample: sample[0],
 )
 
 
-def built(past, drawn):
-    return [some_history(past, *one) for one in drawn]
+def built(past, sample):
+    return [some_history(past, *one) for one in sample]
 
 
-def some_history(past, key, step, found, driver_at):
+def some_history(past, key, step, steps, driver_at):
     """Return a series that was observed ten times, and changes at places within it."""
     workload, metric, machine_class = key
     changes = [
         past.change(
             place, max(0, place - before), min(9, place + after), size=size, p_value=p_value
         )
-        for place, before, after, size, p_value in sorted(found)
+        for place, before, after, size, p_value in sorted(steps)
     ]
     return past.history(
         workload,
@@ -59,14 +59,14 @@ def some_history(past, key, step, found, driver_at):
     )
 
 
-def findings(happened):
-    return (*happened.events, *happened.environment_changes)
+def findings(changes):
+    return (*changes.events, *changes.environment_changes)
 
 
 @pytest.mark.slow
 @given(repositories, st.randoms(use_true_random=False))
-def test_the_order_of_series_does_not_matter(past, drawn, random):
-    histories = built(past, drawn)
+def test_the_order_of_series_does_not_matter(past, sample, random):
+    histories = built(past, sample)
     shuffled = random.sample(histories, len(histories))
 
     assert group_changes(shuffled) == group_changes(histories)
@@ -74,23 +74,25 @@ def test_the_order_of_series_does_not_matter(past, drawn, random):
 
 @pytest.mark.slow
 @given(repositories)
-def test_every_change_is_in_exactly_one_finding(past, drawn):
-    histories = built(past, drawn)
+def test_every_change_is_in_exactly_one_finding(past, sample):
+    histories = built(past, sample)
 
-    members = [member for found in findings(group_changes(histories)) for member in found.members]
+    members = [
+        member for finding in findings(group_changes(histories)) for member in finding.members
+    ]
 
     placed = [(member.change.series.key, member.change.change.index) for member in members]
-    given_ = [(one.series.key, point.index) for one in histories for point in one.changes]
-    assert sorted(placed) == sorted(given_)
+    change_points = [(one.series.key, point.index) for one in histories for point in one.changes]
+    assert sorted(placed) == sorted(change_points)
 
 
 @pytest.mark.slow
 @given(repositories)
-def test_no_two_members_of_a_finding_lie_further_apart_than_places_are_uncertain_by(past, drawn):
-    histories = built(past, drawn)
+def test_no_two_members_of_a_finding_lie_further_apart_than_places_are_uncertain_by(past, sample):
+    histories = built(past, sample)
 
-    for found in findings(group_changes(histories)):
-        moves = [member.change for member in found.members]
+    for finding in findings(group_changes(histories)):
+        moves = [member.change for member in finding.members]
 
         assert len({move.series.key for move in moves}) == len(moves)
         for one, other in combinations(moves, 2):
@@ -99,8 +101,8 @@ def test_no_two_members_of_a_finding_lie_further_apart_than_places_are_uncertain
 
 @pytest.mark.slow
 @given(repositories)
-def test_all_members_of_an_event_share_its_harm(past, drawn):
-    histories = built(past, drawn)
+def test_all_members_of_an_event_share_its_harm(past, sample):
+    histories = built(past, sample)
 
     for event in group_changes(histories).events:
         assert {member.change.harm for member in event.members} == {event.harm}
@@ -108,8 +110,8 @@ def test_all_members_of_an_event_share_its_harm(past, drawn):
 
 @pytest.mark.slow
 @given(repositories)
-def test_more_silent_series_make_no_move_more_believable(past, drawn):
-    histories = built(past, drawn)
+def test_more_silent_series_make_no_move_more_believable(past, sample):
+    histories = built(past, sample)
 
     same_machine = [replace(one, environments=()) for one in histories]
     silent = [past.history(f"silent:{n}") for n in range(5)]
@@ -119,5 +121,5 @@ def test_more_silent_series_make_no_move_more_believable(past, drawn):
     assert believed(in_company) <= believed(alone)
 
 
-def believed(happened):
-    return {m.change for event in happened.events for m in event.members if m.is_significant}
+def believed(changes_before):
+    return {m.change for event in changes_before.events for m in event.members if m.is_significant}

@@ -28,13 +28,13 @@ def test_the_same_workload_that_stood_still_elsewhere_contradicts(past):
 
 @pytest.mark.parametrize(("place", "size"), [(70, 0.05), (40, -0.05)])
 def test_who_moved_elsewhere_at_another_commit_or_the_other_way_contradicts(past, place, size):
-    elsewhere = past.change(place, size=size)
+    change = past.change(place, size=size)
 
-    happened = group_changes(
-        [past.history("m:f", past.change(40)), past.history("m:f", elsewhere, on=A100)]
+    grouped_changes = group_changes(
+        [past.history("m:f", past.change(40)), past.history("m:f", change, on=A100)]
     )
 
-    event = next(e for e in happened.events if e.first_change.series.machine_class == H100)
+    event = next(e for e in grouped_changes.events if e.first_change.series.machine_class == H100)
     assert event.other_classes is OtherClasses.CONTRADICTED
 
 
@@ -77,20 +77,23 @@ def farm(past, *sizes, on=H100, driver_at=40):
 
 
 def test_a_driver_that_moves_most_workloads_is_no_regression(past):
-    happened = group_changes(farm(past, 0.05, -0.02, 0.1, 0, 0))
+    grouped_changes = group_changes(farm(past, 0.05, -0.02, 0.1, 0, 0))
 
-    (found,) = happened.environment_changes
-    assert happened.events == ()
-    assert (found.machine_class, found.commits) == (H100, CommitRange(40, 40))
-    assert (found.changed_workloads, found.watched_workloads) == (3, 5)
+    (environment_change,) = grouped_changes.environment_changes
+    assert grouped_changes.events == ()
+    assert (environment_change.machine_class, environment_change.commits) == (
+        H100,
+        CommitRange(40, 40),
+    )
+    assert (environment_change.changed_workloads, environment_change.watched_workloads) == (3, 5)
 
 
 def test_who_misses_the_driver_by_a_commit_is_part_of_it(past):
     late = past.history("late:f", past.change(42), driver_at=40)
 
-    happened = group_changes([*farm(past, 0.05, 0.05), late])
+    grouped_changes = group_changes([*farm(past, 0.05, 0.05), late])
 
-    assert happened.events == ()
+    assert grouped_changes.events == ()
 
 
 def test_metrics_that_no_driver_can_move_do_not_hide_it(past):
@@ -99,9 +102,9 @@ def test_metrics_that_no_driver_can_move_do_not_hide_it(past):
         past.history(f"m{n}:f", metric=METRICS["flops_per_step"], driver_at=40) for n in range(2)
     ]
 
-    happened = group_changes([*farm(past, 0.05, 0.05), *memory, *work])
+    grouped_changes = group_changes([*farm(past, 0.05, 0.05), *memory, *work])
 
-    assert len(happened.environment_changes) == 1
+    assert len(grouped_changes.environment_changes) == 1
 
 
 def test_a_driver_that_comes_with_few_moves_leaves_them_to_the_commit(past):
@@ -140,16 +143,21 @@ def test_what_moves_as_well_on_machines_that_stayed_is_a_commit(past):
 
 
 def test_machines_that_stayed_and_did_not_move_bear_the_driver_out(past):
-    happened = group_changes([*farm(past, 0.05, 0.05), *farm(past, 0, 0, on=A100, driver_at=0)])
+    grouped_changes = group_changes(
+        [*farm(past, 0.05, 0.05), *farm(past, 0, 0, on=A100, driver_at=0)]
+    )
 
-    (found,) = happened.environment_changes
-    assert found.machine_class != A100
+    (environment_change,) = grouped_changes.environment_changes
+    assert environment_change.machine_class != A100
 
 
 def test_two_classes_whose_drivers_change_are_two_findings(past):
-    happened = group_changes([*farm(past, 0.05, 0.05), *farm(past, 0.05, 0.05, on=A100)])
+    grouped_changes = group_changes([*farm(past, 0.05, 0.05), *farm(past, 0.05, 0.05, on=A100)])
 
-    assert [found.machine_class for found in happened.environment_changes] == [A100, H100]
+    assert [
+        environment_change.machine_class
+        for environment_change in grouped_changes.environment_changes
+    ] == [A100, H100]
 
 
 def test_machines_that_take_turns_excuse_no_change_of_most_workloads(past):
@@ -171,7 +179,9 @@ def test_one_rerun_on_the_old_machine_makes_the_driver_no_regression(past):
         for name in ("m:f", "m:g")
     ]
 
-    happened = group_changes(workloads)
+    grouped_changes = group_changes(workloads)
 
-    assert happened.events == ()
-    assert [found.commits for found in happened.environment_changes] == [CommitRange(40, 40)]
+    assert grouped_changes.events == ()
+    assert [
+        environment_change.commits for environment_change in grouped_changes.environment_changes
+    ] == [CommitRange(40, 40)]

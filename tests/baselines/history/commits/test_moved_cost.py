@@ -12,7 +12,7 @@ from perfledger_baselines.history.commits.moved_cost import moved_changes
 from perfledger_baselines.history.detection.changes import ChangePoint
 
 
-def moved(family, before, after, *, at=10, half_width=0.02):
+def attributed_change(family, before, after, *, at=10, half_width=0.02):
     """Return a change of a kernel family; the width of its interval is relative."""
     change = after / before - 1 if before > 0 else math.nan
     point = ChangePoint(
@@ -39,9 +39,16 @@ def moved(family, before, after, *, at=10, half_width=0.02):
 @pytest.mark.parametrize(
     "changes",
     [
-        (moved("attention", 10, 4), moved("bmm", 2, 8.1)),
-        (moved("addmm", 5, 0), moved("mm", 0, 4), moved("add", 0, 1.02)),
-        (moved("a", 10, 8, half_width=0.1), moved("b", 10, 12.4, half_width=0.1)),
+        (attributed_change("attention", 10, 4), attributed_change("bmm", 2, 8.1)),
+        (
+            attributed_change("addmm", 5, 0),
+            attributed_change("mm", 0, 4),
+            attributed_change("add", 0, 1.02),
+        ),
+        (
+            attributed_change("a", 10, 8, half_width=0.1),
+            attributed_change("b", 10, 12.4, half_width=0.1),
+        ),
     ],
     ids=["renamed", "split", "a net within its error"],
 )
@@ -52,13 +59,19 @@ def test_changes_that_cancel_are_moved_work(changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        (moved("bmm", 2, 8),),
-        (moved("bmm", 2, 8), moved("gelu", 1, 1.5)),
-        (moved("attention", 10, 9), moved("bmm", 2, 8)),
-        (moved("a", 10, 9, half_width=0.001), moved("b", 10, 11.2, half_width=0.001)),
-        (moved("a", 10, 9, half_width=0.9), moved("b", 10, 12, half_width=0.9)),
-        (moved("attention", 10, 4), moved("bmm", 2, 8, at=20)),
-        (moved("attention", 10, 4), moved("gelu", 8, 4)),
+        (attributed_change("bmm", 2, 8),),
+        (attributed_change("bmm", 2, 8), attributed_change("gelu", 1, 1.5)),
+        (attributed_change("attention", 10, 9), attributed_change("bmm", 2, 8)),
+        (
+            attributed_change("a", 10, 9, half_width=0.001),
+            attributed_change("b", 10, 11.2, half_width=0.001),
+        ),
+        (
+            attributed_change("a", 10, 9, half_width=0.9),
+            attributed_change("b", 10, 12, half_width=0.9),
+        ),
+        (attributed_change("attention", 10, 4), attributed_change("bmm", 2, 8, at=20)),
+        (attributed_change("attention", 10, 4), attributed_change("gelu", 8, 4)),
     ],
     ids=[
         "alone",
@@ -75,7 +88,7 @@ def test_other_changes_are_not(changes):
 
 
 def test_each_place_is_judged_by_itself():
-    renamed = moved("attention", 10, 4), moved("bmm", 2, 8)
-    slower = moved("bmm", 8, 12, at=30)
+    renamed = attributed_change("attention", 10, 4), attributed_change("bmm", 2, 8)
+    slower = attributed_change("bmm", 8, 12, at=30)
 
     assert moved_changes([*renamed, slower]) == set(renamed)

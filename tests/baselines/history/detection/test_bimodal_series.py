@@ -116,10 +116,10 @@ def test_the_place_of_a_step_as_large_as_the_states_are_apart_is_honest(make):
 def test_exact_states_far_apart_are_no_changes_and_hide_none(distance):
     rng = np.random.default_rng(7)
     still = [100 + 100 * distance * (rng.random(200) < 0.4) for _ in range(10)]
-    moved = [values * np.where(np.arange(200) < 110, 1.0, 1.02) for values in still]
+    moved_values = [values * np.where(np.arange(200) < 110, 1.0, 1.02) for values in still]
 
     assert [history.changes for history in detect_many(still)] == [()] * 10
-    for history in detect_many(moved):
+    for history in detect_many(moved_values):
         assert [change.index for change in history.changes] == [pytest.approx(110, abs=3)]
 
 

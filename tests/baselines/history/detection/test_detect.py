@@ -273,21 +273,22 @@ def kinds_of_series(make):
 
 def test_findings_in_each_kind_of_series_are_as_agreed(make):
     names, series, times = zip(*kinds_of_series(make), strict=True)
-    found = detect_many([values.tolist() for values in series])
+    series_findings = detect_many([values.tolist() for values in series])
     timed = detect_many(
         [values.tolist() for values in series], times=[each.tolist() for each in times]
     )
 
     text = "".join(
-        f"== {name}\n{shown(plain)}" + (f"-- with times\n{shown(dated)}" if dated != plain else "")
-        for name, plain, dated in zip(names, found, timed, strict=True)
+        f"== {name}\n{shown_text(plain_findings)}"
+        + (f"-- with times\n{shown_text(dated)}" if dated != plain_findings else "")
+        for name, plain_findings, dated in zip(names, series_findings, timed, strict=True)
     )
     if os.environ.get("PERFLEDGER_UPDATE_GOLDEN") == "1":
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8"), "run again with the variable if intended"
 
 
-def shown(findings):
+def shown_text(findings):
     """Return a line for each finding, with five digits of its figures."""
     groups = ((field.name, getattr(findings, field.name)) for field in fields(findings))
     return "".join(

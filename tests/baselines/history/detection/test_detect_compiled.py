@@ -29,11 +29,11 @@ def detect_plainly():
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        given, answers = child.stdin, child.stdout
+        child_input, answers = child.stdin, child.stdout
 
         def search(values):
-            given.write(json.dumps(values) + "\n")
-            given.flush()
+            child_input.write(json.dumps(values) + "\n")
+            child_input.flush()
             return answers.readline().rstrip("\n")
 
         yield search

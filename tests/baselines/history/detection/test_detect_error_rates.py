@@ -80,10 +80,10 @@ def test_steps_of_five_noise_spreads_are_found_within_their_intervals(make, nois
 
     histories = detect_many(batch)
 
-    found = [
+    results = [
         any(c.earliest - 2 <= 120 <= c.latest + 2 for c in history.changes) for history in histories
     ]
-    assert np.mean(found) >= 0.9
+    assert np.mean(results) >= 0.9
 
 
 def test_the_intervals_of_places_and_sizes_hold_what_they_promise(make):
@@ -104,8 +104,8 @@ def test_the_intervals_of_places_and_sizes_hold_what_they_promise(make):
 def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
     def is_suspected(seed):
         values = make.series(make.noise(63, seed=seed), [(60, 0.05)])
-        found = tail_suspects([values[:stop] for stop in (61, 62, 63)])
-        return any(one is not None and abs(one.index - 60) <= 1 for one in found)
+        suspects = tail_suspects([values[:stop] for stop in (61, 62, 63)])
+        return any(one is not None and abs(one.index - 60) <= 1 for one in suspects)
 
     assert np.mean([is_suspected(seed) for seed in range(50)]) >= 0.95
 

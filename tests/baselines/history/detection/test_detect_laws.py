@@ -18,9 +18,9 @@ steps = st.lists(
 seeds = st.integers(0, 10_000)
 
 
-def series_of(make, seed, drawn, dependence=0.0):
+def series_of(make, seed, sample, dependence=0.0):
     """Return 200 commits of 1 % noise with these steps, ten commits apart at least."""
-    places = dict(drawn)
+    places = dict(sample)
     return make.series(
         make.noise(200, seed=seed, dependence=dependence),
         sorted((10 * place, change) for place, change in places.items()),
@@ -44,16 +44,16 @@ def test_whatever_is_given_the_answer_is_a_history_or_an_error_of_ours(values):
 
 @settings(deadline=None)
 @given(seeds, steps)
-def test_equal_series_have_equal_histories(make, seed, drawn):
-    values = series_of(make, seed, drawn)
+def test_equal_series_have_equal_histories(make, seed, sample):
+    values = series_of(make, seed, sample)
 
     assert detect(values) == detect(values.tolist()) == detect_many([values, values])[1]
 
 
 @settings(deadline=None)
 @given(seeds, steps, st.sampled_from([1e-9, 0.5, 3.0, 1e12]))
-def test_the_unit_changes_nothing(make, seed, drawn, factor):
-    values = series_of(make, seed, drawn)
+def test_the_unit_changes_nothing(make, seed, sample, factor):
+    values = series_of(make, seed, sample)
 
     here, there = detect(values), detect(values * factor)
 
@@ -66,8 +66,8 @@ def test_the_unit_changes_nothing(make, seed, drawn, factor):
 
 @settings(deadline=None)
 @given(seeds, steps)
-def test_the_inverse_series_moves_the_other_way_at_the_same_places(make, seed, drawn):
-    values = series_of(make, seed, drawn)
+def test_the_inverse_series_moves_the_other_way_at_the_same_places(make, seed, sample):
+    values = series_of(make, seed, sample)
 
     there, back = detect(values).changes, detect((1 / values).tolist()).changes
 
@@ -78,9 +78,9 @@ def test_the_inverse_series_moves_the_other_way_at_the_same_places(make, seed, d
 @settings(deadline=None)
 @given(seeds, steps, st.sampled_from([0.0, 0.4]))
 def test_the_reversed_series_mirrors_the_places_within_their_intervals(
-    make, seed, drawn, dependence
+    make, seed, sample, dependence
 ):
-    values = series_of(make, seed, drawn, dependence)
+    values = series_of(make, seed, sample, dependence)
 
     there = detect(values).changes
     back = detect(values[::-1].tolist()).changes[::-1]
@@ -95,15 +95,15 @@ def test_the_reversed_series_mirrors_the_places_within_their_intervals(
 
 @settings(deadline=None)
 @given(seeds, steps, st.integers(1, 40))
-def test_gaps_shift_the_places_and_change_nothing_else(make, seed, drawn, gap):
-    values = series_of(make, seed, drawn)
+def test_gaps_shift_the_places_and_change_nothing_else(make, seed, sample, gap):
+    values = series_of(make, seed, sample)
     spread_out = np.full(len(values) + gap, np.nan)
     spread_out[:60], spread_out[60 + gap :] = values[:60], values[60:]
 
     here, there = detect(values).changes, detect(spread_out.tolist()).changes
 
     assert [c.index for c in there] == [c.index + gap * (c.index >= 60) for c in here]
-    kept = ("before", "after", "change", "low", "high", "confidence")
-    assert [{name: asdict(c)[name] for name in kept} for c in there] == [
-        {name: asdict(c)[name] for name in kept} for c in here
+    kept_texts = ("before", "after", "change", "low", "high", "confidence")
+    assert [{name: asdict(c)[name] for name in kept_texts} for c in there] == [
+        {name: asdict(c)[name] for name in kept_texts} for c in here
     ]

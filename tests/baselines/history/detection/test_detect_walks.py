@@ -15,12 +15,12 @@ def walk(count, *, seed, sd=0.005):
 
 
 def test_a_jump_far_beyond_what_a_walk_takes_at_once_is_a_change(make):
-    found = 0
+    count = 0
     for seed in range(40):
         values = make.series(walk(60, seed=seed), [(40, 0.05)])
-        found += any(c.earliest <= 40 <= c.latest for c in detect(values).changes)
+        count += any(c.earliest <= 40 <= c.latest for c in detect(values).changes)
 
-    assert found >= 20
+    assert count >= 20
 
 
 @pytest.mark.parametrize("count", [60, 200])

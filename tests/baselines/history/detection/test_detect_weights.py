@@ -28,34 +28,38 @@ def width(change):
 def test_values_that_are_known_equally_well_are_as_without_errors(make):
     values = make.series(make.noise(120, seed=1), [(70, 0.03)])
 
-    (plain,), (even,) = detect(values).changes, detect(values, errors=0.004 * values).changes
+    (plain_change,), (even,) = detect(values).changes, detect(values, errors=0.004 * values).changes
 
-    assert (even.index, even.earliest, even.latest) == (plain.index, plain.earliest, plain.latest)
+    assert (even.index, even.earliest, even.latest) == (
+        plain_change.index,
+        plain_change.earliest,
+        plain_change.latest,
+    )
     assert (even.low, even.change, even.high) == pytest.approx(
-        (plain.low, plain.change, plain.high)
+        (plain_change.low, plain_change.change, plain_change.high)
     )
 
 
 def test_what_is_known_badly_counts_for_less(uneven):
     values, errors = uneven(seed=2, step=0.03)
 
-    (plain,), (weighed,) = detect(values).changes, detect(values, errors=errors).changes
+    (plain_change,), (weighed,) = detect(values).changes, detect(values, errors=errors).changes
 
-    assert width(weighed) < 0.95 * width(plain)
+    assert width(weighed) < 0.95 * width(plain_change)
     assert weighed.low < 0.03 < weighed.high
 
 
 @pytest.mark.slow(ci_only=True)
 def test_weights_find_more_and_call_no_more_falsely(uneven):
-    found = {"plain": 0, "weighed": 0}
+    fields = {"plain": 0, "weighed": 0}
     false = {"plain": 0, "weighed": 0}
     for seed in range(60):
-        for step, count in ((0.006, found), (0.0, false)):
+        for step, count in ((0.006, fields), (0.0, false)):
             values, errors = uneven(seed=seed, step=step)
             count["plain"] += bool(detect(values).changes)
             count["weighed"] += bool(detect(values, errors=errors).changes)
 
-    assert found["weighed"] >= found["plain"] + 5
+    assert fields["weighed"] >= fields["plain"] + 5
     assert false["weighed"] <= 2
 
 
@@ -71,10 +75,12 @@ def test_errors_larger_than_the_noise_are_not_believed_as_they_are(make):
 
 def test_an_unknown_error_is_the_typical_one(uneven):
     values, errors = uneven(seed=4, step=0.03)
-    told = np.where(np.arange(120) == 10, np.median(errors / values) * values, errors).tolist()
+    told_values = np.where(
+        np.arange(120) == 10, np.median(errors / values) * values, errors
+    ).tolist()
     untold = np.where(np.arange(120) == 10, math.nan, errors).tolist()
 
-    one, other = (detect(values, errors=each).changes for each in (told, untold))
+    one, other = (detect(values, errors=each).changes for each in (told_values, untold))
 
     assert [each.index for each in one] == [each.index for each in other]
     assert width(one[0]) == pytest.approx(width(other[0]), rel=0.02)

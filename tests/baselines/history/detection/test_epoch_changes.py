@@ -30,12 +30,12 @@ def test_a_change_compares_levels_of_its_own_epoch_only(make):
     """A step of the machine too small to be seen would be in the level before the change."""
     values = make.series(make.noise(140, seed=3), [(70, 0.004), (100, 0.05)])
 
-    (whole,) = detect_across_epochs([values], epochs=[()])
+    (whole_series_finding,) = detect_across_epochs([values], epochs=[()])
     (divided,) = detect_across_epochs([values], epochs=[(70,)])
 
-    assert indices(whole) == indices(divided) == [100]
+    assert indices(whole_series_finding) == indices(divided) == [100]
     assert divided.changes == tuple(detect(values, epochs=(70,)).changes)
-    assert divided.changes[0].before > whole.changes[0].before
+    assert divided.changes[0].before > whole_series_finding.changes[0].before
 
 
 def test_noise_of_another_epoch_hides_no_change(make):
@@ -43,11 +43,11 @@ def test_noise_of_another_epoch_hides_no_change(make):
     quiet = make.noise(60, seed=5, sd=0.002)
     values = [*make.series(noisy), *make.series(quiet, [(30, 0.008)])]
 
-    (whole,) = detect_across_epochs([values], epochs=[()])
+    (whole_series_finding,) = detect_across_epochs([values], epochs=[()])
     (divided,) = detect_across_epochs([values], epochs=[(100,)])
 
     assert 130 in indices(divided)
-    assert 130 not in indices(whole)
+    assert 130 not in indices(whole_series_finding)
 
 
 @pytest.mark.parametrize("offset", [-4, -2, -1, 1, 2, 4])
@@ -69,10 +69,10 @@ def test_a_step_in_an_epoch_too_short_for_a_search_is_found(make):
 
 def test_series_with_and_without_epochs_keep_their_order(make):
     still = make.series(make.noise(90, seed=7))
-    moved = make.series(make.noise(90, seed=8), [(45, 0.06)])
+    moved_series = make.series(make.noise(90, seed=8), [(45, 0.06)])
 
     findings = detect_across_epochs(
-        [still, moved, moved],
+        [still, moved_series, moved_series],
         errors=[(), (), ()],
         times=[(), (), ()],
         epochs=[(), (45,), ()],

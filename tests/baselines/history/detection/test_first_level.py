@@ -36,16 +36,16 @@ def test_a_public_history_left_its_first_level_for_good():
 
 
 def test_a_noisy_first_level_is_left_where_the_row_says_so():
-    row, found = shift(beginning(0.55, 0.7, 0.62, 0.75, 0.58, 0.69))
+    row, first_shift = shift(beginning(0.55, 0.7, 0.62, 0.75, 0.58, 0.69))
 
     assert row.shifts == ()
-    assert found is not None
-    assert (found.place, found.earliest, found.latest) == (6, 6, 6)
-    assert found.before == pytest.approx(0.648, abs=0.001)
-    assert found.after == pytest.approx(0.0, abs=0.01)
+    assert first_shift is not None
+    assert (first_shift.place, first_shift.earliest, first_shift.latest) == (6, 6, 6)
+    assert first_shift.before == pytest.approx(0.648, abs=0.001)
+    assert first_shift.after == pytest.approx(0.0, abs=0.01)
     # Welch's interval: t(5 degrees) of .975 is 2.57 standard errors.
-    assert found.half_width == pytest.approx(2.57 * 0.0319, rel=0.1)
-    assert found.confidence > 0.99
+    assert first_shift.half_width == pytest.approx(2.57 * 0.0319, rel=0.1)
+    assert first_shift.confidence > 0.99
 
 
 @pytest.mark.parametrize(

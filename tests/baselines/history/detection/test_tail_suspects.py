@@ -15,20 +15,20 @@ def tail_suspect(values):
 def test_one_odd_value_at_the_end_is_suspect(make):
     values = make.series(make.noise(80, seed=1), [(79, 0.06)])
 
-    found = tail_suspect(values)
+    suspect = tail_suspect(values)
 
-    assert found is not None
-    assert (found.index, found.observations) == (79, 1)
-    assert found.change == pytest.approx(0.06, abs=0.03)
-    assert found.strength > 3
+    assert suspect is not None
+    assert (suspect.index, suspect.observations) == (79, 1)
+    assert suspect.change == pytest.approx(0.06, abs=0.03)
+    assert suspect.strength > 3
 
 
 def test_a_step_of_a_few_observations_is_suspected_where_it_began(make):
-    found = tail_suspect(make.series(make.noise(80, seed=2), [(78, -0.04)]))
+    suspect = tail_suspect(make.series(make.noise(80, seed=2), [(78, -0.04)]))
 
-    assert found is not None
-    assert found.index == 78
-    assert found.change < 0
+    assert suspect is not None
+    assert suspect.index == 78
+    assert suspect.change < 0
 
 
 def test_an_ordinary_end_is_not_suspect(make):
@@ -53,11 +53,11 @@ def test_a_spike_that_is_over_is_not_suspect(make):
 def test_a_newcomer_is_held_against_where_a_creeping_series_would_be(make):
     logs = make.noise(100, seed=4, sd=0.004) + np.linspace(0, 0.06, 100)
 
-    usual, found = tail_suspect(make.series(logs)), tail_suspect(make.series(logs, [(99, 0.05)]))
+    usual, suspect = tail_suspect(make.series(logs)), tail_suspect(make.series(logs, [(99, 0.05)]))
 
     assert usual is None
-    assert found is not None
-    assert found.index == 99
+    assert suspect is not None
+    assert suspect.index == 99
 
 
 def test_a_change_below_the_smallest_one_is_not_suspect(make):
@@ -71,10 +71,10 @@ def test_gaps_do_not_shift_the_suspect(make):
     values = make.series(make.noise(80, seed=6), [(78, 0.1)])
     values[70:78] = math.nan
 
-    found = tail_suspect(values)
+    suspect = tail_suspect(values)
 
-    assert found is not None
-    assert found.index == 78
+    assert suspect is not None
+    assert suspect.index == 78
 
 
 @pytest.mark.parametrize("count", [1, 8, 12])
@@ -102,8 +102,8 @@ def test_suspects_have_known_figures(make, step, drift, change, strength):
     """They rest on the noise, on what is usual and on the drift that goes on."""
     noise = make.noise(80, seed=31) + drift * np.arange(80)
 
-    found = tail_suspect(make.series(noise, [step]))
+    suspect = tail_suspect(make.series(noise, [step]))
 
-    assert found is not None
-    assert (found.index, found.observations) == (step[0], 80 - step[0])
-    assert (found.change, found.strength) == pytest.approx((change, strength), rel=1e-8)
+    assert suspect is not None
+    assert (suspect.index, suspect.observations) == (step[0], 80 - step[0])
+    assert (suspect.change, suspect.strength) == pytest.approx((change, strength), rel=1e-8)

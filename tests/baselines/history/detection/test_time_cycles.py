@@ -34,16 +34,16 @@ def timed():
 
 
 def test_a_step_in_a_daily_and_weekly_cycle_is_found_once_times_are_known(timed, make):
-    made = [timed(seed) for seed in range(8)]
-    series = [make.series(logs, [(200, 0.02)]).tolist() for logs, _ in made]
+    made_series = [timed(seed) for seed in range(8)]
+    series = [make.series(logs, [(200, 0.02)]).tolist() for logs, _ in made_series]
 
-    plain = detect_many(series)
-    found = detect_many(series, times=[times.tolist() for _, times in made])
+    plain_series_findings = detect_many(series)
+    series_findings = detect_many(series, times=[times.tolist() for _, times in made_series])
 
-    assert sum(near(history, 200) for history in plain) <= 1
-    assert sum(near(history, 200) for history in found) >= 7
-    assert sum(len(history.changes) for history in found) <= 9
-    for history in found:
+    assert sum(near(history, 200) for history in plain_series_findings) <= 1
+    assert sum(near(history, 200) for history in series_findings) >= 7
+    assert sum(len(history.changes) for history in series_findings) <= 9
+    for history in series_findings:
         assert [cycle.period for cycle in history.cycles] == ["day", "week"]
         assert all(0.011 < cycle.size < 0.019 for cycle in history.cycles)
 
@@ -55,9 +55,9 @@ def test_the_other_period_of_a_cycle_is_hardly_ever_named_in_much_noise(make, pe
     logs = 0.05 * rng.standard_normal((8, COUNT)) + 0.15 * np.sin(2 * np.pi * times / period)
     series = [make.series(each).tolist() for each in logs]
 
-    found = detect_many(series, times=times.tolist())
+    series_findings = detect_many(series, times=times.tolist())
 
-    names = [cycle.period for history in found for cycle in history.cycles]
+    names = [cycle.period for history in series_findings for cycle in history.cycles]
     assert names.count("day" if period == SECONDS_PER_DAY else "week") == 8
     assert len(names) <= 9
 
@@ -65,11 +65,11 @@ def test_the_other_period_of_a_cycle_is_hardly_ever_named_in_much_noise(make, pe
 def test_a_large_step_does_not_hide_the_cycle(timed, make):
     logs, times = timed(3)
 
-    found = detect(make.series(logs, [(150, 0.4)]), times=times)
+    series_findings = detect(make.series(logs, [(150, 0.4)]), times=times)
 
-    assert [change.index for change in found.changes] == [150]
-    assert found.changes[0].change == pytest.approx(0.4, abs=0.01)
-    assert len(found.cycles) == 2
+    assert [change.index for change in series_findings.changes] == [150]
+    assert series_findings.changes[0].change == pytest.approx(0.4, abs=0.01)
+    assert len(series_findings.cycles) == 2
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_times_that_are_forged_to_hide_a_step_make_it_a_suspect_at_best(timed, m
         np.arange(COUNT) < 200, times, np.floor(times / SECONDS_PER_DAY) * SECONDS_PER_DAY + 10_000
     )
 
-    plain, found = detect(values), detect(values, times=forged)
+    plain_series_findings, series_findings = detect(values), detect(values, times=forged)
 
-    assert near(plain, 200, reach=10)
-    places = [change.index for change in found.changes]
-    places += [change.index for change in found.confounded_changes]
+    assert near(plain_series_findings, 200, reach=10)
+    places = [change.index for change in series_findings.changes]
+    places += [change.index for change in series_findings.confounded_changes]
     assert any(abs(place - 200) <= 15 for place in places)
 
 
@@ -125,10 +125,10 @@ def test_commits_without_a_time_keep_their_values(timed):
 
 
 def test_the_end_of_a_cycle_is_no_suspect(timed, make):
-    made = [timed(seed) for seed in range(8)]
-    series = [make.series(logs).tolist() for logs, _ in made]
+    made_series = [timed(seed) for seed in range(8)]
+    series = [make.series(logs).tolist() for logs, _ in made_series]
 
-    assert tail_suspects(series, times=[times.tolist() for _, times in made]) == (None,) * 8
+    assert tail_suspects(series, times=[times.tolist() for _, times in made_series]) == (None,) * 8
 
 
 def test_a_series_of_one_week_shows_no_cycle(timed):

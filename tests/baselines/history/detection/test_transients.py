@@ -61,7 +61,7 @@ def test_a_series_of_excursions_without_end_is_answered(make):
     assert len(detect(make.series(logs)).changes) <= 2
 
 
-def settled(levels, *, floor=0.003):
+def stable_row(levels, *, floor=0.003):
     """Return a row of levels without its transients."""
     row = search_rows(levels[None], np.zeros((1, len(levels))), floors=np.array([floor]))[0]
     return remove_transients(row, floor=floor)
@@ -74,7 +74,7 @@ def test_only_a_short_excursion_is_taken_out_of_the_row(make, length, is_removed
     levels = make.noise(120, seed=10)
     levels[60 : 60 + length] += 0.1
 
-    stable = settled(levels)
+    stable = stable_row(levels)
 
     assert (len(stable.places) == 120 - length) is is_removed
     assert (len(stable.row.shifts) == 0) is is_removed
@@ -89,7 +89,7 @@ def test_a_change_that_comes_back_by_less_than_half_is_no_transient(make):
     levels[60:] += 0.1
     levels[64:] -= 0.04
 
-    assert len(settled(levels).places) == 120
+    assert len(stable_row(levels).places) == 120
 
 
 def test_an_excursion_is_measured_from_the_middle_of_what_is_around_it(make):
@@ -98,7 +98,7 @@ def test_an_excursion_is_measured_from_the_middle_of_what_is_around_it(make):
     levels[:80] += 0.5
     levels[40:44] += 0.1
 
-    (excursion,) = settled(levels).excursions
+    (excursion,) = stable_row(levels).excursions
 
     assert (excursion.first, excursion.last) == (40, 43)
     assert excursion.step == pytest.approx(0.1, abs=0.01)
@@ -108,7 +108,7 @@ def test_a_spike_on_a_slope_is_measured_from_the_slope(make):
     levels = make.noise(200, seed=2, sd=0.002) + 0.001 * np.arange(200)
     levels[[20, 21, 150]] += 0.2
 
-    excursions = settled(levels).excursions
+    excursions = stable_row(levels).excursions
 
     assert [(each.first, each.last) for each in excursions] == [(20, 21), (150, 150)]
     assert [each.step for each in excursions] == pytest.approx([0.2, 0.2], abs=0.01)
@@ -119,7 +119,7 @@ def test_two_excursions_side_by_side_are_both_taken_out(make):
     levels[60:65] += 0.1
     levels[90:95] -= 0.1
 
-    stable = settled(levels)
+    stable = stable_row(levels)
 
     assert [(each.first, each.last) for each in stable.excursions] == [(60, 64), (90, 94)]
     assert stable.row.shifts == ()

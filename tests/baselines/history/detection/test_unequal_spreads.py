@@ -38,12 +38,12 @@ def test_a_change_of_noise_is_rarely_taken_for_a_change_of_level(spreads):
 def test_a_change_of_level_is_found_beside_a_change_of_noise(at):
     values = [100 * np.exp(noisier(seed, step=0.05, at=at)) for seed in range(40)]
 
-    found = [
+    results = [
         any(abs(change.index - at) <= 5 for change in findings.changes)
         for findings in detect_many(values)
     ]
 
-    assert mean(found) >= 0.95
+    assert mean(results) >= 0.95
 
 
 def test_the_shifts_that_stay_have_the_errors_of_their_own_part():

@@ -115,10 +115,10 @@ def test_the_strength_is_the_squared_z_of_least_squares_on_innovations(make, dep
         return fit[1] ** 2 / (sd**2 * np.linalg.inv(columns.T @ columns)[1, 1])
 
     for number, (first, stop) in enumerate([(0, 50), (30, 70)]):
-        found = likelihoods.strength[number]
-        allowed = np.flatnonzero(np.isfinite(found))
+        strength = likelihoods.strength[number]
+        allowed = np.flatnonzero(np.isfinite(strength))
         assert {20, stop - first - 20} & set(allowed.tolist())
-        assert found[allowed] == pytest.approx(
+        assert strength[allowed] == pytest.approx(
             [squared_z(first, first + at, stop) for at in allowed.tolist()]
         )
 

@@ -76,9 +76,9 @@ def test_compiled_kernels_answer_as_plain_ones(make):
     for seed in range(50):
         row, places = row_of(make, seed)
 
-        plain = getattr(prune, "py_func", prune)(row, places, RULES)
+        interpreted = getattr(prune, "py_func", prune)(row, places, RULES)
 
-        assert prune(row, places, RULES) == plain
+        assert prune(row, places, RULES) == interpreted
 
 
 def test_places_too_near_each_other_do_not_both_stand(make):

@@ -86,13 +86,13 @@ def test_rows_are_searched_as_if_alone(make):
     noise = estimate_noise(rows, np.zeros_like(rows))
     fitted = np.array([np.arange(150) >= place for place in (75, 70, 75, 30)], dtype=float)
 
-    together = search_changes(noise, fitted, floors=np.full(4, 0.003))
+    row_changes = search_changes(noise, fitted, floors=np.full(4, 0.003))
 
-    assert together.gaps.row.tolist() == [1, 3]
-    for number, row in enumerate(together.gaps.row.tolist()):
-        alone = changes_in(rows[row], together.gaps.place[number])
-        assert alone.gaps.place.tolist() == [together.gaps.place[number]]
-        assert alone.z.tolist() == pytest.approx([together.z[number]])
+    assert row_changes.gaps.row.tolist() == [1, 3]
+    for number, row in enumerate(row_changes.gaps.row.tolist()):
+        alone = changes_in(rows[row], row_changes.gaps.place[number])
+        assert alone.gaps.place.tolist() == [row_changes.gaps.place[number]]
+        assert alone.z.tolist() == pytest.approx([row_changes.z[number]])
 
 
 RULES = ChangeCriteria(need=3.0, floor=0.0, jump=99.0)
@@ -203,7 +203,7 @@ def test_scores_of_the_round_before_are_what_they_would_be_now(make, seed):
     )
     row = sums_of(levels)
 
-    found = prune(row, places, RULES)
+    changes = prune(row, places, RULES)
 
-    assert found == pruned_anew(row, places.tolist(), RULES)
-    assert 0 < len(found) < 24
+    assert changes == pruned_anew(row, places.tolist(), RULES)
+    assert 0 < len(changes) < 24

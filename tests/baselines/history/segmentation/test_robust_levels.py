@@ -69,19 +69,19 @@ def test_heavy_tails_do_not_hide_a_step():
     levels = 0.002 * rng.standard_cauchy((20, 120))
     levels[:, 70:] += 0.015
 
-    found = [any(abs(place - 70) <= 3 for place in steps) for steps in steps_of(*levels)]
+    results = [any(abs(place - 70) <= 3 for place in steps) for steps in steps_of(*levels)]
 
-    assert sum(found) >= 19
+    assert sum(results) >= 19
 
 
 def test_rows_are_fitted_as_if_alone(make):
     rows = np.array([make.noise(90, seed=seed) for seed in range(4)])
     rows[1, 40:] += 0.05
 
-    together = fit_levels(rows, penalty=7.5)
+    together_fit_levels = fit_levels(rows, penalty=7.5)
 
     assert np.array_equal(
-        together, np.concatenate([fit_levels(r[None], penalty=7.5) for r in rows])
+        together_fit_levels, np.concatenate([fit_levels(r[None], penalty=7.5) for r in rows])
     )
 
 
@@ -94,18 +94,18 @@ def test_no_path_is_cheaper(seed, count, size, penalty):
     def cost(path):
         return costs[np.arange(count), path].sum() + penalty * np.count_nonzero(np.diff(path))
 
-    found = cheapest_path(costs, np.full(count, penalty))
+    cheapest = cheapest_path(costs, np.full(count, penalty))
 
-    assert cost(found) == pytest.approx(min(map(cost, paths)))
+    assert cost(cheapest) == pytest.approx(min(map(cost, paths)))
 
 
 def test_the_compiled_path_is_the_plain_one():
     pytest.importorskip("numba", reason="numba is not installed: compiled kernels go untested")
     costs, penalties = whole_costs(5, 200, 30, largest=500), np.full(200, 900.0)
 
-    plain = getattr(path_in_order, "py_func", path_in_order)(costs, penalties)
+    interpreted = getattr(path_in_order, "py_func", path_in_order)(costs, penalties)
 
-    assert path_in_order(costs, penalties).tolist() == plain.tolist()
+    assert path_in_order(costs, penalties).tolist() == interpreted.tolist()
 
 
 def whole_costs(seed, count, size, *, largest):
@@ -141,9 +141,11 @@ def test_rounds_find_the_path_across_chunks(count):
 def test_costs_have_sums_without_a_rounding_error():
     """The path is the same in any order of the sums."""
     costs = np.random.default_rng(7).uniform(0, MAX_LOSS, (1000, 3))
-    whole = np.rint(costs * UNITS)
+    whole_values = np.rint(costs * UNITS)
 
-    assert whole[::-1].cumsum(axis=0)[-1].tolist() == whole.cumsum(axis=0)[-1].tolist()
+    assert (
+        whole_values[::-1].cumsum(axis=0)[-1].tolist() == whole_values.cumsum(axis=0)[-1].tolist()
+    )
     assert MAX_LOSS * 9_000_000 * UNITS < 2**53
 
 

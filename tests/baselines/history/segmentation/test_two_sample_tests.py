@@ -112,9 +112,9 @@ def test_a_step_is_fitted_by_least_squares_on_innovations(make, dependence):
     columns = np.column_stack([np.ones(20), innovations(1.0 * (np.arange(20) >= 11))])
     level, step = np.linalg.lstsq(weight[:, None] * columns, weight * innovations(levels[5:25]))[0]
 
-    found = fit_step(sums_of(levels, dependence=dependence), 5, 16, 25)
+    found_fit_step = fit_step(sums_of(levels, dependence=dependence), 5, 16, 25)
 
-    assert found == pytest.approx((level, level + step))
+    assert found_fit_step == pytest.approx((level, level + step))
 
 
 def test_fitting_a_step_is_worth_most_in_short_dependent_stretches():

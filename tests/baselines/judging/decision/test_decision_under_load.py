@@ -101,10 +101,10 @@ def test_a_settled_verdict_says_so(verdicts_of):
         if (each := verdicts_of(Step(), Step(), seed=seed))[STEP_TIME].queued_share is not None
     )
 
-    shown = verdict.shown_estimate
+    shown_estimate = verdict.shown_estimate
     assert verdict.outcome is Outcome.UNCHANGED
-    assert -MARGIN <= shown.low < shown.high <= MARGIN
-    assert verdict.estimate.high - verdict.estimate.low > shown.high - shown.low
+    assert -MARGIN <= shown_estimate.low < shown_estimate.high <= MARGIN
+    assert verdict.estimate.high - verdict.estimate.low > shown_estimate.high - shown_estimate.low
     assert re.fullmatch(
         r"unchanged by CPU time: wall time was too noisy under load \(steps waited [\d.]+ % of it "
         r"for a core; the rest of it and CPU time are within ±5 % after 11 pairs\)",

@@ -31,9 +31,9 @@ BYTES = Metric(
 
 
 def a_test(*, ratio=1.0, noise=0.001, runs=8, seed=1, metric=STEP_TIME, **values):
-    made = np.random.default_rng(seed)
-    base = tuple(0.01 * np.exp(noise * made.standard_normal(runs)))
-    head = tuple(0.01 * ratio * np.exp(noise * made.standard_normal(runs)))
+    rng = np.random.default_rng(seed)
+    base = tuple(0.01 * np.exp(noise * rng.standard_normal(runs)))
+    head = tuple(0.01 * ratio * np.exp(noise * rng.standard_normal(runs)))
     defaults = {"workload": "gpt:step", "metric": metric, "base": base, "head": head}
     return UnpairedTest(**(defaults | values))
 
@@ -110,8 +110,8 @@ def test_what_only_the_milder_list_has_is_a_warning_if_it_is_worse(ratio, is_war
 
     assert verdict.outcome is Outcome.UNDECIDED
     assert verdict.is_warning is is_warning
-    way = "by Benjamini-Hochberg, but" if is_warning else "alone, but"
-    assert way in verdict.reason
+    correction = "by Benjamini-Hochberg, but" if is_warning else "alone, but"
+    assert correction in verdict.reason
 
 
 @pytest.mark.parametrize(

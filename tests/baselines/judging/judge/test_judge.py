@@ -171,15 +171,15 @@ def test_all_tests_of_a_check_are_one_family(build):
     alone = judge_one(build, step_time_p50=samples)
     noise = {f"m:g{k}": {"step_time_p50": build.changed(1.0, spread=9.0)} for k in range(5)}
 
-    together, *_ = judge_bundle(build.bundle({"m:f": {"step_time_p50": samples}, **noise}))
+    verdict, *_ = judge_bundle(build.bundle({"m:f": {"step_time_p50": samples}, **noise}))
 
     assert alone.outcome is Outcome.REGRESSED
-    assert together.outcome is Outcome.UNDECIDED
-    assert together.estimate is not None
-    assert together.estimate.p_value == alone.estimate.p_value
-    assert together.adjusted_p == pytest.approx(6 * alone.adjusted_p)
-    assert "among all tests (Holm)" in together.reason
-    assert together.estimate.smallest_detectable > alone.estimate.smallest_detectable
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert verdict.estimate is not None
+    assert verdict.estimate.p_value == alone.estimate.p_value
+    assert verdict.adjusted_p == pytest.approx(6 * alone.adjusted_p)
+    assert "among all tests (Holm)" in verdict.reason
+    assert verdict.estimate.smallest_detectable > alone.estimate.smallest_detectable
 
 
 def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):

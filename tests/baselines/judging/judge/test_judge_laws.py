@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 noise = st.lists(st.integers(-30, 30), min_size=1, max_size=12)
 shifts = st.sampled_from([-50, -10, -3, 0, 0, 3, 10, 50])
 metric_samples = st.tuples(noise, shifts).map(
-    lambda drawn: [
-        (1.0 + 0.01 * k, (1.0 + 0.01 * k) * 1.001 ** (drawn[1] + z / 5))
-        for k, z in enumerate(drawn[0])
+    lambda sample: [
+        (1.0 + 0.01 * k, (1.0 + 0.01 * k) * 1.001 ** (sample[1] + z / 5))
+        for k, z in enumerate(sample[0])
     ]
 )
 workload_samples = st.dictionaries(
@@ -70,7 +70,7 @@ def test_swapping_the_sides_swaps_better_and_worse(build, check):
 @given(checks, st.sampled_from([1e-3, 2.0, 1e3]))
 def test_the_unit_changes_no_verdict(build, check, factor):
     bundle = build.bundle(even(check))
-    elsewhere = replace(
+    elsewhere_bundle = replace(
         bundle,
         runs=tuple(
             replace(
@@ -84,7 +84,7 @@ def test_the_unit_changes_no_verdict(build, check, factor):
         ),
     )
 
-    there, here = judge_bundle(bundle), judge_bundle(elsewhere)
+    there, here = judge_bundle(bundle), judge_bundle(elsewhere_bundle)
 
     assert outcomes(here) == outcomes(there)
     for one, other in zip(there, here, strict=True):

@@ -112,8 +112,8 @@ def test_a_result_that_base_had_and_head_lacks_is_not_measured_at_any_speed(
 def test_a_step_that_takes_as_long_as_an_empty_one_is_not_measured(
     checked, empty_steps, is_doubtful
 ):
-    found = checked()
-    step_s = found.runs[0].samples["step_time_p50"][0]
+    bundle = checked()
+    step_s = bundle.runs[0].samples["step_time_p50"][0]
     short = replace(FINITE, steps_per_reading=20, empty_step_s=step_s / empty_steps)
 
     assert (outcome(checked(head=short)) is Outcome.NOT_MEASURED) is is_doubtful

@@ -103,8 +103,8 @@ def fuzzing(monkeypatch):
 @pytest.mark.parametrize("name", ["bundle", "gzipped bundle", "webhook"])
 def test_damaged_input_is_refused_within_a_budget_of_processor_time_for_each_byte(fuzzing, name):
     reader = next(one for one in fuzzing.readers() if one.name == name)
-    whole = fuzzing.tried(reader, texts(20_000), seconds_per_byte=1.0)
-    budget = MOST * whole.seconds / whole.size_bytes
+    whole_inputs = fuzzing.tried(reader, texts(20_000), seconds_per_byte=1.0)
+    budget = MOST * whole_inputs.seconds / whole_inputs.size_bytes
 
     damaged = fuzzing.inputs(reader, 300, seed=4)
     failures = [fuzzing.tried(reader, one, seconds_per_byte=budget).failure for one in damaged]

@@ -123,13 +123,13 @@ def document(bundle=BUNDLE):
 
 def changed(path, value, *, start=BUNDLE):
     """The bundle's JSON with one field set: a path such as "runs.0.pair"."""
-    made = document(start)
+    made_document = document(start)
     *parents, last = path.split(".")
-    target = made
+    target = made_document
     for key in parents:
         target = target[int(key)] if key.isdecimal() else target[key]
     target[int(last) if last.isdecimal() else last] = value
-    return json.dumps(made).encode()
+    return json.dumps(made_document).encode()
 
 
 WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=30)

@@ -47,10 +47,10 @@ def fetch(answer):
 
 
 def test_the_requested_runs_are_read_from_their_route():
-    service, found = fetch(json.dumps(ANSWER).encode())
+    service, requests = fetch(json.dumps(ANSWER).encode())
 
     assert service.urls == [f"https://ledger.example{ROUTE}"]
-    assert found == ServiceAbRequests(
+    assert requests == ServiceAbRequests(
         repository="acme/models",
         requests=(
             RequestedAbRun(

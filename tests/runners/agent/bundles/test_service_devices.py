@@ -33,18 +33,18 @@ class Answers:
 def finding(answer, machine=GPU):
     data = json.dumps({"devices": answer}).encode() if isinstance(answer, list) else answer
     opener = Answers(data)
-    found = quarantine_finding(URL, TOKEN, machine, opener=opener)
+    host_finding = quarantine_finding(URL, TOKEN, machine, opener=opener)
     assert opener.url == f"{URL}/api/v1/devices"
-    return found
+    return host_finding
 
 
 def test_a_device_in_quarantine_is_said_so_with_since_and_reason():
-    found = finding([DEVICE | {"name": "GPU-0"}, DEVICE])
+    host_finding = finding([DEVICE | {"name": "GPU-0"}, DEVICE])
 
-    assert found.level is FindingLevel.NOISY
-    assert "2026-11-20" in found.detail
-    assert "\x1b" not in found.detail
-    assert "server device release" in found.advice
+    assert host_finding.level is FindingLevel.NOISY
+    assert "2026-11-20" in host_finding.detail
+    assert "\x1b" not in host_finding.detail
+    assert "server device release" in host_finding.advice
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_the_quarantine_of_any_device_in_use_and_of_a_slices_gpu_is_said(name, l
     device = DEVICE | {"name": name, "model": "a whole GPU"}
 
     for machine in (both, piece):
-        found = finding([device], machine)
-        assert found.level == level
-        assert (name in found.detail) == (level == "noisy")
+        host_finding = finding([device], machine)
+        assert host_finding.level == level
+        assert (name in host_finding.detail) == (level == "noisy")
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ def test_the_quarantine_of_any_device_in_use_and_of_a_slices_gpu_is_said(name, l
     ],
 )
 def test_without_an_answer_it_is_unknown_and_why(answer):
-    found = finding(answer)
+    host_finding = finding(answer)
 
-    assert found.level is FindingLevel.UNKNOWN
-    assert "unknown whether this device is in quarantine" in found.detail
-    assert TOKEN not in found.detail
+    assert host_finding.level is FindingLevel.UNKNOWN
+    assert "unknown whether this device is in quarantine" in host_finding.detail
+    assert TOKEN not in host_finding.detail
 
 
 def test_a_huge_answer_is_unknown(monkeypatch):

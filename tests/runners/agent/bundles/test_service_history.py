@@ -46,7 +46,7 @@ class Service:
         pass
 
 
-def told(*priors, **values):
+def service_answer(*priors, **values):
     return json.dumps({"history": 7, "priors": priors, **values}).encode()
 
 
@@ -55,14 +55,14 @@ def ask(answer):
 
 
 def test_what_the_service_knows_is_understood():
-    found = ask(told(PRIOR))
+    service_history = ask(service_answer(PRIOR))
 
-    assert found.history == 7
-    assert found.priors == (KNOWN,)
+    assert service_history.history == 7
+    assert service_history.priors == (KNOWN,)
 
 
 def test_the_question_names_the_classes():
-    service = Service(told())
+    service = Service(service_answer())
 
     fetch_history("https://ledger.example/", TOKEN, CLASSES, opener=service)
 
@@ -82,18 +82,18 @@ def test_the_question_names_the_classes():
         pytest.param(b"[" * 100_000, id="deep"),
         pytest.param(b"[]", id="a list"),
         pytest.param(b'{"priors": []}', id="no number"),
-        pytest.param(told(history=-1), id="a number below zero"),
-        pytest.param(told(history=1e300), id="a number that is none"),
-        pytest.param(told(history=None), id="null"),
-        pytest.param(told(PRIOR)[:-9], id="cut short"),
-        pytest.param(told(PRIOR | {"variance": "1"}), id="a text"),
-        pytest.param(told(PRIOR | {"variance": -1.0}), id="a negative variance"),
-        pytest.param(told(PRIOR | {"variance": 1}).replace(b"1,", b"NaN,"), id="NaN"),
-        pytest.param(told(PRIOR | {"degrees": 0.0}), id="no degrees"),
-        pytest.param(told(PRIOR | {"degrees": 1e9}), id="too many degrees"),
-        pytest.param(told(PRIOR | {"pairs": -1}), id="negative pairs"),
-        pytest.param(told({"workload": "m:f"}), id="half a prior"),
-        pytest.param(told(*[PRIOR] * (MAX_SPREADS + 1)), id="too many"),
+        pytest.param(service_answer(history=-1), id="a number below zero"),
+        pytest.param(service_answer(history=1e300), id="a number that is none"),
+        pytest.param(service_answer(history=None), id="null"),
+        pytest.param(service_answer(PRIOR)[:-9], id="cut short"),
+        pytest.param(service_answer(PRIOR | {"variance": "1"}), id="a text"),
+        pytest.param(service_answer(PRIOR | {"variance": -1.0}), id="a negative variance"),
+        pytest.param(service_answer(PRIOR | {"variance": 1}).replace(b"1,", b"NaN,"), id="NaN"),
+        pytest.param(service_answer(PRIOR | {"degrees": 0.0}), id="no degrees"),
+        pytest.param(service_answer(PRIOR | {"degrees": 1e9}), id="too many degrees"),
+        pytest.param(service_answer(PRIOR | {"pairs": -1}), id="negative pairs"),
+        pytest.param(service_answer({"workload": "m:f"}), id="half a prior"),
+        pytest.param(service_answer(*[PRIOR] * (MAX_SPREADS + 1)), id="too many"),
     ],
 )
 def test_an_answer_that_is_no_history_is_an_error(answer):

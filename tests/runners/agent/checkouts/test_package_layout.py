@@ -33,9 +33,9 @@ def test_copies_of_other_projects_and_examples_are_no_projects():
 
 
 def test_the_usual_folders_of_every_project_hold_packages():
-    found = import_folders((), (".", "packages/a"), lambda _: None)
+    folders = import_folders((), (".", "packages/a"), lambda _: None)
 
-    assert found == USUAL | {join("packages/a", name) for name in USUAL}
+    assert folders == USUAL | {join("packages/a", name) for name in USUAL}
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_setup_cfg_is_read(text):
 def test_a_package_may_be_installed_under_another_name(name, text):
     path = f"lib/{name}"
 
-    found = renamed_packages((path,), (".", "lib"), lambda _: text.encode())
+    found_renamed_packages = renamed_packages((path,), (".", "lib"), lambda _: text.encode())
 
-    assert found == {"lib/impl": ("mypkg", "lib")}
+    assert found_renamed_packages == {"lib/impl": ("mypkg", "lib")}
 
 
 @pytest.mark.parametrize(

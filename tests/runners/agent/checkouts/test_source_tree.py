@@ -44,10 +44,10 @@ def test_a_package_of_any_layout_is_found_by_its_name(tree_of, folder, root):
     files = {f"{folder}/__init__.py": "", f"{folder}/inner/__init__.py": ""}
     projects = {"backend/setup.py": "", "packages/one/pyproject.toml": ""}
 
-    found = packages(tree_of(files | projects))
+    found_packages = packages(tree_of(files | projects))
 
-    assert found["mypkg"] == (root, folder)
-    assert "inner" not in found
+    assert found_packages["mypkg"] == (root, folder)
+    assert "inner" not in found_packages
 
 
 def test_a_package_in_a_namespace_has_its_full_name(tree_of):

@@ -88,13 +88,13 @@ def test_a_hash_that_is_not_there_leaves_nothing_behind(theirs, tmp_path):
 def test_two_checks_at_once_do_not_collide(theirs, tmp_path):
     theirs.commit("one", a="1")
     theirs.write("a.txt", "2")
-    seen: list[str] = []
+    records: list[str] = []
 
     def check(number: int) -> None:
         repository = theirs.open()
         sha = repository.snapshot().sha
         with repository.worktree(sha, tmp_path / f"check-{number}" / "head") as folder:
-            seen.append((folder / "a.txt").read_text())
+            records.append((folder / "a.txt").read_text())
 
     for number in range(4):
         (tmp_path / f"check-{number}").mkdir()
@@ -104,7 +104,7 @@ def test_two_checks_at_once_do_not_collide(theirs, tmp_path):
     for thread in threads:
         thread.join()
 
-    assert seen == ["2"] * 4
+    assert records == ["2"] * 4
     assert len(theirs.git("worktree", "list").splitlines()) == 1
 
 

@@ -96,8 +96,8 @@ def outcome(make_harness, hang, write_benchmarks, request_for, tmp_path_factory)
     folder = tmp_path_factory.mktemp("checkout")
     root = write_benchmarks(folder, odd=text)
     good = [f"fine_after_{name}" if IS_CI else "fine_first" for name in bodies]
-    asked = list(dict.fromkeys(["fine_first", *chain(*zip(bodies, good, strict=True))]))
-    request = request_for(root, [workload_of(name) for name in asked])
+    names_to_run = list(dict.fromkeys(["fine_first", *chain(*zip(bodies, good, strict=True))]))
+    request = request_for(root, [workload_of(name) for name in names_to_run])
     with make_harness(folder, memory_bytes=300 * 2**20) as harness:
         return tuple(run_request(harness, request))
 
@@ -214,15 +214,15 @@ def test_one_that_dies_before_any_workload_takes_all_with_it(
     harness, write_benchmarks, request_for, tmp_path
 ):
     root = write_benchmarks(tmp_path / "checkout", odd=PREAMBLE + "os._exit(7)\n")
-    asked = [workload_of("fine_first"), workload_of("another")]
+    texts = [workload_of("fine_first"), workload_of("another")]
 
-    messages = tuple(run_request(harness, request_for(root, asked, is_forking=True)))
+    messages = tuple(run_request(harness, request_for(root, texts, is_forking=True)))
 
-    found = failures(messages)
-    assert {each: found[each].reason for each in asked} == dict.fromkeys(
-        asked, FailureReason.RAISED
+    outcomes = failures(messages)
+    assert {each: outcomes[each].reason for each in texts} == dict.fromkeys(
+        texts, FailureReason.RAISED
     )
-    assert "exit status 7" in found[asked[0]].detail
+    assert "exit status 7" in outcomes[texts[0]].detail
     assert sum(isinstance(each, ChildExit) for each in messages) == 1
 
 
@@ -241,12 +241,14 @@ def test_one_that_dies_between_two_workloads_is_started_again_for_the_second(
         "    return lambda: last\n"
     )
     root = write_benchmarks(tmp_path / "checkout", odd=text)
-    asked = [workload_of("a"), workload_of("fine_first")]
+    texts = [workload_of("a"), workload_of("fine_first")]
 
-    messages = tuple(run_request(harness, request_for(root, asked)))
+    messages = tuple(run_request(harness, request_for(root, texts)))
 
-    settled = {each.workload for each in messages if isinstance(each, RunMessage | FailedMessage)}
-    assert settled == set(asked)
+    settled_workloads = {
+        each.workload for each in messages if isinstance(each, RunMessage | FailedMessage)
+    }
+    assert settled_workloads == set(texts)
     assert workload_of("fine_first") not in failures(messages)
 
 

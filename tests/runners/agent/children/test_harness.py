@@ -30,8 +30,10 @@ def prepared_environment(interpreter, environment, *, device="auto", own=""):
         request = ChildRequest(
             command=Command.LIST, root="/checkout", repository="/", device=device, environment=own
         )
-        made = child_environment(harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc")
-    return sdk, made
+        child_variables = child_environment(
+            harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc"
+        )
+    return sdk, child_variables
 
 
 def modules(package):
@@ -62,24 +64,24 @@ def test_a_module_is_copied_with_what_this_python_compiled_of_it(interpreter):
 
 
 def test_the_users_own_path_comes_behind_ours(interpreter):
-    sdk, made = prepared_environment(interpreter, {"PYTHONPATH": "/theirs:/more"})
+    sdk, environment = prepared_environment(interpreter, {"PYTHONPATH": "/theirs:/more"})
 
-    assert made["PYTHONPATH"] == f"{sdk}:/theirs:/more"
+    assert environment["PYTHONPATH"] == f"{sdk}:/theirs:/more"
 
 
 def test_without_a_path_of_theirs_there_is_no_empty_entry(interpreter):
-    sdk, made = prepared_environment(interpreter, {"PYTHONPATH": ""})
+    sdk, environment = prepared_environment(interpreter, {"PYTHONPATH": ""})
 
-    assert made["PYTHONPATH"] == sdk
+    assert environment["PYTHONPATH"] == sdk
 
 
 def test_only_listed_variables_reach_a_pull_requests_code(interpreter):
     theirs = {"HF_HOME": "/models", "HF_TOKEN": "canary", "AWS_SECRET_ACCESS_KEY": "canary"}
 
-    _, made = prepared_environment(interpreter, theirs)
+    _, environment = prepared_environment(interpreter, theirs)
 
-    assert "canary" not in made.values()
-    assert made["HF_HOME"] == "/models"
+    assert "canary" not in environment.values()
+    assert environment["HF_HOME"] == "/models"
 
 
 def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
@@ -88,21 +90,21 @@ def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
     with prepare_harness(
         interpreter, environment={"WANDB_API_KEY": "x"}, variable_names=["WANDB_API_KEY"]
     ) as harness:
-        made = [
+        environment = [
             child_environment(harness, replace(request, root=root), answers={}, mark="abc")
             for root in sides
         ]
 
-    folders = {each.pop("TORCH_EXTENSIONS_DIR") for each in made}
-    assert made[0] == made[1]
+    folders = {each.pop("TORCH_EXTENSIONS_DIR") for each in environment}
+    assert environment[0] == environment[1]
     assert len(folders) == 2
-    assert made[0]["WANDB_API_KEY"] == "x"
+    assert environment[0]["WANDB_API_KEY"] == "x"
 
 
 def test_both_sides_hash_strings_alike_whatever_the_user_set(interpreter):
-    _, made = prepared_environment(interpreter, {"PYTHONHASHSEED": "random"})
+    _, environment = prepared_environment(interpreter, {"PYTHONHASHSEED": "random"})
 
-    assert made["PYTHONHASHSEED"] == "0"
+    assert environment["PYTHONHASHSEED"] == "0"
 
 
 def waiting(interpreter, environment, *, is_interleaved):
@@ -110,8 +112,10 @@ def waiting(interpreter, environment, *, is_interleaved):
         request = ChildRequest(
             command=Command.MEASURE, root="/", repository="/", is_interleaved=is_interleaved
         )
-        made = child_environment(harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc")
-    return {name: made[name] for name in PASSIVE_WAITING if name in made}
+        child_variables = child_environment(
+            harness, request, answers={"PERFLEDGER_FD": "7"}, mark="abc"
+        )
+    return {name: child_variables[name] for name in PASSIVE_WAITING if name in child_variables}
 
 
 def test_threads_of_interleaved_sides_sleep_while_they_wait(interpreter):
@@ -157,18 +161,18 @@ def test_only_a_check_on_the_cpu_keeps_jax_there(interpreter):
 
 
 def test_threads_are_the_users_business(interpreter):
-    _, made = prepared_environment(interpreter, {"OMP_NUM_THREADS": "3"})
+    _, environment = prepared_environment(interpreter, {"OMP_NUM_THREADS": "3"})
 
-    assert made["OMP_NUM_THREADS"] == "3"
-    assert "MKL_NUM_THREADS" not in made
+    assert environment["OMP_NUM_THREADS"] == "3"
+    assert "MKL_NUM_THREADS" not in environment
 
 
 def test_a_side_with_its_own_environment_runs_on_its_python_and_programs(interpreter):
-    _, made = prepared_environment(interpreter, {"PATH": "/usr/bin"}, own="/cache/head")
+    _, environment = prepared_environment(interpreter, {"PATH": "/usr/bin"}, own="/cache/head")
     request = ChildRequest(command=Command.LIST, root="/", repository="/", environment="/cache/a")
 
-    assert made["VIRTUAL_ENV"] == "/cache/head"
-    assert made["PATH"] == "/cache/head/bin:/usr/bin"
+    assert environment["VIRTUAL_ENV"] == "/cache/head"
+    assert environment["PATH"] == "/cache/head/bin:/usr/bin"
     with prepare_harness(interpreter, environment={}) as harness:
         assert python_of(harness, request) == Path("/cache/a/bin/python")
 
@@ -226,25 +230,25 @@ def test_packages_of_a_sides_own_environment_come_before_the_users_path(interpre
     packages = tmp_path / "lib" / "python3.12" / "site-packages"
     packages.mkdir(parents=True)
 
-    sdk, made = prepared_environment(
+    sdk, environment = prepared_environment(
         interpreter, {"PYTHONPATH": "/theirs:/more"}, own=str(tmp_path)
     )
 
-    assert made["PYTHONPATH"] == f"{sdk}:{packages}:/theirs:/more"
+    assert environment["PYTHONPATH"] == f"{sdk}:{packages}:/theirs:/more"
 
 
 @pytest.mark.parametrize(
-    ("workloads", "together"),
+    ("workloads", "shared"),
     [("abcd", "a"), ("bcd", "b"), ("acd", "ac"), ("ac", "ac"), ("db", "d")],
 )
-def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, workloads, together):
+def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, workloads, shared):
     """With launchers for "b" and "d": forks of one process run the others before them."""
     with prepare_harness(interpreter, environment={}) as harness:
         with_launchers = replace(
             harness, launches=dict.fromkeys("bd", Launch("", 4, Framework.JAX))
         )
 
-        asked = ChildRequest(
+        child_request = ChildRequest(
             command=Command.MEASURE,
             root="/",
             repository="/",
@@ -252,6 +256,6 @@ def test_a_workload_with_a_launcher_has_a_process_of_its_own(interpreter, worklo
             is_forking=True,
         )
 
-        alone = replace(asked, is_forking=False)
-        assert with_launchers.first_child_of(asked).workloads == tuple(together)
+        alone = replace(child_request, is_forking=False)
+        assert with_launchers.first_child_of(child_request).workloads == tuple(shared)
         assert with_launchers.first_child_of(alone).workloads == tuple(workloads[:1])

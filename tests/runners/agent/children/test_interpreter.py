@@ -14,17 +14,17 @@ def fake_python(path, words):
 
 
 def test_the_interpreter_that_runs_perfledger_is_the_last_resort(tmp_path):
-    found = find_python(tmp_path)
+    interpreter = find_python(tmp_path)
 
-    assert (found.path, found.version) == (Path(sys.executable), sys.version_info[:3])
+    assert (interpreter.path, interpreter.version) == (Path(sys.executable), sys.version_info[:3])
 
 
 def test_a_virtual_environment_in_the_repository_comes_before_it(tmp_path):
     python = fake_python(tmp_path / ".venv" / "bin" / "python", "printf 3.13.1")
 
-    found = find_python(tmp_path)
+    interpreter = find_python(tmp_path)
 
-    assert (found.path, found.version) == (python, (3, 13, 1))
+    assert (interpreter.path, interpreter.version) == (python, (3, 13, 1))
 
 
 def test_a_link_is_kept_for_it_is_what_makes_a_virtual_environment(tmp_path):

@@ -142,10 +142,10 @@ def test_a_harness_without_a_budget_never_ends(harness):
 def test_a_child_that_computes_nothing_while_the_other_side_waits_may_wait_for_it(
     harness, clock, is_awaited, words
 ):
-    asked = []
+    requests = []
 
     def is_other_waiting(name):
-        asked.append(name)
+        requests.append(name)
         return is_awaited
 
     watch = LimitWatch(child(), replace(harness, is_awaited=is_other_waiting))
@@ -156,7 +156,7 @@ def test_a_child_that_computes_nothing_while_the_other_side_waits_may_wait_for_i
 
     assert before is None
     assert watch.trouble() == ((FailureReason.IN_USE, words) if words else None)
-    assert asked == ["m:f", "m:f"]
+    assert requests == ["m:f", "m:f"]
 
 
 def test_a_short_time_limit_shortens_the_time_to_be_idle(harness, clock):
@@ -177,11 +177,11 @@ def test_steps_that_sleep_are_measured(harness, clock):
     watch = LimitWatch(child(), replace(harness, is_awaited=lambda _: True))
     watch.hear(started())
     watch.hear(SamplingMessage(version=2, workload="m:f"))
-    found = []
+    results = []
     for clock.now in (1.0, 12.0, 30.0):
-        found.append(watch.trouble())
+        results.append(watch.trouble())
 
-    assert found == [None] * 3
+    assert results == [None] * 3
 
 
 IDLE_S = 10.0
@@ -189,8 +189,8 @@ IDLE_S = 10.0
 
 def is_idle(*readings, at_s=12.0, begin_s=1.0):
     """Return whether a child is idle that is first looked at at `begin_s`."""
-    found = iter(readings)
-    watch = IdleWatch(lambda: next(found))
+    found_readings = iter(readings)
+    watch = IdleWatch(lambda: next(found_readings))
     watch.restart(0.0, idle_s=IDLE_S)
     assert not watch.is_idle(begin_s)
     return watch.is_idle(at_s)

@@ -54,8 +54,8 @@ def count(value):
 def package(**changes):
     compiled = {"path": "/c.so", "size_bytes": 1, "digest": ""}
     compiled |= {name: changes.pop(name) for name in ("path", "size_bytes") if name in changes}
-    known = {"name": "p", "folder": "/p", "is_own": True, "modules": 1, "digest": ""}
-    return [known | {"compiled": [compiled]} | changes]
+    known_fields = {"name": "p", "folder": "/p", "is_own": True, "modules": 1, "digest": ""}
+    return [known_fields | {"compiled": [compiled]} | changes]
 
 
 def names(number):
@@ -155,7 +155,7 @@ def test_what_a_message_leaves_out_is_nothing():
         fields = MESSAGES[message] | {"version": PROTOCOL_VERSION}
         return decode_message(json.dumps(fields).encode())
 
-    facts, run, started, profiled = map(read, ("facts", "run", "started", "profiled"))
+    facts, run, started, profiled_any_message = map(read, ("facts", "run", "started", "profiled"))
 
     assert (facts.device.count, facts.device.device_count, facts.device.memory_bytes) == (
         0,
@@ -165,5 +165,9 @@ def test_what_a_message_leaves_out_is_nothing():
     assert (run.spans_s, run.devices, run.warmups_s, run.turns) == ((), 1, (), ())
     assert (run.evidence.tolerance, run.evidence.steps_per_reading) == (0.0, 1)
     assert started.log_bytes == 0
-    assert (profiled.steps, profiled.step_seconds, profiled.repeats) == (0, 0.0, ())
+    assert (
+        profiled_any_message.steps,
+        profiled_any_message.step_seconds,
+        profiled_any_message.repeats,
+    ) == (0, 0.0, ())
     assert read("workload").units_per_step == 1.0

@@ -28,17 +28,17 @@ def line(event, **fields):
 
 
 def run_line(**fields):
-    given = {
+    default_fields = {
         "workload": "w",
         "started_at": STARTED_AT,
         "samples": {"step_time_p50": [0.5]},
         "device": "cpu",
     }
-    return line("run", **(given | fields))
+    return line("run", **(default_fields | fields))
 
 
 def packages(*, compiled=None, **fields):
-    given = {
+    default_fields = {
         "name": "mypkg",
         "folder": "/venv/site-packages/mypkg",
         "is_own": False,
@@ -46,7 +46,7 @@ def packages(*, compiled=None, **fields):
         "digest": "a" * 64,
         "compiled": [{"path": "/venv/_C.so", "size_bytes": 9, "digest": ""} | (compiled or {})],
     }
-    return {"packages": [given | fields]}
+    return {"packages": [default_fields | fields]}
 
 
 def test_a_runs_packages_are_read_as_the_child_recorded_them():
@@ -102,9 +102,9 @@ def test_what_is_no_variants_name_is_garbage(variant):
 
 def test_every_event_of_the_protocol_has_a_message():
     messages = (RankMessage, *AnyMessage.__args__)  # the first one is a launched process's
-    known = {message.__struct_config__.tag for message in messages}
+    known_tags = {message.__struct_config__.tag for message in messages}
 
-    assert known == set(MessageType)
+    assert known_tags == set(MessageType)
 
 
 @pytest.mark.parametrize(

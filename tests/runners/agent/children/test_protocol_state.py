@@ -28,9 +28,9 @@ def refusal_of(*workloads):
 WINDOWS = line("windows", workload="w", windows={"reason": "no memory"})
 
 
-def talk(*lines, command=Command.MEASURE, asked=("w", "v"), windowed=(), is_forking=False):
+def talk(*lines, command=Command.MEASURE, workloads=("w", "v"), windowed=(), is_forking=False):
     conversation = ProtocolState(
-        command, frozenset(asked), frozenset(windowed), is_forking=is_forking
+        command, frozenset(workloads), frozenset(windowed), is_forking=is_forking
     )
     for each in lines:
         conversation.accept(each)
@@ -160,4 +160,4 @@ def test_a_refusal_names_workloads():
 
 def test_a_listing_measures_nothing():
     with pytest.raises(GarbageError, match="'started' out of order"):
-        talk(line("started", workload="w"), command=Command.LIST, asked=())
+        talk(line("started", workload="w"), command=Command.LIST, workloads=())

@@ -244,8 +244,8 @@ def launched(harness, discovered):
 
     def make(name):
         request, workloads = discovered
-        wanted = [each for each in workloads if each.function == name]
-        return for_workloads(harness, wanted), replace(request, workloads=(wanted[0].id,))
+        chosen = [each for each in workloads if each.function == name]
+        return for_workloads(harness, chosen), replace(request, workloads=(chosen[0].id,))
 
     return make
 

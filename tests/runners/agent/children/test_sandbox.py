@@ -86,8 +86,8 @@ def test_a_child_in_the_default_sandbox_sees_its_side_alone_and_is_measured(outc
     messages, folder = outcome
 
     (ended, *_) = [each for each in messages if type(each).__name__ == "ChildExit"]
-    told = dict(line.split(" ", 1) for line in ended.log_tail.splitlines()[:10])
-    assert told == {
+    answers = dict(line.split(" ", 1) for line in ended.log_tail.splitlines()[:10])
+    assert answers == {
         "home": "[]",
         "git": "[]",
         "other": "False",

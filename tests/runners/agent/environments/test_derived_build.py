@@ -197,10 +197,12 @@ def test_the_file_of_a_conda_environment_is_installed_by_conda_only_if_it_differ
     base, head = ({"environment.yml": each, "requirements.txt": each} for each in ("a", "b"))
     others = {**base, "requirements.txt": "b"}
 
-    made = commands(base, head, prefix=tmp_path)
+    derived_builds = commands(base, head, prefix=tmp_path)
     inherited = commands(base, others, prefix=tmp_path)
 
-    assert all('conda env create --quiet --prefix "$VIRTUAL_ENV"' in each for each in made)
+    assert all(
+        'conda env create --quiet --prefix "$VIRTUAL_ENV"' in each for each in derived_builds
+    )
     assert all(each.startswith("pip install -r requirements.txt") for each in inherited)
 
 
@@ -248,11 +250,13 @@ def test_a_new_wheel_in_a_linked_folder_replaces_the_installed_package_on_both_s
 
 def test_a_wheel_that_replaces_another_in_a_linked_folder_is_installed_once():
     files = {"requirements/base.txt": "--find-links=../wheels\nmy-dep==1\n", OLD: "a"}
-    moved = {"requirements.txt": "--find-links=wheels\nmy-dep==2\n", NEW: "b"}
+    moved_texts = {"requirements.txt": "--find-links=wheels\nmy-dep==2\n", NEW: "b"}
 
     with pytest.raises(BuildError, match="cannot install from it"):
         commands(files, {"requirements/base.txt": files["requirements/base.txt"], NEW: "b"})
-    _, head = commands({"requirements.txt": "--find-links=wheels\nmy-dep==1\n", OLD: "a"}, moved)
+    _, head = commands(
+        {"requirements.txt": "--find-links=wheels\nmy-dep==1\n", OLD: "a"}, moved_texts
+    )
 
     forced = "pip install --force-reinstall --no-deps --find-links wheels my-dep==2"
     assert head == f"pip install -r requirements.txt && {forced}"

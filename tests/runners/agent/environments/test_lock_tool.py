@@ -21,12 +21,16 @@ def test_the_first_of_several_lock_files_counts():
 
 
 def test_the_tool_of_a_conda_environment_is_the_one_that_made_it(tmp_path):
-    pixi, conda, plain = tmp_path / ".pixi" / "envs" / "gpu", tmp_path / "conda", tmp_path / "plain"
+    pixi, conda, plain_folder = (
+        tmp_path / ".pixi" / "envs" / "gpu",
+        tmp_path / "conda",
+        tmp_path / "plain",
+    )
     for each in (pixi, conda):
         (each / "conda-meta").mkdir(parents=True)
     files = ("pixi.lock", "environment.yaml")
 
-    assert conda_tool(files, plain) is None
+    assert conda_tool(files, plain_folder) is None
     assert conda_tool(files, conda).lock == "environment.yaml"
     assert conda_tool(("pixi.lock",), conda) is None
     assert conda_tool(("environment.yml",), pixi) is None

@@ -6,38 +6,38 @@ from perfledger_runners.environments.settled_differences import SettledDifferenc
 
 
 @pytest.fixture
-def settled(tmp_path):
+def differences(tmp_path):
     return SettledDifferences(folder=tmp_path / "settled", max_age_s=100.0)
 
 
-def test_a_pair_is_settled_from_then_on(settled):
-    assert not settled.is_settled("a")
+def test_a_pair_is_settled_from_then_on(differences):
+    assert not differences.is_settled("a")
 
-    settled.settle("a")
+    differences.settle("a")
 
-    assert settled.is_settled("a")
-    assert not settled.is_settled("b")
+    assert differences.is_settled("a")
+    assert not differences.is_settled("b")
 
 
-def test_a_pair_that_is_not_used_is_forgotten_when_another_one_is_settled(settled):
-    settled.settle("old")
-    settled.settle("used")
+def test_a_pair_that_is_not_used_is_forgotten_when_another_one_is_settled(differences):
+    differences.settle("old")
+    differences.settle("used")
     for name in ("old", "used"):
-        os.utime(settled.folder / name, (0.0, 0.0))
-    settled.is_settled("used")
+        os.utime(differences.folder / name, (0.0, 0.0))
+    differences.is_settled("used")
 
-    settled.settle("new")
+    differences.settle("new")
 
-    assert [settled.is_settled(name) for name in ("old", "used", "new")] == [False, True, True]
+    assert [differences.is_settled(name) for name in ("old", "used", "new")] == [False, True, True]
 
 
 def test_a_folder_that_cannot_be_written_settles_nothing(tmp_path):
     (tmp_path / "file").touch()
-    settled = SettledDifferences(folder=tmp_path / "file" / "settled")
+    settled_differences = SettledDifferences(folder=tmp_path / "file" / "settled")
 
-    settled.settle("a")
+    settled_differences.settle("a")
 
-    assert not settled.is_settled("a")
+    assert not settled_differences.is_settled("a")
 
 
 def test_a_pair_is_what_both_sides_declare_and_have_in_order():

@@ -230,9 +230,9 @@ def test_children_keep_to_the_cores_too():
     show = f"{sys.executable} -c 'import os; print(len(os.sched_getaffinity(0)))'"
     keep_to_cores(one)
     try:
-        shown = subprocess.run(show, shell=True, capture_output=True, text=True, check=True)
+        process = subprocess.run(show, shell=True, capture_output=True, text=True, check=True)
     finally:
         keep_to_cores(before)
 
-    assert shown.stdout == "1\n"
+    assert process.stdout == "1\n"
     assert os.sched_getaffinity(0) == before

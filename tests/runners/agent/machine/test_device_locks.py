@@ -65,11 +65,14 @@ class Line:
     """Locks whose sleep is what happens meanwhile."""
 
     def __init__(self, folder, meanwhile=lambda: None):
-        self.said = []
+        self.messages = []
         self.now = 0.0
         self.meanwhile = meanwhile
         self.locks = DeviceLocks(
-            folder=str(folder), waiting=self.said.append, clock=lambda: self.now, sleep=self.sleep
+            folder=str(folder),
+            waiting=self.messages.append,
+            clock=lambda: self.now,
+            sleep=self.sleep,
         )
 
     def sleep(self, seconds):
@@ -82,7 +85,7 @@ def hold(tmp_path):
     """Return a context in which another process measures on a machine, or prepares if None."""
 
     @contextmanager
-    def held(machine):
+    def holding(machine):
         facts = {} if machine is None else asdict(machine)
         child = subprocess.Popen(
             [sys.executable, "-c", HOLDER, str(tmp_path), json.dumps(facts)],
@@ -98,7 +101,7 @@ def hold(tmp_path):
             child.wait()
             child.stdout.close()
 
-    return held
+    return holding
 
 
 def finding_of(line, machine=CORES):
@@ -111,7 +114,7 @@ def test_a_machine_without_another_check_does_not_wait(tmp_path):
     line = Line(tmp_path)
 
     assert finding_of(line).level is FindingLevel.FINE
-    assert (line.said, line.now) == ([], 0.0)
+    assert (line.messages, line.now) == ([], 0.0)
 
 
 @pytest.mark.slow
@@ -123,11 +126,11 @@ def test_a_second_check_waits_until_the_first_one_has_ended(tmp_path, hold):
 
     since = json.loads(lock_file(tmp_path, HOST).read_bytes())["since"]
     assert since.endswith("+00:00")
-    assert len(line.said) == 1
-    assert line.said[0].startswith(
+    assert len(line.messages) == 1
+    assert line.messages[0].startswith(
         f"waiting for another perfledger check (process {first.pid}, since "
     )
-    assert line.said[0].endswith(" UTC) on the cores of this machine")
+    assert line.messages[0].endswith(" UTC) on the cores of this machine")
 
 
 @pytest.mark.slow
@@ -141,12 +144,12 @@ def test_a_check_that_is_killed_frees_its_place(tmp_path, hold):
         line = Line(tmp_path, meanwhile=kill)
 
         assert finding_of(line).level is FindingLevel.FINE
-        assert line.said
+        assert line.messages
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("held", "machine", "place"),
+    ("holders_machine", "machine", "place"),
     [
         (None, CORES, "the cores of this machine"),  # building would disturb it
         (None, gpus("GPU-1"), ""),
@@ -166,14 +169,14 @@ def test_a_check_that_is_killed_frees_its_place(tmp_path, hold):
         (replace(gpus("GPU-1"), count=2), gpus("GPU-2"), "the cuda devices of this machine"),
     ],
 )
-def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, held, machine, place):
-    with hold(held) as first:
+def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, holders_machine, machine, place):
+    with hold(holders_machine) as first:
         line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
 
         assert finding_of(line, machine).level is FindingLevel.FINE
-        waits = [said for said in line.said if f"(process {first.pid}" in said]
-        assert waits == line.said
-        assert [said.partition(" on ")[2] for said in waits] == [place] * bool(place)
+        waits = [message for message in line.messages if f"(process {first.pid}" in message]
+        assert waits == line.messages
+        assert [message.partition(" on ")[2] for message in waits] == [place] * bool(place)
 
 
 @pytest.mark.slow
@@ -201,19 +204,19 @@ def test_all_that_share_a_lock_are_named_but_not_the_check_itself(tmp_path, hold
         finding_of(line, whole_gpu)
 
     named = ", ".join(str(pid) for pid in sorted((first.pid, second.pid)))
-    assert line.said == [f"waiting for another perfledger check (processes {named}) on GPU-1"]
+    assert line.messages == [f"waiting for another perfledger check (processes {named}) on GPU-1"]
 
 
 @pytest.mark.slow(ci_only=True)
 def test_nobody_waits_for_ever(tmp_path, hold):
     with hold(gpus("GPU-1", "GPU-2")):
         line = Line(tmp_path)
-        found = finding_of(line, gpus("GPU-2", "GPU-1"))
+        finding = finding_of(line, gpus("GPU-2", "GPU-1"))
 
-    assert found.level is FindingLevel.BUSY
-    assert "still ran after 60 minutes" in found.detail
+    assert finding.level is FindingLevel.BUSY
+    assert "still ran after 60 minutes" in finding.detail
     assert line.now == pytest.approx(MAX_WAIT_S)  # for both devices in all
-    assert [said.rpartition(" on ")[2] for said in line.said] == ["GPU-1", "GPU-2"]
+    assert [message.rpartition(" on ")[2] for message in line.messages] == ["GPU-1", "GPU-2"]
 
 
 def test_no_folder_is_no_queue_and_not_a_quiet_machine():
@@ -261,10 +264,10 @@ def a_folder(path, _):
 def test_a_trap_in_the_shared_folder_is_neither_followed_nor_written(tmp_path, trap):
     trap(lock_file(tmp_path, HOST), tmp_path)
 
-    found = finding_of(Line(tmp_path))
+    finding = finding_of(Line(tmp_path))
 
-    assert found.level is FindingLevel.UNKNOWN
-    assert "cannot be used" in found.detail
+    assert finding.level is FindingLevel.UNKNOWN
+    assert "cannot be used" in finding.detail
     assert not (tmp_path / "none").exists()
     if (tmp_path / "theirs").exists():
         assert (tmp_path / "theirs").read_text() == "keep"
@@ -304,7 +307,7 @@ def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, tex
         line = Line(tmp_path, meanwhile=first.close)
         finding_of(line)
 
-    assert line.said == ["waiting for another perfledger check on the cores of this machine"]
+    assert line.messages == ["waiting for another perfledger check on the cores of this machine"]
 
 
 @pytest.mark.slow(ci_only=True)

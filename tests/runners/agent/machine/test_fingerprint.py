@@ -70,7 +70,7 @@ def test_the_kernels_tables_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "requested", "expected"),
+    ("told_device", "requested", "expected"),
     [
         (None, "auto", Device.CPU),
         (facts(), "auto", Device.CPU),
@@ -82,8 +82,8 @@ def test_the_kernels_tables_are_read(tmp_path):
         (None, "cuda", Device.CUDA),
     ],
 )
-def test_the_device_is_what_was_asked_for_or_what_is_there(told, requested, expected):
-    assert device_of(told, requested=requested) is expected
+def test_the_device_is_what_was_asked_for_or_what_is_there(told_device, requested, expected):
+    assert device_of(told_device, requested=requested) is expected
 
 
 def test_a_cpus_machine_is_its_host():
@@ -108,10 +108,12 @@ def test_a_machine_whose_child_never_spoke_is_still_a_machine():
 
 
 def test_a_gpus_machine_is_what_the_driver_tells(fake_nvml):
-    told = facts(kind="cuda", name="H100", uuid="GPU-1", count=2, memory_bytes=2**36, cuda="12.4")
+    facts_message = facts(
+        kind="cuda", name="H100", uuid="GPU-1", count=2, memory_bytes=2**36, cuda="12.4"
+    )
     gpu = Gpu(fake_nvml(), "handle").facts()
 
-    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+    machine = fingerprint(facts_message, requested="auto", host=HOST, gpu=gpu)
 
     assert machine.machine_class == "cuda:NVIDIA H100 80GB HBM3:2"
     assert (machine.uuid, machine.driver, machine.runtime) == ("GPU-1", "560.35", "CUDA 12.4")
@@ -122,9 +124,9 @@ def test_a_gpus_machine_is_what_the_driver_tells(fake_nvml):
 
 
 def test_without_the_driver_a_gpus_machine_is_what_the_framework_tells():
-    told = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-2", count=1, memory_bytes=2**34)
+    facts_message = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-2", count=1, memory_bytes=2**34)
 
-    machine = fingerprint(told, requested="auto", host=HOST)
+    machine = fingerprint(facts_message, requested="auto", host=HOST)
 
     assert machine.machine_class == "cuda:NVIDIA L4:1"
     assert (machine.uuid, machine.memory_bytes) == ("GPU-2", 2**34)
@@ -141,9 +143,9 @@ def test_the_drivers_cuda_stands_in_for_a_framework_that_does_not_say(fake_nvml)
 
 
 def test_a_tpus_machine_is_what_jax_tells():
-    told = facts(platform="tpu", device_kind="TPU v4", device_count=4)
+    facts_message = facts(platform="tpu", device_kind="TPU v4", device_count=4)
 
-    machine = fingerprint(told, requested="auto", host=HOST)
+    machine = fingerprint(facts_message, requested="auto", host=HOST)
 
     assert machine.machine_class == "tpu:TPU v4:4"
     assert (machine.clock_mhz, machine.memory_bytes) == (None, None)
@@ -157,18 +159,18 @@ def test_a_machine_without_a_gpu_has_none_to_ask():
 
 
 def test_a_gpu_that_the_driver_does_not_show_is_what_the_framework_tells():
-    told = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-none", count=1)
+    facts_message = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-none", count=1)
 
-    machine, _ = read_machine(told, requested="auto", environment={})
+    machine, _ = read_machine(facts_message, requested="auto", environment={})
 
     assert (machine.device, machine.uuid) == (Device.CUDA, "GPU-none")
 
 
 def test_a_machine_names_all_its_gpus_in_the_frameworks_order(fake_nvml):
-    told = facts(kind="cuda", uuid="GPU-1", more_uuids=("GPU-0", "GPU-2"), count=3)
+    facts_message = facts(kind="cuda", uuid="GPU-1", more_uuids=("GPU-0", "GPU-2"), count=3)
     gpu = Gpu(fake_nvml(), "handle").facts(visible=("GPU-0", "GPU-1", "GPU-2"))
 
-    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+    machine = fingerprint(facts_message, requested="auto", host=HOST, gpu=gpu)
 
     assert machine.device_names == ("GPU-1", "GPU-0", "GPU-2")
     silent = fingerprint(facts(platform="gpu"), requested="auto", host=HOST, gpu=gpu)
@@ -178,9 +180,9 @@ def test_a_machine_names_all_its_gpus_in_the_frameworks_order(fake_nvml):
 
 def test_a_slice_is_the_only_device_of_its_machine(fake_nvml):
     gpu = replace(Gpu(fake_nvml(), "handle").facts(), uuid="MIG-7", parent_uuid="GPU-1")
-    told = facts(kind="cuda", uuid="GPU-7", more_uuids=("GPU-8",), count=2)
+    facts_message = facts(kind="cuda", uuid="GPU-7", more_uuids=("GPU-8",), count=2)
 
-    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+    machine = fingerprint(facts_message, requested="auto", host=HOST, gpu=gpu)
 
     assert machine.device_names == ("MIG-7",)
     assert machine.occupied_names == ("MIG-7", "GPU-1")

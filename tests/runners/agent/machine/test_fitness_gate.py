@@ -65,9 +65,12 @@ def test_a_device_that_does_not_tell_is_unknown(quiet, steady, device, name):
 
 
 def test_afterwards_only_the_load_is_read_again(quiet):
-    found = read_fitness_afterwards(**quiet)
+    host_finding = read_fitness_afterwards(**quiet)
 
-    assert (found.name, found.level) == ("other programs, afterwards", FindingLevel.FINE)
+    assert (host_finding.name, host_finding.level) == (
+        "other programs, afterwards",
+        FindingLevel.FINE,
+    )
 
 
 def test_nonsense_keeps_no_check_from_measuring(hostile, fake_nvml):

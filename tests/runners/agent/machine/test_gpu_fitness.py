@@ -45,26 +45,28 @@ def near(kernel):
     return kernel({SLOT: "0-3\n"})
 
 
-def found(condition, files, usable=(0, 1)):
+def findings_by_name(condition, files, usable=(0, 1)):
     return {each.name: each for each in gpu_findings([condition], usable, files)}
 
 
 def test_a_gpu_with_locked_clocks_and_no_one_else_is_fine_in_everything(near):
-    findings = found(FIT, near)
+    findings = findings_by_name(FIT, near)
 
     assert {each.level for each in findings.values()} == {FindingLevel.FINE}
     assert findings["GPU clock"].detail == "locked"
 
 
 def test_a_gpu_that_tells_nothing_is_unknown_in_everything(near):
-    assert {each.level for each in found(UNKNOWN, near).values()} == {FindingLevel.UNKNOWN}
+    assert {each.level for each in findings_by_name(UNKNOWN, near).values()} == {
+        FindingLevel.UNKNOWN
+    }
 
 
 def test_without_the_drivers_library_the_gpu_is_unknown(near):
-    (told,) = gpu_findings([], (0,), near)
+    (host_finding,) = gpu_findings([], (0,), near)
 
-    assert (told.name, told.level) == ("GPU", FindingLevel.UNKNOWN)
-    assert "perfledger[gpu]" in told.detail
+    assert (host_finding.name, host_finding.level) == ("GPU", FindingLevel.UNKNOWN)
+    assert "perfledger[gpu]" in host_finding.detail
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_without_the_drivers_library_the_gpu_is_unknown(near):
     ],
 )
 def test_each_condition_is_judged_by_itself(near, changed, name, level, detail):
-    findings = found(replace(FIT, **changed), near)
+    findings = findings_by_name(replace(FIT, **changed), near)
 
     assert findings[name].level == level
     assert detail in findings[name].detail
@@ -143,8 +145,10 @@ def test_cores_near_any_of_the_gpus_are_near(kernel):
 
 
 def test_clocks_are_locked_at_the_default_or_at_one_of_the_list(near):
-    advice = found(replace(FIT, reasons=0), near)["GPU clock"].advice
-    unknown = found(replace(FIT, reasons=0, default_clock_mhz=None), near)["GPU clock"].advice
+    advice = findings_by_name(replace(FIT, reasons=0), near)["GPU clock"].advice
+    unknown = findings_by_name(replace(FIT, reasons=0, default_clock_mhz=None), near)[
+        "GPU clock"
+    ].advice
 
     assert advice == "lock clocks: sudo nvidia-smi -lgc 1590"
     assert "SUPPORTED_CLOCKS" in unknown
@@ -155,11 +159,11 @@ def test_clocks_are_locked_at_the_default_or_at_one_of_the_list(near):
     [((2, 3, 4, 5), "taskset -c 2-3 "), ((8, 9), "taskset -c 0-3 ")],
 )
 def test_cores_of_another_node_are_far_from_the_gpu(near, usable, advice):
-    told = found(FIT, near, usable)["GPU's cores"]
+    core_finding = findings_by_name(FIT, near, usable)["GPU's cores"]
 
-    assert told.level is FindingLevel.NOISY
-    assert advice in told.advice
+    assert core_finding.level is FindingLevel.NOISY
+    assert advice in core_finding.advice
 
 
 def test_nonsense_about_the_slot_is_unknown(hostile):
-    assert found(FIT, hostile)["GPU's cores"].level is FindingLevel.UNKNOWN
+    assert findings_by_name(FIT, hostile)["GPU's cores"].level is FindingLevel.UNKNOWN

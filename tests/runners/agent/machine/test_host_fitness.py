@@ -38,17 +38,17 @@ STEADY = CoreSpeed(1e-3, 1.01e-3)
 MEMORY = MemoryState(available_share=0.5, stalled_share=0.0)
 
 
-def found(load=QUIET, settings=METAL, limits=FREE, memory=MEMORY, speed=STEADY):
+def findings_by_name(load=QUIET, settings=METAL, limits=FREE, memory=MEMORY, speed=STEADY):
     return {each.name: each for each in host_findings(load, settings, limits, memory, speed)}
 
 
 def test_a_tuned_and_quiet_machine_is_fine_in_everything():
-    assert {each.level for each in found().values()} == {FindingLevel.FINE}
-    assert {each.advice for each in found().values()} == {""}
+    assert {each.level for each in findings_by_name().values()} == {FindingLevel.FINE}
+    assert {each.advice for each in findings_by_name().values()} == {""}
 
 
 def test_a_machine_that_tells_nothing_is_unknown_in_everything():
-    findings = found(UNKNOWN, CpuSettings(), CgroupLimits(), MemoryState(), None)
+    findings = findings_by_name(UNKNOWN, CpuSettings(), CgroupLimits(), MemoryState(), None)
 
     assert {each.level for each in findings.values()} == {FindingLevel.UNKNOWN}
 
@@ -83,13 +83,13 @@ def test_the_programs_are_named_and_the_idle_cores_are_where_to_go():
         hidden_cores=0.4,
     )
 
-    told = found(load)["other programs"]
+    findings_of_host = findings_by_name(load)["other programs"]
 
-    assert told.detail == (
+    assert findings_of_host.detail == (
         "they use 2.1 of 4 usable cores (cc1 1.0, ld 0.7, not visible from here 0.4); "
         "0.8 of their tasks per core run or wait"
     )
-    assert told.advice == (
+    assert findings_of_host.advice == (
         "stop the other programs, or pin to cores 2-3: taskset -c 2-3 perfledger check"
     )
 
@@ -97,9 +97,14 @@ def test_the_programs_are_named_and_the_idle_cores_are_where_to_go():
 def test_programs_may_run_on_cores_that_the_check_does_not_use():
     programs = (ForeignProgram("cc1", 6.0),)
 
-    told = found(replace(QUIET, foreign_cores=2.0, programs=programs, has_other_cores=True))
+    findings_of_host = findings_by_name(
+        replace(QUIET, foreign_cores=2.0, programs=programs, has_other_cores=True)
+    )
 
-    assert "they use 2.0 of 4 usable cores (on all cores: cc1 6.0)" in told["other programs"].detail
+    assert (
+        "they use 2.0 of 4 usable cores (on all cores: cc1 6.0)"
+        in findings_of_host["other programs"].detail
+    )
 
 
 def test_programs_that_no_one_sees_are_said_to_be_there():
@@ -107,10 +112,10 @@ def test_programs_that_no_one_sees_are_said_to_be_there():
         QUIET, foreign_cores=4.0, hidden_cores=4.0, busy_shares=dict.fromkeys(range(4), 1.0)
     )
 
-    told = found(load)["other programs"]
+    findings_of_host = findings_by_name(load)["other programs"]
 
-    assert "(not visible from here)" in told.detail
-    assert told.advice == "stop the other programs, or use a dedicated machine"
+    assert "(not visible from here)" in findings_of_host.detail
+    assert findings_of_host.advice == "stop the other programs, or use a dedicated machine"
 
 
 def test_a_quiet_core_has_no_busy_sibling_and_its_second_thread_is_left_free():
@@ -137,18 +142,18 @@ def test_without_a_quiet_core_or_with_nothing_but_quiet_ones_there_is_none_to_ch
 
 @pytest.mark.parametrize(("share", "level"), [(0.009, "fine"), (0.01, "noisy"), (0.1, "busy")])
 def test_time_stolen_by_other_machines(share, level):
-    assert found(replace(QUIET, stolen_share=share))["stolen time"].level == level
+    assert findings_by_name(replace(QUIET, stolen_share=share))["stolen time"].level == level
 
 
 @pytest.mark.parametrize(
     ("high_s", "level"), [(4.19e-3, "fine"), (4.21e-3, "noisy"), (5e-3, "busy")]
 )
 def test_cores_that_do_not_keep_their_speed(high_s, level):
-    assert found(speed=CoreSpeed(4e-3, high_s))["core speed"].level == level
+    assert findings_by_name(speed=CoreSpeed(4e-3, high_s))["core speed"].level == level
 
 
 def test_how_uneven_the_cores_are_is_said_with_what_may_cause_it():
-    uneven = found(speed=CoreSpeed(0.0041, 0.0069))["core speed"]
+    uneven = findings_by_name(speed=CoreSpeed(0.0041, 0.0069))["core speed"]
 
     assert uneven.detail.startswith(
         "the same work takes 4.1 to 6.9 ms of processor time, 1.7 times"
@@ -158,10 +163,12 @@ def test_how_uneven_the_cores_are_is_said_with_what_may_cause_it():
 
 @pytest.mark.parametrize(("cores", "level"), [(4.0, "fine"), (3.9, "noisy")])
 def test_a_quota_below_the_usable_cores_makes_steps_wait(cores, level):
-    told = found(limits=CgroupLimits(quota_cores=cores, throttled_share=0.25))["CPU quota"]
+    findings_of_host = findings_by_name(
+        limits=CgroupLimits(quota_cores=cores, throttled_share=0.25)
+    )["CPU quota"]
 
-    assert told.level == level
-    assert told.detail == (
+    assert findings_of_host.level == level
+    assert findings_of_host.detail == (
         f"{cores:g} cores' worth of time on 4 usable cores; processes waited for more in 25 % of "
         "its periods"
     )
@@ -180,7 +187,7 @@ def test_a_quota_below_the_usable_cores_makes_steps_wait(cores, level):
 def test_memory_is_scarce_when_little_is_free_or_tasks_wait_for_it(available, stalled, level):
     memory = MemoryState(available_share=available, stalled_share=stalled)
 
-    assert found(memory=memory)["memory"].level == level
+    assert findings_by_name(memory=memory)["memory"].level == level
 
 
 def test_settings_that_add_noise_come_with_what_to_do():
@@ -192,15 +199,15 @@ def test_settings_that_add_noise_come_with_what_to_do():
         isolated=frozenset({3, 8, 9}),
     )
 
-    told = found(settings=settings)
+    findings_of_host = findings_by_name(settings=settings)
 
     names = ("governor", "turbo", "hardware threads", "NUMA", "isolated cores")
-    assert {told[name].level for name in names} == {FindingLevel.NOISY}
-    assert told["governor"].detail == "performance, powersave"
-    assert "cpupower frequency-set -g performance" in told["governor"].advice
-    assert "taskset -c 0-1 " in told["hardware threads"].advice
-    assert "--physcpubind=0,2-3 " in told["NUMA"].advice
-    assert "taskset -c 8-9 " in told["isolated cores"].advice
+    assert {findings_of_host[name].level for name in names} == {FindingLevel.NOISY}
+    assert findings_of_host["governor"].detail == "performance, powersave"
+    assert "cpupower frequency-set -g performance" in findings_of_host["governor"].advice
+    assert "taskset -c 0-1 " in findings_of_host["hardware threads"].advice
+    assert "--physcpubind=0,2-3 " in findings_of_host["NUMA"].advice
+    assert "taskset -c 8-9 " in findings_of_host["isolated cores"].advice
 
 
 def test_one_usable_thread_of_each_core_shares_with_nobody_of_the_check():
@@ -208,13 +215,13 @@ def test_one_usable_thread_of_each_core_shares_with_nobody_of_the_check():
         METAL, physical_cores=tuple(frozenset({core, core + 4}) for core in range(4))
     )
 
-    assert found(settings=settings)["hardware threads"].level is FindingLevel.FINE
+    assert findings_by_name(settings=settings)["hardware threads"].level is FindingLevel.FINE
 
 
 @given(st.text(), st.sampled_from(FindingLevel), st.text())
 def test_a_finding_fits_a_cell_and_what_is_fine_needs_no_advice(detail, level, advice):
-    made = finding("x", level, detail * 20, advice * 20)
+    host_finding = finding("x", level, detail * 20, advice * 20)
 
-    assert len(made.detail) <= MAX_WORDS
-    assert len(made.advice) <= MAX_WORDS
-    assert level is not FindingLevel.FINE or made.advice == ""
+    assert len(host_finding.detail) <= MAX_WORDS
+    assert len(host_finding.advice) <= MAX_WORDS
+    assert level is not FindingLevel.FINE or host_finding.advice == ""

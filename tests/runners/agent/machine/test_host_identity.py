@@ -13,14 +13,19 @@ def identity(tmp_path):
     """Identify a host by its files and its environment."""
 
     def identity(
-        *, machine_id=MACHINE_ID, mounts="/dev/sda1 / ext4 rw 0 0\n", name="a", mark="", **given
+        *,
+        machine_id=MACHINE_ID,
+        mounts="/dev/sda1 / ext4 rw 0 0\n",
+        name="a",
+        mark="",
+        **other_files,
     ):
         texts = {"proc/self/mounts": mounts, "etc/machine-id": machine_id}
         for path, text in (texts | ({mark: ""} if mark else {})).items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
         files = ProcFiles(proc=tmp_path / "proc", root=tmp_path)
-        return host_identity(given, files=files, name=name)
+        return host_identity(other_files, files=files, name=name)
 
     return identity
 

@@ -69,9 +69,9 @@ def a_kernel(kernel, **after):
 
 
 def test_what_others_use_is_what_is_used_less_what_we_use(kernel):
-    told = a_kernel(kernel)
+    told_kernel = a_kernel(kernel)
 
-    load = told.load()
+    load = told_kernel.load()
 
     assert load.foreign_cores == pytest.approx(1.5)
     assert load.foreign_share == pytest.approx(0.375)
@@ -81,7 +81,7 @@ def test_what_others_use_is_what_is_used_less_what_we_use(kernel):
     assert load.queued_per_core == pytest.approx(3 / 4)  # one of the four tasks is the reader
     assert load.stolen_share == 0.0
     assert not load.has_other_cores
-    assert told.slept == [WINDOW_S / LOOKS] * LOOKS
+    assert told_kernel.slept == [WINDOW_S / LOOKS] * LOOKS
 
 
 def test_only_the_cores_that_a_check_may_use_count(kernel):
@@ -101,9 +101,9 @@ def test_time_that_other_virtual_machines_take_is_not_idle(kernel):
 
 
 def test_a_new_process_with_an_old_number_has_used_what_it_used(kernel):
-    told = a_kernel(kernel, **{"proc/50/stat": process("new", ticks=30, began=99)})
+    told_kernel = a_kernel(kernel, **{"proc/50/stat": process("new", ticks=30, began=99)})
 
-    assert told.load().programs == (ForeignProgram("new", 0.3),)
+    assert told_kernel.load().programs == (ForeignProgram("new", 0.3),)
 
 
 def test_programs_of_one_name_are_one_and_the_busiest_come_first(kernel):

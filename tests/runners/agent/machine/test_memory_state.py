@@ -25,9 +25,9 @@ def test_the_worse_of_the_host_and_the_own_group_counts(kernel):
     assert memory == MemoryState(stalled_share=0.125)
 
 
-@pytest.mark.parametrize("told", ["some avg10=x", "some avg10=101.0", "full avg10=1.0", "some"])
-def test_what_is_no_share_is_unknown(kernel, told):
-    assert read_memory(kernel({"proc/pressure/memory": told})).stalled_share is None
+@pytest.mark.parametrize("line", ["some avg10=x", "some avg10=101.0", "full avg10=1.0", "some"])
+def test_what_is_no_share_is_unknown(kernel, line):
+    assert read_memory(kernel({"proc/pressure/memory": line})).stalled_share is None
 
 
 def test_a_kernel_without_these_files_is_unknown(kernel):

@@ -160,27 +160,27 @@ def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
         shares = [meter.read().sm_active, meter.read().sm_active]
 
     assert shares == [0.25, 1.0]
-    assert library.held == 0
+    assert library.allocations == 0
 
 
-@pytest.mark.parametrize("told", [140737488355328.0, 100.5, -1.0, float("nan")])
-def test_a_sentinel_is_no_share(fake_nvml, told):
-    with meter_of(fake_nvml(shares=[told])) as meter:
+@pytest.mark.parametrize("reading", [140737488355328.0, 100.5, -1.0, float("nan")])
+def test_a_sentinel_is_no_share(fake_nvml, reading):
+    with meter_of(fake_nvml(shares=[reading])) as meter:
         assert meter.read().sm_active is None
 
 
-@pytest.mark.parametrize("told", [70368744177664.0, -1.0, float("nan"), float("inf")])
-def test_a_sentinel_is_no_traffic(fake_nvml, told):
-    library = fake_nvml(rates=(told, 0.0, told, 0.0))
+@pytest.mark.parametrize("reading", [70368744177664.0, -1.0, float("nan"), float("inf")])
+def test_a_sentinel_is_no_traffic(fake_nvml, reading):
+    library = fake_nvml(rates=(reading, 0.0, reading, 0.0))
 
     with meter_of(library) as meter:
         assert meter.read() == GpuActivity(sm_active=0.5)
 
 
 def test_traffic_both_ways_is_added_up_and_unknown_where_one_way_is(fake_nvml):
-    way = pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC
+    counter = pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC
 
-    with meter_of(fake_nvml(way)) as meter:
+    with meter_of(fake_nvml(counter)) as meter:
         assert meter.read() == GpuActivity(sm_active=0.5, pcie_bytes_per_s=400 * 2**20)
 
 
@@ -190,7 +190,7 @@ def test_a_meter_that_fails_reads_nothing(fake_nvml, silent):
 
     with meter_of(library) as meter:
         assert meter.read() == GpuActivity()
-    assert library.held == 0
+    assert library.allocations == 0
 
 
 def test_a_gpu_before_hopper_has_no_meter(fake_nvml):

@@ -190,16 +190,16 @@ def test_energy_that_cannot_be_told_is_not(run, energies):
 
 
 def test_energy_is_read_only_where_it_was_asked_for(fake_nvml):
-    told = []
+    messages = []
     for asks in (False, True):
         library = fake_nvml("nvmlGpmQueryDeviceSupport")
         telemetry = GpuTelemetry(Gpu(library, "handle"), every_s=0.0, reads_energy=asks)
         telemetry.start()
         while not telemetry.readings:
             pass
-        told.append(telemetry.stop()[0].energy_joules)
+        messages.append(telemetry.stop()[0].energy_joules)
 
-    assert told == [None, 123.456]
+    assert messages == [None, 123.456]
 
 
 def test_an_older_gpu_tells_no_sm_activity():
@@ -299,7 +299,7 @@ def test_a_thread_reads_until_it_is_stopped(fake_nvml):
 
     assert readings[0].activity.sm_active == 0.4
     assert readings[0].state.reasons == 0x4
-    assert library.held == 0
+    assert library.allocations == 0
     assert telemetry.stop() == readings
 
 

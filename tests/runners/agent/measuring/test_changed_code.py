@@ -28,10 +28,10 @@ def profile(side):
 
 def test_lines_in_a_changed_range_of_their_file_are_marked_on_head():
     ranges = {"a.py": (range(1, 2), range(4, 6)), "b.py": ()}
-    asked = list[str]()
+    requests = list[str]()
 
     def changed_lines(path):
-        asked.append(path)
+        requests.append(path)
         return ranges[path]
 
     marked = mark_changed_lines(
@@ -44,5 +44,5 @@ def test_lines_in_a_changed_range_of_their_file_are_marked_on_head():
         ("a.py", 4)
     ]
     assert [one.is_changed for one in head.peak_tensors[0].lines] == [False, True]
-    assert sorted(asked) == ["a.py", "b.py"]  # once for each file
+    assert sorted(requests) == ["a.py", "b.py"]  # once for each file
     assert marked.notes == ("kept",)

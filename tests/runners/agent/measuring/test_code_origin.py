@@ -146,9 +146,9 @@ def test_a_guessed_name_may_be_that_of_an_older_commits_copy(tmp_path):
     (tmp_path / "a.py").write_text("A = 1\n")
     copy = replace(INSTALLED, folder=str(tmp_path))
     base, head = (tree(GUESS, python__mypkg__a_dot_py=digest) for digest in "23")
-    known = "76f516f79f036a434d6f258ab067f5cb5cb9c95a"  # git's hash of A = 1
+    known_text = "76f516f79f036a434d6f258ab067f5cb5cb9c95a"  # git's hash of A = 1
 
-    check = CodeOriginCheck(base=base, head=head, has_object=known.__eq__)
+    check = CodeOriginCheck(base=base, head=head, has_object=known_text.__eq__)
 
     assert "python/mypkg/a.py changed" in check.failure(run(copy)).detail
     assert CodeOriginCheck(base=base, head=head).failure(run(copy)) is None

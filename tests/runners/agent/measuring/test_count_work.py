@@ -37,10 +37,10 @@ def roomy(harness):
     return replace(harness, limits=replace(harness.limits, memory_bytes=None))
 
 
-def flops(found):
+def flops(result):
     return {
         (each.workload.partition(":")[2], each.side): count.value
-        for each in found
+        for each in result
         for count in each.work.counts
         if count.name == FLOPS
     }
@@ -51,17 +51,17 @@ def flops(found):
 def test_both_sides_are_counted_without_being_measured(roomy, sides):
     base, head = (TORCH.format(size=n) + JAX.format(size=n) for n in (8, 16))
 
-    found = count_both(
+    counted_works = count_both(
         roomy, sides(base, head), [spec("dot", Framework.JAX), spec("matmul"), spec("plain")]
     )
 
-    assert flops(found) == {
+    assert flops(counted_works) == {
         ("dot", Side.BASE): 2 * 8**3,
         ("dot", Side.HEAD): 2 * 16**3,
         ("matmul", Side.BASE): 2 * 8**3,
         ("matmul", Side.HEAD): 2 * 16**3,
     }
-    assert [each.workload for each in found][:2] == ["benchmarks.w:dot"] * 2
+    assert [each.workload for each in counted_works][:2] == ["benchmarks.w:dot"] * 2
 
 
 @pytest.mark.slow(ci_only=True)
@@ -69,9 +69,9 @@ def test_both_sides_are_counted_at_once(roomy, sides):
     base, head = (JAX.format(size=n) for n in (8, 16))
     dot = [spec("dot", Framework.JAX)]
 
-    found = count_both(roomy, sides(base, head), dot, is_at_once=True)
+    counted_works = count_both(roomy, sides(base, head), dot, is_at_once=True)
 
-    assert flops(found) == {("dot", Side.BASE): 2 * 8**3, ("dot", Side.HEAD): 2 * 16**3}
+    assert flops(counted_works) == {("dot", Side.BASE): 2 * 8**3, ("dot", Side.HEAD): 2 * 16**3}
 
 
 def message(event, name="matmul", **fields):

@@ -24,7 +24,7 @@ def one():
 
 
 @pytest.fixture
-def found(harness, write_benchmarks, request_for, tmp_path):
+def discover_in(harness, write_benchmarks, request_for, tmp_path):
     def look(**files):
         root = write_benchmarks(tmp_path / "checkout", **files)
         return discover(harness, request_for(root, command=Command.LIST))
@@ -32,8 +32,8 @@ def found(harness, write_benchmarks, request_for, tmp_path):
     return look
 
 
-def test_what_is_registered_is_listed_with_its_parameters(found):
-    discovery = found(gpt=GRID)
+def test_what_is_registered_is_listed_with_its_parameters(discover_in):
+    discovery = discover_in(gpt=GRID)
 
     ids = [spec.id for spec in discovery.workloads]
     assert ids == ["benchmarks.gpt:train[batch=8]", "benchmarks.gpt:train[batch=64]"]
@@ -44,8 +44,8 @@ def test_what_is_registered_is_listed_with_its_parameters(found):
     assert discovery.broken == ()
 
 
-def test_a_file_that_does_not_import_is_a_value(found):
-    discovery = found(good=ONE, bad="import a_package_that_nobody_has\n")
+def test_a_file_that_does_not_import_is_a_value(discover_in):
+    discovery = discover_in(good=ONE, bad="import a_package_that_nobody_has\n")
 
     (broken,) = discovery.broken
     assert (broken.path, broken.reason) == ("benchmarks/bad.py", FailureReason.RAISED)
@@ -73,8 +73,8 @@ def test_a_module_that_a_build_may_write_is_said_of_the_own_packages(
 
 
 @pytest.mark.slow(ci_only=True)
-def test_a_file_that_kills_the_process_costs_the_others_nothing(found):
-    discovery = found(
+def test_a_file_that_kills_the_process_costs_the_others_nothing(discover_in):
+    discovery = discover_in(
         a_good=ONE, bad="import os\nprint('farewell', flush=True)\nos._exit(5)\n", good=ONE
     )
 
@@ -135,10 +135,10 @@ STEPS = "def train():\n    return lambda: None\n"
 REGISTERS = "from steps import train\nperfledger.workload(train)\n"
 
 
-def test_a_helper_that_two_files_call_registers_its_workloads_once(found):
+def test_a_helper_that_two_files_call_registers_its_workloads_once(discover_in):
     helper = f"{STEPS}\ndef register_all():\n    perfledger.workload(train)\n"
     calls = "from steps import register_all\nregister_all()\n"
-    discovery = found(a=calls, b=calls + ONE, steps=helper)
+    discovery = discover_in(a=calls, b=calls + ONE, steps=helper)
 
     assert discovery.broken == ()
     assert discovery.files == {
@@ -157,18 +157,18 @@ def test_a_helper_that_two_files_call_registers_its_workloads_once(found):
         ),
     ],
 )
-def test_a_helper_that_registers_other_workloads_of_one_name_is_refused(found, helper):
+def test_a_helper_that_registers_other_workloads_of_one_name_is_refused(discover_in, helper):
     calls = "from steps import register_all\nregister_all({})\n"
-    discovery = found(a=calls.format(""), b=calls.format("unit='tokens'"), steps=helper)
+    discovery = discover_in(a=calls.format(""), b=calls.format("unit='tokens'"), steps=helper)
 
     (broken,) = discovery.broken
     assert broken.path == "benchmarks/b.py"
     assert "benchmarks/a.py registers it already" in broken.detail
 
 
-def test_a_workload_that_two_files_register_differently_is_refused_and_both_are_named(found):
+def test_a_workload_that_two_files_register_differently_is_refused_and_both_are_named(discover_in):
     other = REGISTERS.replace("workload(", "workload(margin=0.1)(")
-    discovery = found(a=REGISTERS, b=other + ONE, steps=STEPS)
+    discovery = discover_in(a=REGISTERS, b=other + ONE, steps=STEPS)
 
     (broken,) = discovery.broken
     assert (broken.path, broken.reason) == ("benchmarks/b.py", FailureReason.RAISED)
@@ -180,18 +180,18 @@ def test_a_workload_that_two_files_register_differently_is_refused_and_both_are_
     assert discovery.files == {"benchmarks.steps:train": "benchmarks.a"}
 
 
-def test_a_workload_that_a_module_of_two_files_registers_is_listed_for_the_first(found):
-    discovery = found(a="import c\n", b="import c\n", c=ONE)
+def test_a_workload_that_a_module_of_two_files_registers_is_listed_for_the_first(discover_in):
+    discovery = discover_in(a="import c\n", b="import c\n", c=ONE)
 
     assert discovery.broken == ()
     assert discovery.files == {"benchmarks.c:one": "benchmarks.c"}
 
 
 @pytest.mark.torch
-def test_a_file_that_cannot_be_listed_in_a_fork_is_listed_in_its_own_child(found):
+def test_a_file_that_cannot_be_listed_in_a_fork_is_listed_in_its_own_child(discover_in):
     threads = "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n"
     only = "if torch.get_num_threads() == 1:\n    " + ONE.strip().replace("\n", "\n    ") + "\n"
-    discovery = found(a="import torch\n" + ONE, b=threads + only, c=ONE)
+    discovery = discover_in(a="import torch\n" + ONE, b=threads + only, c=ONE)
 
     assert discovery.broken == ()
     assert sorted(discovery.files) == [f"benchmarks.{name}:one" for name in "abc"]

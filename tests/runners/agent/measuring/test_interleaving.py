@@ -6,17 +6,17 @@ from perfledger_runners.children.protocol_parser import ReadyMessage, StartedMes
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
 
 
-def waiting(*names, told):
+def waiting(*names, report):
     """A side that waits for its turn at each of these workloads, noting when it goes on."""
     for name in names:
         yield name
-        told(name)
+        report(name)
 
 
 def test_sides_take_turns_first_second_second_first():
     order = []
-    first = waiting("a", "a", "a", "b", told=lambda name: order.append(f"1{name}"))
-    second = waiting("a", "a", "a", "b", told=lambda name: order.append(f"2{name}"))
+    first = waiting("a", "a", "a", "b", report=lambda name: order.append(f"1{name}"))
+    second = waiting("a", "a", "a", "b", report=lambda name: order.append(f"2{name}"))
 
     run_interleaved(first, second, ["a", "b"])
 
@@ -25,8 +25,8 @@ def test_sides_take_turns_first_second_second_first():
 
 def test_the_side_that_is_behind_catches_up_before_turns_go_on():
     order = []
-    first = waiting("a", "b", told=lambda name: order.append(f"1{name}"))
-    second = waiting("a", "a", "a", "b", told=lambda name: order.append(f"2{name}"))
+    first = waiting("a", "b", report=lambda name: order.append(f"1{name}"))
+    second = waiting("a", "a", "a", "b", report=lambda name: order.append(f"2{name}"))
 
     run_interleaved(first, second, ["a", "b"])
 
@@ -36,7 +36,7 @@ def test_the_side_that_is_behind_catches_up_before_turns_go_on():
 
 def test_a_side_that_never_waits_or_lost_its_workloads_holds_nobody_up():
     order = []
-    second = waiting("a", "b", told=lambda name: order.append(f"2{name}"))
+    second = waiting("a", "b", report=lambda name: order.append(f"2{name}"))
 
     run_interleaved(iter(()), second, ["a", "b"])
 
@@ -46,8 +46,8 @@ def test_a_side_that_never_waits_or_lost_its_workloads_holds_nobody_up():
 def test_both_sides_set_up_and_end_at_the_same_time():
     order = []
     stops = ("before a", "before a", "a", "a", "before ", "before ")
-    first = waiting(*stops, told=lambda name: order.append(f"1 {name}"))
-    second = waiting(*stops, told=lambda name: order.append(f"2 {name}"))
+    first = waiting(*stops, report=lambda name: order.append(f"1 {name}"))
+    second = waiting(*stops, report=lambda name: order.append(f"2 {name}"))
 
     run_interleaved(first, second, ["a"])
 

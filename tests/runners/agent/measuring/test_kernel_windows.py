@@ -193,18 +193,20 @@ def test_a_file_that_a_child_names_wrongly_is_a_failure_and_no_error(harness, na
     folder = trace_folder(harness, Side.HEAD)
     (folder / "loop").symlink_to(folder / "loop")
     (folder / "trace").write_text("hello")
-    said = message(tool="torch.profiler", traces=tuple(str(folder / name) for name in names))
+    windows_message = message(
+        tool="torch.profiler", traces=tuple(str(folder / name) for name in names)
+    )
 
-    windows = read_run_windows(harness, said, side=Side.HEAD, pair=3)
+    windows = read_run_windows(harness, windows_message, side=Side.HEAD, pair=3)
 
     assert failure in windows.failure
     assert (folder / "trace").exists() == ("trace" not in names)
 
 
 def test_what_a_child_says_is_clean_text(harness):
-    said = message(reason="no\x1b[2J memory")
+    windows_message = message(reason="no\x1b[2J memory")
 
-    assert "\x1b" not in read_run_windows(harness, said, side=Side.HEAD, pair=3).failure
+    assert "\x1b" not in read_run_windows(harness, windows_message, side=Side.HEAD, pair=3).failure
 
 
 @pytest.mark.slow(ci_only=True)
@@ -250,8 +252,8 @@ def test_the_first_pairs_have_windows_and_the_others_do_not(
     assert all(seconds > 0 for seconds in (*second.base_steps[0], *second.head_steps[0]))
     assert list((roomy.folder / "traces").rglob("*.gz")) == []
     # A journal keeps them: an interrupted check goes on with them.
-    kept = msgspec.json.encode(measured.windows)
-    assert msgspec.json.decode(kept, type=tuple[RunWindows, ...]) == measured.windows
+    kept_content = msgspec.json.encode(measured.windows)
+    assert msgspec.json.decode(kept_content, type=tuple[RunWindows, ...]) == measured.windows
 
 
 @pytest.mark.slow(ci_only=True)

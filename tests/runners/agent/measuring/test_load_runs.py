@@ -127,28 +127,28 @@ def say(scripted, request_for, write_benchmarks, tmp_path, heard):
 def test_each_batch_has_its_points_in_a_child_of_its_own(load_file, heard):
     names = [f"naps[batch={n}]" for n in (1, 8)]
 
-    found = load_file(FINE, names)
+    load_runs = load_file(FINE, names)
 
-    assert found.failures == ()
-    assert (found.device, found.devices) == (Device.CPU, 1)
-    assert [point.batch for point in found.points] == [1] * 3 + [8] * 3
-    assert [point.result.mode for point in found.points[:3]] == [LoopKind.CLOSED] * 2 + [
+    assert load_runs.failures == ()
+    assert (load_runs.device, load_runs.devices) == (Device.CPU, 1)
+    assert [point.batch for point in load_runs.points] == [1] * 3 + [8] * 3
+    assert [point.result.mode for point in load_runs.points[:3]] == [LoopKind.CLOSED] * 2 + [
         LoopKind.OPEN
     ]
-    assert all(point.memory_bytes for point in found.points)
-    for point in found.points:
+    assert all(point.memory_bytes for point in load_runs.points)
+    for point in load_runs.points:
         assert min(point.result.services_s) >= 0.001 * point.batch
         pairs = zip(point.result.latencies_s, point.result.services_s, strict=True)
         assert all(latency >= service for latency, service in pairs)
     assert heard.workloads == [f"benchmarks.w:{name}" for name in names]
-    assert heard.points == [point.result for point in found.points]
+    assert heard.points == [point.result for point in load_runs.points]
 
 
 @pytest.mark.slow
 def test_four_clients_of_one_server_wait_for_three_others(load_file):
-    found = load_file(FINE, ["naps[batch=8]"])
+    load_runs = load_file(FINE, ["naps[batch=8]"])
 
-    assert min(found.points[1].result.latencies_s) >= 4 * 0.008
+    assert min(load_runs.points[1].result.latencies_s) >= 4 * 0.008
 
 
 @pytest.mark.slow
@@ -157,10 +157,10 @@ def test_several_servers_share_one_queue(load_file, tmp_path, servers):
     log = tmp_path / "log"
     load = replace(QUICK, concurrency=(4,), rates=(), servers=servers)
 
-    found = load_file(COUNTED.format(log=str(log)), ["counted"], load)
+    load_runs = load_file(COUNTED.format(log=str(log)), ["counted"], load)
 
-    assert found.failures == ()
-    assert len(found.points[0].result.latencies_s) >= 4
+    assert load_runs.failures == ()
+    assert len(load_runs.points[0].result.latencies_s) >= 4
     most_at_once = max(map(int, log.read_text().split()))
     assert most_at_once <= servers
     assert (most_at_once > 1) is (servers > 1)
@@ -178,19 +178,19 @@ def test_several_servers_share_one_queue(load_file, tmp_path, servers):
     ],
 )
 def test_what_fails_under_load_has_a_reason_and_no_numbers(load_file, hang, name, why):
-    found = load_file(hang + SLOWLY_BAD, [name])
+    load_runs = load_file(hang + SLOWLY_BAD, [name])
 
-    assert [failure.why for failure in found.failures] == [why]
-    assert found.points == ()
-    assert found.device is None
+    assert [failure.why for failure in load_runs.failures] == [why]
+    assert load_runs.points == ()
+    assert load_runs.device is None
 
 
 def test_a_point_is_read_as_the_child_said_it(say):
-    found = say(POINT, LOADED)
+    load_runs = say(POINT, LOADED)
 
-    assert found.failures == ()
-    assert found.points[0].result.per_second == 1.0
-    assert found.points[0].memory_bytes is None
+    assert load_runs.failures == ()
+    assert load_runs.points[0].result.per_second == 1.0
+    assert load_runs.points[0].memory_bytes is None
 
 
 @pytest.mark.parametrize(
@@ -215,21 +215,21 @@ def test_a_point_is_read_as_the_child_said_it(say):
     ],
 )
 def test_a_point_that_no_queue_has_is_garbage(say, fault):
-    found = say(POINT | fault, LOADED)
+    load_runs = say(POINT | fault, LOADED)
 
-    assert [failure.why for failure in found.failures] == [FailureReason.GARBAGE]
-    assert found.points == ()
+    assert [failure.why for failure in load_runs.failures] == [FailureReason.GARBAGE]
+    assert load_runs.points == ()
 
 
 @pytest.mark.parametrize("batch", [0, -1, 2**40, 1.5, None])
 def test_a_batch_that_cannot_be_is_garbage(say, batch):
-    found = say(POINT, LOADED | {"batch": batch})
+    load_runs = say(POINT, LOADED | {"batch": batch})
 
-    assert [failure.why for failure in found.failures] == [FailureReason.GARBAGE]
+    assert [failure.why for failure in load_runs.failures] == [FailureReason.GARBAGE]
 
 
 def test_a_load_without_any_point_is_a_failure(say):
-    found = say(LOADED)
+    load_runs = say(LOADED)
 
-    assert [failure.why for failure in found.failures] == [FailureReason.GARBAGE]
-    assert found.points == ()
+    assert [failure.why for failure in load_runs.failures] == [FailureReason.GARBAGE]
+    assert load_runs.points == ()

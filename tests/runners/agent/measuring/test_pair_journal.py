@@ -92,8 +92,8 @@ def test_what_is_saved_is_read_again(path):
 
 
 def test_a_torn_last_line_is_dropped_and_the_next_pair_takes_its_place(path, written):
-    whole = written.splitlines(keepends=True)
-    path.write_bytes(b"".join(whole[:3]) + whole[3][:-7])
+    whole_lines = written.splitlines(keepends=True)
+    path.write_bytes(b"".join(whole_lines[:3]) + whole_lines[3][:-7])
 
     journal = reopen_journal(path)
     journal.append(PAIRS[2])

@@ -112,14 +112,14 @@ def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
             file.write({side!r})
         return one @ one
 """
-    asked = {side: replace(request, is_interleaved=True) for side, request in sides("").items()}
-    for side, request in asked.items():
+    requests = {side: replace(request, is_interleaved=True) for side, request in sides("").items()}
+    for side, request in requests.items():
         function = noting.format(calls=str(calls), side=side[0]).replace("\n    ", "\n")
         (Path(request.root) / "benchmarks" / "w.py").write_text(
             "import perfledger\n" + function + text, encoding="utf-8"
         )
 
-    explained = profile_both(roomy, asked, [spec("matmul", Framework.TORCH)])
+    explained = profile_both(roomy, requests, [spec("matmul", Framework.TORCH)])
 
     assert [profile.side for profile in explained.profiles] == [Side.BASE, Side.HEAD]
     windows = [side for side, steps in groupby(calls.read_text(encoding="utf-8")[-400:])]
@@ -157,10 +157,10 @@ def test_windows_have_a_share_of_the_budget_and_no_time_is_not_any(
     harness, request_for, tmp_path, monkeypatch, limits
 ):
     left_s, profile_s = limits
-    asked = []
+    requests = []
 
     def run_request(_, request, **__):
-        asked.append(request)
+        requests.append(request)
         return iter(())
 
     monkeypatch.setattr(profile_runs, "run_request", run_request)
@@ -168,16 +168,16 @@ def test_windows_have_a_share_of_the_budget_and_no_time_is_not_any(
 
     profile_both(limited, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
 
-    assert [request.profile_s for request in asked] == [profile_s, profile_s]
+    assert [request.profile_s for request in requests] == [profile_s, profile_s]
 
 
 def test_what_either_side_cannot_fork_is_profiled_in_processes_of_its_own(
     harness, request_for, tmp_path, monkeypatch
 ):
-    asked = []
+    forked_requests = []
 
     def run_request(_, request, **__):
-        asked.append(request)
+        forked_requests.append(request)
         return iter(())
 
     monkeypatch.setattr(profile_runs, "run_request", run_request)
@@ -187,7 +187,7 @@ def test_what_either_side_cannot_fork_is_profiled_in_processes_of_its_own(
     separation = Separation(workloads=dict.fromkeys(names[2:], "its imports leave a thread"))
     profile_both(harness, requests, [*map(spec, "abcd")], separation=separation)
 
-    assert [(request.workloads, request.is_forking) for request in asked] == [
+    assert [(request.workloads, request.is_forking) for request in forked_requests] == [
         *[((names[0], names[1]), True)] * 2,
         *[((names[2],), False)] * 2,
         *[((names[3],), False)] * 2,
@@ -344,15 +344,15 @@ def test_a_profile_of_memory_alone_has_few_steps_and_what_holds_memory(
         side: request_for(write_benchmarks(tmp_path / side, w=HOLDS.format(count=count)))
         for side, count in ((Side.BASE, 1), (Side.HEAD, 3))
     }
-    asked = [spec("holds", Framework.TORCH)]
-    explained = profile_both(roomy, requests, asked, memory_s=600.0)
+    workload_specs = [spec("holds", Framework.TORCH)]
+    explained = profile_both(roomy, requests, workload_specs, memory_s=600.0)
 
     assert explained.notes == ()
     assert explained.repeats == ()
     base, head = explained.profiles
     assert max(base.steps, head.steps) <= 2
-    held = [sum(one.bytes for one in profile.peak_tensors) for profile in (base, head)]
-    assert held[1] - held[0] == 2 * 4 * 2**20
+    held_bytes = [sum(one.bytes for one in profile.peak_tensors) for profile in (base, head)]
+    assert held_bytes[1] - held_bytes[0] == 2 * 4 * 2**20
 
 
 @pytest.mark.slow(ci_only=True)

@@ -53,10 +53,10 @@ class Checkouts:
     def differences(self, *, check_run=lambda _: None):
         watch = watch_code(self.harness, self.requests[Side.BASE], self.requests[Side.HEAD])
         specs = specs_of(discover(self.harness, self.requests[Side.HEAD]))
-        found = code_differences(
+        found_code_differences = code_differences(
             watch, self.harness, self.requests[Side.HEAD], specs, check_run=check_run
         )
-        return {name.partition(".")[2]: text for name, text in found.items()}
+        return {name.partition(".")[2]: text for name, text in found_code_differences.items()}
 
 
 @pytest.fixture
@@ -134,9 +134,9 @@ READS = {
 
 
 @pytest.mark.slow(ci_only=True)
-@pytest.mark.parametrize("way", READS)
-def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, way):
-    heading, line = READS[way]
+@pytest.mark.parametrize("reader", READS)
+def test_a_file_that_is_read_in_any_way_is_part_of_the_code(checkouts, reader):
+    heading, line = READS[reader]
     text = PLAIN.format(heading, f"try:\n        {line}\n    except Exception:\n        pass")
     for root, content in ((checkouts.base, "one" * 9), (checkouts.head, "two" * 9)):
         write(root, {"benchmarks/w.py": text, "notes.md": content})

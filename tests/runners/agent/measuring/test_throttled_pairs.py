@@ -46,14 +46,14 @@ class Device:
 
     def __init__(self, tries, *, seconds_left=math.inf):
         self.tries, self.left_s = tries, seconds_left
-        self.pauses, self.asked = [], []
+        self.pauses, self.requests = [], []
 
     def wait(self, seconds):
         self.pauses.append(seconds)
         self.left_s -= seconds
 
     def again(self, names, processes):
-        self.asked.append((names, processes))
+        self.requests.append((names, processes))
         self.tries -= 1
         return a_pair(*names, hot=names if self.tries else (), first_process=processes)
 
@@ -75,7 +75,7 @@ def test_only_what_was_throttled_is_measured_again_after_longer_and_longer_pause
     pair = device.measure(a_pair("a", "b", hot=["b"]))
 
     assert device.pauses == [5.0, 10.0, 20.0]
-    assert device.asked == [(("b",), 2), (("b",), 4), (("b",), 6)]
+    assert device.requests == [(("b",), 2), (("b",), 4), (("b",), 6)]
     assert pair.failures == ()
     assert pair.processes == 8
     assert [(run.workload, run.process, run.left_out) for run in pair.runs] == [
@@ -92,7 +92,7 @@ def test_a_device_that_stays_hot_fails_with_the_number_of_tries():
 
     pair = device.measure(a_pair("a", hot=["a"]))
 
-    assert len(device.asked) == MAX_TRIES - 1
+    assert len(device.requests) == MAX_TRIES - 1
     (failure,) = pair.failures
     assert (failure.why, failure.detail) == (
         FailureReason.THROTTLED,

@@ -23,8 +23,8 @@ INFO     Benchmark completed successfully
 
 
 def readings(text):
-    found = read_genai_perf(text.encode(), workload="m:f", side=Side.HEAD).readings
-    return {one.name: (one.value, one.unit) for one in found}
+    found_readings = read_genai_perf(text.encode(), workload="m:f", side=Side.HEAD).readings
+    return {one.name: (one.value, one.unit) for one in found_readings}
 
 
 def test_what_is_printed_is_read_as_what_is_exported():

@@ -32,8 +32,10 @@ def test_fields_become_readings_in_si_units():
         sample("DCGM_FI_DEV_GPU_UTIL", 91),
     )
 
-    found = {one.name: (one.value, one.unit) for one in profile.readings if one.subject == "gpu 0"}
-    assert found == {
+    readings = {
+        one.name: (one.value, one.unit) for one in profile.readings if one.subject == "gpu 0"
+    }
+    assert readings == {
         "sm_clock": (1215e6, "Hz"),
         "power": (409.692, "W"),
         "energy_total": (pytest.approx(319159.391), "J"),

@@ -71,8 +71,8 @@ def read(text):
 def test_the_summary_of_a_server_run_has_its_rates_and_latencies():
     profile = read(SERVER)
 
-    found = {one.name: (one.value, one.unit) for one in profile.readings}
-    assert found == {
+    readings = {one.name: (one.value, one.unit) for one in profile.readings}
+    assert readings == {
         "throughput_samples": (81.68, "1/s"),
         "throughput_tokens": (24593.77, "1/s"),
         "scheduled_samples": (83.9, "1/s"),

@@ -53,8 +53,8 @@ def read(*lines):
 def test_the_time_to_train_is_from_run_start_to_run_stop():
     profile = read(*RUN, STOP)
 
-    found = {(one.name, one.subject): one.value for one in profile.readings}
-    assert found == {
+    readings = {(one.name, one.subject): one.value for one in profile.readings}
+    assert readings == {
         ("time_to_train", ""): pytest.approx(120.5),
         ("init_time", ""): pytest.approx(60),
         ("eval_time", ""): pytest.approx(13),
@@ -88,9 +88,9 @@ def test_without_a_stated_throughput_the_counts_of_samples_give_one():
 
     profile = read(event("run_start", 0), *counts, event("run_stop", 50, status="success"))
 
-    (found,) = [one for one in profile.readings if one.name == "throughput_samples"]
-    assert found.value == pytest.approx(100)
-    assert found.is_estimate
+    (reading,) = [one for one in profile.readings if one.name == "throughput_samples"]
+    assert reading.value == pytest.approx(100)
+    assert reading.is_estimate
 
 
 def test_lines_of_launchers_around_the_events_do_not_matter():
@@ -154,5 +154,5 @@ def test_a_throughput_is_counted_over_parts_of_a_second_too():
 
     profile = read_mlperf_training("\n".join(run).encode(), workload="m:f", side=Side.HEAD)
 
-    (found,) = (one for one in profile.readings if one.name == "throughput_samples")
-    assert found.value == pytest.approx(100 / 0.5)
+    (reading,) = (one for one in profile.readings if one.name == "throughput_samples")
+    assert reading.value == pytest.approx(100 / 0.5)

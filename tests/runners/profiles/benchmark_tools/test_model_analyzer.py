@@ -97,6 +97,6 @@ def test_a_file_without_a_load_is_refused(text):
 def test_a_batch_is_of_one_to_a_million(batch, is_read):
     text = TABLES.replace("resnet,1,1,", f"resnet,{batch},1,")
 
-    found = any(f"batch {batch} " in reading.subject for reading in read(text).readings)
+    result = any(f"batch {batch} " in reading.subject for reading in read(text).readings)
 
-    assert found is is_read
+    assert result is is_read

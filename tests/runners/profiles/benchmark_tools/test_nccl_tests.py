@@ -316,9 +316,9 @@ def test_from_one_mebibyte_on_the_column_must_be_within_half_a_percent(size, col
     text = NEW_HEAD.format(program="all_reduce", ranks=ranks(2))
     text += f" {size} {size // 4} float sum -1 100.0 10.49 {column} 0 100.0 10.49 {column} 0\n"
 
-    (found,) = {one.source for one in read(text).readings if one.name == "bus_bw"}
+    (found_source,) = {one.source for one in read(text).readings if one.name == "bus_bw"}
 
-    assert source in found
+    assert source in found_source
 
 
 def test_sizes_from_one_mebibyte_on_tell_the_collective():

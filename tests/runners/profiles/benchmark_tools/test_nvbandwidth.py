@@ -57,8 +57,8 @@ def document(*cases):
 def test_each_cell_of_a_matrix_is_a_reading():
     profile = read(TEXT)
 
-    found = {reading.subject: (reading.name, reading.value) for reading in profile.readings}
-    assert found == {
+    readings = {reading.subject: (reading.name, reading.value) for reading in profile.readings}
+    assert readings == {
         "host_to_device_memcpy_ce row 0 column 0": ("copy_bw", pytest.approx(12.98e9)),
         "host_to_device_memcpy_ce row 0 column 1": ("copy_bw", pytest.approx(13.02e9)),
         "device_to_device_memcpy_read_ce row 0 column 1": ("copy_bw", pytest.approx(45.1e9)),

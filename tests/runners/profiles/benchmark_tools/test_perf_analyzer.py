@@ -139,8 +139,8 @@ def test_a_load_of_zero_and_a_time_of_zero_are_numbers_and_negative_ones_are_not
 
     profile = read(head + "0,0,0,-1\n-1,5,5,5\n")
 
-    found = {one.name: (one.value, one.subject) for one in profile.readings}
-    assert found == {
+    readings = {one.name: (one.value, one.subject) for one in profile.readings}
+    assert readings == {
         "throughput_inferences": (0, "request_rate 0"),
         "server_queue_mean": (0, "request_rate 0"),
     }

@@ -19,9 +19,9 @@ def test_a_sample_is_read_as_it_was_written(labels, value):
 
     body = ",".join(f'{name}="{quoted(text)}"' for name, text in labels.items())
 
-    (found,) = read_prometheus_samples([f"name{{{body}}} {value!r} 1700000000000"]).samples
+    (sample,) = read_prometheus_samples([f"name{{{body}}} {value!r} 1700000000000"]).samples
 
-    assert (found.name, found.labels, found.value) == ("name", labels, repr(value))
+    assert (sample.name, sample.labels, sample.value) == ("name", labels, repr(value))
 
 
 def test_a_line_of_nothing_but_space_is_told_at_once():

@@ -43,18 +43,18 @@ def read(*runs):
 
 
 @pytest.mark.parametrize(
-    ("burstiness", "said"),
+    ("burstiness", "text"),
     [(1.0, ()), (0.5, (BURSTY,)), (4, (EVEN_ARRIVALS,)), (None, ()), ("x", ())],
 )
-def test_requests_that_did_not_come_at_random_times_are_said_to_be_so(burstiness, said):
-    assert read(SERVE | {"burstiness": burstiness}).notes == said
+def test_requests_that_did_not_come_at_random_times_are_said_to_be_so(burstiness, text):
+    assert read(SERVE | {"burstiness": burstiness}).notes == text
 
 
 def test_a_serving_result_has_its_latencies_and_rates():
     profile = read(SERVE)
 
-    found = {one.name: (one.value, one.unit) for one in profile.readings}
-    assert found == {
+    readings = {one.name: (one.value, one.unit) for one in profile.readings}
+    assert readings == {
         "max_concurrency": (32, "1"),
         "benchmark_time": (10.5, "s"),
         "requests_completed": (200, "1"),
@@ -150,8 +150,8 @@ def test_percentiles_are_of_0_to_100_percent():
 
     profile = read(SERVE | {"percentiles": cells})
 
-    found = {one.name: one.value for one in profile.readings if one.source == "percentiles"}
-    assert found == {"request_latency_p0": 1.0, "request_latency_p100": 9.0}
+    readings = {one.name: one.value for one in profile.readings if one.source == "percentiles"}
+    assert readings == {"request_latency_p0": 1.0, "request_latency_p100": 9.0}
 
 
 def test_a_single_request_that_failed_is_told():

@@ -59,10 +59,10 @@ def test_failed_requests_are_noted_of_a_log_too():
 
 
 def test_several_results_of_one_log_are_told_apart():
-    found = readings(SERVE + SERVE.replace("16.05", "32.5"))
+    found_readings = readings(SERVE + SERVE.replace("16.05", "32.5"))
 
-    assert found["throughput_requests", "request_rate 32.5"] == 32.5
-    assert found["throughput_requests", "request_rate 16.05"] == 16.05
+    assert found_readings["throughput_requests", "request_rate 32.5"] == 32.5
+    assert found_readings["throughput_requests", "request_rate 16.05"] == 16.05
 
 
 def test_what_throughput_and_latency_print_is_read():

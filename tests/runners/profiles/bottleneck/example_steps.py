@@ -39,4 +39,4 @@ def advice(profile, **more):
 
 
 def texts(profile, **more):
-    return [found.text for found in advice(profile, **more)]
+    return [recommendation.text for recommendation in advice(profile, **more)]

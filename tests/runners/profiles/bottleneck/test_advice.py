@@ -74,12 +74,12 @@ def test_the_hosts_operations_are_no_trigger_where_they_do_not_explain_the_step(
     host = replace(context.profile.operations[0], bucket=Bucket.CPU)
     profile = replace(context.profile, operations=(host, *context.profile.operations[1:]))
 
-    known, unknown = (
+    known_operations, unknown = (
         replace(context, profile=replace(profile, is_host_known=is_known)).matching(re.compile(""))
         for is_known in (True, False)
     )
 
-    assert (len(known), len(unknown)) == (3, 2)
+    assert (len(known_operations), len(unknown)) == (3, 2)
     assert host not in unknown
 
 
@@ -114,22 +114,22 @@ def test_an_overhead_that_was_not_classified_is_zero(context):
     ],
 )
 def test_an_estimate_is_the_step_without_what_its_assumption_saves(context, advice, share, seconds):
-    found = context.recommendation(advice, trigger="a wait", share=share)
+    recommendation = context.recommendation(advice, trigger="a wait", share=share)
 
-    assert found.step_seconds == pytest.approx(seconds)
-    assert found.saved_share == pytest.approx(1 - seconds / 4)
-    assert found.assumption == advice.assumption
+    assert recommendation.step_seconds == pytest.approx(seconds)
+    assert recommendation.saved_share == pytest.approx(1 - seconds / 4)
+    assert recommendation.assumption == advice.assumption
 
 
 def test_no_estimate_is_longer_than_the_mean_step_that_is_shown(context):
     steps = [ProfiledStep(number=n, seconds=s, buckets=()) for n, s in enumerate((2.0, 5.0, 5.0))]
     profile = replace(context.profile, each_step=tuple(steps))
 
-    found = replace(context, profile=profile).recommendation(
+    recommendation = replace(context, profile=profile).recommendation(
         Advice("load ahead", "if nothing waits", saved=0.1), trigger="a wait", share=0.1
     )
 
-    assert found.step_seconds == pytest.approx(profile.step_seconds * 0.99)
+    assert recommendation.step_seconds == pytest.approx(profile.step_seconds * 0.99)
 
 
 def test_only_jax_profiles_are_xlas(context):

@@ -157,11 +157,11 @@ def fits(rule: str, case: str) -> bool:
 def test_a_real_recording_gets_the_advice_of_an_engineer(case):
     profile = recorded(case)
 
-    found = recommendations(profile, classify(profile))
+    found_recommendations = recommendations(profile, classify(profile))
 
-    assert " ".join(NAMES[one.text] for one in found) == EXPECTED[case]
-    assert all(one.assumption.startswith("if ") for one in found)
-    assert all(0 < one.saved_share <= one.share for one in found)
+    assert " ".join(NAMES[one.text] for one in found_recommendations) == EXPECTED[case]
+    assert all(one.assumption.startswith("if ") for one in found_recommendations)
+    assert all(0 < one.saved_share <= one.share for one in found_recommendations)
 
 
 def test_no_recording_is_left_out():

@@ -72,23 +72,23 @@ def test_the_largest_overhead_is_the_label_from_its_high_mark_on(shares, primary
 
 
 def test_idle_time_that_the_hosts_calls_do_not_explain_is_of_unknown_reason():
-    found = classify(replace(profile_of(other=0.56), is_host_known=False))
+    result = classify(replace(profile_of(other=0.56), is_host_known=False))
 
-    assert found.primary is Bottleneck.UNKNOWN
-    assert Bottleneck.HOST not in {share.bottleneck for share in found.shares}
-    assert found.confidence is BottleneckConfidence.LOW
-    assert "no host call was recorded in that time" in found.reasons[0]
+    assert result.primary is Bottleneck.UNKNOWN
+    assert Bottleneck.HOST not in {share.bottleneck for share in result.shares}
+    assert result.confidence is BottleneckConfidence.LOW
+    assert "no host call was recorded in that time" in result.reasons[0]
 
 
 def test_idle_time_beside_calls_of_the_host_that_do_not_explain_it_says_so():
     waiting = Operation(name="cudaMemcpyAsync", bucket=Bucket.SYNC, seconds=0.4, count=1.0)
     profile = replace(profile_of(sync=0.44), operations=(waiting,), is_host_known=False)
 
-    found = classify(profile)
+    result = classify(profile)
 
-    assert "host's recorded calls do not show why" in found.reasons[0]
-    assert found.primary is Bottleneck.DEVICE  # which has more of the step
-    assert found.confidence is BottleneckConfidence.LOW
+    assert "host's recorded calls do not show why" in result.reasons[0]
+    assert result.primary is Bottleneck.DEVICE  # which has more of the step
+    assert result.confidence is BottleneckConfidence.LOW
 
 
 def test_recorded_python_calls_make_the_host_unsure():
@@ -96,16 +96,16 @@ def test_recorded_python_calls_make_the_host_unsure():
 
     assert classify(profile).confidence is BottleneckConfidence.HIGH
 
-    found = classify(replace(profile, notes=(STACKS_RECORDED,)))
+    result = classify(replace(profile, notes=(STACKS_RECORDED,)))
 
-    assert (found.primary, found.confidence) == (Bottleneck.HOST, BottleneckConfidence.LOW)
-    assert "recording every Python call slows the host, so its share is too large" in found.reasons
+    assert (result.primary, result.confidence) == (Bottleneck.HOST, BottleneckConfidence.LOW)
+    assert "recording every Python call slows the host, so its share is too large" in result.reasons
 
 
 def test_a_device_that_is_hardly_idle_is_bound_by_its_own_work_whatever_the_host_did():
-    found = classify(replace(profile_of(other=0.002), is_host_known=False))
+    result = classify(replace(profile_of(other=0.002), is_host_known=False))
 
-    assert found.primary not in (Bottleneck.HOST, Bottleneck.UNKNOWN)
+    assert result.primary not in (Bottleneck.HOST, Bottleneck.UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_what_is_above_its_moderate_mark_is_secondary(shares, secondary):
 
 
 def test_every_share_is_listed_with_its_ceiling():
-    found = classify(profile_of(input=0.4, counters=COUNTERS))
+    result = classify(profile_of(input=0.4, counters=COUNTERS))
 
-    assert [share.bottleneck for share in found.shares[:2]] == [
+    assert [share.bottleneck for share in result.shares[:2]] == [
         Bottleneck.COMPUTE,
         Bottleneck.INPUT,
     ]
-    assert len(found.shares) == 5
-    waiting = found.shares[1]
+    assert len(result.shares) == 5
+    waiting = result.shares[1]
     assert (waiting.is_high, waiting.is_moderate) == (True, True)
     assert waiting.ceiling == pytest.approx(1 / 0.6)
 
@@ -142,10 +142,10 @@ def test_every_share_is_listed_with_its_ceiling():
 def test_what_binds_the_device_names_its_share():
     memory = Kernel(name="add", family=OperationFamily.ELEMENTWISE, seconds=1.0, count=1.0)
 
-    found = classify(profile_of(kernels=(memory,)))
+    result = classify(profile_of(kernels=(memory,)))
 
-    assert (found.primary, found.primary_share) == (Bottleneck.DEVICE, 1.0)
-    assert (found.shares[0].bottleneck, found.shares[0].is_estimate) == (Bottleneck.MEMORY, True)
+    assert (result.primary, result.primary_share) == (Bottleneck.DEVICE, 1.0)
+    assert (result.shares[0].bottleneck, result.shares[0].is_estimate) == (Bottleneck.MEMORY, True)
 
 
 def test_the_devices_share_is_split_by_what_its_kernels_are_bound_by():
@@ -153,15 +153,15 @@ def test_the_devices_share_is_split_by_what_its_kernels_are_bound_by():
     add = Kernel(name="add", family=OperationFamily.ELEMENTWISE, seconds=0.3, count=1.0)
     other = Kernel(name="x", family=OperationFamily.OTHER, seconds=0.2, count=1.0)
 
-    found = classify(profile_of(cpu=0.1, kernels=(gemm, add, other)))
+    result = classify(profile_of(cpu=0.1, kernels=(gemm, add, other)))
 
-    assert {one.bottleneck: one.share for one in found.shares if one.share} == {
+    assert {one.bottleneck: one.share for one in result.shares if one.share} == {
         Bottleneck.COMPUTE: pytest.approx(0.45),
         Bottleneck.MEMORY: pytest.approx(0.27),
         Bottleneck.DEVICE: pytest.approx(0.18),
         Bottleneck.HOST: pytest.approx(0.1),
     }
-    assert found.primary_share == pytest.approx(0.9)
+    assert result.primary_share == pytest.approx(0.9)
 
 
 def test_the_winner_does_not_own_the_whole_busy_time():
@@ -170,25 +170,25 @@ def test_the_winner_does_not_own_the_whole_busy_time():
     )
     other = Kernel(name="x", family=OperationFamily.OTHER, seconds=0.4, count=1.0)
 
-    found = classify(profile_of(kernels=(fast, other)))
+    result = classify(profile_of(kernels=(fast, other)))
 
-    assert found.primary is Bottleneck.MEMORY
-    assert found.primary_share == pytest.approx(0.6)
+    assert result.primary is Bottleneck.MEMORY
+    assert result.primary_share == pytest.approx(0.6)
 
 
 def test_counters_make_it_sure():
-    found = classify(profile_of(counters=COUNTERS))
+    result = classify(profile_of(counters=COUNTERS))
 
-    assert (found.primary, found.confidence) == (Bottleneck.COMPUTE, BottleneckConfidence.HIGH)
-    assert not found.is_estimate
+    assert (result.primary, result.confidence) == (Bottleneck.COMPUTE, BottleneckConfidence.HIGH)
+    assert not result.is_estimate
 
 
 def test_kernel_names_alone_are_an_estimate():
-    found = classify(profile_of())
+    result = classify(profile_of())
 
-    assert found.is_estimate
-    assert found.primary is Bottleneck.DEVICE
-    assert found.confidence is BottleneckConfidence.HIGH  # in the device, not in its parts
+    assert result.is_estimate
+    assert result.primary is Bottleneck.DEVICE
+    assert result.confidence is BottleneckConfidence.HIGH  # in the device, not in its parts
 
 
 def test_the_device_that_the_profile_states_is_looked_up():
@@ -196,17 +196,17 @@ def test_the_device_that_the_profile_states_is_looked_up():
         name="add", family=OperationFamily.OTHER, seconds=1.0, count=1.0, flops=1e9, bytes=1e9
     )
 
-    found = classify(profile_of(kernels=(add,)))
+    result = classify(profile_of(kernels=(add,)))
 
-    assert (found.primary, found.confidence) == (Bottleneck.MEMORY, BottleneckConfidence.HIGH)
+    assert (result.primary, result.confidence) == (Bottleneck.MEMORY, BottleneckConfidence.HIGH)
 
 
 def test_a_device_without_kernels_is_bound_by_its_own_work():
-    found = classify(profile_of(kernels=()))
+    result = classify(profile_of(kernels=()))
 
-    assert found.primary is Bottleneck.DEVICE
-    assert found.shares[0].bottleneck is Bottleneck.DEVICE
-    assert found.reasons[-1] == "no kernel shows whether compute or memory limits it"
+    assert result.primary is Bottleneck.DEVICE
+    assert result.shares[0].bottleneck is Bottleneck.DEVICE
+    assert result.reasons[-1] == "no kernel shows whether compute or memory limits it"
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ def test_a_device_without_kernels_is_bound_by_its_own_work():
     ],
 )
 def test_a_profiler_that_is_seen_itself_lowers_the_confidence(perturbation, confidence):
-    found = classify(profile_of(input=0.3), perturbation=perturbation)
+    result = classify(profile_of(input=0.3), perturbation=perturbation)
 
-    assert found.confidence is confidence
-    assert (f"{perturbation} times" in " ".join(found.reasons)) == (
+    assert result.confidence is confidence
+    assert (f"{perturbation} times" in " ".join(result.reasons)) == (
         confidence is BottleneckConfidence.LOW
     )
 
@@ -253,10 +253,10 @@ def test_a_step_without_overheads_says_so():
 
 
 def test_a_file_without_steps_lowers_the_confidence():
-    found = classify(replace(profile_of(input=0.3), has_steps=False))
+    result = classify(replace(profile_of(input=0.3), has_steps=False))
 
-    assert found.confidence is BottleneckConfidence.LOW
-    assert any("marks no steps" in reason for reason in found.reasons)
+    assert result.confidence is BottleneckConfidence.LOW
+    assert any("marks no steps" in reason for reason in result.reasons)
 
 
 @pytest.mark.parametrize(
@@ -273,22 +273,22 @@ def test_two_shares_within_five_points_lower_the_confidence(shares, confidence):
 
 
 def test_a_disturbed_machine_leaves_no_word_on_the_code():
-    found = classify(profile_of(input=0.5), environment=("the clock was throttled",))
+    result = classify(profile_of(input=0.5), environment=("the clock was throttled",))
 
-    assert found.primary is Bottleneck.ENVIRONMENT
-    assert found.reasons == ("the clock was throttled",)
-    assert found.secondary == ()
-    assert found.shares
+    assert result.primary is Bottleneck.ENVIRONMENT
+    assert result.reasons == ("the clock was throttled",)
+    assert result.secondary == ()
+    assert result.shares
 
 
 def test_a_profile_of_nothing_has_no_label():
     nothing = replace(profile_of(), each_step=(), kernels=(), step_seconds=0.0)
 
-    found = classify(nothing)
+    result = classify(nothing)
 
-    assert (found.primary, found.confidence) == (Bottleneck.UNKNOWN, BottleneckConfidence.LOW)
-    assert found.shares == ()
-    assert found.reasons
+    assert (result.primary, result.confidence) == (Bottleneck.UNKNOWN, BottleneckConfidence.LOW)
+    assert result.shares == ()
+    assert result.reasons
 
 
 def test_the_host_and_the_collectives_have_details():
@@ -327,16 +327,16 @@ def test_the_detail_is_of_the_label_alone():
 def test_on_a_cpu_the_operators_are_what_computes(make, operations, primary, detail):
     spent = [make.operation(name, seconds, bucket=bucket) for name, bucket, seconds in operations]
 
-    found = classify(make.profile(*spent))
+    result = classify(make.profile(*spent))
 
-    assert (found.primary, found.detail) == (primary, detail)
+    assert (result.primary, result.detail) == (primary, detail)
 
 
 def test_on_a_cpu_compute_and_memory_are_not_told_apart(make):
-    found = classify(make.profile(make.operation("aten::mm", 1.0)))
+    result = classify(make.profile(make.operation("aten::mm", 1.0)))
 
-    assert found.is_estimate
-    assert any("compute and memory" in reason for reason in found.reasons)
+    assert result.is_estimate
+    assert any("compute and memory" in reason for reason in result.reasons)
 
 
 shares = st.fixed_dictionaries(
@@ -352,11 +352,11 @@ def test_a_label_never_comes_without_its_share(spents):
         for n, spent in enumerate(spents)
     )
 
-    found = classify(replace(profile_of(), each_step=steps))
+    result = classify(replace(profile_of(), each_step=steps))
 
-    assert found.primary_share is not None or found.primary is Bottleneck.UNKNOWN
-    assert found.primary not in found.secondary
-    assert found.reasons
+    assert result.primary_share is not None or result.primary is Bottleneck.UNKNOWN
+    assert result.primary not in result.secondary
+    assert result.reasons
 
 
 @pytest.mark.slow
@@ -370,10 +370,10 @@ def test_a_faster_machine_has_the_same_bottleneck(spent, factor):
         buckets=tuple(seconds * factor for seconds in buckets),
     )
 
-    found = classify(replace(profile_of(), each_step=(step,)))
+    result = classify(replace(profile_of(), each_step=(step,)))
     faster = classify(replace(profile_of(), each_step=(scaled,)))
 
-    assert [s.share for s in faster.shares] == pytest.approx([s.share for s in found.shares])
+    assert [s.share for s in faster.shares] == pytest.approx([s.share for s in result.shares])
 
 
 def test_kernels_that_are_added_up_have_no_step_to_be_faster():
@@ -381,18 +381,20 @@ def test_kernels_that_are_added_up_have_no_step_to_be_faster():
     gemm = Operation(name="gemm", bucket=Bucket.COMPUTE, seconds=1.0, count=1.0)
     profile = replace(profile_of(), has_steps=False, each_step=(), operations=(gemm,))
 
-    found = classify(profile)
+    result = classify(profile)
 
-    assert "the kernels' times are added up" in found.reasons[-1]
-    assert not any("whole step" in reason for reason in found.reasons)
-    assert all(one.share > 0 and one.ceiling == float("inf") for one in found.shares)
-    assert found.confidence is BottleneckConfidence.LOW
+    assert "the kernels' times are added up" in result.reasons[-1]
+    assert not any("whole step" in reason for reason in result.reasons)
+    assert all(one.share > 0 and one.ceiling == float("inf") for one in result.shares)
+    assert result.confidence is BottleneckConfidence.LOW
 
 
 def test_what_the_profile_does_not_show_has_no_bound():
     profile = replace(profile_of(other=0.6), is_host_known=False)
 
-    (found,) = [one for one in classify(profile).shares if one.bottleneck is Bottleneck.UNKNOWN]
+    (unknown_share,) = [
+        one for one in classify(profile).shares if one.bottleneck is Bottleneck.UNKNOWN
+    ]
 
-    assert found.share == pytest.approx(0.6)
-    assert found.ceiling == float("inf")
+    assert unknown_share.share == pytest.approx(0.6)
+    assert unknown_share.ceiling == float("inf")

@@ -32,7 +32,7 @@ def test_each_kind_has_its_mark(make, readings, expected):
 
 
 def test_late_ranks_come_before_all_else(make):
-    found = detail(
+    bottleneck_detail = detail(
         make,
         comm_start_skew=0.5,
         comm_message_bytes=1.0,
@@ -40,7 +40,7 @@ def test_late_ranks_come_before_all_else(make):
         comm_overlap=0.0,
     )
 
-    assert found is BottleneckDetail.STRAGGLER
+    assert bottleneck_detail is BottleneckDetail.STRAGGLER
 
 
 def test_without_compute_there_is_nothing_to_run_beside(make):

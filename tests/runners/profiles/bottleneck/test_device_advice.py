@@ -32,9 +32,9 @@ V100 = match_hardware("Tesla V100-SXM2-16GB").hardware
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_trigger_on_the_device_asks_for_its_advice(operation, more, text):
-    found = texts(step(operation, kernels=(kernel(operation.name, **more),)))
+    found_texts = texts(step(operation, kernels=(kernel(operation.name, **more),)))
 
-    assert found == [getattr(device_advice, "MULTIPLE_OF_8" if text == "X8" else text).text]
+    assert found_texts == [getattr(device_advice, "MULTIPLE_OF_8" if text == "X8" else text).text]
 
 
 @pytest.mark.parametrize("hardware", [None, V100])
@@ -47,10 +47,10 @@ def test_each_trigger_on_the_device_asks_for_its_advice(operation, more, text):
     ],
 )
 def test_work_that_could_take_half_the_time_saves_half_of_its_share(operation, more, hardware):
-    [found] = advice(step(operation, kernels=(kernel("gemm", **more),)), hardware=hardware)
+    [found_advice] = advice(step(operation, kernels=(kernel("gemm", **more),)), hardware=hardware)
 
-    assert "half the time" in found.assumption
-    assert found.saved_share == pytest.approx(found.share / 2)
+    assert "half the time" in found_advice.assumption
+    assert found_advice.saved_share == pytest.approx(found_advice.share / 2)
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_launches_of_other_shapes_of_one_name_do_not_count():
 
     assert texts(step(op("batch_norm", 0.08), kernels=(few, many))) == []
 
-    (found,) = advice(step(op("batch_norm", 0.24), kernels=(few, many)))
+    (found_advice,) = advice(step(op("batch_norm", 0.24), kernels=(few, many)))
 
-    assert found.share == pytest.approx(0.06)
-    assert found.saved_share == pytest.approx(0.03)
-    assert found.trigger == (
+    assert found_advice.share == pytest.approx(0.06)
+    assert found_advice.saved_share == pytest.approx(0.03)
+    assert found_advice.trigger == (
         "6 % of the step is kernels with blocks for less than 80 % of the multiprocessors; 1 call"
     )
 
@@ -144,20 +144,20 @@ def test_a_device_without_tf32_is_not_told_to_use_it():
 
 
 @pytest.mark.parametrize(
-    ("capability", "told"),
+    ("capability", "cores"),
     [
         ("6.0", []),
         ("7.5", [device_advice.TENSOR_CORES_HALF.text]),
         ("12.0", [device_advice.TENSOR_CORES.text]),
     ],
 )
-def test_a_device_without_facts_is_told_what_its_capability_has(capability, told):
+def test_a_device_without_facts_is_told_what_its_capability_has(capability, cores):
     profile = step(
         op("gemm", 0.5), kernels=(kernel("gemm", OperationFamily.GEMM, is_tensor=False),)
     )
     stated = ProfiledDevice(name="NVIDIA Z9000", compute_capability=capability)
 
-    assert texts(replace(profile, device=stated)) == told
+    assert texts(replace(profile, device=stated)) == cores
 
 
 @pytest.mark.parametrize("name", ["gemv2T_kernel_val<int, int, __nv_bfloat16>", "gemvx::kernel"])

@@ -32,9 +32,9 @@ def vote(make, *kernels, readings=(), operations=(), device=None, hardware=A100)
     return device_vote(profile, hardware)
 
 
-def basis_of(found):
+def basis_of(result):
     """Return the basis of the largest part, None if no kernel shows its limit."""
-    return found.parts[0].basis if found.parts else None
+    return result.parts[0].basis if result.parts else None
 
 
 def counters(subject="", **values):
@@ -71,17 +71,17 @@ PRODUCT = "nvjet_tst_64x8_64x16_2x1_v_bz_TNT"
     ],
 )
 def test_what_reads_each_number_once_is_limited_by_memory(make, name, limit):
-    found = vote(make, named(name))
+    found_device_vote = vote(make, named(name))
 
-    assert [part.bottleneck for part in found.parts] == ([limit] if limit else [])
-    assert found.bottleneck is Bottleneck.DEVICE  # a name is an estimate
+    assert [part.bottleneck for part in found_device_vote.parts] == ([limit] if limit else [])
+    assert found_device_vote.bottleneck is Bottleneck.DEVICE  # a name is an estimate
 
 
 def test_the_products_of_a_decode_step_are_not_known_without_their_shapes(make):
-    found = vote(make, named(PAGED), named(PRODUCT, 3.0))
+    found_device_vote = vote(make, named(PAGED), named(PRODUCT, 3.0))
 
-    assert found.parts == (VotePart(Bottleneck.MEMORY, 0.25, VoteBasis.FAMILY),)
-    assert found.reason.endswith(f"75 % by an unknown limit: {SHAPES_UNKNOWN}")
+    assert found_device_vote.parts == (VotePart(Bottleneck.MEMORY, 0.25, VoteBasis.FAMILY),)
+    assert found_device_vote.reason.endswith(f"75 % by an unknown limit: {SHAPES_UNKNOWN}")
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,15 @@ def test_the_shapes_of_a_product_show_its_limit(make, intensity, limit):
         name="arithmetic_intensity", value=intensity, subject=f"aten::mm {shapes}"
     )
 
-    found = vote(
+    found_device_vote = vote(
         make, named(PAGED), named(PRODUCT, 3.0), operations=(operation,), readings=(reading,)
     )
 
-    assert next((p.bottleneck for p in found.parts if p.basis is VoteBasis.SHAPES), None) is limit
-    assert found.bottleneck is Bottleneck.DEVICE  # the real traffic was not counted
+    assert (
+        next((p.bottleneck for p in found_device_vote.parts if p.basis is VoteBasis.SHAPES), None)
+        is limit
+    )
+    assert found_device_vote.bottleneck is Bottleneck.DEVICE  # the real traffic was not counted
 
 
 @pytest.mark.parametrize(
@@ -117,10 +120,10 @@ def test_the_shapes_of_a_product_show_its_limit(make, intensity, limit):
 def test_xprofs_pair_of_counters_decides_at_70_and_50_percent(make, tensor, memory, expected):
     readings = counters(tensor_active=tensor, dram_bw_util=memory)
 
-    found = vote(make, kernel(), readings=readings)
+    found_device_vote = vote(make, kernel(), readings=readings)
 
-    assert found.bottleneck is (expected or Bottleneck.DEVICE)
-    assert basis_of(found) is (VoteBasis.COUNTERS if expected else None)
+    assert found_device_vote.bottleneck is (expected or Bottleneck.DEVICE)
+    assert basis_of(found_device_vote) is (VoteBasis.COUNTERS if expected else None)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +153,12 @@ def test_a_kernel_of_several_launch_shapes_has_counters_for_each(make):
         *counters("k <2,1,1> <32,1,1>", compute_sol=0.9, memory_sol=0.1),
     )
 
-    found = vote(make, one, other, readings=readings)
+    found_device_vote = vote(make, one, other, readings=readings)
 
-    assert (found.bottleneck, found.parts[0].share) == (Bottleneck.MEMORY, 0.75)
+    assert (found_device_vote.bottleneck, found_device_vote.parts[0].share) == (
+        Bottleneck.MEMORY,
+        0.75,
+    )
 
 
 def test_an_estimate_is_no_counter(make):
@@ -174,10 +180,12 @@ def test_an_estimate_is_no_counter(make):
     ],
 )
 def test_the_intensity_decides_away_from_the_ridge(make, share, expected):
-    found = vote(make, intense(share))
+    found_device_vote = vote(make, intense(share))
 
-    assert found.bottleneck is expected
-    assert basis_of(found) is (None if expected is Bottleneck.DEVICE else VoteBasis.INTENSITY)
+    assert found_device_vote.bottleneck is expected
+    assert basis_of(found_device_vote) is (
+        None if expected is Bottleneck.DEVICE else VoteBasis.INTENSITY
+    )
 
 
 def test_a_kernel_off_the_matrix_units_has_the_ridge_of_float32(make):
@@ -191,9 +199,9 @@ def test_a_kernel_off_the_matrix_units_has_the_ridge_of_float32(make):
 def test_without_facts_the_peaks_that_the_profile_states_are_used(make):
     device = ProfiledDevice(name="TPU", peak_flops=312e12, peak_bytes_per_second=1555e9)
 
-    found = vote(make, intense(0.9), device=device, hardware=None)
+    found_device_vote = vote(make, intense(0.9), device=device, hardware=None)
 
-    assert found.bottleneck is Bottleneck.COMPUTE
+    assert found_device_vote.bottleneck is Bottleneck.COMPUTE
 
 
 @pytest.mark.parametrize(
@@ -214,26 +222,26 @@ def test_without_facts_the_peaks_that_the_profile_states_are_used(make):
     ],
 )
 def test_without_counts_the_family_is_an_estimate(make, family, expected):
-    found = vote(make, kernel(family=family))
+    found_device_vote = vote(make, kernel(family=family))
 
     parts = () if expected is Bottleneck.DEVICE else (VotePart(expected, 1.0, VoteBasis.FAMILY),)
-    assert (found.bottleneck, found.parts) == (Bottleneck.DEVICE, parts)
+    assert (found_device_vote.bottleneck, found_device_vote.parts) == (Bottleneck.DEVICE, parts)
 
 
 def test_kernels_vote_with_their_time(make):
-    found = vote(
+    found_device_vote = vote(
         make,
         kernel("gemm", OperationFamily.GEMM, 6.0),
         kernel("add", OperationFamily.ELEMENTWISE, 3.0),
         kernel("x", OperationFamily.OTHER, 1.0),
     )
 
-    assert found.bottleneck is Bottleneck.DEVICE  # names alone name no bottleneck
-    assert [(part.bottleneck, part.share) for part in found.parts] == [
+    assert found_device_vote.bottleneck is Bottleneck.DEVICE  # names alone name no bottleneck
+    assert [(part.bottleneck, part.share) for part in found_device_vote.parts] == [
         (Bottleneck.COMPUTE, 0.6),
         (Bottleneck.MEMORY, 0.3),
     ]
-    assert found.reason == (
+    assert found_device_vote.reason == (
         "the kernels' time is bound 60 % by compute (kernel names), 30 % by memory (kernel names), "
         "10 % by an unknown limit"
     )
@@ -241,15 +249,17 @@ def test_kernels_vote_with_their_time(make):
 
 @pytest.mark.parametrize(("seconds", "expected"), [(1.0, "compute"), (0.99, "device")])
 def test_less_than_half_of_the_time_is_no_majority(make, seconds, expected):
-    found = vote(make, intense(2.0, seconds=seconds), kernel("x", OperationFamily.OTHER, 1.0))
+    found_device_vote = vote(
+        make, intense(2.0, seconds=seconds), kernel("x", OperationFamily.OTHER, 1.0)
+    )
 
-    assert found.bottleneck == expected
+    assert found_device_vote.bottleneck == expected
 
 
 def test_transfers_and_collectives_have_no_vote(make):
     waits = make.operation("copy-done.4", 9.0, bucket=Bucket.COPY, path="jit_f")
 
-    found = vote(
+    found_device_vote = vote(
         make,
         kernel("gemm", OperationFamily.GEMM, 1.0),
         kernel("copy-done.4", OperationFamily.COPY, 9.0),
@@ -260,11 +270,11 @@ def test_transfers_and_collectives_have_no_vote(make):
         operations=(waits,),
     )
 
-    assert found.parts == (VotePart(Bottleneck.COMPUTE, 1.0, VoteBasis.FAMILY),)
+    assert found_device_vote.parts == (VotePart(Bottleneck.COMPUTE, 1.0, VoteBasis.FAMILY),)
 
 
 def test_copies_within_the_device_and_memsets_are_memory_work(make):
-    found = vote(
+    found_device_vote = vote(
         make,
         kernel("gemm", OperationFamily.GEMM, 1.0),
         kernel("Memcpy DtoD (Device -> Device)", OperationFamily.COPY, 8.0),
@@ -275,7 +285,10 @@ def test_copies_within_the_device_and_memsets_are_memory_work(make):
         ),
     )
 
-    assert (found.parts[0].bottleneck, found.parts[0].share) == (Bottleneck.MEMORY, 0.9)
+    assert (found_device_vote.parts[0].bottleneck, found_device_vote.parts[0].share) == (
+        Bottleneck.MEMORY,
+        0.9,
+    )
 
 
 def test_no_kernels_say_nothing(make):
@@ -305,9 +318,12 @@ def test_without_facts_the_roof_is_what_the_best_known_program_reaches(make):
     device = ProfiledDevice(name="TPU", peak_flops=312e12, peak_bytes_per_second=1555e9)
     gemm = kernel(family=OperationFamily.GEMM, flops=0.79 * 312e12, bytes=1e11)
 
-    found = vote(make, gemm, device=device, hardware=None)
+    found_device_vote = vote(make, gemm, device=device, hardware=None)
 
-    assert (found.bottleneck, found.detail) == (Bottleneck.COMPUTE, BottleneckDetail.AT_ROOF)
+    assert (found_device_vote.bottleneck, found_device_vote.detail) == (
+        Bottleneck.COMPUTE,
+        BottleneckDetail.AT_ROOF,
+    )
 
 
 def test_a_roof_that_is_known_of_less_than_half_of_the_time_says_nothing(make):
@@ -332,9 +348,9 @@ def test_latency_is_explained_by_the_launch(make, grid, shared_memory_bytes, det
     )
     readings = counters("k", compute_sol=0.2, memory_sol=0.2)
 
-    found = vote(make, launched, readings=readings, device=device)
+    found_device_vote = vote(make, launched, readings=readings, device=device)
 
-    assert (found.bottleneck, found.detail) == (Bottleneck.LATENCY, detail)
+    assert (found_device_vote.bottleneck, found_device_vote.detail) == (Bottleneck.LATENCY, detail)
 
 
 @pytest.mark.parametrize(

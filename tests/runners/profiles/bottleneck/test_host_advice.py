@@ -99,10 +99,10 @@ def test_short_kernels_ask_for_graphs_and_not_for_less_python():
     calls = op("k", 5e-3, count=999.0)
     outside = op("(outside operations)", 0.3, Bucket.OTHER)
 
-    (found,) = advice(step(outside, calls, kernels=tiny))
+    (found_advice,) = advice(step(outside, calls, kernels=tiny))
 
-    assert found.text == host_advice.GRAPHS.text
-    assert "around 1,000 kernels and copies, most of them below 10 us" in found.trigger
+    assert found_advice.text == host_advice.GRAPHS.text
+    assert "around 1,000 kernels and copies, most of them below 10 us" in found_advice.trigger
     assert texts(step(outside, kernels=tiny, tool="jax.profiler")) == [host_advice.JIT.text]
 
 
@@ -138,9 +138,9 @@ def test_shares_of_a_sum_of_kernels_are_of_their_time():
     moving = kernel("add", OperationFamily.ELEMENTWISE, seconds=0.4)
     sums = replace(step(op("add", 0.4), kernels=(moving,)), has_steps=False)
 
-    (found,) = advice(sums)
+    (found_advice,) = advice(sums)
 
-    assert found.trigger == (
+    assert found_advice.trigger == (
         "40 % of the kernels' time is operations that mostly move data (add; 1 call)"
     )
 
@@ -148,20 +148,20 @@ def test_shares_of_a_sum_of_kernels_are_of_their_time():
 def test_many_calls_of_jitted_functions_ask_for_one():
     calls = op("PjitFunction(f)", 0.5, Bucket.RUNTIME, count=2000.0)
 
-    (found,) = advice(step(calls, tool="jax.profiler"))
+    (found_advice,) = advice(step(calls, tool="jax.profiler"))
 
-    assert found.text == host_advice.JIT.text
-    assert found.trigger == "50 % of the step is host work around 2,000 launches"
+    assert found_advice.text == host_advice.JIT.text
+    assert found_advice.trigger == "50 % of the step is host work around 2,000 launches"
 
 
 def test_collectives_are_told_apart():
     waits = op("ncclKernel_AllReduce", 0.3, Bucket.COMMUNICATION)
     late = ProfileReading(name="comm_start_skew", value=0.5)
 
-    (found,) = advice(step(waits, readings=(late,)))
+    (found_advice,) = advice(step(waits, readings=(late,)))
 
-    assert found.text == host_advice.COLLECTIVES[BottleneckDetail.STRAGGLER].text
-    assert found.trigger.endswith("straggler")
+    assert found_advice.text == host_advice.COLLECTIVES[BottleneckDetail.STRAGGLER].text
+    assert found_advice.trigger.endswith("straggler")
 
 
 def test_a_cpu_has_no_copies_to_pin():
@@ -174,10 +174,10 @@ def test_a_cpu_has_no_copies_to_pin():
 def test_copies_that_the_host_waits_in_are_to_be_pinned_and_asynchronous(name):
     profile = step(op(name, 0.6, Bucket.SYNC))
 
-    found = recommendations(profile, classify(profile))
+    found_recommendations = recommendations(profile, classify(profile))
 
-    assert host_advice.BLOCKING_COPIES.text in [one.text for one in found]
-    assert host_advice.READ_BACK.text not in [one.text for one in found]
+    assert host_advice.BLOCKING_COPIES.text in [one.text for one in found_recommendations]
+    assert host_advice.READ_BACK.text not in [one.text for one in found_recommendations]
 
 
 @pytest.mark.parametrize(
@@ -187,28 +187,31 @@ def test_copies_that_the_host_waits_in_are_to_be_pinned_and_asynchronous(name):
 def test_asynchronous_copies_and_other_waits_are_not_called_blocking_copies(name, bucket):
     profile = step(op(name, 0.6, bucket))
 
-    found = recommendations(profile, classify(profile))
+    found_recommendations = recommendations(profile, classify(profile))
 
-    assert host_advice.BLOCKING_COPIES.text not in [one.text for one in found]
+    assert host_advice.BLOCKING_COPIES.text not in [one.text for one in found_recommendations]
 
 
 def test_collectives_without_compute_to_hide_behind_are_to_send_less():
     waits = op("gloo:all_reduce", 0.9, Bucket.COMMUNICATION)
     profile = replace(step(waits, device=None), operations=(waits,))
 
-    (found,) = advice(profile)
+    (found_advice,) = advice(profile)
 
-    assert found.text == host_advice.SEND_LESS.text
-    assert found.saved_share == pytest.approx(0.45)
+    assert found_advice.text == host_advice.SEND_LESS.text
+    assert found_advice.saved_share == pytest.approx(0.45)
 
 
 def test_the_capture_of_a_graph_is_no_step_and_gets_no_advice_on_python():
     outside = op("(outside operations)", 0.5, Bucket.OTHER)
     capture = op("hipStreamBeginCapture", 0.01, Bucket.RUNTIME)
 
-    found = classify(step(outside, capture))
+    classification = classify(step(outside, capture))
 
-    assert found.confidence is BottleneckConfidence.LOW
-    assert any("a graph of launches (CUDA or HIP) is captured here" in one for one in found.reasons)
+    assert classification.confidence is BottleneckConfidence.LOW
+    assert any(
+        "a graph of launches (CUDA or HIP) is captured here" in one
+        for one in classification.reasons
+    )
     assert texts(step(outside, capture)) == []
     assert texts(step(outside)) == [host_advice.PYTHON.text]

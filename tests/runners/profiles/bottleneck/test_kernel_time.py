@@ -10,9 +10,9 @@ def test_a_kernels_operations_are_those_of_its_name(make):
     other = make.operation("add", 3.0)
     kernel = Kernel(name="sgemm", family=OperationFamily.GEMM, seconds=9.0, count=1.0)
 
-    found = kernel_operations(make.profile(other, theirs, mine), [kernel])
+    operations = kernel_operations(make.profile(other, theirs, mine), [kernel])
 
-    assert found == (theirs, mine)
+    assert operations == (theirs, mine)
 
 
 def test_a_kernel_that_bears_its_programs_name_has_that_ones_operation(make):

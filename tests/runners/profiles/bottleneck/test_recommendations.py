@@ -22,25 +22,25 @@ def test_without_a_trigger_there_is_nothing_to_say():
 
 
 def test_advice_has_its_evidence_and_an_estimate_with_its_assumption():
-    (found,) = advice(step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT)))
+    (found_advice,) = advice(step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT)))
 
-    assert found.trigger == "33 % of the step waits for input"
-    assert found.share == pytest.approx(0.331)
-    assert found.step_seconds == pytest.approx(0.669)
-    assert found.assumption == "if every batch is ready when its step begins"
+    assert found_advice.trigger == "33 % of the step waits for input"
+    assert found_advice.share == pytest.approx(0.331)
+    assert found_advice.step_seconds == pytest.approx(0.669)
+    assert found_advice.assumption == "if every batch is ready when its step begins"
 
 
 def test_an_estimate_is_of_the_step_that_was_timed_without_a_profiler():
     waiting = step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT))
 
-    (found,) = recommendations(waiting, classify(waiting), timed_seconds=0.5)
+    (recommendation,) = recommendations(waiting, classify(waiting), timed_seconds=0.5)
 
-    assert found.saved_share == pytest.approx(0.331)
-    assert found.step_seconds == pytest.approx(0.5 * 0.669)
+    assert recommendation.saved_share == pytest.approx(0.331)
+    assert recommendation.step_seconds == pytest.approx(0.5 * 0.669)
 
 
 def test_what_could_bring_the_most_comes_first():
-    found = advice(
+    found_advice = advice(
         step(
             op("cudaStreamSynchronize", 0.1, Bucket.SYNC),
             op("load", 0.3, Bucket.INPUT),
@@ -48,19 +48,19 @@ def test_what_could_bring_the_most_comes_first():
         ),
     )
 
-    assert [advice.saved_share for advice in found] == sorted(
-        (advice.saved_share for advice in found), reverse=True
+    assert [advice.saved_share for advice in found_advice] == sorted(
+        (advice.saved_share for advice in found_advice), reverse=True
     )
-    assert found[0].text == host_advice.PREFETCH.text
+    assert found_advice[0].text == host_advice.PREFETCH.text
 
 
 def test_xla_has_its_own_words():
     traced = step(op("(tracing) <lambda>", 0.2, Bucket.RUNTIME), tool="jax.profiler")
 
-    (found,) = advice(traced)
+    (found_advice,) = advice(traced)
 
-    assert found.text == host_advice.RETRACE.text
-    assert "(tracing) <lambda>; 1 call" in found.trigger
+    assert found_advice.text == host_advice.RETRACE.text
+    assert "(tracing) <lambda>; 1 call" in found_advice.trigger
 
 
 def test_the_device_that_the_profile_states_is_looked_up():
@@ -74,10 +74,10 @@ def test_the_device_that_the_profile_states_is_looked_up():
 def test_a_disturbed_machine_gets_no_advice_on_the_code():
     profile = step(op("load", 0.5, Bucket.INPUT))
 
-    found = classify(profile, environment=("shared with another process",))
+    classification = classify(profile, environment=("shared with another process",))
 
-    assert found.primary is Bottleneck.ENVIRONMENT
-    assert recommendations(profile, found) == ()
+    assert classification.primary is Bottleneck.ENVIRONMENT
+    assert recommendations(profile, classification) == ()
 
 
 def test_a_step_of_no_time_gets_no_advice():
@@ -103,12 +103,12 @@ def test_every_estimate_is_between_nothing_and_the_step(operations):
     total = sum(operation.seconds for operation in operations)
     profile = replace(step(), operations=tuple(operations), step_seconds=total)
 
-    for found in advice(profile):
-        assert 0 <= found.share <= 1
-        assert 0 <= found.step_seconds <= total
-        assert found.text
-        assert found.trigger
-        assert found.assumption.startswith("if ")
+    for found_advice in advice(profile):
+        assert 0 <= found_advice.share <= 1
+        assert 0 <= found_advice.step_seconds <= total
+        assert found_advice.text
+        assert found_advice.trigger
+        assert found_advice.assumption.startswith("if ")
 
 
 def test_advice_that_would_save_nothing_is_not_given():

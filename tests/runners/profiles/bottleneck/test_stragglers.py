@@ -17,21 +17,21 @@ GROUP = {"Collective name": "allreduce", "Group size": 3}
 def rank(trace):
     """Return a function that makes the profile of one rank, from the trace of one step."""
 
-    def make(number, *, compute, waits, **told):
+    def make(number, *, compute, waits, **facts):
         mine = type(trace)()
         mine.header = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
         mine.step(1, 0, 1000).add("gemm", 10, compute, cat="kernel", thread=(0, 7), stream=7)
         for place, wait in enumerate(waits):
             at = 500 + 100 * place
             lane = {"thread": (0, 20), "stream": 20}
-            mine.add("ncclAllReduce", at - wait, wait, cat="kernel", **lane, **told)
+            mine.add("ncclAllReduce", at - wait, wait, cat="kernel", **lane, **facts)
         return mine.read()
 
     return make
 
 
 def test_the_rank_that_is_waited_for_is_named_with_how_often_and_how_long(rank):
-    found = stragglers_of(
+    stragglers = stragglers_of(
         [
             rank(4, compute=100, waits=(60, 50)),
             rank(5, compute=150, waits=(10, 10)),
@@ -39,14 +39,14 @@ def test_the_rank_that_is_waited_for_is_named_with_how_often_and_how_long(rank):
         ]
     )
 
-    assert found is not None
-    slowest = found.slowest
-    assert (slowest.rank, slowest.last, found.collectives) == (5, 2, 2)
-    assert found.compute_ratio == pytest.approx(1.5)
-    assert found.skew == pytest.approx(50 / 40)
-    assert found.is_uneven
+    assert stragglers is not None
+    slowest = stragglers.slowest
+    assert (slowest.rank, slowest.last, stragglers.collectives) == (5, 2, 2)
+    assert stragglers.compute_ratio == pytest.approx(1.5)
+    assert stragglers.skew == pytest.approx(50 / 40)
+    assert stragglers.is_uneven
     assert slowest.late_seconds == pytest.approx(90e-6)
-    assert [one.wait_seconds for one in found.ranks] == pytest.approx([90e-6, 0.0, 90e-6])
+    assert [one.wait_seconds for one in stragglers.ranks] == pytest.approx([90e-6, 0.0, 90e-6])
 
 
 def test_each_collective_names_the_rank_that_is_waited_for_longest_in_it():
@@ -55,7 +55,7 @@ def test_each_collective_names_the_rank_that_is_waited_for_longest_in_it():
         "reduce": [(90e-6, 50e-6), (10e-6, 20e-6)],
         "gather": [(5e-6,), (9e-6,)],
     }
-    found = stragglers_of(
+    stragglers = stragglers_of(
         [
             replace(
                 device(rank, compute=100e-6, waits=()),
@@ -68,8 +68,8 @@ def test_each_collective_names_the_rank_that_is_waited_for_longest_in_it():
         ]
     )
 
-    assert found is not None
-    reduce, gather = found.by_collective
+    assert stragglers is not None
+    reduce, gather = stragglers.by_collective
     assert (reduce.name, reduce.rank, reduce.last, reduce.calls) == ("reduce", 1, 2, 2)
     assert reduce.late_seconds == pytest.approx(110e-6)
     assert (gather.name, gather.rank, gather.last, gather.calls) == ("gather", 0, 1, 1)
@@ -79,51 +79,53 @@ def test_each_collective_names_the_rank_that_is_waited_for_longest_in_it():
 def test_uneven_ranks_make_it_a_straggler_that_a_step_waits_for(rank):
     ranks = [rank(0, compute=100, waits=(60,)), rank(1, compute=150, waits=(10,))]
 
-    found = stragglers_of(ranks)
+    stragglers = stragglers_of(ranks)
 
-    assert found is not None
+    assert stragglers is not None
     assert communication_detail(ranks[0]) is not BottleneckDetail.STRAGGLER
-    told = replace(ranks[0], readings=(*ranks[0].readings, *found.readings()))
-    assert communication_detail(told) is BottleneckDetail.STRAGGLER
+    told_rank = replace(ranks[0], readings=(*ranks[0].readings, *stragglers.readings()))
+    assert communication_detail(told_rank) is BottleneckDetail.STRAGGLER
 
 
 def test_collectives_that_not_all_ranks_ran_are_not_compared(rank):
-    found = stragglers_of([rank(0, compute=100, waits=(60, 50)), rank(1, compute=105, waits=(60,))])
+    stragglers = stragglers_of(
+        [rank(0, compute=100, waits=(60, 50)), rank(1, compute=105, waits=(60,))]
+    )
 
-    assert found is not None
-    assert (found.collectives, found.skew, found.slowest.rank) == (0, None, 1)
-    assert not found.is_uneven
-    assert [reading.name for reading in found.readings()] == ["straggler_ratio"]
+    assert stragglers is not None
+    assert (stragglers.collectives, stragglers.skew, stragglers.slowest.rank) == (0, None, 1)
+    assert not stragglers.is_uneven
+    assert [reading.name for reading in stragglers.readings()] == ["straggler_ratio"]
 
 
 @pytest.mark.parametrize(
-    "told", [{"Collective name": "send"}, {"Collective name": "allreduce", "Group size": 2}]
+    "facts", [{"Collective name": "send"}, {"Collective name": "allreduce", "Group size": 2}]
 )
-def test_what_is_not_among_all_ranks_is_not_compared(rank, told):
-    ranks = [rank(n, compute=100, waits=(wait,), **told) for n, wait in enumerate((9, 5, 5))]
+def test_what_is_not_among_all_ranks_is_not_compared(rank, facts):
+    ranks = [rank(n, compute=100, waits=(wait,), **facts) for n, wait in enumerate((9, 5, 5))]
 
-    found = stragglers_of(ranks)
+    stragglers = stragglers_of(ranks)
 
-    assert found is not None
-    assert found.collectives == 0
+    assert stragglers is not None
+    assert stragglers.collectives == 0
 
 
 def test_collectives_among_all_ranks_are_compared(rank):
     ranks = [rank(n, compute=100, waits=(wait,), **GROUP) for n, wait in enumerate((9, 5, 5))]
 
-    found = stragglers_of(ranks)
+    stragglers = stragglers_of(ranks)
 
-    assert found is not None
-    assert found.collectives == 1
+    assert stragglers is not None
+    assert stragglers.collectives == 1
 
 
 def test_ranks_that_no_file_states_are_numbered_by_their_order(rank):
     same = rank(3, compute=100, waits=(10,))
 
-    found = stragglers_of([same, same])
+    stragglers = stragglers_of([same, same])
 
-    assert found is not None
-    assert [one.rank for one in found.ranks] == [0, 1]
+    assert stragglers is not None
+    assert [one.rank for one in stragglers.ranks] == [0, 1]
 
 
 def test_one_rank_has_no_straggler(rank):
@@ -155,13 +157,13 @@ DURATIONS = st.lists(st.floats(1e-6, 1.0), min_size=3, max_size=3)
 
 @given(st.lists(DURATIONS, min_size=2, max_size=5))
 def test_what_ranks_wait_is_what_they_are_waited_for(rows):
-    found = stragglers_of([loaded(row) for row in rows])
+    stragglers = stragglers_of([loaded(row) for row in rows])
 
-    assert found is not None
-    waited = sum(one.wait_seconds for one in found.ranks) / (len(rows) - 1)
-    assert sum(one.late_seconds for one in found.ranks) == pytest.approx(waited)
-    assert sum(one.last for one in found.ranks) == found.collectives == 3
-    assert min(one.wait_seconds for one in found.ranks) >= 0
+    assert stragglers is not None
+    waited = sum(one.wait_seconds for one in stragglers.ranks) / (len(rows) - 1)
+    assert sum(one.late_seconds for one in stragglers.ranks) == pytest.approx(waited)
+    assert sum(one.last for one in stragglers.ranks) == stragglers.collectives == 3
+    assert min(one.wait_seconds for one in stragglers.ranks) >= 0
 
 
 def device(number, *, compute, waits):
@@ -181,12 +183,12 @@ def test_the_device_of_one_recording_that_the_others_wait_for_is_named(make):
     waiting = device(0, compute=0.7, waits=(0.02, 0.01))
     late = device(1, compute=0.8, waits=(0.002, 0.001))
 
-    found = with_late_device(replace(make.profile(), devices=(waiting, late)))
+    profile = with_late_device(replace(make.profile(), devices=(waiting, late)))
 
-    assert found.notes == (
+    assert profile.notes == (
         "the other devices wait for device 1, about 27 ms a step: it joins 2 of 2 collectives last",
     )
-    assert found.reading("comm_start_skew") == pytest.approx(0.018 / 0.011)
+    assert profile.reading("comm_start_skew") == pytest.approx(0.018 / 0.011)
 
 
 def test_devices_that_join_together_or_share_no_collective_wait_for_none(make):

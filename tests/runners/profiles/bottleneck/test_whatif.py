@@ -74,16 +74,16 @@ def test_exclusive_shares_add(changes, seconds):
 
 
 def test_each_change_says_what_it_is_about():
-    found = what_if(STEP, changes={"input": 2.0, "aten::mm": inf})
+    found_what_if = what_if(STEP, changes={"input": 2.0, "aten::mm": inf})
 
-    assert [(c.name, c.factor, c.seconds, c.share) for c in found.changes] == [
+    assert [(c.name, c.factor, c.seconds, c.share) for c in found_what_if.changes] == [
         ("input", 2.0, 2.0, 0.2),
         ("aten::mm", inf, 4.0, 0.4),
     ]
-    assert found.changes[1].ceiling == pytest.approx(1 / 0.6)
-    assert found.share == pytest.approx(0.6)
-    assert found.ceiling == pytest.approx(2.5)
-    assert found.new_step_seconds == pytest.approx(5)
+    assert found_what_if.changes[1].ceiling == pytest.approx(1 / 0.6)
+    assert found_what_if.share == pytest.approx(0.6)
+    assert found_what_if.ceiling == pytest.approx(2.5)
+    assert found_what_if.new_step_seconds == pytest.approx(5)
 
 
 def test_the_median_step_is_what_gets_faster():
@@ -91,16 +91,20 @@ def test_the_median_step_is_what_gets_faster():
         ProfiledStep(number=n, seconds=s, buckets=()) for n, s in enumerate((8.0, 9.0, 13.0))
     )
 
-    found = what_if(replace(STEP, each_step=steps), changes={"input": inf})
+    found_what_if = what_if(replace(STEP, each_step=steps), changes={"input": inf})
 
-    assert found.step_seconds == 9.0
-    assert found.new_step_seconds == pytest.approx(9.0 * 0.8)
+    assert found_what_if.step_seconds == 9.0
+    assert found_what_if.new_step_seconds == pytest.approx(9.0 * 0.8)
 
 
 def test_removing_everything_has_no_end():
-    found = what_if(STEP, changes={"*": inf})
+    found_what_if = what_if(STEP, changes={"*": inf})
 
-    assert (found.new_step_seconds, found.ceiling, found.changes[0].ceiling) == (0, inf, inf)
+    assert (
+        found_what_if.new_step_seconds,
+        found_what_if.ceiling,
+        found_what_if.changes[0].ceiling,
+    ) == (0, inf, inf)
 
 
 def test_a_bucket_goes_before_a_family_and_an_operation_of_its_name():
@@ -155,10 +159,10 @@ def test_a_name_that_nothing_has_is_an_error(name, hint):
 
 
 def test_a_bucket_that_took_no_time_changes_nothing():
-    found = what_if(STEP, changes={"memset": inf})
+    found_what_if = what_if(STEP, changes={"memset": inf})
 
-    assert found.new_step_seconds == STEP.step_seconds
-    assert found.share == 0.0
+    assert found_what_if.new_step_seconds == STEP.step_seconds
+    assert found_what_if.share == 0.0
 
 
 @pytest.mark.parametrize("empty", [step(), replace(STEP, step_seconds=0.0)])
@@ -187,9 +191,9 @@ several = st.dictionaries(st.sampled_from(NAMES), factors, max_size=4)
 @pytest.mark.slow
 @given(st.sets(st.sampled_from(NAMES)))
 def test_nothing_faster_changes_nothing(names):
-    found = what_if(STEP, changes=dict.fromkeys(names, 1.0))
+    found_what_if = what_if(STEP, changes=dict.fromkeys(names, 1.0))
 
-    assert found.new_step_seconds == STEP.step_seconds
+    assert found_what_if.new_step_seconds == STEP.step_seconds
 
 
 @pytest.mark.slow
@@ -208,18 +212,20 @@ def test_more_of_the_same_never_makes_it_slower(changes, name, one, other):
 def test_the_order_of_changes_does_not_matter(changes):
     orders = [dict(order) for order in permutations(changes.items())]
 
-    found = [what_if(STEP, changes=order).new_step_seconds for order in orders]
+    step_times = [what_if(STEP, changes=order).new_step_seconds for order in orders]
 
-    assert found == pytest.approx([found[0]] * len(found))
+    assert step_times == pytest.approx([step_times[0]] * len(step_times))
 
 
 @pytest.mark.slow
 @given(several)
 def test_no_change_beats_its_ceiling(changes):
-    found = what_if(STEP, changes=changes)
+    found_what_if = what_if(STEP, changes=changes)
 
-    assume(found.new_step_seconds > 1e-9)
-    assert found.step_seconds / found.new_step_seconds <= found.ceiling + 1e-9
+    assume(found_what_if.new_step_seconds > 1e-9)
+    assert (
+        found_what_if.step_seconds / found_what_if.new_step_seconds <= found_what_if.ceiling + 1e-9
+    )
 
 
 def test_operations_that_overlap_are_the_whole_step_and_no_more():

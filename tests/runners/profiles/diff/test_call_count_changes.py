@@ -47,11 +47,11 @@ def test_python_around_new_calls_is_shared_out_by_how_long_they_take():
         new("aten::add_", 10e-6, 15.0),
     )
 
-    found = deltas(with_call_count_changes(changes))
+    seconds = deltas(with_call_count_changes(changes))
 
-    assert found[OUTSIDE_OPERATIONS] == pytest.approx(0.0, abs=1e-12)
-    assert found["aten::mul_"] == pytest.approx(180e-6)
-    assert found["aten::add_"] == pytest.approx(60e-6)
+    assert seconds[OUTSIDE_OPERATIONS] == pytest.approx(0.0, abs=1e-12)
+    assert seconds["aten::mul_"] == pytest.approx(180e-6)
+    assert seconds["aten::add_"] == pytest.approx(60e-6)
 
 
 def test_slower_python_between_as_many_calls_stays_outside():
@@ -63,10 +63,10 @@ def test_slower_python_between_as_many_calls_stays_outside():
 def test_what_the_calls_do_not_account_for_stays_outside():
     changes = (outside(100e-6, 10.0, 900e-6, 11.0), new("aten::mul_", 30e-6, 1.0))
 
-    found = deltas(with_call_count_changes(changes))
+    seconds = deltas(with_call_count_changes(changes))
 
-    assert found[OUTSIDE_OPERATIONS] == pytest.approx(790e-6)
-    assert found["aten::mul_"] == pytest.approx(40e-6)
+    assert seconds[OUTSIDE_OPERATIONS] == pytest.approx(790e-6)
+    assert seconds["aten::mul_"] == pytest.approx(40e-6)
 
 
 def test_calls_inside_another_operation_get_none_of_it():
@@ -83,17 +83,17 @@ def test_calls_that_are_gone_take_their_python_with_them():
     there = new("aten::mul_", 30e-6, 30.0)
     gone = OperationChange(base=there.head, head=(), stage=MatchStage.ALONE)
 
-    found = deltas(with_call_count_changes((outside(300e-6, 40.0, 100e-6, 10.0), gone)))
+    seconds = deltas(with_call_count_changes((outside(300e-6, 40.0, 100e-6, 10.0), gone)))
 
-    assert found[OUTSIDE_OPERATIONS] == pytest.approx(0.0, abs=1e-12)
-    assert found["aten::mul_"] == pytest.approx(-230e-6)
+    assert seconds[OUTSIDE_OPERATIONS] == pytest.approx(0.0, abs=1e-12)
+    assert seconds["aten::mul_"] == pytest.approx(-230e-6)
 
 
 def test_a_cause_says_how_much_of_it_is_around_the_calls(make):
-    kept = [make.operation("aten::mm", 1e-3, 4.0)]
-    base = make.profile(*kept, make.operation(OUTSIDE_OPERATIONS, 40e-6, 4.0))
+    kept_operations = [make.operation("aten::mm", 1e-3, 4.0)]
+    base = make.profile(*kept_operations, make.operation(OUTSIDE_OPERATIONS, 40e-6, 4.0))
     head = make.profile(
-        *kept,
+        *kept_operations,
         make.operation("aten::mul_", 100e-6, 36.0),
         make.operation(OUTSIDE_OPERATIONS, 400e-6, 40.0),
     )
@@ -108,9 +108,9 @@ def test_a_cause_says_how_much_of_it_is_around_the_calls(make):
 
 
 def test_idle_time_that_no_call_of_the_host_explains_is_that_of_no_call(make):
-    kept = make.operation("aten::mm", 1e-3, 4.0)
+    kept_operation = make.operation("aten::mm", 1e-3, 4.0)
     base, head = (
-        replace(make.profile(kept, *more), is_host_known=False)
+        replace(make.profile(kept_operation, *more), is_host_known=False)
         for more in (
             [make.operation(OUTSIDE_OPERATIONS, 40e-6, 4.0)],
             [

@@ -38,9 +38,9 @@ def test_what_only_head_has_is_told_most_often_first():
 
 
 def test_what_both_have_is_not_wherever_it_stands_now():
-    moved = replace(BREAK, lines=(CallingLine(path="model.py", line=12, calls=1.0),))
+    moved_break = replace(BREAK, lines=(CallingLine(path="model.py", line=12, calls=1.0),))
 
-    assert new_compilations([BREAK], [moved]) == ()
+    assert new_compilations([BREAK], [moved_break]) == ()
 
 
 def test_other_sizes_are_the_same_reason():
@@ -68,16 +68,16 @@ def test_what_one_more_window_may_explain_is_not_told(make):
     )
     base_windows, head_windows = ([one.operations_only()] * 3 for one in (base, head))
 
-    def told(*repeats):
+    def causes_of(*repeats):
         return {
             (one.kind, one.function) for one in explain(base, head, repeats=repeats).compilations
         }
 
     certain = {(BREAK.kind, "new"), (RETRACE.kind, "model")}
     uncertain = {(again.kind, "model"), (BREAK.kind, "")}
-    assert told(*base_windows, *head_windows) == certain | uncertain
-    assert told(*base_windows, *head_windows[:2]) == certain | uncertain
-    assert told(*base_windows[:2], *head_windows) == certain
+    assert causes_of(*base_windows, *head_windows) == certain | uncertain
+    assert causes_of(*base_windows, *head_windows[:2]) == certain | uncertain
+    assert causes_of(*base_windows[:2], *head_windows) == certain
 
 
 def test_a_long_list_is_cut():

@@ -32,9 +32,9 @@ def test_kernels_are_matched_by_the_operators_that_launched_them(make):
     ]
     head = [make.operation("triton_poi_fused_add_mul_0", 1.2, path="## Call ##")]
 
-    (found,) = fusions(base, head)
+    (fusion,) = fusions(base, head)
 
-    assert found == ((base[0].name, base[1].name), ("triton_poi_fused_add_mul_0",))
+    assert fusion == ((base[0].name, base[1].name), ("triton_poi_fused_add_mul_0",))
 
 
 def test_operations_that_were_put_together_are_matched_too(make):

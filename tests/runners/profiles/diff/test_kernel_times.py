@@ -228,8 +228,8 @@ def test_of_many_names_the_longest_of_either_side_are_kept_and_the_rest_is_one()
     assert sum(rest.base[0]) > 0
     for pairs, side in ((base, "base"), (head, "head")):
         for place, kernels in enumerate(pairs):
-            kept = sum(getattr(one, side)[place][0] for one in times)
-            assert kept == pytest.approx(sum(one.seconds[0] for one in kernels))
+            kept_total = sum(getattr(one, side)[place][0] for one in times)
+            assert kept_total == pytest.approx(sum(one.seconds[0] for one in kernels))
 
 
 def test_a_kernel_among_the_longest_of_one_side_is_kept_on_both():

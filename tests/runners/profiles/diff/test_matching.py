@@ -60,9 +60,9 @@ def test_products_in_another_type_are_matched_by_their_sizes(make):
 def test_new_instructions_of_one_name_are_one_work_and_numbered_fusions_are_not(make):
     names = ("sort.14", "sort.15", "fusion.1", "fusion.2")
     head = [make.operation(name, 1.0, path="jit_model") for name in names]
-    elsewhere = make.operation("sort.3", 1.0, path="jit_other")
+    operation = make.operation("sort.3", 1.0, path="jit_other")
 
-    assert hows([], [*head, elsewhere]) == [
+    assert hows([], [*head, operation]) == [
         (ChangeKind.NEW, (), ("fusion.1",)),
         (ChangeKind.NEW, (), ("fusion.2",)),
         (ChangeKind.NEW, (), ("sort.14", "sort.15")),
@@ -106,10 +106,13 @@ def test_kernels_that_an_hlo_operation_launched_are_at_one_place(make):
 def test_numbers_tell_operations_apart_only_within_the_same_program(make):
     base = [make.operation("dot.3", 1.0, path="jit_f"), make.operation("dot.4", 2.0, path="jit_f")]
     same = [make.operation("dot.3", 1.5, path="jit_f"), make.operation("dot.4", 2.0, path="jit_f")]
-    moved = [make.operation("dot.4", 1.0, path="jit_f"), make.operation("dot.5", 2.0, path="jit_f")]
+    moved_operations = [
+        make.operation("dot.4", 1.0, path="jit_f"),
+        make.operation("dot.5", 2.0, path="jit_f"),
+    ]
 
     assert [change.delta_seconds for change in match(base, same)] == [0.5, 0.0]
-    assert [change.delta_seconds for change in match(base, moved)] == [0.0]
+    assert [change.delta_seconds for change in match(base, moved_operations)] == [0.0]
 
 
 def test_the_same_library_kernel_of_another_generation_is_matched_by_its_name(make):
@@ -126,9 +129,9 @@ def test_kernels_of_one_family_are_matched_last(make):
     head = [make.operation("new_product", 1.0), make.operation("new_thing", 1.0)]
     families = {"old_gemm_thing": OperationFamily.GEMM, "new_product": OperationFamily.GEMM}
 
-    found = [(change.stage, change.kind) for change in match(base, head, families=families)]
+    stages = [(change.stage, change.kind) for change in match(base, head, families=families)]
 
-    assert found == [
+    assert stages == [
         (MatchStage.FAMILY, ChangeKind.REPLACED),
         (MatchStage.ALONE, ChangeKind.GONE),
         (MatchStage.ALONE, ChangeKind.NEW),

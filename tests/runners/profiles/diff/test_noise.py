@@ -80,11 +80,11 @@ def test_the_error_of_a_difference_is_how_far_it_moves_without_a_window(make):
 
 @pytest.mark.slow(ci_only=True)
 def test_the_difference_of_the_same_code_is_within_its_error_in_95_of_100(make):
-    drawn = random.Random(3)
+    source = random.Random(3)
     within = 0
     for _ in range(2000):
         sides = [
-            windows(make, side, *[(drawn.gauss(10.0, 1.0),) for _ in range(8)]) for side in Side
+            windows(make, side, *[(source.gauss(10.0, 1.0),) for _ in range(8)]) for side in Side
         ]
         first, second = map(typical_profile, sides)
         error = ProfileNoise(*sides).step_error_seconds

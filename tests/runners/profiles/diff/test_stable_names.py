@@ -15,7 +15,7 @@ from perfledger_profiles.diff.stable_names import (
 
 
 @pytest.mark.parametrize(
-    ("name", "plain"),
+    ("name", "expected_name"),
     [
         ("aten::add_", "aten::add_"),
         ("fusion.12", "fusion"),
@@ -31,8 +31,8 @@ from perfledger_profiles.diff.stable_names import (
         ("_3", "_3"),
     ],
 )
-def test_what_tells_copies_apart_is_dropped_from_a_plain_name(name, plain):
-    assert plain_name(name) == plain
+def test_what_tells_copies_apart_is_dropped_from_a_plain_name(name, expected_name):
+    assert plain_name(name) == expected_name
 
 
 @pytest.mark.parametrize(

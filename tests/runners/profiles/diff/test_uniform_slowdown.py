@@ -90,9 +90,9 @@ def test_a_drift_adds_its_ratio_less_one_times_the_time_of_the_same_work(make, r
         changed(make, seconds, ratio) for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
     ]
 
-    found = drift_of(changes, floor_s=0.0)
+    drift = drift_of(changes, floor_s=0.0)
 
-    assert found == pytest.approx((ratio, (ratio - 1) * 36.0))
+    assert drift == pytest.approx((ratio, (ratio - 1) * 36.0))
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def document(calls):
 def spans(profile):
     """Hold a profile against the format's rules; return its calls as (frame, start, end)."""
     assert (profile["type"], profile["unit"]) == ("evented", "nanoseconds")
-    at, opened, found = profile["startValue"], [], []
+    at, opened, calls = profile["startValue"], [], []
     for event in profile["events"]:
         assert at <= event["at"] <= profile["endValue"]
         at = event["at"]
@@ -57,39 +57,39 @@ def spans(profile):
         else:
             frame, start = opened.pop()
             assert (event["type"], event["frame"]) == ("C", frame)
-            found.append((frame, start, at))
+            calls.append((frame, start, at))
     assert opened == []
-    return found
+    return calls
 
 
 @given(lanes)
 @settings(max_examples=tries(80))
-def test_every_call_is_in_a_file_that_keeps_the_rules_of_its_format(drawn):
-    calls = RecordedCalls(names=NAMES, lanes=tuple(lane(c, is_device=d) for d, c in drawn))
+def test_every_call_is_in_a_file_that_keeps_the_rules_of_its_format(trace_sample):
+    calls = RecordedCalls(names=NAMES, lanes=tuple(lane(c, is_device=d) for d, c in trace_sample))
 
-    found = document(calls)
+    found_document = document(calls)
 
-    assert found["$schema"] == SCHEMA
-    assert [frame["name"] for frame in found["shared"]["frames"]] == ["a", "b", "<c>"]
-    assert sum(len(spans(profile)) for profile in found["profiles"]) == calls.count
+    assert found_document["$schema"] == SCHEMA
+    assert [frame["name"] for frame in found_document["shared"]["frames"]] == ["a", "b", "<c>"]
+    assert sum(len(spans(profile)) for profile in found_document["profiles"]) == calls.count
 
 
 def test_work_in_flight_at_once_has_tracks_beside_each_other():
     copies = lane([(0, 0, 10), (0, 5, 10), (1, 6, 2)], is_device=True)
 
-    found = document(RecordedCalls(names=NAMES, lanes=(copies,)))["profiles"]
+    profiles = document(RecordedCalls(names=NAMES, lanes=(copies,)))["profiles"]
 
-    assert [profile["name"] for profile in found] == ["stream 7", "stream 7 (2)"]
-    assert sorted(spans(found[0])) == [(0, 0, 10), (1, 6, 8)]
-    assert spans(found[1]) == [(0, 5, 15)]
+    assert [profile["name"] for profile in profiles] == ["stream 7", "stream 7 (2)"]
+    assert sorted(spans(profiles[0])) == [(0, 0, 10), (1, 6, 8)]
+    assert spans(profiles[1]) == [(0, 5, 15)]
 
 
 def test_a_threads_call_ends_with_the_one_around_it():
-    (found,) = document(RecordedCalls(names=NAMES, lanes=(lane([(0, 0, 10), (1, 5, 6)]),)))[
+    (profile,) = document(RecordedCalls(names=NAMES, lanes=(lane([(0, 0, 10), (1, 5, 6)]),)))[
         "profiles"
     ]
 
-    assert sorted(spans(found)) == [(0, 0, 10), (1, 5, 10)]
+    assert sorted(spans(profile)) == [(0, 0, 10), (1, 5, 10)]
 
 
 def test_tracks_are_bounded():
@@ -103,12 +103,12 @@ def test_the_longest_calls_are_kept_and_the_file_says_what_is_not(monkeypatch):
     host, stream = lane([(0, 0, 9), (1, 1, 1)]), lane([(0, 2, 5), (1, 20, 2)], is_device=True)
     calls = RecordedCalls(names=NAMES, lanes=(host, stream), dropped_events=3)
 
-    found = document(calls)
+    found_document = document(calls)
 
-    assert [spans(profile) for profile in found["profiles"]] == [[(0, 0, 9)], [(0, 2, 7)]]
+    assert [spans(profile) for profile in found_document["profiles"]] == [[(0, 0, 9)], [(0, 2, 7)]]
     words = "the 2 shortest of 4 calls are left out; 3 events could not be read"
     assert speedscope_module.omission_note(calls) == words
-    assert found["name"] == f"trace.json: {words}"
+    assert found_document["name"] == f"trace.json: {words}"
 
 
 def test_all_steps_and_threads_of_a_trace_are_exported(trace, tmp_path, capsys):
@@ -119,9 +119,9 @@ def test_all_steps_and_threads_of_a_trace_are_exported(trace, tmp_path, capsys):
     status = command.main(["--speedscope", "auto", "trace.json.gz", "head", str(path)])
 
     note, _, text = capsys.readouterr().out.partition("\n")
-    (found,) = json.loads(text)["profiles"]
+    (profile,) = json.loads(text)["profiles"]
     assert (status, note) == (0, "")
-    assert len(spans(found)) == 4
+    assert len(spans(profile)) == 4
 
 
 def test_a_file_of_sums_has_no_timeline(tmp_path):

@@ -66,8 +66,8 @@ def test_both_sides_share_their_frames():
 
 
 def test_a_file_of_sums_is_one_recording():
-    whole = replace(profile(operation("add", 1.0)), has_steps=False, steps=1)
+    whole_profile = replace(profile(operation("add", 1.0)), has_steps=False, steps=1)
 
-    document = json.loads(speedscope_stacks(whole, whole, name="x"))
+    document = json.loads(speedscope_stacks(whole_profile, whole_profile, name="x"))
 
     assert document["profiles"][1]["name"] == "head: the whole recording"

@@ -86,16 +86,19 @@ def test_what_is_not_known_says_why(model, more, reason):
     ],
 )
 def test_a_slice_is_scaled_by_its_multiprocessors_and_memory(model, more, multiprocessors, slices):
-    whole = match_hardware(model.partition(" MIG")[0]).hardware
+    whole_hardware = match_hardware(model.partition(" MIG")[0]).hardware
 
     match = match_hardware(model, **more)
 
-    assert whole is not None
+    assert whole_hardware is not None
     assert match.hardware is not None
     assert match.hardware.multiprocessors == multiprocessors
-    share = multiprocessors / whole.multiprocessors
-    assert peak_flops(match.hardware, "bfloat16") == whole.peak_flops["bfloat16"] * share
-    assert match.hardware.memory_bytes_per_second == whole.memory_bytes_per_second * slices / 8
+    share = multiprocessors / whole_hardware.multiprocessors
+    assert peak_flops(match.hardware, "bfloat16") == whole_hardware.peak_flops["bfloat16"] * share
+    assert (
+        match.hardware.memory_bytes_per_second
+        == whole_hardware.memory_bytes_per_second * slices / 8
+    )
     assert f"{slices}/8 of the bandwidth" in match.caveats[0]
 
 
@@ -241,9 +244,11 @@ def test_a_profiles_memory_is_a_slice_within_a_gigabyte_or_six_percent(gigabytes
     """Of 40 GB: 5, 10, 20 or 40, whose names drop fractions."""
     model = f"NVIDIA A100-SXM4-40GB MIG 1g.{gigabytes}gb"
 
-    whole, hardware = (match_hardware(name).hardware for name in (model[:21], model))
+    whole_hardware, hardware = (match_hardware(name).hardware for name in (model[:21], model))
 
-    share = hardware and hardware.memory_bytes_per_second / whole.memory_bytes_per_second * 8
+    share = (
+        hardware and hardware.memory_bytes_per_second / whole_hardware.memory_bytes_per_second * 8
+    )
     assert share == (None if slices is None else pytest.approx(slices))
 
 

@@ -134,14 +134,14 @@ def test_a_slower_device_is_not_the_code(make):
     base = on_gpu(make, make.operation("gemm", 10e-3), make.operation("sort", 1e-3))
     head = on_gpu(make, make.operation("gemm", 12e-3), make.operation("sort", 1.1e-3))
 
-    told = explain(base, head, devices=(FAST, SLOW))
+    step_time_explanation = explain(base, head, devices=(FAST, SLOW))
 
-    assert not told.is_attributable
-    assert told.note == (
+    assert not step_time_explanation.is_attributable
+    assert step_time_explanation.note == (
         "not attributable from this profile: the device was slower, not the code; its clock "
         "explains up to 100 % of the change: profile both sides again with locked clocks"
     )
-    assert (told.base_device, told.head_device) == (FAST, SLOW)
+    assert (step_time_explanation.base_device, step_time_explanation.head_device) == (FAST, SLOW)
     assert explain(base, head, devices=(FAST, FAST)).is_attributable
 
 
@@ -157,10 +157,10 @@ def test_a_clock_that_is_the_listed_cause_needs_no_note(make):
     base = on_gpu(make, *(make.operation(name, 1e-3) for name in names))
     head = on_gpu(make, *(make.operation(name, 1.2e-3) for name in names))
 
-    told = explain(base, head, devices=(FAST, SLOW))
+    step_time_explanation = explain(base, head, devices=(FAST, SLOW))
 
-    assert [cause.reason for cause in told.causes] == [ChangeReason.CLOCK]
-    assert (told.is_attributable, told.note) == (True, "")
+    assert [cause.reason for cause in step_time_explanation.causes] == [ChangeReason.CLOCK]
+    assert (step_time_explanation.is_attributable, step_time_explanation.note) == (True, "")
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,9 @@ def test_recomputed_work_counts_for_the_hardware_only(flops, recomputed, seconds
 
 @pytest.mark.slow
 @given(positive, positive, positive, positive, positive)
-def test_the_roof_is_the_lower_of_the_two(flops, moved, seconds, peak, bandwidth):
+def test_the_roof_is_the_lower_of_the_two(flops, bytes_moved, seconds, peak, bandwidth):
     rate = achieved_flops_per_second(flops=flops, seconds=seconds)
-    intensity = arithmetic_intensity(flops=flops, bytes_moved=moved)
+    intensity = arithmetic_intensity(flops=flops, bytes_moved=bytes_moved)
 
     attained = roofline_attained(
         flops_per_second=rate,
@@ -74,7 +74,7 @@ def test_the_roof_is_the_lower_of_the_two(flops, moved, seconds, peak, bandwidth
     )
 
     # Bound by memory, what is attained is the share of the bandwidth.
-    assert attained == pytest.approx(max(rate / peak, moved / seconds / bandwidth))
+    assert attained == pytest.approx(max(rate / peak, bytes_moved / seconds / bandwidth))
 
 
 def test_the_energy_of_a_step_is_that_of_the_steps_over_their_number():

@@ -45,7 +45,7 @@ def kernel(name="k", seconds=1.0, **more):
 
 
 def test_nsight_compute_says_the_same_of_a_product_on_a_b200():
-    found = occupancy_of(
+    found_occupancy = occupancy_of(
         grid=(288, 1, 1),
         block=(384, 1, 1),
         registers=168,
@@ -54,16 +54,16 @@ def test_nsight_compute_says_the_same_of_a_product_on_a_b200():
         multiprocessors=152,
     )
 
-    assert found is not None
-    assert found.theoretical == 0.1875
-    assert min(found.limits.values()) == 1
-    assert found.limits == {
+    assert found_occupancy is not None
+    assert found_occupancy.theoretical == 0.1875
+    assert min(found_occupancy.limits.values()) == 1
+    assert found_occupancy.limits == {
         OccupancyLimiter.WARPS: 5,
         OccupancyLimiter.BLOCKS: 32,
         OccupancyLimiter.REGISTERS: 1,
         OccupancyLimiter.SHARED_MEMORY: 1,
     }
-    assert found.waves == pytest.approx(1.89, abs=0.005)
+    assert found_occupancy.waves == pytest.approx(1.89, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -71,32 +71,37 @@ def test_nsight_compute_says_the_same_of_a_product_on_a_b200():
     [("8.7", 48, 16), ("8.8", 48, 16), ("10.3", 64, 32), ("11.0", 48, 24), ("12.1", 48, 24)],
 )
 def test_newer_devices_are_known_too(compute_capability, warps, blocks):
-    found = occupancy(compute_capability=compute_capability, block=(32, 1, 1), registers=16)
+    found_occupancy = occupancy(
+        compute_capability=compute_capability, block=(32, 1, 1), registers=16
+    )
 
-    assert found is not None
-    assert (found.limits[OccupancyLimiter.WARPS], found.limits[OccupancyLimiter.BLOCKS]) == (
+    assert found_occupancy is not None
+    assert (
+        found_occupancy.limits[OccupancyLimiter.WARPS],
+        found_occupancy.limits[OccupancyLimiter.BLOCKS],
+    ) == (
         warps,
         blocks,
     )
 
 
 def test_too_few_blocks_keep_a_device_from_its_theoretical_occupancy():
-    found = occupancy(grid=(54, 1, 1))
+    found_occupancy = occupancy(grid=(54, 1, 1))
 
-    assert found is not None
-    assert found.theoretical == 1.0
-    assert found.blocks_per_multiprocessor == 0.5
-    assert found.achieved == 0.5 * 256 / 2048
+    assert found_occupancy is not None
+    assert found_occupancy.theoretical == 1.0
+    assert found_occupancy.blocks_per_multiprocessor == 0.5
+    assert found_occupancy.achieved == 0.5 * 256 / 2048
 
 
 @pytest.mark.parametrize(
     ("blocks", "idle"), [(108 * 8, 0.0), (108 * 8 + 108, 0.4375), (54 * 8, 0.5), (108 * 16, 0.0)]
 )
 def test_the_last_wave_leaves_places_empty(blocks, idle):
-    found = occupancy(grid=(blocks, 1, 1))
+    found_occupancy = occupancy(grid=(blocks, 1, 1))
 
-    assert found is not None
-    assert found.idle_wave_share == pytest.approx(idle)
+    assert found_occupancy is not None
+    assert found_occupancy.idle_wave_share == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(
@@ -115,22 +120,22 @@ def test_the_last_wave_leaves_places_empty(blocks, idle):
     ],
 )
 def test_shared_memory_is_given_out_in_units(compute_capability, shared_memory_bytes, blocks):
-    found = occupancy(
+    found_occupancy = occupancy(
         compute_capability=compute_capability, shared_memory_bytes=shared_memory_bytes
     )
 
-    assert found is not None
-    assert found.limits[OccupancyLimiter.SHARED_MEMORY] == blocks
+    assert found_occupancy is not None
+    assert found_occupancy.limits[OccupancyLimiter.SHARED_MEMORY] == blocks
 
 
 @pytest.mark.parametrize(
     ("registers", "blocks"), [(0, 32), (32, 8), (33, 6), (64, 4), (65, 3), (128, 2), (255, 1)]
 )
 def test_registers_are_given_out_by_warp(registers, blocks):
-    found = occupancy(registers=registers)
+    found_occupancy = occupancy(registers=registers)
 
-    assert found is not None
-    assert found.limits[OccupancyLimiter.REGISTERS] == blocks
+    assert found_occupancy is not None
+    assert found_occupancy.limits[OccupancyLimiter.REGISTERS] == blocks
 
 
 @pytest.mark.parametrize(
@@ -168,11 +173,11 @@ launches = st.fixed_dictionaries(
 @pytest.mark.slow
 @given(launches)
 def test_occupancy_is_a_share_and_never_above_the_theoretical_one(launch):
-    found = occupancy_of(**launch)
+    found_occupancy = occupancy_of(**launch)
 
-    if found is not None:
-        assert 0 < found.achieved <= found.theoretical <= 1
-        assert 0 <= found.idle_wave_share < 1
+    if found_occupancy is not None:
+        assert 0 < found_occupancy.achieved <= found_occupancy.theoretical <= 1
+        assert 0 <= found_occupancy.idle_wave_share < 1
 
 
 @pytest.mark.slow
@@ -180,12 +185,12 @@ def test_occupancy_is_a_share_and_never_above_the_theoretical_one(launch):
 def test_more_registers_never_raise_the_occupancy(launch, more):
     less = occupancy_of(**launch)
     registers = min(launch["registers"] + more, MAX_REGISTERS_PER_THREAD)
-    found = occupancy_of(**{**launch, "registers": registers})
+    found_occupancy = occupancy_of(**{**launch, "registers": registers})
 
     if less is not None:
-        assert found is None or found.theoretical <= less.theoretical
+        assert found_occupancy is None or found_occupancy.theoretical <= less.theoretical
     if less is None:
-        assert found is None
+        assert found_occupancy is None
 
 
 @pytest.mark.slow
@@ -193,29 +198,29 @@ def test_more_registers_never_raise_the_occupancy(launch, more):
 def test_more_shared_memory_never_raises_the_occupancy(launch, more):
     less = occupancy_of(**launch)
     size = launch["shared_memory_bytes"] + more
-    found = occupancy_of(**{**launch, "shared_memory_bytes": size})
+    found_occupancy = occupancy_of(**{**launch, "shared_memory_bytes": size})
 
-    if found is not None:
+    if found_occupancy is not None:
         assert less is not None
-        assert found.theoretical <= less.theoretical
+        assert found_occupancy.theoretical <= less.theoretical
 
 
 def test_the_smallest_launch_of_the_smallest_device_is_one_warp_of_its_64():
-    found = occupancy(grid=(1,), block=(1,), registers=0, multiprocessors=1)
+    found_occupancy = occupancy(grid=(1,), block=(1,), registers=0, multiprocessors=1)
 
-    assert found is not None
-    assert (min(found.limits.values()), found.theoretical) == (32, 32 / 64)
-    assert found.achieved == 1 / (64 * 32)
-    assert (found.blocks_per_multiprocessor, found.waves) == (1, 1 / 32)
+    assert found_occupancy is not None
+    assert (min(found_occupancy.limits.values()), found_occupancy.theoretical) == (32, 32 / 64)
+    assert found_occupancy.achieved == 1 / (64 * 32)
+    assert (found_occupancy.blocks_per_multiprocessor, found_occupancy.waves) == (1, 1 / 32)
 
 
 def test_a_launch_may_use_all_of_a_multiprocessor():
     most = LIMITS["8.0"].shared_memory_bytes_per_block
 
-    found = occupancy(block=(1024,), registers=64, shared_memory_bytes=most)
+    found_occupancy = occupancy(block=(1024,), registers=64, shared_memory_bytes=most)
 
-    assert found is not None
-    assert (min(found.limits.values()), found.theoretical) == (1, 32 / 64)
+    assert found_occupancy is not None
+    assert (min(found_occupancy.limits.values()), found_occupancy.theoretical) == (1, 32 / 64)
     assert occupancy(block=(1024,), registers=65) is None
     assert occupancy(block=(1025,)) is None
     assert occupancy(registers=MAX_REGISTERS_PER_THREAD, block=(32,)) is not None
@@ -250,13 +255,13 @@ def test_a_profile_gets_its_kernels_occupancy_and_two_readings(make):
     )
     profile = replace(make.profile(make.operation("full", 8.0)), kernels=kernels, device=A100)
 
-    found = with_occupancy(profile)
+    found_profile = with_occupancy(profile)
 
-    assert [k.occupancy for k in found.kernels] == [1.0, 0.0625, None]
-    assert [k.blocks_per_multiprocessor for k in found.kernels] == [10.0, 0.5, None]
-    assert found.reading("est_occupancy") == pytest.approx((3.0 * 1.0 + 1.0 * 0.0625) / 4.0)
-    assert found.reading("est_sm_efficiency") == pytest.approx((3.0 + 0.5) / 8.0)
-    assert all(reading.is_estimate and reading.source for reading in found.readings)
+    assert [k.occupancy for k in found_profile.kernels] == [1.0, 0.0625, None]
+    assert [k.blocks_per_multiprocessor for k in found_profile.kernels] == [10.0, 0.5, None]
+    assert found_profile.reading("est_occupancy") == pytest.approx((3.0 * 1.0 + 1.0 * 0.0625) / 4.0)
+    assert found_profile.reading("est_sm_efficiency") == pytest.approx((3.0 + 0.5) / 8.0)
+    assert all(reading.is_estimate and reading.source for reading in found_profile.readings)
 
 
 def test_what_was_measured_stays_and_what_torch_profiler_states_does_not(make):

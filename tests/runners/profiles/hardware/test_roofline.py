@@ -86,10 +86,11 @@ def test_an_unknown_device_type_or_work_gives_no_roofline(make):
 
 
 @pytest.mark.parametrize(
-    ("flops", "moved", "seconds"), [(1e-300, 1e300, 1.0), (1e300, 1e300, 1e-300), (1.0, nan, 1.0)]
+    ("flops", "bytes_moved", "seconds"),
+    [(1e-300, 1e300, 1.0), (1e300, 1e300, 1e-300), (1.0, nan, 1.0)],
 )
-def test_figures_that_no_device_reaches_have_no_point(make, flops, moved, seconds):
-    broken = kernel(seconds=seconds, flops=flops, bytes=moved)
+def test_figures_that_no_device_reaches_have_no_point(make, flops, bytes_moved, seconds):
+    broken = kernel(seconds=seconds, flops=flops, bytes=bytes_moved)
 
     assert roofline_of(profile_of(make, broken), A100, dtype="bfloat16") is None
 
@@ -100,9 +101,14 @@ def test_figures_that_no_device_reaches_have_no_point(make, flops, moved, second
     st.floats() | st.none(),
     st.floats(min_value=0.0, allow_infinity=False),
 )
-def test_no_figure_of_a_broken_file_is_more_than_a_missing_point(flops, moved, seconds):
+def test_no_figure_of_a_broken_file_is_more_than_a_missing_point(flops, bytes_moved, seconds):
     step = Kernel(
-        name="k", family=OperationFamily.OTHER, seconds=seconds, count=1.0, flops=flops, bytes=moved
+        name="k",
+        family=OperationFamily.OTHER,
+        seconds=seconds,
+        count=1.0,
+        flops=flops,
+        bytes=bytes_moved,
     )
     good = kernel(flops=1e12, bytes=1e12)
     profile = replace(STEP, kernels=(step, good))

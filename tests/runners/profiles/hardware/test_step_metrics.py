@@ -27,9 +27,9 @@ def test_items_and_work_give_a_speed():
 def test_a_peak_gives_utilization_of_all_devices():
     facts = StepFacts(seconds=1.0, devices=2, model_flops=1e12, recomputed_flops=5e11)
 
-    found = values(facts, peak=1e12)
+    metrics = values(facts, peak=1e12)
 
-    assert (found["mfu"], found["hfu"]) == (0.5, 0.75)
+    assert (metrics["mfu"], metrics["hfu"]) == (0.5, 0.75)
 
 
 def test_without_recomputation_there_is_no_hfu():

@@ -40,9 +40,12 @@ def test_a_raw_page_has_a_row_for_each_launch_below_its_units():
 
 
 def test_output_of_the_program_is_skipped():
-    found = read_launches(["==PROF== Connected", "a,b", DETAILS, "loss,0.5", DURATION])
+    profiled_launches = read_launches(["==PROF== Connected", "a,b", DETAILS, "loss,0.5", DURATION])
 
-    assert (found.launches, found.dropped) == ((launch(kernel_time=2.5e-6),), 0)
+    assert (profiled_launches.launches, profiled_launches.dropped) == (
+        (launch(kernel_time=2.5e-6),),
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,6 @@ def test_a_torn_row_or_an_unreadable_value_is_counted(row):
 
 @pytest.mark.parametrize("value", ["", "n/a", "nan"])
 def test_a_value_that_is_not_available_is_left_out_silently(value):
-    found = read_launches([DETAILS, f'{LAUNCH},"Duration","us","{value}"'])
+    profiled_launches = read_launches([DETAILS, f'{LAUNCH},"Duration","us","{value}"'])
 
-    assert (found.launches, found.dropped) == ((launch(),), 0)
+    assert (profiled_launches.launches, profiled_launches.dropped) == ((launch(),), 0)

@@ -98,10 +98,10 @@ def test_the_details_page_has_no_device_name_but_its_capability():
 
 
 def test_hosts_and_paths_are_not_kept():
-    shown = repr(read(LOG + DETAILS + lines(*SPEED)))
+    text = repr(read(LOG + DETAILS + lines(*SPEED)))
 
-    assert "secret-host" not in shown
-    assert "somebody" not in shown
+    assert "secret-host" not in text
+    assert "somebody" not in text
 
 
 RAW = (

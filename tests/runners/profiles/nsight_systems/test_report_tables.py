@@ -20,9 +20,9 @@ API = "Time (%),Total Time (ns),Num Calls,Name"
     ],
 )
 def test_a_report_is_known_by_its_columns(header, report):
-    found = header_of(header.split(","))
+    report_header = header_of(header.split(","))
 
-    assert (found.report, found.width) == (report, header.count(",") + 1)
+    assert (report_header.report, report_header.width) == (report, header.count(",") + 1)
 
 
 @pytest.mark.parametrize("header", ["Name,Age", "Total Time (ns),Name", ",,"])

@@ -281,9 +281,9 @@ def test_a_database_of_something_else_is_an_error(tmp_path):
 
 
 def test_a_cut_off_file_is_read_or_refused(export):
-    whole = export.path.read_bytes()
-    for size in range(100, len(whole), 4096):
-        export.path.write_bytes(whole[:size])
+    whole_content = export.path.read_bytes()
+    for size in range(100, len(whole_content), 4096):
+        export.path.write_bytes(whole_content[:size])
         with suppress(ProfileError):
             export.read()
 

@@ -106,9 +106,9 @@ def test_several_reports_in_one_text_are_all_read():
         LAUNCHES,
     )
 
-    found = {(one.name, one.subject): one.value for one in profile.readings}
+    readings = {(one.name, one.subject): one.value for one in profile.readings}
     gemm = "void gemm<float, 128>(float*)"
-    assert found == {
+    assert readings == {
         ("host_api_time", "cudaLaunchKernel"): pytest.approx(5e-3),
         ("host_api_calls", "cudaLaunchKernel"): 13,
         ("os_runtime_time", "pthread_cond_wait"): pytest.approx(5e-3),
@@ -128,9 +128,9 @@ def test_several_reports_in_one_text_are_all_read():
     ("text", "name"), [(API, "host_api_time"), (OS_RUNTIME, "os_runtime_time")]
 )
 def test_a_report_of_functions_alone_is_told_by_its_functions(text, name):
-    (found,) = {one.name for one in read(text).readings if one.unit == "s"}
+    (found_name,) = {one.name for one in read(text).readings if one.unit == "s"}
 
-    assert found == name
+    assert found_name == name
 
 
 def test_the_trace_is_a_timeline_with_idle_time():
@@ -180,10 +180,10 @@ def test_only_a_trace_has_calls_to_export():
 
 
 def test_functions_beside_a_trace_are_readings():
-    found = {(one.name, one.subject): one.value for one in read(TRACE, API).readings}
+    readings = {(one.name, one.subject): one.value for one in read(TRACE, API).readings}
 
-    assert found["host_api_time", "cudaLaunchKernel"] == pytest.approx(5e-3)
-    assert found["gpu_busy", ""] == pytest.approx(7 / 10)
+    assert readings["host_api_time", "cudaLaunchKernel"] == pytest.approx(5e-3)
+    assert readings["gpu_busy", ""] == pytest.approx(7 / 10)
 
 
 def test_kernels_are_taken_from_the_trace_where_a_summary_is_there_too():
@@ -241,14 +241,14 @@ def test_reports_by_launch_shape_and_other_units_and_old_titles_are_read():
     )
     old = "Time(%),Total Time (ns),Instances,Average,Minimum,Maximum,Name\n100.0,500,1,1,1,1,a\n"
 
-    shaped, plain = read(by_shape).kernels[0], read(old).kernels[0]
+    shaped, plain_kernel = read(by_shape).kernels[0], read(old).kernels[0]
 
     assert (shaped.seconds, shaped.grid, shaped.block) == (
         pytest.approx(3e-3),
         "9,32,1",
         "384,1,1",
     )
-    assert plain.seconds == pytest.approx(5e-7)
+    assert plain_kernel.seconds == pytest.approx(5e-7)
 
 
 def test_a_report_that_is_not_read_does_not_continue_the_one_before():

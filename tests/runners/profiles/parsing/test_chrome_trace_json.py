@@ -192,17 +192,17 @@ def test_quotes_and_backslashes_that_were_not_escaped_are_repaired():
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "text"),
     [
         ("a\tb", "a b"),
         (r"a\ud800b", "a\ufffdb"),
         (r"\udc00\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
     ],
 )
-def test_characters_that_json_does_not_allow_are_replaced(name, shown):
+def test_characters_that_json_does_not_allow_are_replaced(name, text):
     read = read_events(text_of(name, "plain").encode())
 
-    assert (names(read), read.dropped) == ([shown, "plain"], 0)
+    assert (names(read), read.dropped) == ([text, "plain"], 0)
 
 
 def test_a_comma_behind_the_last_event_costs_nothing():
@@ -277,15 +277,15 @@ def test_a_limit_of_the_processes_memory_raises_that_of_a_trace(monkeypatch, gib
     assert max_unpacked_bytes() == mebibytes * 2**20
 
 
-@given(batch=st.integers(1, 3000), plain=st.integers(1, 700), is_packed=st.booleans())
+@given(batch=st.integers(1, 3000), plain_size=st.integers(1, 700), is_packed=st.booleans())
 @settings(max_examples=tries(30), deadline=None)
-def test_pieces_of_any_size_give_the_same_events(batch, plain, is_packed):
+def test_pieces_of_any_size_give_the_same_events(batch, plain_size, is_packed):
     names_in_file = [f"op {number} {{}}, {{" for number in range(30)]
     data = text_of(*names_in_file, tail='], "traceName": "t"}').encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chrome_trace_json, "BATCH_BYTES", batch)
-        patch.setattr(chrome_trace_json, "_PLAIN_BYTES", plain)
-        patch.setattr(gzip_input, "PIECE_BYTES", plain)
+        patch.setattr(chrome_trace_json, "_PLAIN_BYTES", plain_size)
+        patch.setattr(gzip_input, "PIECE_BYTES", plain_size)
 
         read = read_events(gzip.compress(data) if is_packed else data)
 
@@ -312,8 +312,10 @@ def test_a_trace_of_too_many_events_is_refused(monkeypatch):
 @settings(max_examples=tries(80), deadline=None)
 @given(st.data())
 def test_whatever_happens_to_a_file_it_is_read_or_refused(data):
-    plain = text_of("ProfilerStep#1", "a", "b").encode()
-    raw = bytearray(data.draw(st.sampled_from([plain, gzip.compress(plain, mtime=0)])))
+    plain_content = text_of("ProfilerStep#1", "a", "b").encode()
+    raw = bytearray(
+        data.draw(st.sampled_from([plain_content, gzip.compress(plain_content, mtime=0)]))
+    )
     for _ in range(data.draw(st.integers(0, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(raw)))

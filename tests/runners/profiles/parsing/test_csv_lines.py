@@ -13,10 +13,10 @@ def test_quoted_cells_may_hold_commas_quotes_and_line_breaks():
 def test_a_quote_that_is_never_closed_costs_its_own_line_only():
     lines = ['x,"open', *(f"a{n},b" for n in range(MAX_LINES_PER_ROW + 5))]
 
-    found = list(rows_of(lines))
+    rows = list(rows_of(lines))
 
-    assert found[0] is None
-    assert found[1:] == [[f"a{n}", "b"] for n in range(MAX_LINES_PER_ROW + 5)]
+    assert rows[0] is None
+    assert rows[1:] == [[f"a{n}", "b"] for n in range(MAX_LINES_PER_ROW + 5)]
 
 
 def test_a_quote_in_the_last_line_does_not_wait_for_more():
@@ -37,8 +37,8 @@ def test_a_cell_beyond_the_parsers_limit_is_lost_alone():
 
 @given(st.lists(st.text(alphabet='a,"\n\r ;\x00', max_size=12), max_size=12))
 def test_any_lines_become_rows_and_none_is_read_twice(lines):
-    whole = [line.replace("\n", " ") for line in lines]
+    whole_texts = [line.replace("\n", " ") for line in lines]
 
-    found = list(rows_of(whole))
+    rows = list(rows_of(whole_texts))
 
-    assert len(found) <= len(whole)
+    assert len(rows) <= len(whole_texts)

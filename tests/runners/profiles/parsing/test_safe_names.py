@@ -5,7 +5,7 @@ from perfledger_profiles.parsing.safe_names import MAX_NAME, clean_name
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "text"),
     [
         ("aten::mm", "aten::mm"),
         ("/home/ann/lab/train.py(12): step", "train.py(12): step"),
@@ -22,8 +22,8 @@ from perfledger_profiles.parsing.safe_names import MAX_NAME, clean_name
         ("", "(unnamed)"),
     ],
 )
-def test_a_name_says_what_ran_and_not_where_or_by_whom(name, shown):
-    assert clean_name(name) == shown
+def test_a_name_says_what_ran_and_not_where_or_by_whom(name, text):
+    assert clean_name(name) == text
 
 
 def test_a_name_is_cut():

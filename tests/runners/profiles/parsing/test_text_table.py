@@ -55,17 +55,17 @@ def test_a_table_is_the_same_with_every_delimiter_and_in_every_encoding(data):
     )
     encoded = text.encode(data.draw(st.sampled_from(ENCODINGS)))
 
-    names, found = read(decoded_text(encoded, "x.csv", error=NoTableError))
+    names, result = read(decoded_text(encoded, "x.csv", error=NoTableError))
 
     assert names == tuple(header)
-    assert [cells for _, cells in found] == [row for row in rows if any(map(str.strip, row))]
+    assert [cells for _, cells in result] == [row for row in rows if any(map(str.strip, row))]
 
 
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 @given(st.data())
 def test_plain_names_need_no_quotes(delimiter, data):
-    plain = st.text("abXY019_.%()", min_size=1, max_size=9)
-    header = data.draw(st.lists(plain, min_size=2, max_size=5, unique=True))
+    plain_text = st.text("abXY019_.%()", min_size=1, max_size=9)
+    header = data.draw(st.lists(plain_text, min_size=2, max_size=5, unique=True))
     cells = st.lists(WORDS, min_size=len(header), max_size=len(header))
     row = data.draw(cells.filter(lambda row: any(map(str.strip, row))))
     text = written([header], delimiter=delimiter)
@@ -129,7 +129,7 @@ def test_a_decimal_comma_never_makes_another_number(data):
     rows = data.draw(
         st.lists(st.lists(number, min_size=width, max_size=width), min_size=1, max_size=3)
     )
-    cells = [[f"{whole},{decimals}" for whole, decimals in row] for row in rows]
+    cells = [[f"{whole_part},{decimals}" for whole_part, decimals in row] for row in rows]
     text = written([header, *cells], delimiter=delimiter)
     if data.draw(st.booleans()):
         text = f"sep={delimiter}\n{text}"

@@ -91,11 +91,11 @@ def test_without_a_sign_of_another_locale_a_point_is_before_the_decimals(cells):
     ],
 )
 def test_a_unit_becomes_an_si_unit(unit, factor, si):
-    found = scale_of(unit)
+    unit_scale = scale_of(unit)
 
-    assert found is not None
-    assert found.factor == pytest.approx(factor)
-    assert found.unit == si
+    assert unit_scale is not None
+    assert unit_scale.factor == pytest.approx(factor)
+    assert unit_scale.unit == si
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_unit_becomes_an_si_unit(unit, factor, si):
     ],
 )
 def test_every_name_of_a_unit_has_its_factor(factor, si, names):
-    found = {name: scale_of(name) for name in names.split()}
+    unit_scales = {name: scale_of(name) for name in names.split()}
 
-    assert found == dict.fromkeys(names.split(), UnitScale(factor, si))
+    assert unit_scales == dict.fromkeys(names.split(), UnitScale(factor, si))
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_any_text_is_a_finite_number_or_none(text, decimal):
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_unit_or_none(text):
-    found = scale_of(text)
+    unit_scale = scale_of(text)
 
-    assert found is None or found.factor > 0
+    assert unit_scale is None or unit_scale.factor > 0
 
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
@@ -219,8 +219,8 @@ def test_a_title_of_nothing_but_space_is_told_at_once():
     ],
 )
 def test_units_have_their_factors_and_base_units(text, scale):
-    found = scale_of(text)
+    unit_scale = scale_of(text)
 
-    assert found is not None
-    assert found.factor == pytest.approx(scale[0])
-    assert found.unit == scale[1]
+    assert unit_scale is not None
+    assert unit_scale.factor == pytest.approx(scale[0])
+    assert unit_scale.unit == scale[1]

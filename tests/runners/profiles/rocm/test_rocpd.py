@@ -130,9 +130,9 @@ def test_a_database_without_dispatches_is_refused(database, script):
 
 
 def test_a_damaged_database_is_refused(database, tmp_path):
-    whole = database().read_bytes()
+    whole_content = database().read_bytes()
     path = tmp_path / "cut.db"
-    path.write_bytes(whole[: len(whole) // 2])
+    path.write_bytes(whole_content[: len(whole_content) // 2])
 
     with pytest.raises(ProfileError):
         read(path)

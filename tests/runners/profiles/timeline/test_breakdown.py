@@ -59,44 +59,46 @@ def test_the_first_of_three_steps_is_left_out_but_not_of_two():
 
 
 def test_a_step_far_longer_than_the_median_is_left_out_and_said_so():
-    found = windows_of([(0, 9), (10, 20), (20, 30), (30, 46), (50, 65)])
+    time_segments = windows_of([(0, 9), (10, 20), (20, 30), (30, 46), (50, 65)])
 
-    kept = representative_steps(found)
+    kept_time_segments = representative_steps(time_segments)
 
-    assert lengths(kept) == [10, 10, 16, 15]
-    assert note_on_steps(found, kept) == ()
-    found = windows_of([(0, 9), (10, 20), (20, 30), (30, 46)])
-    assert lengths(representative_steps(found)) == [10, 10]
-    assert note_on_steps(found, representative_steps(found)) == (
+    assert lengths(kept_time_segments) == [10, 10, 16, 15]
+    assert note_on_steps(time_segments, kept_time_segments) == ()
+    time_segments = windows_of([(0, 9), (10, 20), (20, 30), (30, 46)])
+    assert lengths(representative_steps(time_segments)) == [10, 10]
+    assert note_on_steps(time_segments, representative_steps(time_segments)) == (
         "1 of 4 steps left out: far longer than the median",
     )
 
 
 def test_what_no_call_accounts_for_is_an_operation_too():
-    found = profile(timeline([CallLabel("a", Bucket.COMPUTE)], [2], [5], [(0, 10)]))
+    found_profile = profile(timeline([CallLabel("a", Bucket.COMPUTE)], [2], [5], [(0, 10)]))
 
-    assert [(o.name, o.bucket, o.seconds) for o in found.operations] == [
+    assert [(o.name, o.bucket, o.seconds) for o in found_profile.operations] == [
         (OUTSIDE_OPERATIONS, Bucket.OTHER, pytest.approx(7e-9)),
         ("a", Bucket.COMPUTE, pytest.approx(3e-9)),
     ]
-    assert found.step_seconds == pytest.approx(10e-9)
+    assert found_profile.step_seconds == pytest.approx(10e-9)
 
 
 def test_several_devices_are_averaged():
     label = CallLabel("a", Bucket.COMPUTE)
 
-    found = profile(timeline([label], [0], [10], [(0, 10)]), timeline([label], [0], [2], [(0, 10)]))
+    found_profile = profile(
+        timeline([label], [0], [10], [(0, 10)]), timeline([label], [0], [2], [(0, 10)])
+    )
 
-    assert [(o.name, o.seconds, o.count) for o in found.operations] == [
+    assert [(o.name, o.seconds, o.count) for o in found_profile.operations] == [
         ("a", pytest.approx(6e-9), 1.0),
         (OUTSIDE_OPERATIONS, pytest.approx(4e-9), 0.0),
     ]
 
 
 def test_a_call_is_counted_in_the_step_where_it_begins():
-    found = profile(timeline([CallLabel("a", Bucket.CPU)], [5], [15], [(0, 10), (10, 20)]))
+    found_profile = profile(timeline([CallLabel("a", Bucket.CPU)], [5], [15], [(0, 10), (10, 20)]))
 
-    assert {o.name: (o.seconds, o.count) for o in found.operations} == {
+    assert {o.name: (o.seconds, o.count) for o in found_profile.operations} == {
         "a": (pytest.approx(5e-9), 0.5),
         OUTSIDE_OPERATIONS: (pytest.approx(5e-9), 0.0),
     }
@@ -110,14 +112,18 @@ def test_the_longest_operations_are_kept_and_the_rest_is_folded_by_bucket():
     starts = np.cumsum([0, *range(count, 1, -1)])
     ends = starts + np.arange(count, 0, -1)
 
-    found = profile(timeline(labels, starts, ends, [(0, int(ends[-1]))]))
+    found_profile = profile(timeline(labels, starts, ends, [(0, int(ends[-1]))]))
 
-    folded = [o for o in found.operations if o.name == OTHER_OPERATIONS]
+    folded = [o for o in found_profile.operations if o.name == OTHER_OPERATIONS]
     assert {o.bucket for o in folded} == {Bucket.COMPUTE, Bucket.RUNTIME}
     assert sum(o.count for o in folded) == 30
-    assert len(found.operations) == MAX_OPERATIONS + 2
-    assert sum(o.seconds for o in found.operations) == pytest.approx(found.step_seconds, abs=1e-15)
-    assert found.operations == tuple(sorted(found.operations, key=lambda o: -o.seconds))
+    assert len(found_profile.operations) == MAX_OPERATIONS + 2
+    assert sum(o.seconds for o in found_profile.operations) == pytest.approx(
+        found_profile.step_seconds, abs=1e-15
+    )
+    assert found_profile.operations == tuple(
+        sorted(found_profile.operations, key=lambda o: -o.seconds)
+    )
 
 
 def test_no_step_with_a_length_is_an_error():
@@ -126,7 +132,7 @@ def test_no_step_with_a_length_is_an_error():
 
 
 def test_calls_may_share_labels():
-    found = profile(
+    found_profile = profile(
         CallTimeline(
             labels=[CallLabel("a", Bucket.COMPUTE), CallLabel("b", Bucket.CPU)],
             label=np.array([0, 1, 0]),
@@ -137,7 +143,7 @@ def test_calls_may_share_labels():
         )
     )
 
-    assert {o.name: (o.seconds, o.count) for o in found.operations} == {
+    assert {o.name: (o.seconds, o.count) for o in found_profile.operations} == {
         "a": (pytest.approx(6e-9), 2.0),
         "b": (pytest.approx(1e-9), 1.0),
         OUTSIDE_OPERATIONS: (pytest.approx(3e-9), 0.0),
@@ -157,10 +163,10 @@ def test_each_step_has_its_own_buckets():
 def test_each_step_has_the_times_of_its_calls_in_the_order_of_their_starts():
     labels = [CallLabel(name, Bucket.COMPUTE) for name in "abaa"]
     # The second a lies wholly inside b, the third is cut by the end of the first step.
-    found = profile(timeline(labels, [4, 0, 1, 8], [6, 2, 1, 13], [(0, 10), (10, 20)]))
+    found_profile = profile(timeline(labels, [4, 0, 1, 8], [6, 2, 1, 13], [(0, 10), (10, 20)]))
 
-    rows = [operation.name for operation in found.operations]
-    first, second = (dict(zip(rows, step, strict=True)) for step in found.call_times)
+    rows = [operation.name for operation in found_profile.operations]
+    first, second = (dict(zip(rows, step, strict=True)) for step in found_profile.call_times)
     assert first["a"] == pytest.approx((0.0, 2e-9, 2e-9))
     assert first["b"] == pytest.approx((2e-9,))
     assert second["a"] == pytest.approx((3e-9,))
@@ -189,10 +195,15 @@ def test_a_step_is_the_mean_over_the_devices_that_have_it():
 
 def test_devices_that_keep_different_steps_are_matched_by_number():
     label = [CallLabel("a", Bucket.COMPUTE)]
-    whole = timeline(label, [0], [40], [(0, 4), (4, 10), (10, 20), (20, 40)])
+    whole_call_timeline = timeline(label, [0], [40], [(0, 4), (4, 10), (10, 20), (20, 40)])
     one, other, last = (
-        replace(whole, windows=whole.windows.where(np.isin(whole.windows.owner, kept)))
-        for kept in ([1, 2, 3], [0, 2, 3], [2, 3])
+        replace(
+            whole_call_timeline,
+            windows=whole_call_timeline.windows.where(
+                np.isin(whole_call_timeline.windows.owner, kept_owners)
+            ),
+        )
+        for kept_owners in ([1, 2, 3], [0, 2, 3], [2, 3])
     )
 
     steps = profile(one, other, last).each_step

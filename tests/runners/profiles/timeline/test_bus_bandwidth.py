@@ -31,9 +31,9 @@ def test_each_collective_has_its_factor(collective, factor):
 
 def test_the_bandwidth_of_a_known_all_reduce():
     # 8 GiB among eight ranks in 63,896 us: nccl-tests prints 134.44 and 235.26 GB/s.
-    found = bus_bandwidth(CollectiveOperation.ALL_REDUCE, 8589934592, 63896e-6, 8)
+    found_bus_bandwidth = bus_bandwidth(CollectiveOperation.ALL_REDUCE, 8589934592, 63896e-6, 8)
 
-    assert found == pytest.approx(235.26e9, rel=1e-4)
+    assert found_bus_bandwidth == pytest.approx(235.26e9, rel=1e-4)
 
 
 @given(st.sampled_from(CollectiveOperation), st.integers(0, 2**40), SECONDS, RANKS)

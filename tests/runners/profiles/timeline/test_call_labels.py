@@ -22,8 +22,8 @@ def nested(columns):
 
 def labels_of(trace):
     columns = trace.columns()
-    found = label_calls(columns, nested(columns), launches_of(columns))
-    return [found.table[place] for place in found.label.tolist()]
+    found_call_labels = label_calls(columns, nested(columns), launches_of(columns))
+    return [found_call_labels.table[place] for place in found_call_labels.label.tolist()]
 
 
 def test_calls_are_nested_thread_by_thread(trace):

@@ -96,8 +96,8 @@ def test_fusing_saves_nothing_where_a_product_runs_at_once(trace, stream, saved)
     works = [(GEMM, 7, 0, 600), *((ADD, stream, begin + 100 * n, 100) for n in range(3))]
     profile = on_streams(trace, *works).read()
 
-    found = recommendations(profile, classify(profile))
+    found_recommendations = recommendations(profile, classify(profile))
 
-    assert [one.saved_share for one in found if one.text == FUSE.text] == [
+    assert [one.saved_share for one in found_recommendations if one.text == FUSE.text] == [
         pytest.approx(share) for share in saved
     ]

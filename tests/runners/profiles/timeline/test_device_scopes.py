@@ -33,8 +33,8 @@ def work(trace, device, *, lasts=100, correlation=0, process=1):
     return trace.add("k", 10, lasts, correlation=correlation, **where)
 
 
-def keys(found):
-    return [(scope.device, scope.process, scope.rank) for scope in found]
+def keys(found_device_scopes):
+    return [(scope.device, scope.process, scope.rank) for scope in found_device_scopes]
 
 
 def test_the_devices_of_one_process_are_of_its_rank(trace):
@@ -89,10 +89,10 @@ def test_a_device_number_of_two_processes_is_two_devices(trace):
 def test_work_of_a_shared_device_number_without_a_launch_is_left_out_and_said_so(trace):
     columns = with_same_device(trace, unlinked=1).columns()
 
-    found = with_owners(columns, launches_of(columns))
+    found_trace = with_owners(columns, launches_of(columns))
 
-    assert found.notes == (SOME_UNLINKED.format(1, 99),)
-    assert keys(scopes_of(found, launches_of(found))) == [(0, 20, 0), (0, 30, 1)]
+    assert found_trace.notes == (SOME_UNLINKED.format(1, 99),)
+    assert keys(scopes_of(found_trace, launches_of(found_trace))) == [(0, 20, 0), (0, 30, 1)]
 
 
 @pytest.mark.parametrize("more", [{"numbers": (0, 0)}, {"unlinked": 5}])
@@ -125,11 +125,11 @@ def test_without_a_device_all_calls_are_of_one_scope(trace):
 
 
 def test_less_than_a_hundredth_of_the_busiest_devices_work_is_left_out(trace):
-    found = scopes(work(work(trace, 0, lasts=1000), 1, lasts=9))
+    found_device_scopes = scopes(work(work(trace, 0, lasts=1000), 1, lasts=9))
 
-    kept, notes = without_little_work(found)
+    kept_device_scopes, notes = without_little_work(found_device_scopes)
 
-    assert keys(kept) == [(0, 1, 0)]
+    assert keys(kept_device_scopes) == [(0, 1, 0)]
     assert notes == (LITTLE_WORK.format("device 1", "1 %"),)
 
 
@@ -143,9 +143,9 @@ def test_less_than_a_hundredth_of_the_busiest_devices_work_is_left_out(trace):
     ],
 )
 def test_scopes_are_chosen_by_device_and_rank(trace, choice, devices):
-    found = chosen_scopes(scopes(work(work(trace, 0), 1)), choice)
+    found_device_scopes = chosen_scopes(scopes(work(work(trace, 0), 1)), choice)
 
-    assert [scope.device for scope in found] == devices
+    assert [scope.device for scope in found_device_scopes] == devices
 
 
 def test_a_choice_of_nothing_names_what_there_is(trace):

@@ -22,34 +22,36 @@ def test_a_devices_step_is_that_of_its_profile(make):
         make.operation("gemm", 2.0), make.operation("nccl", 1.0, bucket=Bucket.COMMUNICATION)
     )
 
-    found = device_step(profile, name="device 1", model="NVIDIA H100", rank=1)
+    found_device_step = device_step(profile, name="device 1", model="NVIDIA H100", rank=1)
 
-    assert (found.step_seconds, found.seconds(Bucket.COMPUTE)) == (3.0, 2.0)
-    assert found.seconds(Bucket.COMPUTE, Bucket.COMMUNICATION) == 3.0
-    assert (found.communication_seconds, found.overlap) == (None, None)
+    assert (found_device_step.step_seconds, found_device_step.seconds(Bucket.COMPUTE)) == (3.0, 2.0)
+    assert found_device_step.seconds(Bucket.COMPUTE, Bucket.COMMUNICATION) == 3.0
+    assert (found_device_step.communication_seconds, found_device_step.overlap) == (None, None)
 
 
 def test_a_ratio_is_weighted_by_the_time_that_it_is_about():
-    found = mean_readings(
+    profile_readings = mean_readings(
         [
             (reading("comm_time", 3.0, unit="s"), reading("comm_overlap", 0.5)),
             (reading("comm_time", 1.0, unit="s"), reading("comm_overlap", 0.1)),
         ]
     )
 
-    assert [one.value for one in found] == [2.0, pytest.approx(0.4)]
+    assert [one.value for one in profile_readings] == [2.0, pytest.approx(0.4)]
 
 
 def test_a_device_without_collectives_spent_no_time_on_them():
-    found = mean_readings([(reading("comm_time", 3.0),), (reading("gpu_busy", 0.5),)])
+    profile_readings = mean_readings([(reading("comm_time", 3.0),), (reading("gpu_busy", 0.5),)])
 
-    assert {one.name: one.value for one in found} == {"comm_time": 1.5, "gpu_busy": 0.5}
+    assert {one.name: one.value for one in profile_readings} == {"comm_time": 1.5, "gpu_busy": 0.5}
 
 
 def test_the_largest_queue_is_the_largest_of_any_device():
-    (found,) = mean_readings([(reading("queue_len_max", 3.0),), (reading("queue_len_max", 9.0),)])
+    (profile_reading,) = mean_readings(
+        [(reading("queue_len_max", 3.0),), (reading("queue_len_max", 9.0),)]
+    )
 
-    assert found.value == 9.0
+    assert profile_reading.value == 9.0
 
 
 def test_one_devices_readings_are_as_they_are():

@@ -23,15 +23,15 @@ def streams(trace):
 def waits_us(trace, steps):
     """Return the host, kernel and other waits of each stream, in us per step."""
     return {
-        found.stream: tuple(
+        stream_idle.stream: tuple(
             round(seconds * 1e6, 6)
             for seconds in (
-                found.host_wait_seconds,
-                found.kernel_wait_seconds,
-                found.other_seconds,
+                stream_idle.host_wait_seconds,
+                stream_idle.kernel_wait_seconds,
+                stream_idle.other_seconds,
             )
         )
-        for found in (idle_per_step(calls, steps) for calls in streams(trace))
+        for stream_idle in (idle_per_step(calls, steps) for calls in streams(trace))
     }
 
 
@@ -102,29 +102,29 @@ def test_streams_of_several_devices_say_of_which(trace):
     trace.add("a", 0, 10, cat="kernel", thread=(0, 7), stream=7)
     trace.add("b", 0, 10, cat="kernel", thread=(1, 7), stream=7)
 
-    assert [found.stream for found in streams(trace)] == ["0:7", "1:7"]
+    assert [stream_call.stream for stream_call in streams(trace)] == ["0:7", "1:7"]
 
 
 def test_only_the_part_of_a_gap_that_lies_in_a_step_counts():
-    found = idle_per_step(calls((0, 50), (5_200, 5_300)), windows((0, 1_000), (5_000, 6_000)))
+    stream_idle = idle_per_step(calls((0, 50), (5_200, 5_300)), windows((0, 1_000), (5_000, 6_000)))
 
     # 950 ns of the first step and 200 of the second; what lies between is no step's.
-    assert found.kernel_wait_seconds * NS == pytest.approx((950 + 200) / 2)
-    assert found.busy_seconds * NS == pytest.approx((50 + 100) / 2)
+    assert stream_idle.kernel_wait_seconds * NS == pytest.approx((950 + 200) / 2)
+    assert stream_idle.busy_seconds * NS == pytest.approx((50 + 100) / 2)
 
 
 def test_what_overlaps_on_a_stream_makes_no_gap_and_hides_none():
-    found = idle_per_step(calls((0, 100), (10, 20), (50_000, 50_010)), windows((0, 60_000)))
+    stream_idle = idle_per_step(calls((0, 100), (10, 20), (50_000, 50_010)), windows((0, 60_000)))
 
-    assert found.other_seconds * NS == pytest.approx(49_900)
-    assert found.kernel_wait_seconds == 0
+    assert stream_idle.other_seconds * NS == pytest.approx(49_900)
+    assert stream_idle.kernel_wait_seconds == 0
 
 
 def test_work_that_began_before_a_step_is_no_gap_of_it():
-    found = idle_per_step(calls((0, 1_500), (1_600, 1_700)), windows((1_000, 2_000)))
+    stream_idle = idle_per_step(calls((0, 1_500), (1_600, 1_700)), windows((1_000, 2_000)))
 
-    assert found.busy_seconds * NS == pytest.approx(600)
-    assert found.kernel_wait_seconds * NS == pytest.approx(100)
+    assert stream_idle.busy_seconds * NS == pytest.approx(600)
+    assert stream_idle.kernel_wait_seconds * NS == pytest.approx(100)
 
 
 SPANS = st.lists(
@@ -144,18 +144,24 @@ def test_what_a_stream_did_and_waited_for_is_the_steps_between_its_first_and_las
     work = calls(*(span[:2] for span in spans), launches=[span[2] for span in spans])
     begin, end = spans[0][0], max(span[1] for span in spans)
 
-    found = idle_per_step(work, steps)
+    stream_idle = idle_per_step(work, steps)
 
-    waits = (found.host_wait_seconds, found.kernel_wait_seconds, found.other_seconds)
-    whole = sum(
+    waits = (
+        stream_idle.host_wait_seconds,
+        stream_idle.kernel_wait_seconds,
+        stream_idle.other_seconds,
+    )
+    whole_total = sum(
         max(0, min(stop, end) - max(start, begin))
         for start, stop in zip(edges[::2], edges[1::2], strict=True)
     )
     assert min(waits) >= 0
-    assert (found.busy_seconds + sum(waits)) * NS * len(edges) / 2 == pytest.approx(whole)
+    assert (stream_idle.busy_seconds + sum(waits)) * NS * len(edges) / 2 == pytest.approx(
+        whole_total
+    )
 
 
-def held(trace):
+def waits_and_note(trace):
     columns = trace.columns()
     work = launched_work(columns, launches_of(columns))
     return waits_for_others(work, WHOLE), note_on_held_work([(work, WHOLE)])
@@ -164,7 +170,7 @@ def held(trace):
 def test_a_device_waits_for_the_host_until_the_launch(trace):
     launched(trace, (0, 2, 10), (100, 105, 10), (200, 206, 10))
 
-    assert held(trace) == (False, ())
+    assert waits_and_note(trace) == (False, ())
 
 
 def test_launched_work_that_does_not_begin_is_held_up_by_what_the_file_lacks(trace):
@@ -181,7 +187,7 @@ def test_launched_work_that_does_not_begin_is_held_up_by_what_the_file_lacks(tra
         correlation=9,
     )
 
-    waits, (note,) = held(trace)
+    waits, (note,) = waits_and_note(trace)
 
     assert waits
     assert note.startswith("launched work begins up to 0.684 ms late on an idle device")
@@ -190,21 +196,21 @@ def test_launched_work_that_does_not_begin_is_held_up_by_what_the_file_lacks(tra
 def test_the_host_is_to_blame_where_it_is_late_for_longer(trace):
     launched(trace, (0, 2, 10), (400, 500, 10))
 
-    assert held(trace) == (False, ())
+    assert waits_and_note(trace) == (False, ())
 
 
 def test_a_call_that_launches_for_long_is_the_hosts_time(trace):
     trace.launch("cudaLaunchKernel", 0, 1, kernel="k", at=2, lasts=10, stream=7, correlation=1)
     trace.launch("cudaGraphLaunch", 15, 600, kernel="k", at=614, lasts=9, stream=7, correlation=2)
 
-    assert held(trace) == (False, ())
+    assert waits_and_note(trace) == (False, ())
 
 
 def test_work_without_launches_has_no_note(trace):
     for at in (0, 500):
         trace.add("k", at, 10, cat="kernel", thread=(0, 7), stream=7)
 
-    assert held(trace) == (True, ())
+    assert waits_and_note(trace) == (True, ())
 
 
 def test_several_devices_have_one_note_with_the_longest_wait(trace):

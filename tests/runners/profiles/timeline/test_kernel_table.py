@@ -19,9 +19,9 @@ def test_rows_differ_by_name_and_launch_shape_and_are_per_step(trace):
     for at, grid in ((0, [64, 1, 1]), (10, [64, 1, 1]), (20, [8, 1, 1])):
         trace.add("volta_sgemm_128x64_nt", at, 4, cat="kernel", grid=grid, **SHAPE)
 
-    found = rows(trace, steps=2)
+    kernels = rows(trace, steps=2)
 
-    assert found == (
+    assert kernels == (
         Kernel(
             name="volta_sgemm_128x64_nt",
             family=OperationFamily.GEMM,
@@ -69,14 +69,14 @@ def test_only_the_longest_kernels_have_a_row(trace):
     for number in range(MAX_KERNELS + 5):
         trace.add(f"k{number}", 0, 1 + number, cat="kernel")
 
-    found = rows(trace)
+    kernels = rows(trace)
 
-    assert len(found) == MAX_KERNELS
-    assert found[0].name == f"k{MAX_KERNELS + 4}"
+    assert len(kernels) == MAX_KERNELS
+    assert kernels[0].name == f"k{MAX_KERNELS + 4}"
 
 
 def test_the_share_of_tensor_cores_is_of_the_kernels_that_compute():
-    found = tensor_share(
+    found_tensor_share = tensor_share(
         [
             kernel("a", 3.0, is_tensor=True),
             kernel("b", 1.0, is_tensor=False),
@@ -84,13 +84,13 @@ def test_the_share_of_tensor_cores_is_of_the_kernels_that_compute():
         ]
     )
 
-    assert found == pytest.approx(0.75)
+    assert found_tensor_share == pytest.approx(0.75)
 
 
 def test_where_names_do_not_tell_there_is_no_share_of_tensor_cores():
-    known, unknown = kernel("a", 79.0, is_tensor=True), kernel("b", 21.0, is_tensor=None)
+    known_kernel, unknown = kernel("a", 79.0, is_tensor=True), kernel("b", 21.0, is_tensor=None)
 
-    assert tensor_share([known, unknown]) is None
+    assert tensor_share([known_kernel, unknown]) is None
     assert tensor_share([kernel("a", 80.0, is_tensor=True), kernel("b", 20.0, is_tensor=None)])
     assert tensor_share([]) is None
 
@@ -109,9 +109,9 @@ def test_only_the_innermost_operator_that_could_use_tensor_cores_counts(trace):
             "cudaLaunchKernel", at, 5, kernel="k", at=at + 8, lasts=lasts, correlation=number + 1
         )
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.reading("tc_eligible") == pytest.approx(50 / 100)
+    assert content.reading("tc_eligible") == pytest.approx(50 / 100)
 
 
 @pytest.mark.parametrize("operator", ["aten::convolution_backward", "aten::miopen_convolution"])
@@ -136,9 +136,9 @@ def test_an_operator_that_launched_a_tensor_core_kernel_could_use_them(trace):
             correlation=number + 1,
         )
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.reading("tc_eligible") == pytest.approx(2 / 3)
+    assert content.reading("tc_eligible") == pytest.approx(2 / 3)
 
 
 def test_without_operators_nothing_is_known_of_what_could_use_tensor_cores(trace):

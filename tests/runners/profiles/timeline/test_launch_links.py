@@ -20,9 +20,9 @@ def test_the_delay_is_from_the_end_of_the_launch_and_never_negative(trace):
     trace.launch("cudaLaunchKernel", 20, 9, kernel="k", at=25, lasts=1, correlation=2)
     columns = trace.columns()
 
-    found = launch_delays_ns(columns, launches_of(columns), columns.is_device_work)
+    delays = launch_delays_ns(columns, launches_of(columns), columns.is_device_work)
 
-    assert found.tolist() == [7000, 0]
+    assert delays.tolist() == [7000, 0]
 
 
 def test_a_queue_grows_with_launches_and_shrinks_with_starts_stream_by_stream(trace):
@@ -41,9 +41,11 @@ def test_a_queue_grows_with_launches_and_shrinks_with_starts_stream_by_stream(tr
         )
     columns = trace.columns()
 
-    found = queues(columns, launches_of(columns))
+    launch_queues = queues(columns, launches_of(columns))
 
-    assert list(zip(found.time_ns.tolist(), found.length.tolist(), strict=True)) == [
+    assert list(
+        zip(launch_queues.time_ns.tolist(), launch_queues.length.tolist(), strict=True)
+    ) == [
         (0, 1),
         (1000, 2),
         (10_000, 1),
@@ -56,10 +58,10 @@ def test_a_queue_grows_with_launches_and_shrinks_with_starts_stream_by_stream(tr
 
 
 def event(name, category, start, thread, correlation):
-    said = {"correlation": correlation, "stream": 7 if category == "kernel" else -1}
+    fields = {"correlation": correlation, "stream": 7 if category == "kernel" else -1}
     return {
         "ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread,
-        "ts": start, "dur": 1, "args": said,
+        "ts": start, "dur": 1, "args": fields,
     }  # fmt: skip
 
 
@@ -72,11 +74,11 @@ def test_queues_of_launches_before_their_starts_are_never_negative_and_end_empty
         many.append(event("k", "kernel", launch + delay, number % 2, number))
     columns = read_kineto_trace(str({"traceEvents": many}).replace("'", '"').encode())
 
-    found = queues(columns, launches_of(columns))
+    launch_queues = queues(columns, launches_of(columns))
 
-    assert (found.length >= 0).all()
-    assert found.length[-1] == 0
-    assert np.abs(np.diff(found.length)).max(initial=0) == 1
+    assert (launch_queues.length >= 0).all()
+    assert launch_queues.length[-1] == 0
+    assert np.abs(np.diff(launch_queues.length)).max(initial=0) == 1
 
 
 def test_what_starts_before_its_launch_by_another_clock_was_never_queued(trace):

@@ -49,7 +49,7 @@ def multiply(trace):
     return multiply
 
 
-def found(trace):
+def readings(trace):
     names = ("achieved_flops", "arithmetic_intensity", "roofline_attained")
     return {
         (one.name, one.subject): one.value for one in trace.read().readings if one.name in names
@@ -84,7 +84,7 @@ def test_other_types_tell_nothing(types):
 def test_a_product_has_its_rate_its_intensity_and_its_share_of_the_roof(multiply):
     subject = f"aten::mm {SHAPES}"
 
-    assert found(multiply("ampere_sgemm_128x64_tn")) == {
+    assert readings(multiply("ampere_sgemm_128x64_tn")) == {
         ("achieved_flops", subject): pytest.approx(FLOPS / 10e-6),
         ("arithmetic_intensity", subject): pytest.approx(FLOPS / BYTES),
         ("roofline_attained", subject): pytest.approx(FLOPS / 10e-6 / 19.5e12),
@@ -100,13 +100,15 @@ def test_a_product_has_its_rate_its_intensity_and_its_share_of_the_roof(multiply
     ],
 )
 def test_the_roof_is_that_of_the_type(multiply, kernel, kind, peak):
-    attained = [v for (name, _), v in found(multiply(kernel, kind=kind)).items() if "roof" in name]
+    attained = [
+        v for (name, _), v in readings(multiply(kernel, kind=kind)).items() if "roof" in name
+    ]
 
     assert attained == [pytest.approx(FLOPS / 10e-6 / peak)]
 
 
 def test_where_tensor_cores_are_not_told_there_is_no_share_of_a_roof(multiply):
-    names = {name for name, _ in found(multiply("mystery_gemm_kernel"))}
+    names = {name for name, _ in readings(multiply("mystery_gemm_kernel"))}
 
     assert names == {"achieved_flops", "arithmetic_intensity"}
 
@@ -115,7 +117,7 @@ def test_a_product_that_is_split_takes_as_long_as_its_parts_and_their_sum(multip
     tensor = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_nn_align4>()"
     multiply(tensor, "void splitKreduce_kernel<float, float, float, float>()")
 
-    read = found(multiply(tensor))
+    read = readings(multiply(tensor))
 
     assert read[("achieved_flops", f"aten::mm {SHAPES}")] == pytest.approx(FLOPS / 15e-6)
     assert read[("roofline_attained", f"aten::mm {SHAPES}")] == pytest.approx(
@@ -126,7 +128,7 @@ def test_a_product_that_is_split_takes_as_long_as_its_parts_and_their_sum(multip
 def test_the_longest_are_told(multiply):
     traces = [multiply("ampere_sgemm_128x64_tn", rows=n + 1) for n in range(MAX_PRODUCTS + 2)]
 
-    assert len(found(traces[-1])) == 3 * MAX_PRODUCTS
+    assert len(readings(traces[-1])) == 3 * MAX_PRODUCTS
 
 
 # c10::elementSize of c10::ScalarType.

@@ -19,8 +19,8 @@ def changes(trace):
 
     def changes(*bytes_, device=-1, begin=0):
         for time, changed in enumerate(bytes_, start=begin):
-            said = {"Device Type": 0 if device < 0 else 1, "Device Id": device, "Bytes": changed}
-            trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+            text = {"Device Type": 0 if device < 0 else 1, "Device Id": device, "Bytes": changed}
+            trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": text})
         return trace.read()
 
     return changes
@@ -72,9 +72,14 @@ def test_sums_are_never_negative_and_keep_every_change(bytes_):
 
 def test_the_most_in_use_and_held_are_readings(trace):
     trace.step(1, 0, 100)
-    for time, (used, held) in enumerate([(5, 9), (7, 9), (6, 12)]):
-        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": used, "Total Reserved": held}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+    for time, (used, reserved) in enumerate([(5, 9), (7, 9), (6, 12)]):
+        text = {
+            "Device Type": 1,
+            "Device Id": 0,
+            "Total Allocated": used,
+            "Total Reserved": reserved,
+        }
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": text})
 
     profile = trace.read()
 
@@ -85,9 +90,14 @@ def test_the_most_in_use_and_held_are_readings(trace):
 def test_what_was_held_at_most_is_not_lost_where_points_are_left_out(trace):
     trace.step(1, 0, 10_000)
     for time in range(3000):
-        used, held = (5, 12) if time == 1501 else (7 - time % 2, 9)
-        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": used, "Total Reserved": held}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+        used, reserved = (5, 12) if time == 1501 else (7 - time % 2, 9)
+        text = {
+            "Device Type": 1,
+            "Device Id": 0,
+            "Total Allocated": used,
+            "Total Reserved": reserved,
+        }
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": text})
 
     profile = trace.read()
 

@@ -10,12 +10,12 @@ from perfledger_profiles.timeline.memory import MAX_POINTS
 
 
 def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):
-    found = steps.read().each_step
+    each_step = steps.read().each_step
 
-    assert [step.number for step in found] == [5, 6]
-    assert [sum(step.buckets) for step in found] == [step.seconds for step in found]
-    assert found[0].seconds == pytest.approx(1000e-6)
-    buckets = dict(zip(Bucket, found[0].buckets, strict=True))
+    assert [step.number for step in each_step] == [5, 6]
+    assert [sum(step.buckets) for step in each_step] == [step.seconds for step in each_step]
+    assert each_step[0].seconds == pytest.approx(1000e-6)
+    buckets = dict(zip(Bucket, each_step[0].buckets, strict=True))
     assert buckets[Bucket.COMPUTE] == pytest.approx(300e-6)
     assert buckets[Bucket.COMMUNICATION] == pytest.approx(100e-6)
     assert buckets[Bucket.INPUT] == pytest.approx(100e-6)
@@ -24,10 +24,10 @@ def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):
 def test_a_pipe_of_data_is_input_as_a_loader_is(trace):
     trace.step(1, 0, 1000).add("enumerate(DataPipe)#MapperIterDataPipe", 100, 300)
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.bucket_seconds()[Bucket.INPUT] == pytest.approx(300e-6)
-    assert found.reading("input_wait_frac") == pytest.approx(0.3)
+    assert content.bucket_seconds()[Bucket.INPUT] == pytest.approx(300e-6)
+    assert content.reading("input_wait_frac") == pytest.approx(0.3)
 
 
 def test_the_median_of_all_steps_is_told_where_some_do_not_count(trace):
@@ -42,12 +42,12 @@ def test_a_collective_on_a_thread_of_the_host_is_exposed_where_nothing_else_work
     trace.add("autograd::engine::evaluate_function: MmBackward0", 300, 200, thread=(1, 2))
     trace.add("gloo:all_reduce", 100, 700, cat="user_annotation", thread=(1, 3))
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(300e-6)
-    assert found.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
-    assert found.reading("comm_time") == pytest.approx(700e-6)
-    assert found.reading("comm_overlap") == pytest.approx(4 / 7)
+    assert content.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(300e-6)
+    assert content.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
+    assert content.reading("comm_time") == pytest.approx(700e-6)
+    assert content.reading("comm_overlap") == pytest.approx(4 / 7)
 
 
 def test_collectives_of_another_rank_in_a_joined_file_are_no_time_of_these_steps(trace):
@@ -55,20 +55,20 @@ def test_collectives_of_another_rank_in_a_joined_file_are_no_time_of_these_steps
     trace.add("gloo:all_reduce", 50, 30, cat="user_annotation", thread=(1, 3))
     trace.add("gloo:all_reduce", 0, 40, cat="user_annotation", thread=(2, 3))
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.reading("comm_time") == pytest.approx(30e-6)
-    assert found.reading("comm_overlap") == pytest.approx(1 / 3)
+    assert content.reading("comm_time") == pytest.approx(30e-6)
+    assert content.reading("comm_overlap") == pytest.approx(1 / 3)
 
 
 def test_a_call_around_a_collective_does_not_hide_it(trace):
     trace.step(1, 0, 1000).add("autograd::engine::evaluate_function: AccumulateGrad", 0, 500)
     trace.add("c10d::allreduce_", 100, 400)
 
-    found = trace.read()
+    content = trace.read()
 
-    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(400e-6)
-    assert found.reading("comm_overlap") == pytest.approx(0.0)
+    assert content.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(400e-6)
+    assert content.reading("comm_overlap") == pytest.approx(0.0)
 
 
 def test_streams_say_why_they_stood_still_per_step(steps):
@@ -101,8 +101,8 @@ def test_kernels_belong_to_the_one_listed_device_whatever_number_they_carry(trac
 
 
 def test_a_kernel_of_an_unknown_device_has_the_stated_occupancy(trace):
-    said = {"grid": [64, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 37}
-    trace.step(1, 0, 100).add("k", 0, 50, cat="kernel", thread=(0, 7), stream=7, **said)
+    text = {"grid": [64, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 37}
+    trace.step(1, 0, 100).add("k", 0, 50, cat="kernel", thread=(0, 7), stream=7, **text)
 
     (kernel,) = trace.read().kernels
 
@@ -181,9 +181,9 @@ def test_a_trace_without_markers_says_that_it_has_no_steps(trace):
 def test_memory_keeps_its_peaks_and_is_short(trace):
     trace.step(1, 100, 10_000)
     for number in range(3 * MAX_POINTS):
-        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": number % 97}
-        said |= {"Total Reserved": 1000 if number else 0}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": 100 + number, "args": said})
+        text = {"Device Type": 1, "Device Id": 0, "Total Allocated": number % 97}
+        text |= {"Total Reserved": 1000 if number else 0}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": 100 + number, "args": text})
 
     points = trace.read().memory
 
@@ -198,8 +198,8 @@ def test_memory_outside_the_kept_steps_is_left_out_but_what_they_begin_with(trac
     for number, begin in enumerate((0, 100, 200)):
         trace.step(number, begin, 100)
     for time in (50, 150, 250, 350):
-        said = {"Device Type": 0, "Device Id": -1, "Total Allocated": time}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+        text = {"Device Type": 0, "Device Id": -1, "Total Allocated": time}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": text})
 
     points = trace.read().memory
 
@@ -213,8 +213,8 @@ def test_memory_outside_the_kept_steps_is_left_out_but_what_they_begin_with(trac
 def test_memory_that_was_not_recorded_is_no_point(trace):
     trace.step(1, 0, 100)
     for time, more in ((10, {}), (20, {"Total Allocated": 5})):
-        said = {"Device Type": 1, "Device Id": 0, "Bytes": 512, **more}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+        text = {"Device Type": 1, "Device Id": 0, "Bytes": 512, **more}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": text})
 
     assert [point.allocated_bytes for point in trace.read().memory] == [5.0]
 
@@ -222,8 +222,8 @@ def test_memory_that_was_not_recorded_is_no_point(trace):
 def test_of_more_devices_than_points_those_that_use_most_are_kept(trace):
     trace.step(1, 0, 10_000)
     for number in range(MAX_POINTS + 10):
-        said = {"Device Type": 1, "Device Id": number, "Total Allocated": number}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": number, "args": said})
+        text = {"Device Type": 1, "Device Id": number, "Total Allocated": number}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": number, "args": text})
 
     points = trace.read().memory
 

@@ -20,7 +20,7 @@ from perfledger_profiles.timeline.step_windows import (
 )
 
 
-def found(columns, **more):
+def trace_steps(columns, **more):
     return steps_of(columns, launches_of(columns), **more)
 
 
@@ -32,7 +32,7 @@ def test_the_numbers_are_those_of_the_markers_that_are_kept(trace):
     for number, (begin, length) in {8: (0, 50), 9: (50, 10), 10: (60, 11), 11: (71, 90)}.items():
         trace.step(number, begin, length)
 
-    steps = found(trace.columns())
+    steps = trace_steps(trace.columns())
 
     assert (steps.numbers, lengths(steps)) == ((9, 10), [10_000, 11_000])
     assert len(steps.notes) == 1
@@ -53,7 +53,7 @@ def marked(trace, lengths, *, last_calls):
 @pytest.mark.parametrize("count", [1, 2, 4, 20])
 @pytest.mark.parametrize("stub_calls", [(), ("cudaDeviceSynchronize",)])
 def test_the_marker_that_the_profilers_end_cuts_off_is_no_step(trace, count, stub_calls):
-    steps = found(marked(trace, [10_000] * count + [60], last_calls=stub_calls).columns())
+    steps = trace_steps(marked(trace, [10_000] * count + [60], last_calls=stub_calls).columns())
 
     assert lengths(steps) == [10_000_000] * (count - (count > 2))
     assert steps.notes == (STUB,)
@@ -62,20 +62,20 @@ def test_the_marker_that_the_profilers_end_cuts_off_is_no_step(trace, count, stu
 def test_a_short_last_step_with_its_calls_is_one(trace):
     columns = marked(trace, [10_000] * 4 + [60], last_calls=("aten::mm",) * 5).columns()
 
-    assert (lengths(found(columns))[-1], found(columns).notes) == (60_000, ())
+    assert (lengths(trace_steps(columns))[-1], trace_steps(columns).notes) == (60_000, ())
 
 
 def test_where_no_step_holds_calls_the_last_one_is_kept(trace):
     for number in range(4):
         trace.step(number, 100 * number, 100 if number < 3 else 1)
 
-    assert lengths(found(trace.columns())) == [100_000, 100_000, 1_000]
+    assert lengths(trace_steps(trace.columns())) == [100_000, 100_000, 1_000]
 
 
 def test_the_thread_with_the_most_steps_takes_them(trace):
     trace.step(1, 0, 500, thread=(1, 2)).step(1, 0, 10).step(2, 10, 10)
 
-    steps = found(trace.columns())
+    steps = trace_steps(trace.columns())
 
     assert lengths(steps) == [10_000, 10_000]
     assert steps.is_marker.all()
@@ -84,7 +84,7 @@ def test_the_thread_with_the_most_steps_takes_them(trace):
 def test_what_only_looks_like_a_marker_is_work(trace):
     trace.add("step 3", 0, 10, cat="user_annotation").add("ProfilerStep#x", 0, 10)
 
-    steps = found(trace.columns())
+    steps = trace_steps(trace.columns())
 
     assert not steps.is_marker.any()
     assert (steps.has_markers, steps.notes) == (False, (NO_STEPS,))
@@ -93,7 +93,7 @@ def test_what_only_looks_like_a_marker_is_work(trace):
 def test_without_markers_the_thread_with_the_most_time_is_the_main_one(trace):
     columns = trace.add("a", 0, 10).add("b", 0, 20, thread=(1, 2)).columns()
 
-    steps = found(columns)
+    steps = trace_steps(columns)
 
     assert columns.lanes[steps.main].thread == 2
     assert lengths(steps) == [20_000]
@@ -103,7 +103,7 @@ def test_without_markers_the_thread_with_the_most_time_is_the_main_one(trace):
 def test_absurd_numbers_are_read(trace, number):
     trace.add(f"ProfilerStep#{number}", 0, 10, cat="user_annotation")
 
-    assert len(found(trace.columns()).numbers) == 1
+    assert len(trace_steps(trace.columns()).numbers) == 1
 
 
 def test_without_markers_the_devices_own_window_is_the_step(trace):
@@ -111,7 +111,7 @@ def test_without_markers_the_devices_own_window_is_the_step(trace):
     trace.launch("cudaGraphLaunch", 950, 5, kernel="k", at=1000, lasts=40, correlation=1)
     trace.add("detokenize", 1100, 500)
 
-    steps = found(trace.columns())
+    steps = trace_steps(trace.columns())
 
     assert (lengths(steps), steps.has_markers) == ([40_000], False)
     assert steps.notes == (DEVICE_WINDOW, SHORT_WINDOW.format(1.6, 0.04))
@@ -121,23 +121,23 @@ def test_a_window_of_a_tenth_of_the_recording_or_more_is_most_of_it(trace):
     trace.add("load the model", 0, 360)
     trace.launch("cudaGraphLaunch", 350, 5, kernel="k", at=360, lasts=40, correlation=1)
 
-    assert found(trace.columns()).notes == (DEVICE_WINDOW,)
+    assert trace_steps(trace.columns()).notes == (DEVICE_WINDOW,)
 
 
 def test_repeats_of_a_sequence_of_kernels_are_noted_but_are_no_steps(trace):
     for number in range(7):
         trace.add("ab"[number % 2], 1000 * number, 900, cat="kernel", thread=(0, 7), stream=7)
 
-    steps = found(trace.columns())
+    steps = trace_steps(trace.columns())
 
     assert lengths(steps) == [6_900_000]
     assert steps.notes[1] == ITERATIONS.format(3, 2, "2")
 
 
 def test_a_process_without_markers_has_the_steps_of_another(trace):
-    marked = found(trace.step(4, 0, 100).step(5, 100, 100).columns())
+    marked = trace_steps(trace.step(4, 0, 100).step(5, 100, 100).columns())
 
-    steps = found(type(trace)().add("a", 0, 150, thread=(2, 1)).columns(), lent=marked)
+    steps = trace_steps(type(trace)().add("a", 0, 150, thread=(2, 1)).columns(), lent=marked)
 
     assert (lengths(steps), steps.numbers) == ([100_000, 100_000], (4, 5))
     assert steps.notes == (LENT_STEPS,)
@@ -154,9 +154,9 @@ def test_the_host_is_known_if_its_calls_cover_half_of_the_devices_window(trace, 
     trace.add("aten::mm", 1000 + begin, end - begin)
     columns = trace.columns()
 
-    known = is_host_known(columns, launches_of(columns), found(columns))
+    values = is_host_known(columns, launches_of(columns), trace_steps(columns))
 
-    assert known is is_known
+    assert values is is_known
 
 
 @pytest.mark.parametrize(("name", "is_known"), [("cuInit", False), ("aten::mm", True)])
@@ -165,9 +165,9 @@ def test_a_few_calls_of_the_runtime_alone_do_not_show_what_the_host_does(trace, 
     trace.add(name, 0, 10, cat=category).add(name, 1000, 10, cat=category)
     columns = trace.columns()
 
-    known = is_host_known(columns, launches_of(columns), found(columns))
+    values = is_host_known(columns, launches_of(columns), trace_steps(columns))
 
-    assert known is is_known
+    assert values is is_known
 
 
 @pytest.mark.parametrize(("early", "is_known"), [(1, True), (2, False)])
@@ -178,9 +178,9 @@ def test_kernels_before_their_launches_show_that_the_clocks_differ(trace, early,
         trace.launch("cudaLaunchKernel", 50 + 100 * number, 2, **launched)
     columns = trace.step(1, 0, 400).columns()
 
-    known = is_host_known(columns, launches_of(columns), found(columns))
+    values = is_host_known(columns, launches_of(columns), trace_steps(columns))
 
-    assert known is is_known
+    assert values is is_known
 
 
 def test_a_file_of_collectives_alone_does_not_say_what_hides_them(trace):
@@ -207,19 +207,19 @@ def test_the_host_is_unknown_where_launched_work_is_held_up(trace):
     trace.add("aten::mm", 0, 510)
     columns = trace.columns()
 
-    assert not is_host_known(columns, launches_of(columns), found(columns))
+    assert not is_host_known(columns, launches_of(columns), trace_steps(columns))
 
 
 def test_a_device_without_any_call_of_the_host_waits_for_something_unknown(trace):
     columns = trace.add("k", 0, 10, cat="kernel", thread=(0, 7), stream=7).columns()
 
-    assert not is_host_known(columns, launches_of(columns), found(columns))
+    assert not is_host_known(columns, launches_of(columns), trace_steps(columns))
 
 
 def test_without_a_device_the_host_is_known(trace):
     columns = trace.add("a", 0, 10).columns()
 
-    assert is_host_known(columns, launches_of(columns), found(columns))
+    assert is_host_known(columns, launches_of(columns), trace_steps(columns))
 
 
 def kernels(trace, names, *, stream=7, begin=0):

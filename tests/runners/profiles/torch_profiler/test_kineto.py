@@ -26,8 +26,8 @@ DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 def only(profile, name):
-    (found,) = [operation for operation in profile.operations if operation.name == name]
-    return found
+    (found_operation,) = [operation for operation in profile.operations if operation.name == name]
+    return found_operation
 
 
 def test_self_time_is_what_the_calls_inside_leave(trace, micros):
@@ -287,8 +287,8 @@ def test_the_operations_of_any_trace_sum_to_the_step(many):
 
 @pytest.mark.parametrize("broken", [0, -1, 10**30])
 def test_a_device_that_has_nothing_or_too_much_of_something_is_not_known(trace, broken):
-    said = {"name": "NVIDIA T4", "totalGlobalMem": broken, "numSms": broken}
-    trace.header = {"deviceProperties": [said]}
+    fields = {"name": "NVIDIA T4", "totalGlobalMem": broken, "numSms": broken}
+    trace.header = {"deviceProperties": [fields]}
     trace.step(1, 0, 100).add("k", 10, 20, cat="kernel", thread=(0, 7), stream=7)
 
     device = trace.read().device
@@ -309,14 +309,14 @@ def test_launches_whose_kernels_are_not_in_the_file_leave_the_device_unknown(tra
     trace.add("cudaLaunchKernel", 20, 30, cat="cuda_runtime", correlation=1)
 
     profile = trace.read()
-    found = classify(profile)
+    classification = classify(profile)
 
     assert profile.bucket_seconds()[Bucket.COMPUTE] == 0
     assert NO_DEVICE_WORK in profile.notes
-    assert found.primary is Bottleneck.UNKNOWN
-    assert [one.bottleneck for one in found.shares] == [Bottleneck.UNKNOWN]
-    assert found.reasons[0].startswith("the file has no device work")
-    assert recommendations(profile, found) == ()
+    assert classification.primary is Bottleneck.UNKNOWN
+    assert [one.bottleneck for one in classification.shares] == [Bottleneck.UNKNOWN]
+    assert classification.reasons[0].startswith("the file has no device work")
+    assert recommendations(profile, classification) == ()
 
 
 def test_devices_without_work_or_launches_may_not_have_been_recorded(trace):
@@ -363,11 +363,11 @@ def test_what_a_cut_off_file_does_not_show_is_unknown(trace):
     trace.step(1, 0, 100).add("aten::mm", 0, 95)
     trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=10, correlation=1)
     trace.launch("cudaLaunchKernel", 40, 5, kernel="gemm", at=50, lasts=30, correlation=2)
-    whole, cut_off = trace.data(), trace.data()[:-40]
+    whole_data, cut_off = trace.data(), trace.data()[:-40]
 
     profile = trace.read(cut_off)
 
-    assert trace.read(whole).is_host_known
+    assert trace.read(whole_data).is_host_known
     assert CUT_OFF in profile.notes
     assert classify(profile).primary is Bottleneck.UNKNOWN
 

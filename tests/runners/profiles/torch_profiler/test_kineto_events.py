@@ -100,13 +100,13 @@ def test_a_kernel_may_use_no_registers_and_no_shared_memory(trace):
 
 
 def test_what_a_collective_moves_is_kept(trace):
-    said = {
+    text = {
         "Collective name": "allreduce",
         "In msg nelems": 1024,
         "dtype": "BFloat16",
         "Group size": 8,
     }
-    trace.add("ncclDevKernel_AllReduce", 0, 1, cat="kernel", **said)
+    trace.add("ncclDevKernel_AllReduce", 0, 1, cat="kernel", **text)
 
     (launch,) = trace.columns().launches
 
@@ -141,8 +141,8 @@ def test_a_host_and_a_device_with_one_number_are_two_lanes(trace):
 
 def test_memory_is_followed_device_by_device(trace):
     for device_type, device, allocated in ((0, -1, 3456), (1, 0, 10), (77, 2, 5)):
-        said = {"Device Type": device_type, "Device Id": device, "Total Allocated": allocated}
-        trace.events.append({"ph": "i", "name": "[memory]", "ts": 7, "args": said})
+        text = {"Device Type": device_type, "Device Id": device, "Total Allocated": allocated}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": 7, "args": text})
     trace.add("a", 5, 1)
 
     memory = trace.columns().memory
@@ -167,9 +167,9 @@ def test_memory_is_followed_device_by_device(trace):
     ],
 )
 def test_the_stated_occupancy_is_a_share_and_0_says_nothing(trace, stated, share):
-    said = {"est. achieved occupancy %": stated}
+    text = {"est. achieved occupancy %": stated}
 
-    (launch,) = trace.add("k", 0, 1, cat="kernel", **said).columns().launches
+    (launch,) = trace.add("k", 0, 1, cat="kernel", **text).columns().launches
 
     assert launch.occupancy == share
 
@@ -182,9 +182,13 @@ def test_the_devices_and_the_rank_are_read_from_the_header(trace):
     }
     columns = trace.add("a", 0, 1).columns()
 
-    (found,) = columns.devices
-    assert (found.name, found.memory_bytes, found.multiprocessors) == ("NVIDIA A100", 4, 108)
-    assert found.compute_capability == "8.0"
+    (found_device,) = columns.devices
+    assert (found_device.name, found_device.memory_bytes, found_device.multiprocessors) == (
+        "NVIDIA A100",
+        4,
+        108,
+    )
+    assert found_device.compute_capability == "8.0"
     assert (columns.rank, columns.backend) == (3, "nccl")
 
 
@@ -192,9 +196,9 @@ def test_an_amd_device_has_no_nvidia_capability(trace):
     device = {"name": "AMD Instinct MI250X", "computeMajor": 9, "computeMinor": 0, "warpSize": 64}
     trace.header = {"deviceProperties": [device]}
 
-    (found,) = trace.add("a", 0, 1).columns().devices
+    (found_device,) = trace.add("a", 0, 1).columns().devices
 
-    assert found.compute_capability == ""
+    assert found_device.compute_capability == ""
 
 
 def test_a_header_with_bad_utf8_says_nothing(trace):

@@ -42,12 +42,12 @@ def test_the_step_stays_as_it_was_timed(make):
     )
     timed = make.profile(operation(make, "mm", 4.0), operation(make, "new", 2.5))
 
-    together = with_shapes(timed, shaped)
+    profile = with_shapes(timed, shaped)
 
-    assert together.step_seconds == timed.step_seconds
-    assert sum(one.seconds for one in together.operations) == pytest.approx(6.5)
-    assert ("new", "", "") in times(together)
-    assert "gone" not in {one.name for one in together.operations}
+    assert profile.step_seconds == timed.step_seconds
+    assert sum(one.seconds for one in profile.operations) == pytest.approx(6.5)
+    assert ("new", "", "") in times(profile)
+    assert "gone" not in {one.name for one in profile.operations}
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_shapes_without_time_or_calls(make, seconds, count, expected):
         *(operation(make, "mm", seconds, shapes=shapes, count=count) for shapes in ("[1]", "[2]"))
     )
 
-    together = with_shapes(make.profile(operation(make, "mm", 1.0)), shaped)
+    profile = with_shapes(make.profile(operation(make, "mm", 1.0)), shaped)
 
-    assert {one.shapes: (one.seconds, one.count) for one in together.operations} == expected
+    assert {one.shapes: (one.seconds, one.count) for one in profile.operations} == expected
 
 
 def test_readings_that_need_shapes_are_taken_over_and_no_others(make):

@@ -85,12 +85,14 @@ def test_a_kernel_has_the_lines_of_the_operator_around_it(make, write):
 
 
 def test_held_tensors_have_the_line_that_made_them_if_it_is_the_users(make, write):
-    elsewhere = {**HELD, "operator": "", "path": "", "line": 0, "bytes": 64, "tensors": 1}
-    record = read_step_record(write({**EMPTY, "peak_tensors": [HELD, elsewhere]}))
+    fields = {**HELD, "operator": "", "path": "", "line": 0, "bytes": 64, "tensors": 1}
+    record = read_step_record(write({**EMPTY, "peak_tensors": [HELD, fields]}))
 
-    held = with_step_record(make.profile(make.operation("aten::mm", 1.0)), record).peak_tensors
+    held_peak_tensors = with_step_record(
+        make.profile(make.operation("aten::mm", 1.0)), record
+    ).peak_tensors
 
-    assert held == (
+    assert held_peak_tensors == (
         HeldTensors(
             operator="aten::mm",
             tensor="float32[8,2]",
@@ -103,8 +105,8 @@ def test_held_tensors_have_the_line_that_made_them_if_it_is_the_users(make, writ
 
 
 def test_compilations_have_their_place_if_it_is_the_users(make, write):
-    elsewhere = {**BREAK, "path": ""}
-    record = read_step_record(write({**EMPTY, "compilations": [BREAK, elsewhere]}))
+    fields = {**BREAK, "path": ""}
+    record = read_step_record(write({**EMPTY, "compilations": [BREAK, fields]}))
 
     own, other = with_step_record(make.profile(make.operation("a", 1.0)), record).compilations
 

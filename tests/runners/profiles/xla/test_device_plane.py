@@ -20,9 +20,9 @@ GPU_STATS = {
 
 
 def test_a_tpu_states_its_peaks(planes):
-    found = [planes.plane(f"/device:TPU:{n}", stats=TPU_STATS) for n in range(4)]
+    found_planes = [planes.plane(f"/device:TPU:{n}", stats=TPU_STATS) for n in range(4)]
 
-    assert profiled_device(found) == ProfiledDevice(
+    assert profiled_device(found_planes) == ProfiledDevice(
         name="TPU v6 Lite",
         peak_flops=918e12,
         peak_bytes_per_second=1637.993152512e9,
@@ -31,9 +31,9 @@ def test_a_tpu_states_its_peaks(planes):
 
 
 def test_a_gpu_states_what_it_is_made_of(planes):
-    found = profiled_device([planes.plane("/device:GPU:0", stats=GPU_STATS)])
+    found_profiled_device = profiled_device([planes.plane("/device:GPU:0", stats=GPU_STATS)])
 
-    assert found == ProfiledDevice(
+    assert found_profiled_device == ProfiledDevice(
         name="NVIDIA H100 80GB HBM3",
         memory_bytes=85_000_000_000,
         compute_capability="9.0",

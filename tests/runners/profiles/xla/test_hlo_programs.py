@@ -39,10 +39,17 @@ def test_an_instruction_is_read_with_its_number_its_operation_and_what_it_calls(
 
     ((instructions,),) = (each.computations.values() for each in read_programs(path, root=ROOT))
 
-    (found,) = instructions
-    assert (found.number, found.name, found.opcode) == (2**33, "fusion.1", "fusion")
-    assert (found.operation, found.called) == ("jit(f)/dot_general", (7, 300))
-    assert [(line.path, line.line) for line in found.lines] == [("model.py", 12)]
+    (found_instruction,) = instructions
+    assert (found_instruction.number, found_instruction.name, found_instruction.opcode) == (
+        2**33,
+        "fusion.1",
+        "fusion",
+    )
+    assert (found_instruction.operation, found_instruction.called) == (
+        "jit(f)/dot_general",
+        (7, 300),
+    )
+    assert [(line.path, line.line) for line in found_instruction.lines] == [("model.py", 12)]
 
 
 def test_frames_that_call_each_other_in_a_circle_end(read):
@@ -70,8 +77,8 @@ def test_any_bytes_are_read_as_far_as_they_are_programs(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "host.xplane.pb"
     path.write_bytes(data)
 
-    for found in read_programs(path, root=ROOT):
-        assert all(one.lines == () for one in found.instructions)
+    for found_program in read_programs(path, root=ROOT):
+        assert all(one.lines == () for one in found_program.instructions)
 
 
 @given(st.data())
@@ -82,5 +89,5 @@ def test_a_program_with_other_bytes_in_it_is_read_or_left_out(tmp_path_factory, 
     path = tmp_path_factory.mktemp("changed") / "host.xplane.pb"
     path.write_bytes(sound)
 
-    for found in read_programs(path, root=ROOT):
-        assert all(line.line > 0 for one in found.instructions for line in one.lines)
+    for found_program in read_programs(path, root=ROOT):
+        assert all(line.line > 0 for one in found_program.instructions for line in one.lines)

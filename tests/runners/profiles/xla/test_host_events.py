@@ -48,8 +48,8 @@ def test_tensorflows_operations_on_the_cpu_are_what_computes(planes):
         )
     )
 
-    found = {o.name: o for o in profile.operations}
-    multiply, waiting = found["MatMul"], found["IteratorGetNextOp::DoCompute"]
+    operations = {o.name: o for o in profile.operations}
+    multiply, waiting = operations["MatMul"], operations["IteratorGetNextOp::DoCompute"]
     assert (multiply.bucket, multiply.path) == (Bucket.COMPUTE, "model/dense/MatMul")
     assert multiply.seconds == pytest.approx(40e-9)
     assert waiting.bucket is Bucket.INPUT
@@ -71,7 +71,7 @@ def test_of_pythons_frames_only_those_that_wait_for_the_device_are_read(name, ex
 
 def test_a_frame_that_waits_for_the_device_is_a_wait_and_no_python(planes):
     """The program waits for 90 of 100; for 40 of them XLA allocates on a thread of its own."""
-    found = read(
+    profile = read(
         planes.host(
             planes.line(
                 "python",
@@ -90,7 +90,7 @@ def test_a_frame_that_waits_for_the_device_is_a_wait_and_no_python(planes):
         ),
     )
 
-    seconds = {one.name: (one.bucket, round(one.seconds * 1e9)) for one in found.operations}
+    seconds = {one.name: (one.bucket, round(one.seconds * 1e9)) for one in profile.operations}
     assert seconds["block_until_ready"] == (Bucket.SYNC, 49)
     assert seconds["Build buffer allocations"] == (Bucket.RUNTIME, 40)
     assert "(outside operations)" not in seconds

@@ -71,7 +71,7 @@ ARGUMENT_AND_RESULT = allocation(1 * KIB, 10, marks={PARAMETER: 1}) + allocation
 
 
 @pytest.fixture
-def held(tmp_path):
+def peak_buffers_of(tmp_path):
     """Return a function that writes programs and returns what is held: bytes and count by kind."""
 
     def read(*buffers, programs=(PROGRAM,)):
@@ -92,97 +92,108 @@ ALONE = {
 }
 
 
-def test_a_program_holds_its_arguments_its_results_and_the_temporaries_of_its_peak(held):
+def test_a_program_holds_its_arguments_its_results_and_the_temporaries_of_its_peak(peak_buffers_of):
     simulation = trace((ALLOCATE, 11, 0), (ALLOCATE, 12, 0), (FREE, 11, 0), (FREE, 12, 0))
 
-    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12) + simulation)
+    peak_tensors = peak_buffers_of(
+        BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12) + simulation
+    )
 
-    assert found == ALONE | {
+    assert peak_tensors == ALONE | {
         ("dot_general", "f32[16,32]"): (2 * KIB, 1, [12]),
         ("tanh", "f32[16,32]"): (2 * KIB, 1, []),
     }
 
 
-def test_memory_that_is_used_again_counts_once_for_its_latest_user(held):
+def test_memory_that_is_used_again_counts_once_for_its_latest_user(peak_buffers_of):
     simulation = trace((ALLOCATE, 11, 0), (FREE, 11, 0), (SHARE, 12, 11), (FREE, 12, 0))
     later = trace((ALLOCATE, 11, 0), (FREE, 11, 0), (ALLOCATE, 12, 0), (FREE, 12, 0))
 
-    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + simulation)
-    in_turn = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + later)
+    peak_tensors = peak_buffers_of(
+        BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + simulation
+    )
+    in_turn = peak_buffers_of(BUFFERS + ARGUMENT_AND_RESULT + allocation(2 * KIB, 11, 12) + later)
 
-    assert found == in_turn == ALONE | {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
+    assert peak_tensors == in_turn == ALONE | {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
 
 
-def test_a_buffer_that_joins_memory_in_use_keeps_it_until_the_last_user_is_done(held):
+def test_a_buffer_that_joins_memory_in_use_keeps_it_until_the_last_user_is_done(peak_buffers_of):
     simulation = trace(
         *((ALLOCATE, 11, 0), (SHARE, 12, 11), (FREE, 11, 0), (ALLOCATE, 10, 0)),
         *((FREE, 12, 0), (FREE, 10, 0)),
     )
 
-    found = held(BUFFERS + allocation(3 * KIB, 11, 12, 10) + simulation)
+    peak_tensors = peak_buffers_of(BUFFERS + allocation(3 * KIB, 11, 12, 10) + simulation)
 
-    assert found == {
+    assert peak_tensors == {
         ("tanh", "f32[16,32]"): (2 * KIB, 1, []),
         ("x", "f32[16,16]"): (KIB, 1, []),
     }
 
 
-def test_memory_that_no_simulation_explains_has_no_name(held):
-    found = held(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12))
+def test_memory_that_no_simulation_explains_has_no_name(peak_buffers_of):
+    peak_tensors = peak_buffers_of(BUFFERS + ARGUMENT_AND_RESULT + allocation(4 * KIB, 11, 12))
 
-    assert found == ALONE | {(UNNAMED, ""): (4 * KIB, 1, [])}
+    assert peak_tensors == ALONE | {(UNNAMED, ""): (4 * KIB, 1, [])}
 
 
-def test_memory_between_the_buffers_has_no_name(held):
+def test_memory_between_the_buffers_has_no_name(peak_buffers_of):
     simulation = trace((ALLOCATE, 11, 0), (FREE, 11, 0))
 
-    found = held(BUFFERS + allocation(3 * KIB, 11, 12) + simulation)
+    peak_tensors = peak_buffers_of(BUFFERS + allocation(3 * KIB, 11, 12) + simulation)
 
-    assert found == {
+    assert peak_tensors == {
         ("dot_general", "f32[16,32]"): (2 * KIB, 1, [12]),
         (UNNAMED, ""): (KIB, 1, []),
     }
 
 
-def test_a_buffer_of_an_unknown_instruction_and_the_memory_beside_it_are_one_kind(held):
-    found = held(BUFFERS + buffer(14, KIB, 99) + allocation(4 * KIB, 14))
+def test_a_buffer_of_an_unknown_instruction_and_the_memory_beside_it_are_one_kind(peak_buffers_of):
+    peak_tensors = peak_buffers_of(BUFFERS + buffer(14, KIB, 99) + allocation(4 * KIB, 14))
 
-    assert found == {(UNNAMED, ""): (4 * KIB, 2, [])}
+    assert peak_tensors == {(UNNAMED, ""): (4 * KIB, 2, [])}
 
 
 @pytest.mark.parametrize("marks", [{THREAD_LOCAL: 1}, {MEMORY: 5}])
-def test_memory_of_a_thread_or_of_another_kind_is_not_the_devices(held, marks):
-    assert held(BUFFERS + ARGUMENT_AND_RESULT + allocation(KIB, 11, marks=marks)) == ALONE
+def test_memory_of_a_thread_or_of_another_kind_is_not_the_devices(peak_buffers_of, marks):
+    assert (
+        peak_buffers_of(BUFFERS + ARGUMENT_AND_RESULT + allocation(KIB, 11, marks=marks)) == ALONE
+    )
 
 
-def test_of_several_programs_the_one_with_most_memory_counts(held):
+def test_of_several_programs_the_one_with_most_memory_counts(peak_buffers_of):
     small = BUFFERS + allocation(KIB, 10, marks={PARAMETER: 1})
     large = BUFFERS + allocation(2 * KIB, 11)
 
-    found = held(small, large, programs=(PROGRAM, PROGRAM))
+    peak_tensors = peak_buffers_of(small, large, programs=(PROGRAM, PROGRAM))
 
-    assert found == {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
-
-
-def test_with_a_program_whose_buffers_are_unknown_nothing_is_said(held):
-    assert held(BUFFERS + ARGUMENT_AND_RESULT, programs=(PROGRAM, PROGRAM)) == {}
+    assert peak_tensors == {("dot_general", "f32[16,32]"): (2 * KIB, 1, [12])}
 
 
-def test_with_programs_that_cannot_be_read_or_are_too_many_nothing_is_said(held, monkeypatch):
+def test_with_a_program_whose_buffers_are_unknown_nothing_is_said(peak_buffers_of):
+    assert peak_buffers_of(BUFFERS + ARGUMENT_AND_RESULT, programs=(PROGRAM, PROGRAM)) == {}
+
+
+def test_with_programs_that_cannot_be_read_or_are_too_many_nothing_is_said(
+    peak_buffers_of, monkeypatch
+):
     sound = BUFFERS + ARGUMENT_AND_RESULT
-    assert held(sound, sound, programs=(PROGRAM, PROGRAM)) == ALONE
-    assert held(sound, sound, programs=(PROGRAM, b"\x07")) == {}
+    assert peak_buffers_of(sound, sound, programs=(PROGRAM, PROGRAM)) == ALONE
+    assert peak_buffers_of(sound, sound, programs=(PROGRAM, b"\x07")) == {}
 
     monkeypatch.setattr(hlo_programs, "MAX_INSTRUCTIONS", 4)  # those of one program
 
-    assert held(sound) == ALONE
-    assert held(sound, sound, programs=(PROGRAM, PROGRAM)) == {}
+    assert peak_buffers_of(sound) == ALONE
+    assert peak_buffers_of(sound, sound, programs=(PROGRAM, PROGRAM)) == {}
 
 
-def test_a_result_whose_shape_cannot_be_read_leaves_the_profile_as_it_is(held):
+def test_a_result_whose_shape_cannot_be_read_leaves_the_profile_as_it_is(peak_buffers_of):
     one = instruction("x", opcode="parameter", key=X, result=b"\x07")
 
-    assert held(BUFFERS + ARGUMENT_AND_RESULT, programs=(program(computation(1, one)),)) == {}
+    assert (
+        peak_buffers_of(BUFFERS + ARGUMENT_AND_RESULT, programs=(program(computation(1, one)),))
+        == {}
+    )
 
 
 @given(st.data())
@@ -210,20 +221,22 @@ NAMED_TYPES = list(zip(TYPES.split()[::2], TYPES.split()[1::2], strict=True))
 
 
 @pytest.mark.parametrize(("name", "number_of_type"), NAMED_TYPES)
-def test_a_tensor_has_the_name_of_its_type(held, name, number_of_type):
+def test_a_tensor_has_the_name_of_its_type(peak_buffers_of, name, number_of_type):
     result = shape(2, 3, kind=int(number_of_type))
     one = program(computation(1, instruction("a", opcode="parameter", key=X, result=result)))
 
-    found = held(BUFFERS + allocation(KIB, 10, marks={PARAMETER: 1}), programs=(one,))
+    peak_tensors = peak_buffers_of(
+        BUFFERS + allocation(KIB, 10, marks={PARAMETER: 1}), programs=(one,)
+    )
 
-    assert [tensor for _, tensor in found] == [f"{name}[2,3]"]
+    assert [tensor for _, tensor in peak_tensors] == [f"{name}[2,3]"]
 
 
-def test_a_buffer_of_no_bytes_is_not_held_and_one_of_a_byte_is(held):
+def test_a_buffer_of_no_bytes_is_not_held_and_one_of_a_byte_is(peak_buffers_of):
     sizes = buffer(10, 1, X) + buffer(11, 0, DOT)
     allocations = allocation(1, 10, marks={LIVE_OUT: 1}) + allocation(0, 11, marks={LIVE_OUT: 1})
 
-    assert held(sizes + allocations) == {("x", "f32[16,16]"): (1, 1, [])}
+    assert peak_buffers_of(sizes + allocations) == {("x", "f32[16,16]"): (1, 1, [])}
 
 
 MODEL_TEXT = """

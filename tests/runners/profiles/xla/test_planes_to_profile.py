@@ -202,8 +202,8 @@ def test_a_gpus_kernels_are_at_the_place_of_their_operation(planes):
         ),
     )
 
-    found = {o.name: (o.seconds, o.bucket, o.path) for o in profile.operations}
-    assert found == {
+    operations = {o.name: (o.seconds, o.bucket, o.path) for o in profile.operations}
+    assert operations == {
         "sm90_gemm": (pytest.approx(40e-9), Bucket.COMPUTE, "jit_f/dot.2"),
         "nccl_kernel": (pytest.approx(10e-9), Bucket.COMMUNICATION, "jit_f/all-reduce.1"),
         "fused": (pytest.approx(10e-9), Bucket.COMMUNICATION, "jit_f/all-gather.1"),

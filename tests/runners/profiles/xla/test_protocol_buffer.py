@@ -16,12 +16,12 @@ from perfledger_profiles.xla.protocol_buffer import (
 def test_fields_of_every_wire_type_have_their_numbers():
     data = b"\x08\x96\x01" + b"\x11" + bytes(8) + b"\x1a\x02hi" + b"\x25" + bytes(4)
 
-    found = [
+    found_fields = [
         (number, value if isinstance(value, int) else bytes(value))
         for number, value in fields(memoryview(data))
     ]
 
-    assert found == [(1, 150), (2, bytes(8)), (3, b"hi"), (4, bytes(4))]
+    assert found_fields == [(1, 150), (2, bytes(8)), (3, b"hi"), (4, bytes(4))]
 
 
 @given(st.integers(0, 2**63 - 1))

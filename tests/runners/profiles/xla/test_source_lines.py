@@ -31,17 +31,17 @@ def lines(tmp_path):
     def read(data):
         path = tmp_path / "host.xplane.pb"
         path.write_bytes(data)
-        found = instruction_lines(read_programs(path, root=ROOT))
+        found_instruction_lines = instruction_lines(read_programs(path, root=ROOT))
         return {
             key: [(one.path, one.line, one.is_backward) for one in value]
-            for key, value in found.items()
+            for key, value in found_instruction_lines.items()
         }
 
     return read
 
 
 def test_an_instruction_has_the_innermost_line_of_the_repository(lines):
-    found = lines(
+    values = lines(
         space(
             program(
                 computation(
@@ -54,7 +54,7 @@ def test_an_instruction_has_the_innermost_line_of_the_repository(lines):
         )
     )
 
-    assert found == {
+    assert values == {
         ("jit_f", "dot.1"): [("model.py", 12, False)],
         ("jit_f", "dot.2"): [("model.py", 34, False)],  # of its caller
         ("jit_f", "dot.3"): [],
@@ -87,9 +87,9 @@ def test_a_fusion_has_the_lines_of_its_parts_those_of_most_parts_first(lines):
     )
     fusion = instruction("fusion.1", opcode="fusion", called=(7,))
 
-    found = lines(space(program(computation(7, *parts), computation(1, fusion))))
+    values = lines(space(program(computation(7, *parts), computation(1, fusion))))
 
-    assert found["jit_f", "fusion.1"] == [("model.py", 34, False), ("model.py", 12, False)]
+    assert values["jit_f", "fusion.1"] == [("model.py", 34, False), ("model.py", 12, False)]
 
 
 class CountedParts(list[Instruction]):
@@ -120,10 +120,10 @@ def test_a_computation_is_read_once_however_many_fusions_call_it():
     computations = {1: fusions, 7: parts}
     calling = Program(name="jit_f", computations=computations, buffers=memoryview(b""))
 
-    found = instruction_lines([calling])
+    found_instruction_lines = instruction_lines([calling])
 
     assert parts.reads == 2  # once for the lines, once as instructions of the program
-    lines = [one.line for one in found["jit_f", "fusion.99"]]
+    lines = [one.line for one in found_instruction_lines["jit_f", "fusion.99"]]
     assert lines == [8, 1, 2, 3, 4]  # its own line has two parts, whatever the order
 
 
@@ -133,10 +133,10 @@ def test_programs_of_one_name_have_only_the_lines_that_they_share(lines):
             computation(1, instruction("dot.1", frame=MODEL), instruction("dot.2", frame=frame))
         )
 
-    found = lines(space(of(MODEL), of(CALLER)))
+    values = lines(space(of(MODEL), of(CALLER)))
 
-    assert found["jit_f", "dot.1"] == [("model.py", 12, False)]
-    assert found["jit_f", "dot.2"] == []
+    assert values["jit_f", "dot.1"] == [("model.py", 12, False)]
+    assert values["jit_f", "dot.2"] == []
 
 
 def test_an_operation_has_its_own_calls_at_its_lines(make):

@@ -128,8 +128,8 @@ def test_the_median_step_is_drawn_lane_by_lane(planes):
         ),
     )
 
-    drawn = [(s.lane, s.name, s.start_seconds, s.seconds, s.depth) for s in profile.slices]
-    assert drawn == [
+    slices = [(s.lane, s.name, s.start_seconds, s.seconds, s.depth) for s in profile.slices]
+    assert slices == [
         ("host", "PjitFunction(f)", 0.0, pytest.approx(30e-9), 0),
         ("XLA Ops", "while.1", 0.0, pytest.approx(50e-9), 0),
         ("XLA Ops", "dot.1", pytest.approx(10e-9), pytest.approx(20e-9), 1),

@@ -14,6 +14,6 @@ def number(field, value):
     return varint(field << 3) + varint(value)
 
 
-def sized(field, value):
+def content(field, value):
     data = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(data)) + data

@@ -154,7 +154,7 @@ def test_a_fast_step_ends_a_point_at_the_most_requests():
 
 
 def test_servers_work_at_once_each_on_the_thread_that_set_it_up():
-    together, threads = Barrier(3, timeout=600), []
+    barrier, threads = Barrier(3, timeout=600), []
 
     def set_up():
         mine = get_ident()
@@ -162,7 +162,7 @@ def test_servers_work_at_once_each_on_the_thread_that_set_it_up():
 
         def step():
             assert get_ident() == mine
-            together.wait()
+            barrier.wait()
 
         return StepServer(step, nullcontext)
 
@@ -188,12 +188,12 @@ def test_no_more_servers_work_than_there_are_clients():
 
 @pytest.mark.parametrize("failing", range(3))
 def test_a_server_that_fails_ends_the_load_with_its_error(failing):
-    made: list[int] = []
+    results: list[int] = []
     failed = Event()
 
     def set_up():
-        number = len(made)
-        made.append(number)
+        number = len(results)
+        results.append(number)
 
         def step():
             if number == failing:
@@ -208,18 +208,18 @@ def test_a_server_that_fails_ends_the_load_with_its_error(failing):
 
 
 def test_a_set_up_that_fails_leaves_no_thread_behind():
-    made = []
+    results = []
 
     def set_up():
-        made.append(get_ident())
-        if len(made) == 2:
+        results.append(get_ident())
+        if len(results) == 2:
             raise MemoryError
         return StepServer(lambda: None, nullcontext)
 
     with pytest.raises(MemoryError):
         Workers(set_up, 3)
 
-    assert len(made) == 2
+    assert len(results) == 2
 
 
 def test_arrivals_are_as_long_after_the_begin_as_they_say():

@@ -36,34 +36,34 @@ def measured(clock, **options):
 def test_a_short_step_is_read_several_at_a_time():
     clock = CountingClock(step_s=0.9e-6, cost_s=1e-7)
 
-    found = measured(clock)
+    step_samples = measured(clock)
 
-    assert found.steps_per_reading == 2  # 20 costs are two steps with a reading's cost
-    assert all(abs(step_s - 0.95e-6) < 1e-12 for step_s in found.steps_s)
+    assert step_samples.steps_per_reading == 2  # 20 costs are two steps with a reading's cost
+    assert all(abs(step_s - 0.95e-6) < 1e-12 for step_s in step_samples.steps_s)
 
 
 def test_every_reading_lasts_twenty_times_its_cost():
     for step_s in (1e-8, 1e-7, 3e-7, 1e-6, 1e-5):
-        found = measured(CountingClock(step_s=step_s, cost_s=1e-7))
-        length = found.steps_per_reading * found.steps_s[0]
+        step_samples = measured(CountingClock(step_s=step_s, cost_s=1e-7))
+        length = step_samples.steps_per_reading * step_samples.steps_s[0]
 
-        assert length >= 0.95 * MIN_READING_COSTS * 1e-7 or found.steps_per_reading > 1
-        assert found.steps_per_reading <= MIN_READING_COSTS + 1
+        assert length >= 0.95 * MIN_READING_COSTS * 1e-7 or step_samples.steps_per_reading > 1
+        assert step_samples.steps_per_reading <= MIN_READING_COSTS + 1
 
 
 def test_a_step_without_work_is_as_long_as_an_empty_one():
-    found = measured(CountingClock(step_s=0.0, cost_s=1e-7))
+    step_samples = measured(CountingClock(step_s=0.0, cost_s=1e-7))
 
-    assert found.empty_step_s is not None
-    assert abs(found.steps_s[0] / found.empty_step_s - 1) < 1e-9
+    assert step_samples.empty_step_s is not None
+    assert abs(step_samples.steps_s[0] / step_samples.empty_step_s - 1) < 1e-9
 
 
 def test_a_long_step_is_read_alone_and_not_calibrated():
     clock = CountingClock(step_s=MAX_SHORT_STEP_SECONDS, cost_s=0.0)
 
-    found = measured(clock)
+    step_samples = measured(clock)
 
-    assert (found.steps_per_reading, found.empty_step_s) == (1, None)
+    assert (step_samples.steps_per_reading, step_samples.empty_step_s) == (1, None)
 
 
 def test_a_reading_never_times_more_than_the_most_steps():
@@ -82,20 +82,20 @@ def test_a_benchmark_may_read_more_steps_at_a_time_than_are_calibrated():
     clock = CountingClock(step_s=1e-6, cost_s=1e-7)
     step = PreparedStep(lambda: None, clock.step, 3 * MAX_CALIBRATED_STEPS)
 
-    found = measure(lambda: step, clock, effort=EFFORT)
+    step_samples = measure(lambda: step, clock, effort=EFFORT)
 
-    assert found.steps_per_reading == 3 * MAX_CALIBRATED_STEPS
-    assert all(abs(step_s - 1e-6) < 1e-9 for step_s in found.steps_s)
-    assert found.empty_step_s == 1e-7 / MAX_CALIBRATED_STEPS  # an empty one does not count
+    assert step_samples.steps_per_reading == 3 * MAX_CALIBRATED_STEPS
+    assert all(abs(step_s - 1e-6) < 1e-9 for step_s in step_samples.steps_s)
+    assert step_samples.empty_step_s == 1e-7 / MAX_CALIBRATED_STEPS  # an empty one does not count
 
 
 def test_turns_count_readings_and_blocks_count_steps():
     clock = CountingClock(step_s=0.9e-6, cost_s=1e-7)
 
-    found = measured(clock, turn=lambda: None)
+    step_samples = measured(clock, turn=lambda: None)
 
-    assert sum(found.turns) == len(found.steps_s)
-    assert len(found.turns) >= EFFORT.max_seconds / TURN_SECONDS
+    assert sum(step_samples.turns) == len(step_samples.steps_s)
+    assert len(step_samples.turns) >= EFFORT.max_seconds / TURN_SECONDS
 
 
 def test_the_first_and_the_last_result_are_handed_over():

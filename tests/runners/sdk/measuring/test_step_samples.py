@@ -229,14 +229,14 @@ def test_steps_that_settled_are_before_the_measured_ones_and_turns_have_no_span(
 
 def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
     alive: weakref.WeakSet[object] = weakref.WeakSet()
-    found = []
+    results = []
 
     class Step:
         def __call__(self):
             pass
 
     def set_up():
-        found.append(len(alive))
+        results.append(len(alive))
         new = Step()
         alive.add(new)
         return new
@@ -245,7 +245,7 @@ def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
         set_up, scripted_clock([0.1] * 999), effort=MeasuringEffort(), set_ups=3, turn=lambda: None
     )
 
-    assert found == [0, 0, 0]
+    assert results == [0, 0, 0]
 
 
 def test_setting_up_anew_waits_for_the_turn(scripted_clock):

@@ -24,10 +24,10 @@ def waits(*readings, elapsed_s=1.0):
     ],
 )
 def test_a_thread_lacks_what_it_would_use_if_it_never_waited(ran, waited, expected):
-    found = waits((ThreadTime(5.0, 7.0), ThreadTime(5.0 + ran, 7.0 + waited)))
+    thread_waits = waits((ThreadTime(5.0, 7.0), ThreadTime(5.0 + ran, 7.0 + waited)))
 
-    assert found.cores_lacking() == pytest.approx(expected)
-    assert found.cores_used() == pytest.approx(ran)
+    assert thread_waits.cores_lacking() == pytest.approx(expected)
+    assert thread_waits.cores_used() == pytest.approx(ran)
 
 
 @pytest.mark.parametrize(
@@ -40,33 +40,33 @@ def test_a_thread_that_is_ready_at_both_ends_and_never_ran_lacks_a_core(states, 
 
 
 def test_a_thread_that_is_ready_at_both_ends_and_ran_may_have_slept_in_between():
-    found = waits((ThreadTime(5.0, 7.0, "R"), ThreadTime(5.01, 7.2, "R")))
+    thread_waits = waits((ThreadTime(5.0, 7.0, "R"), ThreadTime(5.01, 7.2, "R")))
 
-    assert found.cores_lacking() == pytest.approx(0.01 / 0.8 - 0.01)
+    assert thread_waits.cores_lacking() == pytest.approx(0.01 / 0.8 - 0.01)
 
 
 @pytest.mark.parametrize(("starved", "lacking"), [(1, 0.0), (2, 1.0)])
 def test_a_thread_that_sleeps_in_most_intervals_wakes_up_now_and_then(starved, lacking):
     ready, asleep = ThreadTime(5.0, 7.0, "R"), ThreadTime(5.0, 7.0, "S")
 
-    found = waits(*[(ready, ready)] * starved, *[(asleep, asleep)] * 2)
+    thread_waits = waits(*[(ready, ready)] * starved, *[(asleep, asleep)] * 2)
 
-    assert found.cores_lacking() == lacking
+    assert thread_waits.cores_lacking() == lacking
 
 
 def test_a_thread_that_got_a_little_lacks_the_rest():
     ready = ThreadTime(5.0, 7.0, "R")
 
-    found = waits((ready, ready), (ready, ThreadTime(5.002, 7.0, "R")))
+    thread_waits = waits((ready, ready), (ready, ThreadTime(5.002, 7.0, "R")))
 
-    assert found.cores_lacking() == pytest.approx(1.0 - 0.002 / 2)
+    assert thread_waits.cores_lacking() == pytest.approx(1.0 - 0.002 / 2)
 
 
 def test_a_thread_that_began_in_an_interval_may_have_slept():
-    found = ThreadWaits()
-    found.add({}, {1: ThreadTime(0.0, 0.0, "R")}, 1.0)
+    thread_waits = ThreadWaits()
+    thread_waits.add({}, {1: ThreadTime(0.0, 0.0, "R")}, 1.0)
 
-    assert found.cores_lacking() == 0.0
+    assert thread_waits.cores_lacking() == 0.0
 
 
 def test_no_time_is_no_use():

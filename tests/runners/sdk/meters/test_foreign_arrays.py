@@ -69,7 +69,7 @@ class Unlistable(dict[str, object]):
         raise RuntimeError
 
 
-def seen(step):
+def seen_libraries(step):
     with foreign_arrays("framework") as libraries:
         step()
     return list(libraries)
@@ -104,7 +104,7 @@ def has_first(array):
     ],
 )
 def test_a_large_array_that_a_function_handles_is_seen(step):
-    assert seen(step) == ["numpy"]
+    assert seen_libraries(step) == ["numpy"]
 
 
 @pytest.mark.parametrize(
@@ -121,16 +121,18 @@ def test_a_large_array_that_a_function_handles_is_seen(step):
     ],
 )
 def test_small_arrays_and_the_frameworks_own_are_not_foreign(step):
-    assert seen(step) == []
+    assert seen_libraries(step) == []
 
 
 def test_an_object_that_cannot_be_examined_does_not_end_the_step():
     results = []
 
-    assert seen(lambda: results.append(parameter([1, Unknowable()]))) == []
-    assert seen(lambda: results.append(has_first(Unknowable()))) == []
-    assert seen(lambda: results.append(is_pair(Unknowable(), LARGE))) == ["numpy"]
-    assert seen(lambda: exec("results.append(2)", {"results": results}, Unlistable())) == []
+    assert seen_libraries(lambda: results.append(parameter([1, Unknowable()]))) == []
+    assert seen_libraries(lambda: results.append(has_first(Unknowable()))) == []
+    assert seen_libraries(lambda: results.append(is_pair(Unknowable(), LARGE))) == ["numpy"]
+    assert (
+        seen_libraries(lambda: exec("results.append(2)", {"results": results}, Unlistable())) == []
+    )
     assert results == [1, True, True, 2]
 
 
@@ -138,14 +140,14 @@ def test_arrays_in_the_frameworks_own_functions_are_its_work():
     names = {"__name__": "framework.inside", "large": LARGE}
     exec("def inside():\n    return large[0]", names)
 
-    assert seen(names["inside"]) == []
+    assert seen_libraries(names["inside"]) == []
 
 
 def test_an_array_that_does_not_know_its_shape_is_left_out():
     def handles(array):
         return array is None
 
-    assert seen(lambda: handles(LazyArray())) == []
+    assert seen_libraries(lambda: handles(LazyArray())) == []
 
 
 def test_the_profile_function_of_others_is_restored():
@@ -154,7 +156,7 @@ def test_the_profile_function_of_others_is_restored():
 
     sys.setprofile(other)
     try:
-        seen(local)
+        seen_libraries(local)
         after = sys.getprofile()
     finally:
         sys.setprofile(None)
@@ -188,5 +190,5 @@ def test_counts_of_a_step_that_also_computes_with_numpy_are_lower_bounds(torch, 
 def test_after_a_profiler_of_the_steps_own_the_libraries_are_unknown(hook):
     before = sys.getprofile()
 
-    assert seen(lambda: sys.setprofile(hook)) == [UNKNOWN_LIBRARIES]
+    assert seen_libraries(lambda: sys.setprofile(hook)) == [UNKNOWN_LIBRARIES]
     assert sys.getprofile() is before

@@ -41,7 +41,7 @@ def find(write, tmp_path, monkeypatch):
     return framework
 
 
-def plain():
+def plain_workload():
     return list
 
 
@@ -151,7 +151,7 @@ def test_a_framework_that_is_not_installed_is_not_reached(find, monkeypatch):
 
 
 def test_a_declared_framework_is_not_searched_for(tmp_path):
-    workload = Workload(function=plain, source_line="x:1", framework=Framework.JAX)
+    workload = Workload(function=plain_workload, source_line="x:1", framework=Framework.JAX)
 
     assert framework_of(workload, root=tmp_path) is Framework.JAX
 

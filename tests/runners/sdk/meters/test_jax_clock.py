@@ -246,12 +246,12 @@ def test_a_real_step_that_forgets_to_return_fails(measured_jax):
 
 @pytest.mark.slow
 def test_a_real_profiled_pass_is_an_xplane_file(measured_jax):
-    profiled = measured_jax[1].about("benchmarks.mul:python_step")
+    profile = measured_jax[1].about("benchmarks.mul:python_step")
 
-    assert profiled["trace"].endswith(".xplane.pb")
-    assert Path(profiled["trace"]).stat().st_size > 1_000
-    assert profiled["tool"] == "jax.profiler"
-    assert 4 <= profiled["steps"] <= 24
+    assert profile["trace"].endswith(".xplane.pb")
+    assert Path(profile["trace"]).stat().st_size > 1_000
+    assert profile["tool"] == "jax.profiler"
+    assert 4 <= profile["steps"] <= 24
 
 
 @pytest.mark.slow

@@ -29,8 +29,8 @@ def count(jax):
     return lambda step: count_jax_work(jax, core, step)
 
 
-def values(found):
-    return {count.name: count.value for count in found.counts}
+def values(found_count):
+    return {count.name: count.value for count in found_count.counts}
 
 
 @pytest.mark.slow
@@ -38,15 +38,15 @@ def test_a_jitted_product_is_two_operations_for_each_multiply_add(jax, count):
     x = jax.numpy.ones((SIZE, SIZE))
     multiply = jax.jit(lambda a: a @ a)
 
-    found = count(lambda: multiply(x))
+    found_count = count(lambda: multiply(x))
 
-    assert values(found)[step_work.FLOPS] == 2 * SIZE**3
-    assert values(found)[step_work.BYTES] == 2 * 4 * SIZE**2  # both factors are one array
-    assert values(found)[step_work.PROGRAMS] == 1
-    assert values(found)[step_work.ARGUMENT_MEMORY] == 4 * SIZE**2
-    assert values(found)[step_work.OUTPUT_MEMORY] == 4 * SIZE**2
-    assert found.limits == ()
-    assert len(found.program) == 64
+    assert values(found_count)[step_work.FLOPS] == 2 * SIZE**3
+    assert values(found_count)[step_work.BYTES] == 2 * 4 * SIZE**2  # both factors are one array
+    assert values(found_count)[step_work.PROGRAMS] == 1
+    assert values(found_count)[step_work.ARGUMENT_MEMORY] == 4 * SIZE**2
+    assert values(found_count)[step_work.OUTPUT_MEMORY] == 4 * SIZE**2
+    assert found_count.limits == ()
+    assert len(found_count.program) == 64
 
 
 @pytest.mark.slow
@@ -73,11 +73,11 @@ def test_a_program_that_runs_twice_counts_twice_and_one_that_is_not_used_too(jax
 def test_operations_outside_of_jit_are_programs_of_their_own(jax, count):
     x = jax.numpy.ones((SIZE, SIZE))
 
-    found = values(count(lambda: jax.lax.sin(jax.lax.add(x, 1.0))))
+    counts = values(count(lambda: jax.lax.sin(jax.lax.add(x, 1.0))))
 
-    assert found[step_work.PROGRAMS] == 2
-    assert found[step_work.FLOPS] == SIZE**2
-    assert found[step_work.TRANSCENDENTALS] == SIZE**2
+    assert counts[step_work.PROGRAMS] == 2
+    assert counts[step_work.FLOPS] == SIZE**2
+    assert counts[step_work.TRANSCENDENTALS] == SIZE**2
 
 
 @pytest.mark.slow
@@ -108,20 +108,20 @@ def test_a_step_that_keeps_its_state_is_counted(jax, count):
         state = update(state)
         return state
 
-    found = values(count(step))
+    counts = values(count(step))
 
-    assert found[step_work.FLOPS] == 2 * SIZE**3
-    assert found[step_work.ALIASED_MEMORY] == 4 * SIZE**2
+    assert counts[step_work.FLOPS] == 2 * SIZE**3
+    assert counts[step_work.ALIASED_MEMORY] == 4 * SIZE**2
 
 
 @pytest.mark.slow
 def test_a_step_that_reads_a_value_is_not_known(jax, count):
     x = jax.numpy.ones((SIZE, SIZE))
 
-    found = count(lambda: float(jax.numpy.sum(x)))
+    found_count = count(lambda: float(jax.numpy.sum(x)))
 
-    assert found.counts == ()
-    (limit,) = found.limits
+    assert found_count.counts == ()
+    (limit,) = found_count.limits
     assert limit.startswith("its programs are unknown without running it: Concretization")
     assert "\n" not in limit
 
@@ -130,9 +130,9 @@ def test_a_step_that_reads_a_value_is_not_known(jax, count):
 def test_moving_data_is_no_program(jax, count):
     multiply = jax.jit(lambda a: a @ a)
 
-    found = count(lambda: multiply(jax.device_put(jax.numpy.ones((SIZE, SIZE)))))
+    found_count = count(lambda: multiply(jax.device_put(jax.numpy.ones((SIZE, SIZE)))))
 
-    assert values(found)[step_work.FLOPS] == 2 * SIZE**3
+    assert values(found_count)[step_work.FLOPS] == 2 * SIZE**3
 
 
 @pytest.mark.slow
@@ -140,9 +140,9 @@ def test_a_step_may_return_more_than_arrays(jax, count):
     x = jax.numpy.ones((SIZE, SIZE))
     multiply = jax.jit(lambda a: a @ a)
 
-    found = count(lambda: (multiply(x), "done", object()))
+    found_count = count(lambda: (multiply(x), "done", object()))
 
-    assert values(found)[step_work.FLOPS] == 2 * SIZE**3
+    assert values(found_count)[step_work.FLOPS] == 2 * SIZE**3
 
 
 @pytest.mark.slow
@@ -162,10 +162,10 @@ def test_a_step_of_too_many_programs_is_not_counted(jax, count, monkeypatch):
     monkeypatch.setattr(module, "MAX_PROGRAMS", 1)
     x = jax.numpy.ones(4)
 
-    found = count(lambda: jax.lax.sin(jax.lax.cos(x)))
+    found_count = count(lambda: jax.lax.sin(jax.lax.cos(x)))
 
-    assert found.counts == ()
-    assert found.limits == ("it runs more than 1 distinct programs: jit larger parts of it",)
+    assert found_count.counts == ()
+    assert found_count.limits == ("it runs more than 1 distinct programs: jit larger parts of it",)
 
 
 WORKLOADS = """
@@ -256,24 +256,24 @@ def fake_work(*stages, constants=()):
     return count_jax_work(jax, FakeCore, lambda: None)
 
 
-def sources(found):
-    return {count.name: (count.value, count.source) for count in found.counts}
+def sources(found_step_work):
+    return {count.name: (count.value, count.source) for count in found_step_work.counts}
 
 
 def test_where_only_the_compiled_program_is_counted_that_is_said():
-    found = sources(fake_work(FakeStage({"flops": 10.0, "bytes accessed": 4.0})))
+    counts = sources(fake_work(FakeStage({"flops": 10.0, "bytes accessed": 4.0})))
 
-    assert found[step_work.FLOPS] == (10.0, COMPILED_PROGRAM)
-    assert found[step_work.TRANSCENDENTALS] == (0.0, COMPILED_PROGRAM)
+    assert counts[step_work.FLOPS] == (10.0, COMPILED_PROGRAM)
+    assert counts[step_work.TRANSCENDENTALS] == (0.0, COMPILED_PROGRAM)
 
 
 def test_the_program_as_written_goes_before_what_was_compiled():
     costs = {"flops": 10.0, "bytes accessed": 4.0}
 
-    found = sources(fake_work(FakeStage(costs, written={"flops": 12.0, "bytes accessed": 9.0})))
+    counts = sources(fake_work(FakeStage(costs, written={"flops": 12.0, "bytes accessed": 9.0})))
 
-    assert found[step_work.FLOPS] == (12.0, LOWERED_PROGRAM)
-    assert found[step_work.BYTES] == (4.0, COMPILED_PROGRAM)
+    assert counts[step_work.FLOPS] == (12.0, LOWERED_PROGRAM)
+    assert counts[step_work.BYTES] == (4.0, COMPILED_PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -291,22 +291,22 @@ def test_what_a_backend_does_not_tell_is_not_there(costs):
 
 
 def test_an_older_jax_tells_of_each_device():
-    found = sources(fake_work(FakeStage([{"flops": 10.0, "bytes accessed": 4.0}])))
+    counts = sources(fake_work(FakeStage([{"flops": 10.0, "bytes accessed": 4.0}])))
 
-    assert found[step_work.FLOPS] == (10.0, COMPILED_PROGRAM)
+    assert counts[step_work.FLOPS] == (10.0, COMPILED_PROGRAM)
 
 
 def test_what_is_told_of_some_programs_only_is_not_summed():
-    found = sources(
+    counts = sources(
         fake_work(
             FakeStage({"flops": 10.0, "bytes accessed": 4.0}, memory=MEMORY),
             FakeStage({"flops": -1.0, "bytes accessed": 4.0}),
         )
     )
 
-    assert step_work.FLOPS not in found
-    assert step_work.PROGRAM_MEMORY not in found
-    assert found[step_work.BYTES] == (8.0, COMPILED_PROGRAM)
+    assert step_work.FLOPS not in counts
+    assert step_work.PROGRAM_MEMORY not in counts
+    assert counts[step_work.BYTES] == (8.0, COMPILED_PROGRAM)
 
 
 MEMORY = {
@@ -319,19 +319,19 @@ MEMORY = {
 
 
 def test_what_a_program_returns_in_place_of_an_argument_takes_no_room():
-    found = sources(fake_work(FakeStage({}, memory=MEMORY)))
+    counts = sources(fake_work(FakeStage({}, memory=MEMORY)))
 
-    assert found[step_work.PROGRAM_MEMORY][0] == 135
-    assert found[step_work.TEMPORARY_MEMORY][0] == 30
+    assert counts[step_work.PROGRAM_MEMORY][0] == 135
+    assert counts[step_work.TEMPORARY_MEMORY][0] == 30
 
 
 def test_on_several_devices_the_compiled_sizes_are_not_told():
     array = SimpleNamespace(sharding=SimpleNamespace(device_set={0, 1}))
 
-    found = fake_work(FakeStage({}, memory=MEMORY), constants=[array])
+    found_step_work = fake_work(FakeStage({}, memory=MEMORY), constants=[array])
 
-    assert set(sources(found)) == {step_work.PROGRAMS}
-    assert found.limits == (SEVERAL_DEVICES,)
+    assert set(sources(found_step_work)) == {step_work.PROGRAMS}
+    assert found_step_work.limits == (SEVERAL_DEVICES,)
 
 
 def test_a_program_that_does_not_compile_alone_is_a_limit():

@@ -22,12 +22,12 @@ def count(jax):
     return lambda step: count_jax_work(jax, core, step)
 
 
-def values(found):
-    return {count.name: count.value for count in found.counts}
+def values(result):
+    return {count.name: count.value for count in result.counts}
 
 
-def incomplete(found):
-    return {count.name for count in found.counts if not count.is_complete}
+def incomplete(result):
+    return {count.name for count in result.counts if not count.is_complete}
 
 
 @pytest.mark.slow
@@ -35,13 +35,13 @@ def test_a_callback_is_a_limit(jax, count):
     x = jax.numpy.ones(4)
     call = jax.jit(lambda a: jax.pure_callback(lambda b: b, a, a))
 
-    found = count(lambda: call(x))
+    found_count = count(lambda: call(x))
 
-    assert found.limits == (
+    assert found_count.limits == (
         "the work of pure_callback is not counted, because XLA cannot analyse it",
     )
     # XLA gives no FLOPs and bytes of it at all.
-    assert incomplete(found) == {step_work.TRANSCENDENTALS}
+    assert incomplete(found_count) == {step_work.TRANSCENDENTALS}
 
 
 @pytest.mark.slow(ci_only=True)
@@ -49,12 +49,12 @@ def test_a_call_of_a_library_is_a_limit(jax, count):
     x = jax.numpy.eye(SIZE)
     factorize = jax.jit(lambda a: jax.numpy.linalg.cholesky(a) @ a)
 
-    found = count(lambda: factorize(x))
+    found_count = count(lambda: factorize(x))
 
-    (limit,) = found.limits
+    (limit,) = found_count.limits
     assert limit.startswith("the work of the custom call lapack_spotrf_ffi is not counted")
-    assert values(found)[step_work.FLOPS] >= 2 * SIZE**3
-    assert incomplete(found) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
+    assert values(found_count)[step_work.FLOPS] >= 2 * SIZE**3
+    assert incomplete(found_count) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
 
 
 @pytest.mark.slow(ci_only=True)
@@ -68,10 +68,13 @@ def test_a_kernel_of_pallas_is_a_limit(jax, count):
     call = jax.jit(pallas.pallas_call(double, out_shape=shape, interpret=True))
     x = jax.numpy.ones(shape.shape)
 
-    found = count(lambda: call(x))
+    found_count = count(lambda: call(x))
 
-    assert "the work of pallas_call is not counted, because XLA cannot analyse it" in found.limits
-    assert step_work.FLOPS in incomplete(found)
+    assert (
+        "the work of pallas_call is not counted, because XLA cannot analyse it"
+        in found_count.limits
+    )
+    assert step_work.FLOPS in incomplete(found_count)
 
 
 @pytest.mark.slow(ci_only=True)
@@ -80,9 +83,9 @@ def test_random_numbers_and_annotations_keep_a_count_complete(jax, count):
     draw = jax.jit(lambda key, a: jax.random.normal(key, (SIZE, SIZE)) @ jax.device_put(a, here))
     key, x = jax.random.key(0), jax.numpy.ones((SIZE, SIZE))
 
-    found = count(lambda: draw(key, x))
+    found_count = count(lambda: draw(key, x))
 
-    assert incomplete(found) == set(), found.limits
+    assert incomplete(found_count) == set(), found_count.limits
 
 
 @pytest.mark.slow
@@ -90,17 +93,17 @@ def test_a_loop_whose_end_is_not_known_is_a_limit(jax, count):
     x = jax.numpy.ones((SIZE, SIZE))
     halve = jax.jit(lambda a: jax.lax.while_loop(lambda b: b.sum() > 1, lambda b: b @ b / 1e6, a))
 
-    found = count(lambda: halve(x))
+    found_count = count(lambda: halve(x))
 
-    assert found.limits == (
+    assert found_count.limits == (
         "a loop without a fixed number of iterations is counted as one iteration",
     )
-    assert values(found)[step_work.FLOPS] >= 2 * SIZE**3
-    assert incomplete(found) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
+    assert values(found_count)[step_work.FLOPS] >= 2 * SIZE**3
+    assert incomplete(found_count) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
 
 
-def foreign(found):
-    return [limit for limit in found.limits if limit.startswith("the work of libraries")]
+def foreign(found_count):
+    return [limit for limit in found_count.limits if limit.startswith("the work of libraries")]
 
 
 @pytest.mark.slow
@@ -108,15 +111,15 @@ def test_counts_of_a_step_that_also_computes_with_numpy_are_lower_bounds(jax, co
     x, large = jax.numpy.ones((SIZE, SIZE)), numpy.ones((SIZE, SIZE))
     product = jax.jit(lambda a: a @ a)
 
-    found = count(lambda: (product(x), large @ large))
+    found_count = count(lambda: (product(x), large @ large))
 
-    assert foreign(found) == [
+    assert foreign(found_count) == [
         "the work of libraries whose arrays the step uses beside JAX's is not counted: numpy"
     ]
-    assert values(found)[step_work.FLOPS] >= 2 * SIZE**3
-    assert incomplete(found) >= {step_work.FLOPS, step_work.BYTES, step_work.PROGRAMS}
+    assert values(found_count)[step_work.FLOPS] >= 2 * SIZE**3
+    assert incomplete(found_count) >= {step_work.FLOPS, step_work.BYTES, step_work.PROGRAMS}
     # An equal program would mean equal work.
-    assert found.program == ""
+    assert found_count.program == ""
 
 
 @pytest.mark.slow(ci_only=True)
@@ -139,10 +142,10 @@ def test_numpy_that_only_makes_a_programs_constants_is_no_work_of_its_steps(jax,
         table = numpy.arange(SIZE * SIZE, dtype="float32").reshape(SIZE, SIZE)
         return a @ a + numpy.sin(table)
 
-    found = count(lambda: product(x))
+    found_count = count(lambda: product(x))
 
-    assert foreign(found) == []
-    assert found.program
+    assert foreign(found_count) == []
+    assert found_count.program
 
 
 @pytest.mark.slow
@@ -164,9 +167,9 @@ def test_a_variable_of_a_library_that_computes_with_jax_is_not_foreign(jax, coun
         return matrix @ matrix
 
     variable = Variable(jax.numpy.ones((SIZE, SIZE)))
-    found = count(lambda: square(variable))
+    found_count = count(lambda: square(variable))
 
-    assert (found.limits, values(found)[step_work.FLOPS] >= 2 * SIZE**3) == ((), True)
+    assert (found_count.limits, values(found_count)[step_work.FLOPS] >= 2 * SIZE**3) == ((), True)
 
 
 @pytest.mark.slow(ci_only=True)

@@ -24,9 +24,9 @@ def test_the_peak_grows_with_the_memory_in_use():
 
 
 def test_a_reset_forgets_what_was_given_back():
-    held = bytearray(b"x") * 50_000_000
+    buffer = bytearray(b"x") * 50_000_000
     high = process_memory.peak_bytes()
-    del held
+    del buffer
     process_memory.give_back()
     process_memory.reset_peak()
 
@@ -69,13 +69,13 @@ def test_the_memory_in_use_grows_with_what_is_held_and_is_unknown_without_the_ke
     tmp_path,
 ):
     before = process_memory.in_use_bytes()
-    held = bytearray(b"x") * 50_000_000
+    buffer = bytearray(b"x") * 50_000_000
     after = process_memory.in_use_bytes()
 
     assert before is not None
     assert after is not None
     assert after - before > 40_000_000
-    assert len(held) == 50_000_000
+    assert len(buffer) == 50_000_000
     assert process_memory.in_use_bytes(tmp_path / "none") is None
     for text in ("", "1", "a b"):
         (tmp_path / "statm").write_text(text)

@@ -148,7 +148,7 @@ def test_nothing_is_placed_for_torch():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "count", "expected"),
+    ("wanted_device", "count", "expected"),
     [
         ("auto", 1, Device.CUDA),
         ("auto", 0, Device.CPU),
@@ -156,17 +156,17 @@ def test_nothing_is_placed_for_torch():
         ("cuda", 1, Device.CUDA),
     ],
 )
-def test_the_device_is_cuda_where_there_is_one(wanted, count, expected):
-    assert torch_device(wanted, fake_torch(count=count)) is expected
+def test_the_device_is_cuda_where_there_is_one(wanted_device, count, expected):
+    assert torch_device(wanted_device, fake_torch(count=count)) is expected
 
 
 @pytest.mark.parametrize(
-    ("wanted", "detail"),
+    ("wanted_device", "detail"),
     [("cuda", "torch 2.13.0 finds no CUDA device here"), ("tpu", "no clock for torch on 'tpu'")],
 )
-def test_a_device_that_is_not_here_is_an_error_that_says_what_to_do(wanted, detail):
+def test_a_device_that_is_not_here_is_an_error_that_says_what_to_do(wanted_device, detail):
     with pytest.raises(UnmeasurableError, match=detail) as caught:
-        torch_device(wanted, fake_torch(count=0))
+        torch_device(wanted_device, fake_torch(count=0))
     assert caught.value.reason is FailureReason.NO_DEVICE
 
 
@@ -212,35 +212,35 @@ class FakeProfile:
 
 @pytest.fixture
 def profiling():
-    made: list[FakeProfile] = []
+    fake_profiles: list[FakeProfile] = []
 
     def profile(**arguments):
-        made.append(FakeProfile(**arguments))
-        return made[-1]
+        fake_profiles.append(FakeProfile(**arguments))
+        return fake_profiles[-1]
 
     profiler = SimpleNamespace(
         ProfilerActivity=SimpleNamespace(CPU="cpu", CUDA="cuda"),
         schedule=lambda **arguments: arguments,
         profile=profile,
     )
-    return SimpleNamespace(profiler=profiler), made
+    return SimpleNamespace(profiler=profiler), fake_profiles
 
 
 def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_step(
     tmp_path, scripted_clock, profiling
 ):
-    torch, made = profiling
+    torch, result = profiling
     clock = scripted_clock([*[9.0] * 7, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])
 
     path = tmp_path / "0.kineto.json.gz"
     traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=True)
 
-    assert [each.has_shapes for each in made] == [True, False]
-    for each in made:
+    assert [each.has_shapes for each in result] == [True, False]
+    for each in result:
         assert each.activities == ["cpu", "cuda"]
         assert each.schedule == {"wait": 0, "warmup": 2, "active": 5, "repeat": 1}
         assert each.steps == 7
-    assert [each.path for each in made] == [str(traced.shapes), str(path)]
+    assert [each.path for each in result] == [str(traced.shapes), str(path)]
     assert (traced.trace, traced.steps, traced.step_seconds) == (path, 4, 2.5)
     assert traced.repeats == ()  # it took long enough
 
@@ -248,14 +248,14 @@ def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_ste
 def test_every_profiled_window_has_a_file_and_the_median_one_is_first(
     tmp_path, scripted_clock, profiling
 ):
-    torch, made = profiling
+    torch, result = profiling
     seconds = (0.03, 0.015, 0.04, 0.02, 0.05, 0.07, 0.06, 0.08)
     clock = scripted_clock([one for each in (0.09, *seconds) for one in [each] * 7])
 
     path = tmp_path / "0.kineto.json.gz"
     traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=False)
 
-    files = {each.path: place for place, each in enumerate(made)}
+    files = {each.path: place for place, each in enumerate(result)}
     assert [files[str(one)] for one in (traced.trace, *traced.repeats)] == [3, 1, 2, 4, 5, 6, 7, 8]
     assert files[str(traced.shapes)] == 0
     assert {one.parent for one in traced.repeats} == {tmp_path}
@@ -312,17 +312,17 @@ def test_the_facts_name_the_loaded_torch(tmp_path, run_child, torch):
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_profiled_pass_is_a_chrome_trace_with_a_mark_for_each_active_step(measured):
-    profiled = measured[1].about("benchmarks.net:train")
+    profile = measured[1].about("benchmarks.net:train")
 
-    with gzip.open(profiled["trace"]) as file:
+    with gzip.open(profile["trace"]) as file:
         events = json.load(file)["traceEvents"]
     names = {event.get("name", "") for event in events}
     marks = {name for name in names if name.startswith("ProfilerStep#")}
     assert "aten::linear" in names
-    assert (profiled["tool"], profiled["steps"]) == ("torch.profiler", len(marks) - 1)
-    assert profiled["steps"] >= 4
-    assert profiled["step_seconds"] > 0
-    assert profiled["trace"].endswith("/0.kineto.json.gz")
+    assert (profile["tool"], profile["steps"]) == ("torch.profiler", len(marks) - 1)
+    assert profile["steps"] >= 4
+    assert profile["step_seconds"] > 0
+    assert profile["trace"].endswith("/0.kineto.json.gz")
 
 
 @pytest.mark.slow

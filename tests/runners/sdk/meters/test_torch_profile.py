@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 
 @pytest.fixture
-def profiled(torch, tmp_path):
+def profile_of(torch, tmp_path):
     """Return a function that profiles windows of an addition, each step of so many seconds."""
 
     def profile(seconds, effort=USUAL_EFFORT):
@@ -42,8 +42,8 @@ def additions(path):
     return [event for event in events if event.get("name") == "aten::add"]
 
 
-def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
-    traced, steps = profiled(0.01)
+def test_one_window_has_shapes_and_the_others_have_the_times(profile_of):
+    traced, steps = profile_of(0.01)
 
     assert traced.steps == 5  # of a hundredth of a second each
     assert steps == WARMUP + 1 + MIN_WINDOW_STEPS + USUAL_EFFORT.windows * (WARMUP + 1 + 5)
@@ -58,23 +58,23 @@ def test_one_window_has_shapes_and_the_others_have_the_times(profiled):
     )
 
 
-def test_without_time_there_is_one_window_of_the_fewest_steps(profiled):
-    traced, steps = profiled(0.001, replace(USUAL_EFFORT, until=0.0))
+def test_without_time_there_is_one_window_of_the_fewest_steps(profile_of):
+    traced, steps = profile_of(0.001, replace(USUAL_EFFORT, until=0.0))
 
     assert (traced.steps, traced.repeats, traced.shapes) == (MIN_WINDOW_STEPS, (), None)
     assert steps == WARMUP + 1 + MIN_WINDOW_STEPS
     assert len(additions(traced.trace)) == 1 + MIN_WINDOW_STEPS
 
 
-def test_long_steps_have_few_windows(profiled):
-    traced, steps = profiled(1.0)
+def test_long_steps_have_few_windows(profile_of):
+    traced, steps = profile_of(1.0)
 
     assert traced.repeats == ()
     assert steps == 2 * (WARMUP + 1 + MIN_WINDOW_STEPS)
 
 
-def test_windows_of_short_steps_have_more_of_them(profiled):
-    traced, _ = profiled(1e-6)
+def test_windows_of_short_steps_have_more_of_them(profile_of):
+    traced, _ = profile_of(1e-6)
 
     assert traced.steps == MAX_WINDOW_STEPS
     assert len(additions(traced.trace)) == 1 + MAX_WINDOW_STEPS

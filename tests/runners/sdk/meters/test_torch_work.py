@@ -18,8 +18,8 @@ def count(torch):
     return lambda set_up: count_torch_work(torch, importlib.import_module, set_up)
 
 
-def values(found):
-    return {count.name: count.value for count in found.counts}
+def values(found_count):
+    return {count.name: count.value for count in found_count.counts}
 
 
 def test_a_product_is_counted_without_computing_it(torch, count):
@@ -27,11 +27,11 @@ def test_a_product_is_counted_without_computing_it(torch, count):
         x = torch.ones(100_000, 100_000)  # 40 GB, were it real
         return lambda: x @ x
 
-    found = count(set_up)
+    found_count = count(set_up)
 
     work = {step_work.FLOPS: 2e15, step_work.BYTES: 3 * 4e10, step_work.OPERATORS: 1}
-    assert values(found) == work
-    assert found.limits == ()
+    assert values(found_count) == work
+    assert found_count.limits == ()
 
 
 def test_views_and_empty_memory_move_nothing(torch, count):
@@ -39,10 +39,10 @@ def test_views_and_empty_memory_move_nothing(torch, count):
         x = torch.ones(10, 10)
         return lambda: torch.empty(10).copy_(x.t().reshape(100)[:10])
 
-    found = values(count(set_up))
+    counts = values(count(set_up))
 
-    assert found[step_work.OPERATORS] == 3  # empty, the reshape's copy, copy_
-    assert found[step_work.BYTES] == 4 * (2 * 100 + 3 * 10)
+    assert counts[step_work.OPERATORS] == 3  # empty, the reshape's copy, copy_
+    assert counts[step_work.BYTES] == 4 * (2 * 100 + 3 * 10)
 
 
 def train(torch, *, foreach, optimizer="AdamW"):
@@ -66,20 +66,20 @@ def train(torch, *, foreach, optimizer="AdamW"):
 
 
 def test_a_training_step_counts_forward_and_backward(torch, count):
-    found = count(train(torch, foreach=False))
+    found_count = count(train(torch, foreach=False))
 
     forward = 2 * 16 * (32 * 64 + 64 * 8)
     assert (
-        values(found)[step_work.FLOPS] == 2 * forward + 2 * 16 * 64 * 8
+        values(found_count)[step_work.FLOPS] == 2 * forward + 2 * 16 * 64 * 8
     )  # no gradient of the input
-    assert found.limits == ()
+    assert found_count.limits == ()
 
 
 def test_an_optimizer_that_works_on_lists_calls_fewer_operators(torch, count):
-    single, together = (values(count(train(torch, foreach=each))) for each in (False, True))
+    single, counts = (values(count(train(torch, foreach=each))) for each in (False, True))
 
-    assert together[step_work.OPERATORS] < single[step_work.OPERATORS]
-    assert together[step_work.FLOPS] == single[step_work.FLOPS]
+    assert counts[step_work.OPERATORS] < single[step_work.OPERATORS]
+    assert counts[step_work.FLOPS] == single[step_work.FLOPS]
 
 
 def test_the_same_step_gives_the_same_counts(torch, count):
@@ -92,10 +92,10 @@ def test_a_module_that_is_moved_to_its_device_is_counted_without_a_limit(torch, 
         x = torch.ones(8, 8)
         return lambda: model(x).sum().backward()
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert values(found)[step_work.FLOPS] == 2 * 2 * 8**3
-    assert found.limits == ()
+    assert values(found_count)[step_work.FLOPS] == 2 * 2 * 8**3
+    assert found_count.limits == ()
 
 
 def test_a_step_that_needs_values_is_counted_in_a_real_one_and_says_so(torch, count):
@@ -103,19 +103,19 @@ def test_a_step_that_needs_values_is_counted_in_a_real_one_and_says_so(torch, co
         x = torch.ones(8, 8)
         return lambda: x @ x if (x @ x).sum().item() > 0 else x
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert values(found)[step_work.FLOPS] == 2 * 2 * 8**3
-    (limit,) = found.limits
+    assert values(found_count)[step_work.FLOPS] == 2 * 2 * 8**3
+    (limit,) = found_count.limits
     assert limit.startswith("counted in a real step, because it needs tensor values: ")
 
 
 def test_tensors_of_the_module_are_taken_without_their_data(torch, count):
     weights = torch.ones(8, 8)
 
-    found = count(lambda: lambda: weights @ weights)
+    found_count = count(lambda: lambda: weights @ weights)
 
-    assert values(found)[step_work.FLOPS] == 2 * 8**3
+    assert values(found_count)[step_work.FLOPS] == 2 * 8**3
     assert weights.sum().item() == 64
 
 
@@ -124,10 +124,10 @@ def test_a_step_that_does_not_run_is_a_limit(count):
         msg = "no data\nfor you"
         raise ValueError(msg)
 
-    found = count(lambda: step)
+    found_count = count(lambda: step)
 
-    assert found.counts == ()
-    assert found.limits == ("its step fails while it is counted: ValueError: no data",)
+    assert found_count.counts == ()
+    assert found_count.limits == ("its step fails while it is counted: ValueError: no data",)
 
 
 def test_a_torch_that_cannot_leave_out_compiling_counts_all_the_same(torch):
@@ -178,10 +178,10 @@ def attend(torch, *, is_causal=False, is_trained=False):
     ],
 )
 def test_fused_attention_on_a_cpu_is_counted(torch, count, options, flops):
-    found = count(attend(torch, **options))
+    found_count = count(attend(torch, **options))
 
-    assert values(found)[step_work.FLOPS] == flops
-    assert found.limits == ()
+    assert values(found_count)[step_work.FLOPS] == flops
+    assert found_count.limits == ()
 
 
 def test_attention_counts_the_same_fused_and_as_products(torch, count):
@@ -208,16 +208,16 @@ def test_products_that_torch_has_no_formula_for_are_counted(torch, count, produc
         matrix, vector = torch.ones(6, 4), torch.ones(4)
         return lambda: product(matrix, vector)
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert (values(found)[step_work.FLOPS], found.limits) == (flops, ())
+    assert (values(found_count)[step_work.FLOPS], found_count.limits) == (flops, ())
 
 
 WITHOUT_FORMULA = "the work of operators that torch has no FLOP formula for is not counted"
 
 
-def incomplete(found):
-    return {count.name for count in found.counts if not count.is_complete}
+def incomplete(found_count):
+    return {count.name for count in found_count.counts if not count.is_complete}
 
 
 def test_what_works_on_elements_needs_no_formula(torch, count):
@@ -232,9 +232,9 @@ def test_what_works_on_elements_needs_no_formula(torch, count):
 
         return step
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert (found.limits, incomplete(found)) == ((), set())
+    assert (found_count.limits, incomplete(found_count)) == ((), set())
 
 
 def test_a_torch_operator_without_a_formula_is_named(torch, count):
@@ -242,11 +242,11 @@ def test_a_torch_operator_without_a_formula_is_named(torch, count):
         x = torch.eye(8)
         return lambda: torch.linalg.cholesky(x) @ torch.fft.fft(x).real
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert found.limits == (f"{WITHOUT_FORMULA}: aten._fft_r2c, aten.linalg_cholesky_ex",)
-    assert values(found)[step_work.FLOPS] == 2 * 8**3
-    assert incomplete(found) == {step_work.FLOPS}
+    assert found_count.limits == (f"{WITHOUT_FORMULA}: aten._fft_r2c, aten.linalg_cholesky_ex",)
+    assert values(found_count)[step_work.FLOPS] == 2 * 8**3
+    assert incomplete(found_count) == {step_work.FLOPS}
 
 
 @pytest.fixture
@@ -276,11 +276,11 @@ def test_operators_of_another_library_without_a_formula_are_named_as_far_as_they
         x = [torch.ones(8, 8, dtype=kind) for kind in kinds]
         return lambda: [getattr(library, f"square{n}")(x[n % 2]) for n in range(operators)]
 
-    found = count(set_up)
+    found_count = count(set_up)
 
     names = ", ".join(f"perfledger_test.square{number}" for number in range(5))
-    assert found.limits == (f"{WITHOUT_FORMULA}: {names}{more}",)
-    assert incomplete(found) == {step_work.FLOPS}
+    assert found_count.limits == (f"{WITHOUT_FORMULA}: {names}{more}",)
+    assert incomplete(found_count) == {step_work.FLOPS}
 
 
 def test_an_operator_of_another_library_counts_by_the_formula_that_it_registers(
@@ -294,10 +294,10 @@ def test_an_operator_of_another_library_counts_by_the_formula_that_it_registers(
         x = torch.ones(8, 8)
         return lambda: operator(x)
 
-    found = count(set_up)
+    found_count = count(set_up)
 
     del flop_counter.flop_registry[operator]
-    assert (values(found)[step_work.FLOPS], found.limits) == (4 * 8**3, ())
+    assert (values(found_count)[step_work.FLOPS], found_count.limits) == (4 * 8**3, ())
 
 
 def test_an_operator_that_is_tagged_as_working_on_elements_needs_no_formula(
@@ -329,12 +329,12 @@ def test_a_triton_kernel_that_is_no_operator_is_named(torch, count, monkeypatch)
         x = torch.ones(8, 8)
         return lambda: JITFunction().run(x @ x, grid=(1,))
 
-    found = count(set_up)
+    found_count = count(set_up)
 
-    assert found.limits == (
+    assert found_count.limits == (
         "the work of Triton kernels called without an operator is not counted: attention_kernel",
     )
-    assert incomplete(found) == {step_work.FLOPS, step_work.BYTES, step_work.OPERATORS}
+    assert incomplete(found_count) == {step_work.FLOPS, step_work.BYTES, step_work.OPERATORS}
     assert JITFunction.run is run
 
 

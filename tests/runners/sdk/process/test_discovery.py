@@ -30,8 +30,8 @@ def look(root, *, paths=("benchmarks",), import_paths=(".", "src"), modules=froz
     return discover(root, paths=paths, roots=roots, modules=modules)
 
 
-def keys(found):
-    return [workload.key for workload in found.workloads]
+def keys(imported_workloads):
+    return [workload.key for workload in imported_workloads.workloads]
 
 
 def test_files_of_a_folder_without_init_are_named_below_it(write):
@@ -82,10 +82,10 @@ def test_a_workload_may_import_the_code_below_src(write):
 def test_a_file_that_cannot_be_imported_is_broken_and_the_others_are_found(write, text, detail):
     root = write({"benchmarks/bad.py": text, "benchmarks/good.py": WORKLOAD})
 
-    found = look(root)
+    imported_workloads = look(root)
 
-    assert keys(found) == ["benchmarks.good:work"]
-    (broken,) = found.broken
+    assert keys(imported_workloads) == ["benchmarks.good:work"]
+    (broken,) = imported_workloads.broken
     assert (broken.path, broken.module, broken.reason) == (
         "benchmarks/bad.py",
         "benchmarks.bad",
@@ -145,10 +145,10 @@ def test_hidden_and_cached_files_and_virtual_environments_are_left_out(write):
 def test_a_path_that_is_not_in_the_checkout_is_an_error_that_says_what_to_do(write, path):
     root = write({"benchmarks/e.py": WORKLOAD})
 
-    found = look(root, paths=(path, "benchmarks"))
+    imported_workloads = look(root, paths=(path, "benchmarks"))
 
-    assert keys(found) == ["benchmarks.e:work"]
-    (broken,) = found.broken
+    assert keys(imported_workloads) == ["benchmarks.e:work"]
+    (broken,) = imported_workloads.broken
     assert (broken.path, broken.reason) == (path, FailureReason.MISSING)
     assert "create it, or set `paths` in [tool.perfledger]" in broken.detail
 
@@ -158,10 +158,10 @@ def test_a_path_that_leads_out_of_the_checkout_is_the_wrong_code(write, path):
     root = write({"benchmarks/e.py": WORKLOAD})
     (root / "link").symlink_to("/")
 
-    found = look(root, paths=(path, "benchmarks"))
+    imported_workloads = look(root, paths=(path, "benchmarks"))
 
-    assert keys(found) == ["benchmarks.e:work"]
-    (broken,) = found.broken
+    assert keys(imported_workloads) == ["benchmarks.e:work"]
+    (broken,) = imported_workloads.broken
     assert (broken.path, broken.reason) == (path, FailureReason.WRONG_CODE)
     assert "points outside the checkout, where base and head would run the same" in broken.detail
 
@@ -170,10 +170,10 @@ def test_a_path_that_leads_out_of_the_checkout_is_the_wrong_code(write, path):
 def test_a_package_of_the_users_named_like_ours_is_an_error(write, path):
     root = write({path: "", "benchmarks/f.py": WORKLOAD})
 
-    found = look(root)
+    imported_workloads = look(root)
 
-    assert keys(found) == []
-    (broken,) = found.broken
+    assert keys(imported_workloads) == []
+    (broken,) = imported_workloads.broken
     assert (broken.path, broken.reason) == (path, FailureReason.WRONG_CODE)
     assert "your repository has a package named perfledger" in broken.detail
     assert "rename yours" in broken.detail
@@ -212,9 +212,9 @@ def test_a_dot_in_a_files_name_cannot_be_imported(write):
 def test_only_the_files_of_the_wanted_modules_are_imported(write):
     root = write({"benchmarks/j.py": WORKLOAD, "benchmarks/k.py": "raise ValueError"})
 
-    found = look(root, modules=frozenset({"benchmarks.j"}))
+    imported_workloads = look(root, modules=frozenset({"benchmarks.j"}))
 
-    assert (keys(found), found.broken) == (["benchmarks.j:work"], ())
+    assert (keys(imported_workloads), imported_workloads.broken) == (["benchmarks.j:work"], ())
 
 
 @pytest.mark.parametrize("shadow", ["", "raise ValueError('theirs')"])
@@ -274,10 +274,10 @@ def test_a_file_may_import_those_beside_it_by_their_names_alone(write):
         }
     )
 
-    found = look(root)
+    imported_workloads = look(root)
 
-    assert keys(found) == ["benchmarks.a_steps:work"]
-    assert found.broken == ()
+    assert keys(imported_workloads) == ["benchmarks.a_steps:work"]
+    assert imported_workloads.broken == ()
 
 
 def test_a_workload_beside_the_file_that_imports_it_is_registered_once(write):
@@ -289,9 +289,12 @@ def test_a_workload_beside_the_file_that_imports_it_is_registered_once(write):
         }
     )
 
-    found = look(root)
+    imported_workloads = look(root)
 
-    assert (keys(found), found.broken) == (["benchmarks.z_steps:work"], ())
+    assert (keys(imported_workloads), imported_workloads.broken) == (
+        ["benchmarks.z_steps:work"],
+        (),
+    )
 
 
 def test_what_is_installed_comes_before_a_file_of_its_name(write):

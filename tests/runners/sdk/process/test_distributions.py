@@ -42,9 +42,11 @@ def test_the_first_of_two_on_the_path_is_the_one_that_is_imported(installed, tmp
     site = installed({"torch-2.13.dist-info/METADATA": ""})
     (tmp_path / "own" / "torch-2.14.dist-info").mkdir(parents=True)
 
-    found = loaded_distributions({"torch"}, ["", "/no/such", "\0", str(tmp_path / "own"), site])
+    found_loaded_distributions = loaded_distributions(
+        {"torch"}, ["", "/no/such", "\0", str(tmp_path / "own"), site]
+    )
 
-    assert found == {"torch": "2.14"}
+    assert found_loaded_distributions == {"torch": "2.14"}
 
 
 def test_the_list_has_an_end(installed):

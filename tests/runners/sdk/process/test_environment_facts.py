@@ -8,25 +8,25 @@ from perfledger.records import Framework
 
 
 def test_the_facts_of_plain_python_are_its_version():
-    found = environment_facts([Framework.HOST])
+    found_environment_facts = environment_facts([Framework.HOST])
 
-    assert found.python == platform.python_version()
-    assert found.device == {}
+    assert found_environment_facts.python == platform.python_version()
+    assert found_environment_facts.device == {}
 
 
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_facts_name_the_frameworks_in_use():
-    found = environment_facts([Framework.TORCH, Framework.JAX, Framework.TORCH])
+    found_environment_facts = environment_facts([Framework.TORCH, Framework.JAX, Framework.TORCH])
 
-    assert {"torch", "jax", "jaxlib", "numpy"} <= set(found.frameworks)
-    assert "platform" in found.device
+    assert {"torch", "jax", "jaxlib", "numpy"} <= set(found_environment_facts.frameworks)
+    assert "platform" in found_environment_facts.device
 
 
 def test_a_framework_that_cannot_be_imported_is_an_answer_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
 
-    found = environment_facts([Framework.TORCH])
+    found_environment_facts = environment_facts([Framework.TORCH])
 
-    assert "ModuleNotFoundError" in str(found.device["error"])
-    assert "torch" not in found.frameworks
+    assert "ModuleNotFoundError" in str(found_environment_facts.device["error"])
+    assert "torch" not in found_environment_facts.frameworks

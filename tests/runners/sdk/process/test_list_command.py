@@ -156,8 +156,8 @@ def test_a_workload_that_a_thread_of_a_file_registers_is_the_files(write, run_ch
 @pytest.mark.torch
 def test_a_framework_is_imported_once_for_all_files_after_the_first(write, run_child):
     imported = "import sys\nBEFORE = 'torch' in sys.modules\nimport torch\n" + WORKLOAD
-    told = "\nprint(__name__, BEFORE, flush=True)\n"
-    root = write({f"benchmarks/{name}.py": imported + told for name in "abc"})
+    text = "\nprint(__name__, BEFORE, flush=True)\n"
+    root = write({f"benchmarks/{name}.py": imported + text for name in "abc"})
     answer = run_child(root, Command.LIST)
 
     assert answer.stdout.split("\n")[:3] == [

@@ -29,9 +29,9 @@ NAME = "benchmarks.a:work"
 def load(write, send_command):
     """Return a function that loads a workload with this body and returns the answer."""
 
-    def run(asked=BRIEF, *, body=NOTHING, parameters="", arguments=""):
+    def run(brief=BRIEF, *, body=NOTHING, parameters="", arguments=""):
         text = HEADER.format(arguments=arguments, parameters=parameters) + body
-        return send_command(write({"benchmarks/a.py": text}), Command.LOAD, load=asked)
+        return send_command(write({"benchmarks/a.py": text}), Command.LOAD, load=brief)
 
     return run
 

@@ -39,10 +39,10 @@ def test_the_descriptor_is_moved_high_and_is_not_inherited(pipe):
     _, writer = pipe
     before = descriptors()
     channel = MessageChannel(writer)
-    (moved,) = descriptors() - before
+    (moved_descriptor,) = descriptors() - before
 
-    assert moved >= MIN_DESCRIPTOR
-    assert not os.get_inheritable(moved)
+    assert moved_descriptor >= MIN_DESCRIPTOR
+    assert not os.get_inheritable(moved_descriptor)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(writer)
     channel.close()

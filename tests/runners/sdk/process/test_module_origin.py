@@ -32,11 +32,11 @@ def test_code_of_the_measured_revision_is_right(root, repository):
 def test_code_of_the_users_own_checkout_is_wrong_and_the_way_out_is_said(root, repository):
     modules = loaded(root / "bench.py", repository / "src/mylib/__init__.py")
 
-    said = misplaced_module(modules, root=root, repository=repository)
+    said_misplaced_module = misplaced_module(modules, root=root, repository=repository)
 
-    assert f"module 'm1' was imported from {repository / 'src/mylib'}" in said
-    assert "editable install" in said
-    assert "import_paths" in said
+    assert f"module 'm1' was imported from {repository / 'src/mylib'}" in said_misplaced_module
+    assert "editable install" in said_misplaced_module
+    assert "import_paths" in said_misplaced_module
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
@@ -78,9 +78,11 @@ def test_links_are_followed(root, repository, tmp_path):
     (repository / "src").mkdir(parents=True)
     (tmp_path / "link").symlink_to(repository / "src")
 
-    said = misplaced_module(loaded(tmp_path / "link/a.py"), root=root, repository=repository)
+    said_misplaced_module = misplaced_module(
+        loaded(tmp_path / "link/a.py"), root=root, repository=repository
+    )
 
-    assert str(repository / "src") in said
+    assert str(repository / "src") in said_misplaced_module
 
 
 def test_perfledger_may_lie_anywhere(root):

@@ -148,6 +148,6 @@ def test_the_sides_own_environment_comes_before_a_copy_on_the_users_path(tmp_pat
     )
 
     (finder,) = finders
-    found = finder.find_spec("mypkg", None)
-    assert list(found.submodule_search_locations) == [f"{sites[1]}/mypkg"]
+    module_spec = finder.find_spec("mypkg", None)
+    assert list(module_spec.submodule_search_locations) == [f"{sites[1]}/mypkg"]
     assert finder.find_spec("another", None) is None

@@ -167,9 +167,9 @@ def test_git_finds_no_repository_while_history_is_hidden(monkeypatch, before):
     with hidden_history() as history:
         hidden = os.environ["GIT_DIR"]
         history.close()
-        shown = os.environ.get("GIT_DIR")
+        text = os.environ.get("GIT_DIR")
         os.environ["NEW"] = "1"
 
-    assert (hidden, shown) == (os.devnull, before)
+    assert (hidden, text) == (os.devnull, before)
     assert os.environ.get("GIT_DIR") == before
     assert os.environ.pop("NEW") == "1"

@@ -54,7 +54,7 @@ def test_a_second_registration_names_both():
     )
 
 
-def made(code):
+def step(code):
     names = {}
     exec(code, names)
     return names["step"]
@@ -63,11 +63,11 @@ def made(code):
 def test_a_line_may_register_again_what_is_imported_again():
     source = "def step():\n    return None\n"
     code = compile(source, "file.py", "exec")
-    one, other = made(code), made(compile(source, "file.py", "exec"))
+    one, other = step(code), step(compile(source, "file.py", "exec"))
 
     assert repeated_line(["file"], ["file"], functions=(one, other)) == ""
     assert repeated_line(["file"], ["file"], functions=(one, one)) == ""
-    assert "params" in repeated_line(["file"], ["file"], functions=(one, made(code)))
+    assert "params" in repeated_line(["file"], ["file"], functions=(one, step(code)))
     assert repeated_line(["a"], ["b", "a"], functions=(one, one)) == second_registration("a", "b")
     assert repeated_line([], [], functions=(one, one)) == ""
 

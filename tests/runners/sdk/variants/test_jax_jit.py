@@ -155,9 +155,9 @@ class KeptArray:
 
 
 def test_memory_that_xla_does_not_take_is_not_donated():
-    kept = KeptArray()
+    kept_array = KeptArray()
     step = jitted_step(
-        FakeJax(), parse_variant("jit:donate"), FunctionCall(lambda state: state, (kept,))
+        FakeJax(), parse_variant("jit:donate"), FunctionCall(lambda state: state, (kept_array,))
     )
 
     with pytest.raises(UnmeasurableError, match="gave nothing away"):

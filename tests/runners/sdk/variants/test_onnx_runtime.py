@@ -47,7 +47,7 @@ class FakeSession:
     providers: tuple[str, ...] = ()
 
     def __init__(self, path, providers):
-        self.path, self.asked, self.bound = path, providers, []
+        self.path, self.provider_choice, self.bound = path, providers, []
 
     def get_providers(self):
         return list(self.providers)
@@ -74,18 +74,18 @@ class FakeSession:
 
 @pytest.fixture
 def sessions(fake_torch, fake_modules):
-    made = []
+    results = []
     runtime = SimpleNamespace()
 
     def session(path, providers):
-        made.append(FakeSession(path, providers))
-        return made[-1]
+        results.append(FakeSession(path, providers))
+        return results[-1]
 
     runtime.InferenceSession = session
     names = ("onnx", "onnxscript")
     fake_modules({"onnxruntime": runtime, **{name: ModuleType(name) for name in names}})
     fake_torch.Tensor = FakeTensor
-    return made
+    return results
 
 
 def call(torch, *inputs):
@@ -108,7 +108,7 @@ def test_on_a_cpu_the_session_gets_the_inputs(fake_torch, sessions, monkeypatch)
     step = onnx_step(fake_torch, call(fake_torch, tensor), Device.CPU)
 
     assert step.run() == [8]
-    assert sessions[0].asked == ["CPUExecutionProvider"]
+    assert sessions[0].provider_choice == ["CPUExecutionProvider"]
 
 
 def test_a_session_that_would_fall_back_to_the_cpu_is_not_available(
@@ -129,7 +129,7 @@ def test_on_a_device_inputs_and_results_stay_there(fake_torch, sessions, monkeyp
 
     assert step.run() == ["on the device"]
     (session,) = sessions
-    assert session.asked == [("CUDAExecutionProvider", {"user_compute_stream": "77"})]
+    assert session.provider_choice == [("CUDAExecutionProvider", {"user_compute_stream": "77"})]
     bound, output, ran = session.bound
     assert (bound["device_id"], bound["buffer_ptr"], bound["shape"]) == (1, 4096, (1,))
     assert (output, ran) == (("y", "cuda"), "run")

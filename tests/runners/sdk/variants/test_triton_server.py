@@ -75,19 +75,19 @@ def server(tmp_path, monkeypatch):
 
 @pytest.fixture
 def clients(fake_modules):
-    made = []
+    results = []
     package = SimpleNamespace()
 
     def client(url):
-        made.append(FakeClient(url))
-        return made[-1]
+        results.append(FakeClient(url))
+        return results[-1]
 
     package.InferenceServerClient = client
     package.InferInput = FakeInput
     package.np_to_triton_dtype = lambda dtype: f"triton {dtype}"
     parents = ("tritonclient", "onnx", "onnxscript")
     fake_modules({**{name: ModuleType(name) for name in parents}, "tritonclient.http": package})
-    return made
+    return results
 
 
 def call(torch):

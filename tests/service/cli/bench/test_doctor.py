@@ -128,8 +128,8 @@ def test_a_workload_measured_against_itself_tells_what_pairs_find():
     assert len(step_time["changes"]) == 5
     request = PowerRequest(counts=(10, 30), tests=len(noise["metrics"]))
     (expected,) = power_of_spread(step_time["sd"], request).spreads
-    shown = {each["pairs"]: each["change"] for each in step_time["detectable"]}
-    assert {pairs: shown[pairs] for pairs in (10, 30)} == pytest.approx(dict(expected.detectable))
+    changes = {each["pairs"]: each["change"] for each in step_time["detectable"]}
+    assert {pairs: changes[pairs] for pairs in (10, 30)} == pytest.approx(dict(expected.detectable))
     ten = next(each for each in step_time["detectable"] if each["pairs"] == 10)
     assert ten["seconds"] == pytest.approx(10 * noise["seconds_per_pair"])
 
@@ -144,31 +144,31 @@ def test_a_workload_that_skips_itself_says_why(tmp_path, monkeypatch):
         "    def time_it(self):\n        pass\n"
     )
 
-    shown = " ".join(run(*FEW, status=3).split())
+    text = " ".join(run(*FEW, status=3).split())
 
-    assert "benchmarks.w:Absent.time_it skipped itself: its setup raised" in shown
-    assert "NotImplementedError no GPU" in shown
+    assert "benchmarks.w:Absent.time_it skipped itself: its setup raised" in text
+    assert "NotImplementedError no GPU" in text
 
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_the_budget_ends_a_pair():
-    shown = " ".join(run(*NO_TIME, status=3).split())
+    text = " ".join(run(*NO_TIME, status=3).split())
 
-    assert "Not measured: benchmarks.w:sums[size=1]" in shown
-    assert "budget" in shown
+    assert "Not measured: benchmarks.w:sums[size=1]" in text
+    assert "budget" in text
 
 
 @pytest.mark.slow(ci_only=True)
 def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    shown = run(*FEW)
+    output = run(*FEW)
 
-    assert "no workload is registered in benchmarks" in " ".join(shown.split())
-    assert "built_in:square_roots" in shown
-    assert "detects changes in" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "no workload is registered in benchmarks" in " ".join(output.split())
+    assert "built_in:square_roots" in output
+    assert "detects changes in" in output
+    assert max(map(len, output.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
 
 
@@ -199,10 +199,10 @@ def test_nothing_is_measured_if_only_the_machine_is_asked_for():
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_workload_that_fails_has_no_noise_floor():
-    shown = run("benchmarks.w:breaks", *FEW, status=3)
+    output = run("benchmarks.w:breaks", *FEW, status=3)
 
-    assert "Not measured: benchmarks.w:breaks" in shown
-    assert "ZeroDivisionError" in shown
+    assert "Not measured: benchmarks.w:breaks" in output
+    assert "ZeroDivisionError" in output
 
 
 @pytest.mark.slow
@@ -221,12 +221,12 @@ def test_what_is_no_number_of_pairs_or_no_time_is_refused(words):
 @pytest.mark.slow(ci_only=True)
 def test_it_waits_for_a_check_that_measures(repository, monkeypatch):
     path = lock_file(repository, HOST)
-    with path.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         (repository / "perfledger.toml").write_text(
             f'python = "{sys.executable}"\nlock_folder = "{repository}"\n'
         )
-        stages = Stages("waiting", lambda: fcntl.flock(held, fcntl.LOCK_UN))
+        stages = Stages("waiting", lambda: fcntl.flock(lock, fcntl.LOCK_UN))
         monkeypatch.delenv("PERFLEDGER_LOCK_FOLDER")
         examine_machine(repository, DoctorRequest(pairs=0), progress=stages)
 

@@ -82,11 +82,11 @@ def test_a_load_is_a_table_a_curve_and_a_picture(repository, run):
         "--batch",
         "1,2",
     )
-    shown = run("benchmarks.w:naps", *words, "--save-curve", "c.json", "--save-chart", "c.svg")
+    output = run("benchmarks.w:naps", *words, "--save-curve", "c.json", "--save-chart", "c.svg")
 
     curve = json.loads((repository / "c.json").read_text())
-    assert "benchmarks.w:naps[size=3] on " in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "benchmarks.w:naps[size=3] on " in output
+    assert max(map(len, output.splitlines())) <= 80
     assert (curve["version"], curve["workload"]) == (1, "benchmarks.w:naps[size=3]")
     assert (curve["devices"], curve["servers"]) == (1, 1)
     assert [point["batch"] for point in curve["points"]] == [1, 1, 1, 2, 2, 2]
@@ -116,9 +116,9 @@ def test_a_repeated_rate_is_one_point_of_all_its_requests(run):
 def test_arrivals_are_replayed_and_written_as_csv(repository, run):
     (repository / "times").write_text("100.3\n100\n\n100.1\n100.2\n")
 
-    shown = run("benchmarks.w:naps", "--arrival-times", "times", "--format", "csv")
+    output = run("benchmarks.w:naps", "--arrival-times", "times", "--format", "csv")
 
-    (row,) = csv.DictReader(shown.splitlines())
+    (row,) = csv.DictReader(output.splitlines())
     assert (row["mode"], row["concurrency"], row["completed"]) == ("open", "", "4")
     assert float(row["offered_per_second"]) == pytest.approx(10.0)
 
@@ -128,10 +128,10 @@ def test_arrivals_are_replayed_and_written_as_csv(repository, run):
 def test_a_batch_that_fails_is_reported_and_the_others_are_measured(run):
     words = ("--concurrency", "1", "--seconds-per-point", "0.05", "--batch", "1,64")
 
-    shown = " ".join(run("benchmarks.w:naps", *words, status=3).split())
+    text = " ".join(run("benchmarks.w:naps", *words, status=3).split())
 
-    assert "1 client" in shown
-    assert "benchmarks.w:naps[batch=64,size=3] ran out of memory: MemoryError" in shown
+    assert "1 client" in text
+    assert "benchmarks.w:naps[batch=64,size=3] ran out of memory: MemoryError" in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -139,18 +139,18 @@ def test_a_batch_that_fails_is_reported_and_the_others_are_measured(run):
 def test_requests_that_are_given_up_have_no_latencies(run):
     words = ("--concurrency", "1", "--request-rate", "5000", "--seconds-per-point", "0.1")
 
-    shown = run("benchmarks.w:naps", *words)
+    output = run("benchmarks.w:naps", *words)
 
-    assert "were never served: the rate is above the capacity" in " ".join(shown.split())
-    assert "5,000/s" not in shown
+    assert "were never served: the rate is above the capacity" in " ".join(output.split())
+    assert "5,000/s" not in output
 
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("repository")
 def test_a_name_without_a_variant_is_the_step_as_it_is_written(run):
-    shown = run("benchmarks.w:kinds", "--concurrency", "1", "--seconds-per-point", "0.1")
+    output = run("benchmarks.w:kinds", "--concurrency", "1", "--seconds-per-point", "0.1")
 
-    assert shown.startswith("benchmarks.w:kinds on ")
+    assert output.startswith("benchmarks.w:kinds on ")
 
 
 @pytest.mark.slow(ci_only=True)
@@ -264,9 +264,9 @@ class Waits:
 def test_a_load_test_waits_for_a_check_that_measures(repository, monkeypatch):
     monkeypatch.setenv("PERFLEDGER_LOCK_FOLDER", str(repository))
     load = Load(concurrency=(1,), seconds=0.1)
-    with lock_file(repository, HOST).open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        waits = Waits(lambda: fcntl.flock(held, fcntl.LOCK_UN))
+    with lock_file(repository, HOST).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waits = Waits(lambda: fcntl.flock(lock, fcntl.LOCK_UN))
         measured = measure_load(
             repository, LoadRequest(workload="benchmarks.w:naps"), load, progress=waits
         )

@@ -75,12 +75,12 @@ def test_the_pairs_needed_detect_the_change_that_they_were_computed_for(percent)
     (needed,) = document(*spread, "--change-percent", "1")["spreads"][0]["needed"]
     pairs = needed["pairs"]
 
-    found = [
+    changes = [
         document(*spread, "--pairs", count)["spreads"][0]["detectable"][0]["change"]
         for count in (pairs - 1, pairs)
     ]
 
-    assert found[1] <= 0.01 < found[0]
+    assert changes[1] <= 0.01 < changes[0]
 
 
 @pytest.mark.slow(ci_only=True)
@@ -94,7 +94,7 @@ def test_more_tests_that_share_alpha_detect_less():
 
 
 def test_no_number_of_pairs_detects_a_change_below_the_floor():
-    shown = power("--spread-percent", "1", "--change-percent", "0.2")
+    text = power("--spread-percent", "1", "--change-percent", "0.2")
 
     assert (
         document("--spread-percent", "1", "--change-percent", "0.2")["spreads"][0]["needed"][0][
@@ -102,8 +102,8 @@ def test_no_number_of_pairs_detects_a_change_below_the_floor():
         ]
         is None
     )
-    assert ">10k" in shown
-    assert "Changes below 0.3 % are never reported" in " ".join(shown.split())
+    assert ">10k" in text
+    assert "Changes below 0.3 % are never reported" in " ".join(text.split())
 
 
 def test_a_large_spread_needs_many_pairs():
@@ -207,11 +207,11 @@ def test_one_side_alone_is_no_pair(tmp_path, make_bundle):
 
 @pytest.mark.slow(ci_only=True)
 def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle):
-    shown = power("--spread-percent", "123", "--tests", "40")
+    text = power("--spread-percent", "123", "--tests", "40")
     laid_out = power(bundle_file(tmp_path, timed(make_bundle(samples=20))), "--format", "markdown")
 
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "shared by 40 tests" in " ".join(shown.split())
+    assert max(map(len, text.splitlines())) <= 80
+    assert "shared by 40 tests" in " ".join(text.split())
     assert "`gpt:step step_time_p50`: pairs differ by" in laid_out
     assert "| series | 4 | 5 |" in laid_out
     assert "Kalibera and Jones" in laid_out
@@ -220,10 +220,10 @@ def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize(("tests", "is_shared"), [("1", False), ("2", True)])
 def test_one_test_shares_its_chance_of_a_false_change_with_no_other(tests, is_shared):
-    shown = power("--spread-percent", "1", "--tests", tests)
+    text = power("--spread-percent", "1", "--tests", tests)
 
-    assert ("shared by 2 tests" in " ".join(shown.split())) is is_shared
-    assert ("shared" in shown) is is_shared
+    assert ("shared by 2 tests" in " ".join(text.split())) is is_shared
+    assert ("shared" in text) is is_shared
 
 
 def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):

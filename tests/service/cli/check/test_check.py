@@ -230,8 +230,8 @@ def optional(tmp_path_factory):
 
 def checked_for_money(tmp_path_factory, *, usd):
     """Check a slowdown, by workloads with optional metrics, for so much at a dollar a second."""
-    asked = 'metrics = ["step_time_p95", "energy_per_step"]\n'
-    root = make_repository(tmp_path_factory.mktemp("capped"), asked + CONFIG)
+    text = 'metrics = ["step_time_p95", "energy_per_step"]\n'
+    root = make_repository(tmp_path_factory.mktemp("capped"), text + CONFIG)
     (root / "bench" / "sums.py").write_text(workloads(times=2))
     bundle = root.parent / "bundle.json"
     with short_runs():

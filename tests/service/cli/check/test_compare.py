@@ -30,9 +30,9 @@ def compare(tmp_path):
     return compare
 
 
-def outcomes(shown):
+def outcomes(text):
     return {
-        (one["workload"], one["metric"]): one["outcome"] for one in json.loads(shown)["verdicts"]
+        (one["workload"], one["metric"]): one["outcome"] for one in json.loads(text)["verdicts"]
     }
 
 
@@ -43,24 +43,24 @@ def runs(*, ratio=1.0, noise=(0, 1, -1, 2, -2, 1, 0, -1)):
 def test_the_heads_of_two_bundles_are_compared_and_a_slowdown_exits_with_1(compare, make_bundle):
     a, b = make_bundle(ratio=1.0), make_bundle(ratio=1.1, seed=1)
 
-    shown = compare(a, b, code=1)
+    text = compare(a, b, code=1)
 
-    assert "regressed" in shown
-    assert "Not measured in pairs" in shown
-    assert "perfledger check --base" in " ".join(shown.split())
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "regressed" in text
+    assert "Not measured in pairs" in text
+    assert "perfledger check --base" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_json_has_every_metric_with_its_estimate(compare, make_bundle):
     a, b = make_bundle(ratio=1.0), make_bundle(ratio=0.9, seed=1)
 
-    shown = compare(a, b, "--format", "json", code=0)
+    text = compare(a, b, "--format", "json", code=0)
 
-    assert outcomes(shown) == {
+    assert outcomes(text) == {
         ("gpt:step", "step_time_p50"): "improved",
         ("gpt:step", "peak_memory"): "unchanged",
     }
-    document = json.loads(shown)
+    document = json.loads(text)
     estimate = document["verdicts"][0]["estimate"]
     assert estimate["low"] < -0.1 < estimate["high"]
     assert (estimate["runs"], document["is_paired"], document["exit_code"]) == (6, False, 0)
@@ -69,19 +69,19 @@ def test_json_has_every_metric_with_its_estimate(compare, make_bundle):
 def test_markdown_has_a_row_for_each_verdict(compare, make_bundle):
     a, b = make_bundle(ratio=1.0), make_bundle(ratio=1.1, seed=1)
 
-    shown = compare(a, b, "--format", "markdown", code=1)
+    text = compare(a, b, "--format", "markdown", code=1)
 
-    assert "**`gpt:step`**" in shown
-    assert "| step time | 10.0 ms | 11.0 ms | +10." in shown
-    assert "Not measured in pairs" in shown
+    assert "**`gpt:step`**" in text
+    assert "| step time | 10.0 ms | 11.0 ms | +10." in text
+    assert "Not measured in pairs" in text
 
 
 def test_one_metric_can_be_chosen(compare, make_bundle):
     a, b = make_bundle(ratio=1.0), make_bundle(ratio=1.1, seed=1)
 
-    shown = compare(a, b, "--metric", "peak_memory", "--format", "json", code=0)
+    text = compare(a, b, "--metric", "peak_memory", "--format", "json", code=0)
 
-    assert outcomes(shown) == {("gpt:step", "peak_memory"): "unchanged"}
+    assert outcomes(text) == {("gpt:step", "peak_memory"): "unchanged"}
     with pytest.raises(UsageError, match="no metric 'speed': there are 'step_time_p50'"):
         compare(a, b, "--metric", "speed", code=2)
 
@@ -99,9 +99,9 @@ def test_the_levels_are_those_of_a(compare, make_bundle):
 def test_other_machines_are_not_comparable(compare, make_bundle):
     other = Machine(device=Device.CPU, model="Other CPU")
 
-    shown = compare(make_bundle(), make_bundle(machine=other), "--format", "json", code=3)
+    text = compare(make_bundle(), make_bundle(machine=other), "--format", "json", code=3)
 
-    (verdict,) = json.loads(shown)["verdicts"]
+    (verdict,) = json.loads(text)["verdicts"]
     assert verdict["outcome"] == "not measured"
     assert verdict["reason"] == "not comparable: A ran on cpu:Test CPU:1, B on cpu:Other CPU:1"
 
@@ -113,9 +113,9 @@ def test_steps_on_fewer_cores_are_not_comparable(compare, make_bundle):
         for cores in (2, 4)
     )
 
-    shown = compare(two, four, "--format", "json", code=3)
+    text = compare(two, four, "--format", "json", code=3)
 
-    (verdict,) = json.loads(shown)["verdicts"]
+    (verdict,) = json.loads(text)["verdicts"]
     assert verdict["outcome"] == "not measured"
     assert verdict["reason"] == ("not comparable: A had 2 of the CPU's cores, B 4 (set `cores`)")
 
@@ -131,9 +131,9 @@ def test_another_unit_of_work_a_failure_and_a_missing_workload_are_not_measured(
         (make_bundle(failures=(failure,)), "failed in B"),
         (make_bundle(workloads=("bert:step",)), "was not measured in B"),
     ):
-        shown = compare(make_bundle(), other, code=3 if why else 0)
+        text = compare(make_bundle(), other, code=3 if why else 0)
 
-        assert why in shown
+        assert why in text
 
 
 def test_metrics_that_the_bundles_define_differently_are_refused(compare, make_bundle):
@@ -145,9 +145,9 @@ def test_metrics_that_the_bundles_define_differently_are_refused(compare, make_b
 
 def test_a_utilization_that_fell_for_speed_fails_nothing(compare, make_bundle):
     def bundle(ratio, share):
-        given = make_bundle(ratio=ratio, metrics=(STEP_TIME, SM_ACTIVE))
+        given_bundle = make_bundle(ratio=ratio, metrics=(STEP_TIME, SM_ACTIVE))
         return replace(
-            given,
+            given_bundle,
             runs=tuple(
                 replace(
                     run,
@@ -156,13 +156,13 @@ def test_a_utilization_that_fell_for_speed_fails_nothing(compare, make_bundle):
                         SM_ACTIVE.name: (share + 0.0001 * run.pair,),
                     },
                 )
-                for run in given.runs
+                for run in given_bundle.runs
             ),
         )
 
-    shown = compare(bundle(1.0, 0.9), bundle(0.5, 0.7), "--format", "json", code=0)
+    text = compare(bundle(1.0, 0.9), bundle(0.5, 0.7), "--format", "json", code=0)
 
-    assert outcomes(shown)["gpt:step", "sm_active"] == "regressed"
+    assert outcomes(text)["gpt:step", "sm_active"] == "regressed"
 
 
 def test_bundles_without_a_workload_are_not_measured(compare, make_bundle):
@@ -176,9 +176,9 @@ def test_bundles_without_a_workload_are_not_measured(compare, make_bundle):
     [(1.1, "regressed", 1), (1.0, "unchanged", 0), (0.9, "improved", 0)],
 )
 def test_files_of_runs_are_compared(compare, ratio, outcome, code):
-    shown = compare(runs(), runs(ratio=ratio), "--format", "json", code=code)
+    text = compare(runs(), runs(ratio=ratio), "--format", "json", code=code)
 
-    assert outcomes(shown) == {("ms", "ms"): outcome}
+    assert outcomes(text) == {("ms", "ms"): outcome}
 
 
 def test_an_unknown_column_is_taken_as_a_time_with_a_note(compare):
@@ -194,10 +194,10 @@ def test_an_unknown_column_is_taken_as_a_time_with_a_note(compare):
 def test_a_column_named_after_a_metric_has_its_direction_and_unit(compare):
     a, b = ("cpu_active\n" + "0.9\n0.901\n0.899\n" * 3, "cpu_active\n" + "0.7\n0.701\n" * 4)
 
-    shown = compare(a, b, code=1)
+    text = compare(a, b, code=1)
 
-    assert "90.0 %" in shown
-    assert "read as a time" not in shown
+    assert "90.0 %" in text
+    assert "read as a time" not in text
 
 
 def test_few_runs_are_no_verdict(compare):
@@ -206,24 +206,26 @@ def test_few_runs_are_no_verdict(compare):
 
 @pytest.mark.parametrize("value", ["nan", "0", "-1"])
 def test_runs_without_a_value_are_left_out_and_counted(compare, value):
-    shown = compare(runs(), runs() + f"{value}\n", "--format", "json", code=0)
+    text = compare(runs(), runs() + f"{value}\n", "--format", "json", code=0)
 
-    reason = json.loads(shown)["verdicts"][0]["reason"]
+    reason = json.loads(text)["verdicts"][0]["reason"]
     assert "after 8 A and 8 B runs" in reason
     assert "; 1 of 9 B runs left out: zero, negative or not a number" in reason
 
 
 @pytest.mark.parametrize(
-    ("failed", "kept", "outcome"), [(2, 6, "unchanged"), (3, 8, "not measured")]
+    ("failed", "kept_count", "outcome"), [(2, 6, "unchanged"), (3, 8, "not measured")]
 )
 @pytest.mark.parametrize("value", ["nan", "0"])
-def test_over_a_quarter_of_the_runs_left_out_is_not_measured(compare, value, failed, kept, outcome):
-    few = runs(noise=(0, 1, -1, 2, -2, 1, 0, -1)[:kept]) + failed * f"{value}\n"
+def test_over_a_quarter_of_the_runs_left_out_is_not_measured(
+    compare, value, failed, kept_count, outcome
+):
+    few = runs(noise=(0, 1, -1, 2, -2, 1, 0, -1)[:kept_count]) + failed * f"{value}\n"
     code = 0 if outcome == "unchanged" else 3
 
-    shown = compare(few, runs(), "--format", "json", code=code)
+    text = compare(few, runs(), "--format", "json", code=code)
 
-    (verdict,) = json.loads(shown)["verdicts"]
+    (verdict,) = json.loads(text)["verdicts"]
     assert verdict["outcome"] == outcome
     if code:
         assert verdict["reason"] == (
@@ -232,9 +234,9 @@ def test_over_a_quarter_of_the_runs_left_out_is_not_measured(compare, value, fai
 
 
 def test_a_change_of_more_than_a_million_times_says_that_it_is_capped(compare):
-    shown = compare(runs(), runs(ratio=1e9), "--format", "json", code=1)
+    text = compare(runs(), runs(ratio=1e9), "--format", "json", code=1)
 
-    (verdict,) = json.loads(shown)["verdicts"]
+    (verdict,) = json.loads(text)["verdicts"]
     assert verdict["estimate"]["low"] == verdict["estimate"]["high"]
     assert "; the sides differ by more than a million times, shown as a factor" in verdict["reason"]
 
@@ -243,9 +245,9 @@ def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):
     exact = replace(PEAK_MEMORY, name="launches", unit="", scale=MetricScale.EXACT)
 
     def bundle(number):
-        given = make_bundle(ratio=1.0, metrics=(STEP_TIME, exact))
+        given_bundle = make_bundle(ratio=1.0, metrics=(STEP_TIME, exact))
         return replace(
-            given,
+            given_bundle,
             runs=tuple(
                 replace(
                     run,
@@ -254,14 +256,14 @@ def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):
                         "launches": (number,),
                     },
                 )
-                for run in given.runs
+                for run in given_bundle.runs
             ),
         )
 
-    shown = compare(bundle(100.0), bundle(120.0), code=1)
+    text = compare(bundle(100.0), bundle(120.0), code=1)
 
-    assert "+20.0 %   " in shown
-    assert "a count, the same in 6 A and 6 B runs" in shown
+    assert "+20.0 %   " in text
+    assert "a count, the same in 6 A and 6 B runs" in text
 
 
 def test_unlike_inputs_folders_and_absent_files_are_refused(compare, make_bundle, tmp_path):

@@ -27,7 +27,7 @@ class Folder:
         self.noise = Random(7)
 
     def bundle(self, commit, *, level=1.0, **values):
-        made = self.make_bundle(
+        made_bundle = self.make_bundle(
             **{
                 "ratio": 1.0,
                 "pairs": 6,
@@ -49,9 +49,9 @@ class Folder:
                     for name, values in run.samples.items()
                 },
             )
-            for run in made.runs
+            for run in made_bundle.runs
         )
-        return replace(made, runs=runs)
+        return replace(made_bundle, runs=runs)
 
     def earlier(self, commits=range(CHECKS), **values):
         for commit in commits:
@@ -74,19 +74,19 @@ def folder(tmp_path, make_bundle):
     return Folder(tmp_path, make_bundle)
 
 
-def reasons(shown):
-    return {one["series"]: one["reason"] for one in shown["baselines"]}
+def reasons(text):
+    return {one["series"]: one["reason"] for one in text["baselines"]}
 
 
 @pytest.mark.slow
 def test_a_slower_head_regresses_against_the_newest_checks_of_its_level(folder):
     folder.earlier()
 
-    shown = folder.compare(folder.bundle(CHECKS, level=1.05), codes=(1,))
+    comparison = folder.compare(folder.bundle(CHECKS, level=1.05), codes=(1,))
 
-    assert shown["verdicts"][0]["outcome"] == "regressed"
-    assert shown["verdicts"][0]["estimate"]["change"] == pytest.approx(0.05, abs=0.01)
-    reason = reasons(shown)["gpt:step step_time_p50"]
+    assert comparison["verdicts"][0]["outcome"] == "regressed"
+    assert comparison["verdicts"][0]["estimate"]["change"] == pytest.approx(0.05, abs=0.01)
+    reason = reasons(comparison)["gpt:step step_time_p50"]
     assert "72 runs of the newest 12 checks of this level and epoch" in reason
     assert "not paired" in reason
 
@@ -94,9 +94,9 @@ def test_a_slower_head_regresses_against_the_newest_checks_of_its_level(folder):
 def test_a_head_without_a_baseline_is_not_measured_and_counts_the_rejected_runs(folder):
     folder.earlier(range(2), machine=Machine(device=Device.CPU, model="Another CPU"))
 
-    shown = folder.compare(folder.bundle(2))
+    comparison = folder.compare(folder.bundle(2))
 
-    verdict = shown["verdicts"][0]
+    verdict = comparison["verdicts"][0]
     assert verdict["outcome"] == "not measured"
     assert "12 runs of another machine class" in verdict["reason"]
 
@@ -128,9 +128,12 @@ def test_the_table_names_the_baseline(folder):
 def test_a_pinned_check_is_the_baseline(folder):
     folder.earlier(range(3))
 
-    shown = folder.compare(folder.bundle(3), "--baseline", sha(1))
+    comparison = folder.compare(folder.bundle(3), "--baseline", sha(1))
 
-    assert ", 2 commits before the merge base, pinned;" in reasons(shown)["gpt:step step_time_p50"]
+    assert (
+        ", 2 commits before the merge base, pinned;"
+        in reasons(comparison)["gpt:step step_time_p50"]
+    )
 
 
 def test_baseline_options_apply_to_folders(folder):

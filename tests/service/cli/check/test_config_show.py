@@ -8,8 +8,8 @@ from perfledger_service.errors import UsageError
 def test_every_setting_is_shown_with_its_origin(run, tmp_path):
     (tmp_path / "perfledger.toml").write_text("margin = 0.02\n")
 
-    shown = run("config", "show", tmp_path, "--json", PERFLEDGER_MAX_PAIRS="6")
-    rows = {row["name"]: row for row in json.loads(shown)["settings"]}
+    output = run("config", "show", tmp_path, "--json", PERFLEDGER_MAX_PAIRS="6")
+    rows = {row["name"]: row for row in json.loads(output)["settings"]}
 
     assert (rows["margin"]["value"], rows["margin"]["origin"]) == ("0.02", "perfledger.toml")
     assert rows["max_pairs"]["value"] == "6"
@@ -17,10 +17,10 @@ def test_every_setting_is_shown_with_its_origin(run, tmp_path):
 
 
 def test_a_secret_is_hidden(run, tmp_path):
-    shown = run("config", "show", tmp_path, PERFLEDGER_UPLOAD_TOKEN="pl_0123abcd_secret")
+    output = run("config", "show", tmp_path, PERFLEDGER_UPLOAD_TOKEN="pl_0123abcd_secret")
 
-    assert "pl_0123abcd_secret" not in shown
-    assert "upload_token" in shown.lower()
+    assert "pl_0123abcd_secret" not in output
+    assert "upload_token" in output.lower()
 
 
 def test_foreign_text_is_no_markup(run, tmp_path):

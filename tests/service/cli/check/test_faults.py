@@ -77,9 +77,9 @@ def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(fa
 def test_the_last_line_counts_and_a_green_fault_fails(faults, capsys):
     fault = faults.CASES[0]
     control = next(each for each in faults.CASES if each.expected == faults.SILENT)
-    said = {"outcomes": "unchanged", "report": "{}", "seconds": 1.0}
-    green = faults.FaultOutcome(case=fault, exit_status=0, **said)
-    silent = faults.FaultOutcome(case=control, exit_status=0, **said)
+    fields = {"outcomes": "unchanged", "report": "{}", "seconds": 1.0}
+    green = faults.FaultOutcome(case=fault, exit_status=0, **fields)
+    silent = faults.FaultOutcome(case=control, exit_status=0, **fields)
 
     assert faults.summary([green, silent]) == 1
     assert faults.summary([silent]) == 0

@@ -6,15 +6,15 @@ FILES = ["perfledger.toml", "benchmarks/example.py", ".github/workflows/perfledg
 
 
 def test_a_new_repository_gets_three_files_and_a_next_step(run, tmp_path):
-    shown = run("init", tmp_path)
+    output = run("init", tmp_path)
 
-    assert shown.startswith("Found plain Python, no package, ")
-    assert [line.split() for line in shown.splitlines() if line.endswith("new  ")] == [
+    assert output.startswith("Found plain Python, no package, ")
+    assert [line.split() for line in output.splitlines() if line.endswith("new  ")] == [
         [name, "new"] for name in FILES
     ]
-    assert "No .venv here" in shown
+    assert "No .venv here" in output
     last = "Commit these files, change something and run: perfledger check\n"
-    assert shown.endswith(last)
+    assert output.endswith(last)
     assert all((tmp_path / name).is_file() for name in FILES)
 
 

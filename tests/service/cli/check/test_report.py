@@ -43,11 +43,11 @@ def test_every_result_with_a_spread_says_how_many_pairs_find_the_margin(followed
 def test_the_best_step_count_is_shown_where_runs_follow_each_other(followed):
     report = reported(followed)
 
-    shown = comment(report)
+    shown_comment = comment(report)
 
     assert all(5 <= one.best <= 30 for one in report.steps)
-    assert "- A process measured 6 steps. The best use of the machine's time" in shown
-    assert f"{report.steps[1].best} of `b:step`." in shown
+    assert "- A process measured 6 steps. The best use of the machine's time" in shown_comment
+    assert f"{report.steps[1].best} of `b:step`." in shown_comment
 
 
 def test_interleaved_runs_have_no_best_step_count(followed):
@@ -64,10 +64,10 @@ def test_a_report_names_the_workloads_that_were_interleaved(followed):
         replace(run, turns=(3, 3)) if run.workload == "b:step" else run for run in followed.runs
     )
 
-    shown = [comment(reported(replace(followed, runs=runs))) for runs in (followed.runs, turns)]
+    comments = [comment(reported(replace(followed, runs=runs))) for runs in (followed.runs, turns)]
 
-    assert "back to back on one device" in shown[0]
-    assert "interleaved in 1 of 2 workloads" in shown[1]
+    assert "back to back on one device" in comments[0]
+    assert "interleaved in 1 of 2 workloads" in comments[1]
 
 
 def test_the_document_has_both(followed):

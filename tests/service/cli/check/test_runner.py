@@ -158,13 +158,13 @@ def test_a_job_of_github_actions_is_a_run_of_the_workflow_of_the_guide(
 ):
     queued(kind=RunnerJobKind.NIGHTLY, workloads=("benchmarks.sums:sums",), max_pairs=4)
     (job,) = work_off("--launcher", "github.toml", "--machine-class", machine_class)
-    (made,) = stand_in.state.runs.values()
+    (value,) = stand_in.state.runs.values()
 
     assert (job.state, job.reason) == ("done", "")
     assert [work.upload_id for work in site.jobs.works] == [job.upload_id]
-    assert made["inputs"]["max_pairs"] == "4"
-    assert "t0ken" not in str(made)
-    assert TOKEN not in str(made)
+    assert value["inputs"]["max_pairs"] == "4"
+    assert "t0ken" not in str(value)
+    assert TOKEN not in str(value)
 
 
 @pytest.mark.slow(ci_only=True)

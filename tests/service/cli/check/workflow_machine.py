@@ -54,13 +54,13 @@ class WorkflowMachine:
             **self._environment(self.measure, run),
         }
         subprocess.run([sys.executable, script], cwd=workspace, env=environment, check=True)
-        kept = io.BytesIO()
-        with zipfile.ZipFile(kept, "w") as archive:
+        kept_stream = io.BytesIO()
+        with zipfile.ZipFile(kept_stream, "w") as archive:
             for file in (workspace / self.keep["with"]["path"]).iterdir():
                 archive.write(file, file.name)
         key = self.state.new_id()
         entry = {"id": key, "run": str(run["id"]), "name": self.keep["with"]["name"]}
-        self.state.archives[str(key)] = entry | {"data": kept.getvalue()}
+        self.state.archives[str(key)] = entry | {"data": kept_stream.getvalue()}
         jobs = [{"id": self.state.new_id(), "runner_name": "gpu7"}]
         run.update(status="completed", conclusion="success", jobs=jobs)
 

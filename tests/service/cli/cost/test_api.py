@@ -27,9 +27,9 @@ def test_a_committed_hour_that_is_half_used_needs_twice_the_throughput(run):
 
 def test_a_replica_of_eight_devices_needs_eight_times_as_much(run):
     words = (*PRICE, "--at", "p5.48xlarge/on_demand")
-    shown = " ".join(run("cost", "api", *words, "--devices-per-replica", 8).split())
+    text = " ".join(run("cost", "api", *words, "--devices-per-replica", 8).split())
 
-    assert "8 x H100-80GB from 15,289 tokens a second" in shown.replace("15,290", "15,289")
+    assert "8 x H100-80GB from 15,289 tokens a second" in text.replace("15,290", "15,289")
 
 
 @pytest.mark.slow(ci_only=True)

@@ -37,11 +37,11 @@ job_hours = 12
 
 
 def test_a_ratio_with_its_interval_is_priced_on_hours(run):
-    shown = run("cost", "change", *RATIO, *HOURS)
+    output = run("cost", "change", *RATIO, *HOURS)
 
-    assert "+16,500\N{NO-BREAK SPACE}USD" in shown
-    assert "13,800\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}19,300" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "+16,500\N{NO-BREAK SPACE}USD" in output
+    assert "13,800\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}19,300" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_a_ratio_without_its_interval_is_refused(run):
@@ -81,16 +81,16 @@ def test_the_picture_has_the_price_its_interval_and_the_limit(run, written, tmp_
     words = (*RATIO, *HOURS, "--config", file, "--format", "svg", "--output", picture)
     run("cost", "change", *words, code=3)
 
-    drawn = picture.read_text()
-    assert "+16,500 USD" in drawn
-    assert "Policy of nlp" in drawn
-    assert "fails above 15,000 USD" in drawn
+    text = picture.read_text()
+    assert "+16,500 USD" in text
+    assert "Policy of nlp" in text
+    assert "fails above 15,000 USD" in text
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_text(run):
-    shown = run("cost", "change", *RATIO, *HOURS, "--workload", "=1+1", "--format", "csv")
+    output = run("cost", "change", *RATIO, *HOURS, "--workload", "=1+1", "--format", "csv")
 
-    assert ",'=1+1," in shown
+    assert ",'=1+1," in output
 
 
 def test_a_range_of_hours_widens_the_interval(run):
@@ -116,17 +116,19 @@ def test_a_price_list_of_one_s_own_is_used(run, written):
     lines = [line for line in packaged_text().splitlines() if "2026-11-09" not in line]
     sheet = written("\n".join(lines), "own.csv")
 
-    shown = json.loads(run("cost", "change", *RATIO, *HOURS, "--prices", sheet, "--format", "json"))
+    document = json.loads(
+        run("cost", "change", *RATIO, *HOURS, "--prices", sheet, "--format", "json")
+    )
 
-    assert shown["prices"][0]["rate"]["as_of"] != "2026-11-09"
+    assert document["prices"][0]["rate"]["as_of"] != "2026-11-09"
 
 
 def test_what_has_no_price_exits_with_3(run):
-    shown = run(
+    output = run(
         "cost", "change", *RATIO, "--device-hours", 1, "--purchase-option", "p5/on_demand", code=3
     )
 
-    assert "no price" in shown
+    assert "no price" in output
 
 
 def test_hours_need_to_say_where(run):
@@ -135,36 +137,36 @@ def test_hours_need_to_say_where(run):
 
 
 @pytest.mark.parametrize(
-    ("limits", "code", "said"),
+    ("limits", "code", "text"),
     [
         ("fail_above_usd_per_year = 10000", 1, "Policy of nlp fails"),
         ("fail_above_usd_per_year = 15000", 3, "Policy of nlp asks for approval"),
         ("ask_above_usd_per_year = 20000", 0, "Policy of nlp passes"),
     ],
 )
-def test_a_policy_is_the_exit_code(run, written, limits, code, said):
+def test_a_policy_is_the_exit_code(run, written, limits, code, text):
     file = written(POLICY + limits)
 
-    assert said in run("cost", "change", *RATIO, *HOURS, "--config", file, code=code)
+    assert text in run("cost", "change", *RATIO, *HOURS, "--config", file, code=code)
 
 
 def test_an_idle_commitment_costs_waiting_and_no_cash(run, written):
-    shown = " ".join(run("cost", "change", *RATIO, "--config", written(IDLE)).split())
+    text = " ".join(run("cost", "change", *RATIO, "--config", written(IDLE)).split())
 
-    assert "costs no cash" in shown
-    assert "Idle devices that are paid for absorb 2,400 device-hours a year" in shown
-    assert "a job waits about" in shown
-    assert "an M/M/c estimate" in shown
+    assert "costs no cash" in text
+    assert "Idle devices that are paid for absorb 2,400 device-hours a year" in text
+    assert "a job waits about" in text
+    assert "an M/M/c estimate" in text
 
 
 def test_hours_that_are_freed_save_no_cash(run, written):
     words = ("--ratio", "0.9", "--interval", "0.88", "0.92", "--config", written(IDLE))
 
-    shown = " ".join(run("cost", "change", *words).split())
+    text = " ".join(run("cost", "change", *words).split())
 
-    assert "workload: 2,000 device-hours a year (1," in shown
-    assert "are freed on devices that are paid for anyway" in shown
-    assert "shorter than" in shown
+    assert "workload: 2,000 device-hours a year (1," in text
+    assert "are freed on devices that are paid for anyway" in text
+    assert "shorter than" in text
 
 
 def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
@@ -179,7 +181,7 @@ def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (
             ("--device-hours", "nan", "--purchase-option", "p5.48xlarge/on_demand"),
@@ -195,12 +197,12 @@ def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
         (("--device-hours-range", "1", "2"), "give --device-hours and"),
     ],
 )
-def test_hours_that_cannot_be_are_refused_and_never_left_out(run, words, said):
-    with pytest.raises(UsageError, match=said):
+def test_hours_that_cannot_be_are_refused_and_never_left_out(run, words, text):
+    with pytest.raises(UsageError, match=text):
         run("cost", "change", *RATIO, *words)
 
 
 def test_a_price_says_where_it_was_read(run):
-    shown = " ".join(run("cost", "change", *RATIO, *HOURS).split())
+    text = " ".join(run("cost", "change", *RATIO, *HOURS).split())
 
-    assert "6.88 USD a device-hour, as of 2026-11-09: us-east-1; " in shown
+    assert "6.88 USD a device-hour, as of 2026-11-09: us-east-1; " in text

@@ -27,10 +27,10 @@ def test_hours_are_compared_with_the_cheapest_first(run):
 
 @pytest.mark.slow(ci_only=True)
 def test_the_table_names_assumptions_and_stale_prices(run):
-    shown = " ".join(run("cost", "compare").split())
+    text = " ".join(run("cost", "compare").split())
 
-    assert "Assumed, not measured: storage, share of the servers' price" in shown
-    assert "capacity block prices are valid for 30 days" in shown
+    assert "Assumed, not measured: storage, share of the servers' price" in text
+    assert "capacity block prices are valid for 30 days" in text
 
 
 def test_an_accelerator_that_nobody_owns_has_no_break_even(run):
@@ -44,9 +44,9 @@ def test_an_accelerator_that_nobody_owns_has_no_break_even(run):
 
 @pytest.mark.slow(ci_only=True)
 def test_markdown_has_a_row_for_each_option(run):
-    shown = run("cost", "compare", "--at", "on-prem,p5", "--format", "markdown")
+    output = run("cost", "compare", "--at", "on-prem,p5", "--format", "markdown")
 
-    row = next(line for line in shown.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
+    row = next(line for line in output.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
     assert row.startswith("| `aws:p5.48xlarge/on_demand` | 6.88 |")
     assert "| 42\N{NO-BREAK SPACE}% |" in row
     assert "as of `2026-11-09` |" in row
@@ -92,10 +92,10 @@ def test_speeds_give_the_cost_of_a_million_tokens_on_all_accelerators(run):
 @pytest.mark.slow(ci_only=True)
 def test_a_step_and_an_inference_cost_what_their_closed_forms_say(run):
     def usd(*words):
-        found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
+        options = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
         return next(
             float(option["work"]["mode_usd"])
-            for option in found
+            for option in options
             if option["name"] == "aws:p5.48xlarge/on_demand"
         )
 
@@ -115,11 +115,11 @@ def test_a_training_costs_the_time_of_its_log(run, tmp_path):
     log = tmp_path / "bert.log"
     log.write_text(LOG % "success")
 
-    found = json.loads(
+    document = json.loads(
         run("cost", "compare", "--time-to-train", f"8xH100-80GB={log}", "--format", "json")
     )
 
-    option = next(o for o in found["options"] if o["name"] == "aws:p5.48xlarge/on_demand")
+    option = next(o for o in document["options"] if o["name"] == "aws:p5.48xlarge/on_demand")
     assert float(option["work"]["mode_usd"]) == pytest.approx(55.04 * 315.84 / 3600, rel=1e-5)
 
 
@@ -157,10 +157,10 @@ def test_an_unusable_option_is_refused(run, words, reason):
 def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run):
     def usd(*words):
         words = ("--at", "a3-highgpu-8g", *words, "--format", "json")
-        found = json.loads(run("cost", "compare", *words))["options"]
+        options = json.loads(run("cost", "compare", *words))["options"]
         return next(
             float(option["p50_usd"])
-            for option in found
+            for option in options
             if option["name"] == "gcp:a3-highgpu-8g/spot"
         )
 
@@ -217,47 +217,47 @@ def test_every_family_that_is_named_is_in_one_table(run):
 
 @pytest.mark.slow(ci_only=True)
 def test_energy_and_carbon_are_known_by_location_and_unknown_by_market(run):
-    shown = " ".join(run("cost", "compare").split())
+    text = " ".join(run("cost", "compare").split())
 
-    assert "CO2 0.381 kg location-based, unknown market-based" in shown
-    known = " ".join(run("cost", "compare", "--market-kg-per-kwh", "0.1").split())
-    assert "kg market-based" in known
+    assert "CO2 0.381 kg location-based, unknown market-based" in text
+    known_text = " ".join(run("cost", "compare", "--market-kg-per-kwh", "0.1").split())
+    assert "kg market-based" in known_text
 
 
 @pytest.mark.slow(ci_only=True)
 def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
     """Once a day and 5 minutes a save: sqrt(2 * 5 min * 1440 min) is two hours (Young 1974)."""
-    shown = " ".join(
+    text = " ".join(
         run(
             "cost", "compare", "--interruptions-per-hour", 1 / 24, "--checkpoint-seconds", 300
         ).split()
     )
 
-    assert "with a checkpoint every 1.94 h" in shown
-    assert "(Young's formula: 2 h, Daly's: 1.94 h)" in shown
+    assert "with a checkpoint every 1.94 h" in text
+    assert "(Young's formula: 2 h, Daly's: 1.94 h)" in text
 
 
 @pytest.mark.slow(ci_only=True)
 def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
     for words in (("compare",), ("tco",)):
-        drawn = run("cost", *words, "--format", "svg")
-        root = ElementTree.fromstring(drawn)
+        output = run("cost", *words, "--format", "svg")
+        root = ElementTree.fromstring(output)
         assert root.tag.endswith("svg")
-        assert "script" not in drawn
-        assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+        assert "script" not in output
+        assert "http" not in output.replace("http://www.w3.org/2000/svg", "")
 
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "svg"])
 @pytest.mark.parametrize("command", ["compare", "tco"])
 def test_every_format_names_the_assumptions(run, command, form):
-    shown = " ".join(run("cost", command, "--format", form).split())
+    text = " ".join(run("cost", command, "--format", form).split())
 
-    assert "cost of one employee" in shown
+    assert "cost of one employee" in text
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("--allocated-percent", "0.01"), "0.1 % at least"),
         (("--job-hours", "nan"), "a job of NaN hours"),
@@ -275,8 +275,8 @@ def test_every_format_names_the_assumptions(run, command, form):
         ),
     ],
 )
-def test_a_figure_that_cannot_be_is_refused(run, words, said):
-    with pytest.raises(UsageError, match=said):
+def test_a_figure_that_cannot_be_is_refused(run, words, text):
+    with pytest.raises(UsageError, match=text):
         run("cost", "compare", *words)
 
 
@@ -303,18 +303,18 @@ def test_an_unknown_figure_is_named_once(run):
 
 
 def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(run):
-    shown = " ".join(run("cost", "compare", "--accelerator", "TPU-v5e").split())
+    text = " ".join(run("cost", "compare", "--accelerator", "TPU-v5e").split())
     document = json.loads(run("cost", "compare", "--accelerator", "TPU-v5e", "--json"))
 
-    assert shown.count("us-central1, read on 2026-11-20, list date unknown") == 3
+    assert text.count("us-central1, read on 2026-11-20, list date unknown") == 3
     assert {each["is_read_date"] for each in document["options"]} == {True}
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_price_that_states_its_day_has_it_beside_its_rank(run):
-    shown = " ".join(run("cost", "compare", "--at", "on-prem,p5").split())
+    text = " ".join(run("cost", "compare", "--at", "on-prem,p5").split())
 
-    assert shown.count("us-east-1, as of 2026-11-09") == 3  # the answer, its hour, and owning
+    assert text.count("us-east-1, as of 2026-11-09") == 3  # the answer, its hour, and owning
 
 
 @pytest.mark.slow(ci_only=True)
@@ -331,9 +331,9 @@ def test_people_see_the_cheapest_of_each_purchase_mode_unless_they_ask_for_all(r
 
 
 def test_an_unknown_price_at_a_place_is_said_to_be_unknown(run):
-    shown = " ".join(run("cost", "compare", "--at", "p4d").split())
+    text = " ".join(run("cost", "compare", "--at", "p4d").split())
 
-    assert "Unknown: aws:p4d.24xlarge/savings_plan/3y" in shown
+    assert "Unknown: aws:p4d.24xlarge/savings_plan/3y" in text
 
 
 def test_places_without_any_known_price_are_refused_with_the_reason(run):

@@ -18,9 +18,9 @@ def test_hours_without_usage_are_counted_in_full(run, tmp_path):
     path = tmp_path / "hours.csv"
     path.write_text("hour,sku,quantity\n0,p5.48xlarge,2\n1,p5.48xlarge,1\n")
 
-    shown = run("cost", "coverage", path, "--savings-plan", "p5:60@1y_all_upfront")
+    output = run("cost", "coverage", path, "--savings-plan", "p5:60@1y_all_upfront")
 
-    assert "2 h" in " ".join(shown.split()).replace("\u00a0", " ")
+    assert "2 h" in " ".join(output.split()).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(

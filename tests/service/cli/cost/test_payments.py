@@ -37,9 +37,9 @@ def test_an_old_price_is_said_to_be(run, tmp_path):
         'term = "1y_all_upfront"\nper_hour = 32\n'
         'currency = "USD"\nas_of = 2024-01-01\nsource = "made up"\n'
     )
-    shown = " ".join(run(*YEAR, *START, "--overrides", path).split())
+    text = " ".join(run(*YEAR, *START, "--overrides", path).split())
 
-    assert "days old: list prices are valid for 90 days." in shown
+    assert "days old: list prices are valid for 90 days." in text
 
 
 @pytest.mark.parametrize(

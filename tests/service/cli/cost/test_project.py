@@ -89,15 +89,15 @@ def bundle_file(make_bundle, tmp_path):
 
 
 def test_a_benchmark_is_projected_with_its_interval_and_its_sources(run):
-    shown = run("training/bert", *ON_A100)
+    output = run("training/bert", *ON_A100)
 
-    assert "training/bert, projected from A100-80GB, not measured" in shown
-    assert "H100-80GB" in shown
-    assert "times as fast" in shown
-    assert "TPU-v4" in shown
-    assert "(assumed)" in shown
-    assert "there is no cost" in " ".join(shown.split())
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "training/bert, projected from A100-80GB, not measured" in output
+    assert "H100-80GB" in output
+    assert "times as fast" in output
+    assert "TPU-v4" in output
+    assert "(assumed)" in output
+    assert "there is no cost" in " ".join(output.split())
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_with_a_speed_every_option_has_a_price(run):
@@ -123,19 +123,19 @@ def test_with_a_speed_every_option_has_a_price(run):
 
 
 def test_an_accelerator_beside_the_standard_ones_has_its_prices_on_demand(run):
-    shown = run(
+    output = run(
         "training/resnet", *ON_A100, "--target-accelerator", "L4", "--units-per-second", 3000
     )
 
-    assert "on demand" in shown
+    assert "on demand" in output
 
 
 def test_a_device_may_be_called_as_it_calls_itself(run):
     names = ("h100-sxm5-80gb", "H100-80GB", "nvidia h100 80gb hbm3")
 
-    found = {run("training/resnet", *ON_A100, "--target-accelerator", name) for name in names}
+    outputs = {run("training/resnet", *ON_A100, "--target-accelerator", name) for name in names}
 
-    assert len(found) == 1
+    assert len(outputs) == 1
 
 
 def test_a_device_without_a_peak_has_no_value_and_says_why(run):
@@ -157,11 +157,11 @@ def test_a_device_without_a_peak_has_no_value_and_says_why(run):
 
 
 def test_a_declared_workload_is_projected(run, declared):
-    shown = run(declared("gpt:step"), *ON_A100, "--units-per-second", "1e5")
+    output = run(declared("gpt:step"), *ON_A100, "--units-per-second", "1e5")
 
-    assert "gpt:step, projected from A100-80GB" in shown
-    assert "Declared on A100-80GB: 100,000 tokens a second" in shown
-    assert "A unit takes 1.80" in shown
+    assert "gpt:step, projected from A100-80GB" in output
+    assert "Declared on A100-80GB: 100,000 tokens a second" in output
+    assert "A unit takes 1.80" in output
 
 
 def test_one_of_several_workloads_must_be_chosen(run, declared):
@@ -177,9 +177,9 @@ def test_one_of_several_workloads_must_be_chosen(run, declared):
 def test_csv_has_a_row_for_each_option_and_no_formula(run, declared):
     path = declared("=cmd()")
 
-    shown = run(path, *ON_A100, "--units-per-second", 100, "--format", "csv")
+    output = run(path, *ON_A100, "--units-per-second", 100, "--format", "csv")
 
-    rows = list(csv.DictReader(StringIO(shown)))
+    rows = list(csv.DictReader(StringIO(output)))
     assert {row["provenance"] for row in rows} == {"projected"}
     assert {row["workload"] for row in rows} == {"'=cmd()"}
     costs = [row for row in rows if row["table"] == "costs"]
@@ -188,11 +188,11 @@ def test_csv_has_a_row_for_each_option_and_no_formula(run, declared):
 
 
 def test_a_table_says_why_there_is_no_figure(run):
-    shown = " ".join(
+    text = " ".join(
         run("inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb").split()
     )
 
-    assert "v100-pcie-16gb not known v100-pcie-16gb has no published peak for int8" in shown
+    assert "v100-pcie-16gb not known v100-pcie-16gb has no published peak for int8" in text
 
 
 def test_every_figure_of_a_workload_is_shown_with_its_source(run):
@@ -204,11 +204,11 @@ def test_every_figure_of_a_workload_is_shown_with_its_source(run):
 
 
 def test_csv_says_why_there_is_no_figure(run):
-    shown = run(
+    output = run(
         "inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb", "--format", "csv"
     )
 
-    (row,) = csv.DictReader(StringIO(shown))
+    (row,) = csv.DictReader(StringIO(output))
     assert (row["speed"], row["option"]) == ("", "")
     assert "no published peak" in row["reason"]
 
@@ -218,18 +218,18 @@ def test_the_picture_is_well_formed_and_escapes_names(run, declared, tmp_path):
 
     run(declared("<script>"), *ON_A100, "--format", "svg", "--output", output)
 
-    drawn = output.read_text()
-    assert "<script>" not in drawn
-    root = ElementTree.fromstring(drawn)
+    text = output.read_text()
+    assert "<script>" not in text
+    root = ElementTree.fromstring(text)
     assert len([each for each in root.iter() if each.get("class") == "fill blue"]) == 2
 
 
 def test_the_picture_names_devices_that_are_not_known(run):
-    drawn = run(
+    output = run(
         "inference/resnet50", *ON_A100, "--target-accelerator", "v100-pcie-16gb", "--format", "svg"
     )
 
-    assert "unknown: v100-pcie-16gb" in drawn
+    assert "unknown: v100-pcie-16gb" in output
 
 
 def test_a_bundle_says_itself_where_it_ran_and_how_fast(run, bundle_file):
@@ -245,11 +245,9 @@ def test_a_bundle_says_itself_where_it_ran_and_how_fast(run, bundle_file):
 
 
 def test_time_that_the_roofline_does_not_explain_is_shown(run, bundle_file):
-    shown = " ".join(run(bundle_file()).split())
+    text = " ".join(run(bundle_file()).split())
 
-    assert (
-        "of the time on A100-80GB is not explained by its roofline, and may be host time" in shown
-    )
+    assert "of the time on A100-80GB is not explained by its roofline, and may be host time" in text
 
 
 def test_a_profile_gives_the_hosts_share(run, bundle_file):

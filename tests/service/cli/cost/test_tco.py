@@ -12,19 +12,21 @@ from perfledger_service.errors import NotFoundError
 def test_the_parts_of_owning_sum_to_the_total(run):
     document = json.loads(run("cost", "tco", "--allocated-percent", "70", "--format", "json"))
 
-    whole = sum(float(part["mode_usd"]) for part in document["usd_per_year"])
+    whole_total = sum(float(part["mode_usd"]) for part in document["usd_per_year"])
     hours = 8760 * document["accelerators"] * document["use"]
-    assert whole / hours == pytest.approx(float(document["useful_hour"][0]["mode_usd"]), rel=1e-5)
+    assert whole_total / hours == pytest.approx(
+        float(document["useful_hour"][0]["mode_usd"]), rel=1e-5
+    )
     assert all(float(part["p5_usd"]) <= float(part["p95_usd"]) for part in document["usd_per_year"])
 
 
 def test_the_year_and_the_median_hour_are_reconciled(run):
-    shown = " ".join(run("cost", "tco", "--allocated-percent", "60").split())
+    text = " ".join(run("cost", "tco", "--allocated-percent", "60").split())
 
     # 195,513 / (8 x 8,760 x 0.6) = 4.650
-    assert "195,513 USD a year / 42,048 useful hours (8 · 8,760 h · 60.0 %) = 4.65 USD" in shown
-    assert "median of 20,000 draws: 4.89 USD (5 to 95 %: 3.98-6.00)" in shown
-    assert "The median is higher: the ranges of the inputs reach further up than down." in shown
+    assert "195,513 USD a year / 42,048 useful hours (8 · 8,760 h · 60.0 %) = 4.65 USD" in text
+    assert "median of 20,000 draws: 4.89 USD (5 to 95 %: 3.98-6.00)" in text
+    assert "The median is higher: the ranges of the inputs reach further up than down." in text
 
 
 def test_an_availability_is_in_the_reconciled_hours(run):
@@ -34,19 +36,19 @@ def test_an_availability_is_in_the_reconciled_hours(run):
 
 
 def test_the_widest_bar_of_the_tornado_is_first(run):
-    shown = run("cost", "tco", "--allocated-percent", "70")
+    output = run("cost", "tco", "--allocated-percent", "70")
 
-    lines = shown.splitlines()
+    lines = output.splitlines()
     first = next(place for place, line in enumerate(lines) if "if this input is" in line) + 1
     assert lines[first].startswith("staff per server")
     assert max(map(len, lines)) <= 80
 
 
 def test_owning_is_written_as_markdown(run):
-    shown = run("cost", "tco", "onprem-8xA100", "--format", "markdown")
+    output = run("cost", "tco", "onprem-8xA100", "--format", "markdown")
 
-    assert "| capital |" in shown
-    assert "| cost of capital (WACC) |" in shown
+    assert "| capital |" in output
+    assert "| cost of capital (WACC) |" in output
 
 
 def test_a_server_that_is_not_known_says_which_are(run):
@@ -57,13 +59,13 @@ def test_a_server_that_is_not_known_says_which_are(run):
 @pytest.mark.slow(ci_only=True)
 def test_what_a_server_is_worth_agrees_with_its_break_even(run):
     """At the use from which owning pays, as much is won as lost: NPV near zero at the modes."""
-    (found,) = (
+    (tco,) = (
         option
         for option in json.loads(run("cost", "compare", "--format", "json"))["options"]
         if option["name"] == "aws:p5.48xlarge/on_demand"
     )
-    assert found["break_even"]["p50"] > 0.4
-    assert float(found["investment"]["npv_p50_usd"]) < 0
+    assert tco["break_even"]["p50"] > 0.4
+    assert float(tco["investment"]["npv_p50_usd"]) < 0
 
     (more,) = (
         option
@@ -133,6 +135,6 @@ def test_renting_in_place_of_owning_has_dates_sources_and_doubts(run):
     assert rents["aws:p5.48xlarge/on_demand"]["as_of"] == "2026-11-09"
     assert rents["aws:p5.48xlarge/on_demand"]["source"]
     assert rents["aws:p5.48xlarge/spot"]["is_doubtful"]
-    shown = " ".join(run("cost", "tco").split())
-    assert "aws:p5.48xlarge/spot ? " in shown
-    assert "spot prices are valid for 7 days" in shown
+    text = " ".join(run("cost", "tco").split())
+    assert "aws:p5.48xlarge/spot ? " in text
+    assert "spot prices are valid for 7 days" in text

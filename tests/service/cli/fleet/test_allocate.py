@@ -64,16 +64,16 @@ def entitlement(tmp_path):
 
 
 def test_a_table_has_the_cost_of_each_owner_and_idle_devices(run, usage):
-    shown = run(usage, *PAID, "--overhead-usd", "100")
+    output = run(usage, *PAID, "--overhead-usd", "100")
 
-    words = " ".join(shown.split())
+    words = " ".join(output.split())
     assert "[red]=speech 24.5 72.92 0.00 12.73 85.65" in words
     assert "vision 156.0" in words
     assert "(untagged) 12.0 35.71" in words
     assert "(unallocated) 0.0 0.00 427.09" in words
     assert "192.5 of 336.0 paid device-hours were allocated (57.3 %)" in words
     assert "No owner has a quota for the idle devices" in words
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_rows_sum_to_the_amount_in_csv_and_json(run, usage, entitlement):
@@ -131,8 +131,8 @@ def test_the_rows_in_focus_have_what_the_specification_asks_of_every_row(run, us
 def test_list_prices_are_shared_where_the_bill_has_them(run, tmp_path):
     bill, path = tmp_path / "bill.csv", tmp_path / "focus.csv"
     header, *rows = (EXAMPLE / "bill.csv").read_text().splitlines()
-    told = [f"{header},ListCost,ContractedCost", *(f"{row},100.005,90" for row in rows)]
-    bill.write_text("\n".join(told))
+    messages = [f"{header},ListCost,ContractedCost", *(f"{row},100.005,90" for row in rows)]
+    bill.write_text("\n".join(messages))
 
     run("--bill", bill, "--overhead-usd", "1", "--save-focus", path)
 
@@ -156,10 +156,10 @@ def test_overhead_that_nobody_used_anything_for_is_no_idle(run, usage):
     usage.write_text("start,end,team,gpu_hours\n2026-07-01,2026-07-08,vision,0\n")
     paid = ("--amount-usd", "0", *PAID[2:], "--overhead-usd", "7")
 
-    shown = run(usage, *paid)
+    output = run(usage, *paid)
 
-    assert "No usage to share the overhead by" in shown
-    assert "entitled" not in shown
+    assert "No usage to share the overhead by" in output
+    assert "entitled" not in output
 
 
 def test_a_bill_without_usage_files_is_its_own_teams(run):
@@ -194,22 +194,22 @@ def test_a_bill_that_nobody_pays_anything_of_is_still_invoiced(run, tmp_path):
 def test_the_heat_map_is_valid_and_escapes_foreign_text(run, usage):
     usage.write_text(USAGE.replace("vision", "<b>&amp;"))
 
-    drawn = run(usage, "--format", "svg")
-    root = ElementTree.fromstring(drawn)
+    output = run(usage, "--format", "svg")
+    root = ElementTree.fromstring(output)
     texts = ["".join(each.itertext()) for each in root.iter() if each.tag.endswith("text")]
     assert "<b>&amp;" in texts
     assert "(untagged)" in texts
     assert {"01 Jul", "06 Jul", "132", "24"} <= set(texts)
-    assert "prefers-color-scheme: dark" in drawn
+    assert "prefers-color-scheme: dark" in output
 
 
 def test_very_many_teams_are_one_row_and_a_short_week_has_a_week_s_colour(run, usage):
     rows = [f"2026-07-01,2026-07-08,team {place:03},,{place}" for place in range(1, 40)]
     usage.write_text("\n".join(["start,end,team,epic,gpu_hours", *rows]))
 
-    drawn = run(usage, "--format", "svg")
-    assert "(20 others)" in drawn
-    assert drawn.count('fill-opacity="0.5"') == 3  # both weeks of the most, and the legend's
+    output = run(usage, "--format", "svg")
+    assert "(20 others)" in output
+    assert output.count('fill-opacity="0.5"') == 3  # both weeks of the most, and the legend's
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ def test_another_fleet_has_its_own_faults_and_the_same_rate(run):
 
 
 def test_no_fault_has_bounds_alone(run):
-    shown = " ".join(run("fleet", "faults", "--faults", 0, "--devices", 8, "--days", 365).split())
+    text = " ".join(run("fleet", "faults", "--faults", 0, "--devices", 8, "--days", 365).split())
 
-    assert "No faults were observed: at most 3.689 a year" in shown
-    assert "unknown" in shown
+    assert "No faults were observed: at most 3.689 a year" in text
+    assert "unknown" in text
 
 
 @pytest.mark.parametrize(

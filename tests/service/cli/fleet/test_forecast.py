@@ -53,15 +53,15 @@ def files(past, grid):
 
 
 def test_a_forecast_says_quantiles_and_how_earlier_ones_came_true(run, past):
-    shown = run("forecast", past)
+    output = run("forecast", past)
 
-    assert "30 months to 2026-06, and the next 6" in shown
-    assert "2026-12" in shown
-    words = " ".join(shown.split())
+    assert "30 months to 2026-06, and the next 6" in output
+    assert "2026-12" in output
+    words = " ".join(output.split())
     assert ")" in words
     assert "Backtest of hours" in words
     assert "seasonal naive" in words
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.slow(ci_only=True)
@@ -74,12 +74,12 @@ def test_a_price_turns_hours_into_a_budget_and_its_last_day(run, past):
         "--budget-start",
         "2026-04-01",
     )
-    shown = " ".join(run("forecast", past, "--periods", 9, *at).split())
+    text = " ".join(run("forecast", past, "--periods", 9, *at).split())
 
-    assert "the budget); with a contingency of" in shown
-    assert "The budget of 50,000 USD since 2026-04-01" in shown
-    assert "P10 to P90" in shown
-    assert "USD at AWS p5.48xlarge, on demand" in shown
+    assert "the budget); with a contingency of" in text
+    assert "The budget of 50,000 USD since 2026-04-01" in text
+    assert "P10 to P90" in text
+    assert "USD at AWS p5.48xlarge, on demand" in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -123,11 +123,11 @@ def test_a_forecast_is_written_as_csv(run, past):
 def test_a_fan_chart_is_valid_svg(run, past, budget):
     hostile = past.rename(past.parent / "<b>&.csv")
 
-    drawn = run(
+    output = run(
         "forecast", hostile, "--purchase-option", "tpu-v4/on_demand", *budget, "--format", "svg"
     )
 
-    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+    assert ElementTree.fromstring(output).tag.endswith("svg")
 
 
 def test_accounting_is_counted_by_weeks(run, tmp_path):
@@ -140,10 +140,10 @@ def test_accounting_is_counted_by_weeks(run, tmp_path):
     path = tmp_path / "jobs.txt"
     path.write_text("\n".join(rows) + "\n")
 
-    shown = run("forecast", path, "--period", "week", "--periods", 4)
+    output = run("forecast", path, "--period", "week", "--periods", 4)
 
-    assert "20 weeks to 2026-05-18, and the next 4" in shown
-    assert "336" in shown
+    assert "20 weeks to 2026-05-18, and the next 4" in output
+    assert "336" in output
 
 
 def test_a_bill_gives_hours_and_spend(run, tmp_path):
@@ -197,11 +197,11 @@ def test_a_budget_that_is_not_yet_spent_has_a_future_date(run, tmp_path):
     starts = [date(2024 + month // 12, month % 12 + 1, 1) for month in range(13)]
     rows = (f"{start:%Y-%m},{24 * (end - start).days}" for start, end in pairwise(starts))
     path.write_text("\n".join(("month,usd", *rows)))
-    shown = " ".join(run("forecast", path, "--budget-usd", 490).split())
+    text = " ".join(run("forecast", path, "--budget-usd", 490).split())
     since = ("--budget-start", "2024-12-01")
     past = " ".join(run("forecast", path, "--budget-usd", 490, *since).split())
 
-    assert "The budget of 490 USD will be spent on 2025-01-21." in shown
+    assert "The budget of 490 USD will be spent on 2025-01-21." in text
     assert "was spent on 2024-12-21." in past
 
 

@@ -49,13 +49,13 @@ def sacct(written):
 def test_usage_becomes_the_fleet_that_a_change_is_priced_on(run, written, sacct, tmp_path):
     config, fleet = written(USAGE), tmp_path / "fleet.toml"
 
-    shown = run("fleet", "hours", sacct, "--config", config)
+    output = run("fleet", "hours", sacct, "--config", config)
     run("fleet", "hours", sacct, "--config", config, "--format", "toml", "--output", fleet)
     words = ("--workload", "gpt:a", "--config", fleet, "--format", "json")
     (price,) = json.loads(run("cost", "change", *RATIO, *words))["prices"]
 
-    assert "70,080" in shown
-    assert "720 device-hours of the period match no workload: job=eval 720" in shown
+    assert "70,080" in output
+    assert "720 device-hours of the period match no workload: job=eval 720" in output
     assert price["device_hours_per_year"] == 8 * 8760
     assert price["hours_source"].startswith("Slurm accounting, 2026-09-01 to 2026-10-01")
 
@@ -67,22 +67,22 @@ def test_a_table_without_matching_records_is_left_out_with_a_note(
     config = written(USAGE + SILENT_USAGE)
     words = ("fleet", "hours", sacct, "--config", config, "--format", form)
 
-    said = " ".join(CliRunner().invoke(app, [str(word) for word in words]).output.split())
+    text = " ".join(CliRunner().invoke(app, [str(word) for word in words]).output.split())
     run(*words, "--output", tmp_path / "fleet")
-    kept = (tmp_path / "fleet").read_text()
+    kept_text = (tmp_path / "fleet").read_text()
 
-    assert "job=<i>none-*, account=a (bert:* on p4d.24xlarge/on_demand): left out" in said
-    assert ("bert:*" in kept) == (form in {"table", "json"})
+    assert "job=<i>none-*, account=a (bert:* on p4d.24xlarge/on_demand): left out" in text
+    assert ("bert:*" in kept_text) == (form in {"table", "json"})
 
 
 def test_an_entry_without_matching_records_has_no_price(run, written, sacct, tmp_path):
     config, fleet = written(USAGE + SILENT_USAGE), tmp_path / "fleet.toml"
 
     run("fleet", "hours", sacct, "--config", config, "--format", "toml", "--output", fleet)
-    shown = run("cost", "change", *RATIO, "--workload", "bert:a", "--config", fleet, code=3)
+    output = run("cost", "change", *RATIO, "--workload", "bert:a", "--config", fleet, code=3)
 
-    assert "no price" in shown
-    assert "0.00" not in shown
+    assert "no price" in output
+    assert "0.00" not in output
 
 
 def test_a_fleet_profile_has_unit_source_and_as_of(run, written, sacct):
@@ -99,9 +99,9 @@ def test_a_fleet_profile_has_unit_source_and_as_of(run, written, sacct):
 def test_a_window_cuts_the_period(run, written, sacct):
     window = ("--start", "2026-09-10", "--end", "2026-09-20")
 
-    shown = run("fleet", "hours", sacct, "--config", written(USAGE), *window)
+    output = run("fleet", "hours", sacct, "--config", written(USAGE), *window)
 
-    assert "2026-09-10 to 2026-09-20, scaled to a year: 10 days" in shown
+    assert "2026-09-10 to 2026-09-20, scaled to a year: 10 days" in output
 
 
 def test_half_a_window_is_refused(run, written, sacct):
@@ -147,6 +147,6 @@ def test_a_job_of_two_overlapping_exports_counts_once(run, written, sacct):
 
 
 def test_help_names_the_usage_tables(run):
-    shown = run("fleet", "hours", "--help").replace("│", " ")
+    text = run("fleet", "hours", "--help").replace("│", " ")
 
-    assert "which map jobs to workloads" in " ".join(shown.split())
+    assert "which map jobs to workloads" in " ".join(text.split())

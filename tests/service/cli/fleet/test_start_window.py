@@ -15,27 +15,27 @@ def run(run):
 
 def test_a_window_has_its_times_and_savings(run, grid):
     day = ("--earliest-start", "2026-11-24T08:00Z", "--deadline", "2026-11-26T00:00Z")
-    shown = " ".join(run("start-window", grid, "--job-hours", 4, "--mean-kw", 10, *day).split())
+    text = " ".join(run("start-window", grid, "--job-hours", 4, "--mean-kw", 10, *day).split())
 
-    assert "Start 2026-11-25T00:00Z, done by 2026-11-25T04:00Z" in shown
-    assert "It costs 8.00 USD, an immediate start 16.00 USD, 50.0 % less." in shown
-    assert "It emits 8 kg of CO2, an immediate start 16 kg, 50.0 % less." in shown
+    assert "Start 2026-11-25T00:00Z, done by 2026-11-25T04:00Z" in text
+    assert "It costs 8.00 USD, an immediate start 16.00 USD, 50.0 % less." in text
+    assert "It emits 8 kg of CO2, an immediate start 16 kg, 50.0 % less." in text
 
 
 def test_a_window_without_power_has_emissions_per_kilowatt_hour(run, grid):
-    shown = " ".join(run("start-window", grid, "--job-hours", 4, "--objective", "kg").split())
+    text = " ".join(run("start-window", grid, "--job-hours", 4, "--objective", "kg").split())
 
-    assert "Start immediately" in shown
-    assert "give --mean-kw for kilograms" in shown
+    assert "Start immediately" in text
+    assert "give --mean-kw for kilograms" in text
 
 
 def test_a_job_that_may_pause_runs_in_both_nights(run, grid):
     words = ("start-window", grid, "--job-hours", 10, "--pause-minutes", 6, "--mean-kw", 1)
-    shown = run(*words)
+    output = run(*words)
     document = json.loads(run(*words, "--format", "json"))
     rows = list(csv.DictReader(run(*words, "--format", "csv").splitlines()))
 
-    assert "paused once" in shown
+    assert "paused once" in output
     assert [run["plan"] for run in document["runs"]] == ["best", "best", "at_once"]
     assert document["best"]["hours"] == pytest.approx(10.1)
     assert document["saved_kg"] > 0
@@ -43,9 +43,9 @@ def test_a_job_that_may_pause_runs_in_both_nights(run, grid):
 
 
 def test_the_hours_are_drawn(run, grid):
-    drawn = run("start-window", grid, "--job-hours", 3.5, "--format", "svg")
+    output = run("start-window", grid, "--job-hours", 3.5, "--format", "svg")
 
-    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+    assert ElementTree.fromstring(output).tag.endswith("svg")
 
 
 def test_a_price_of_power_is_the_objective_once_the_power_is_known(run, tmp_path):

@@ -50,59 +50,58 @@ def export(tmp_path):
 
 
 def test_the_table_of_owners_fits_eighty_columns(run, export):
-    shown = run(export, "--group-by", "namespace")
+    output = run(export, "--group-by", "namespace")
 
-    assert "range.json: 4 devices, 8.0 days" in shown
-    assert "(nobody)" in shown
-    assert "steady" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "range.json: 4 devices, 8.0 days" in output
+    assert "(nobody)" in output
+    assert "steady" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
-    shown = " ".join(run(export).split())
+    text = " ".join(run(export).split())
 
-    assert "34.8 % of 767.5 known device-hours were in use by GPU-util." in shown
-    assert "0.5 more are unknown: utilization is " in shown
+    assert "34.8 % of 767.5 known device-hours were in use by GPU-util." in text
+    assert "0.5 more are unknown: utilization is " in text
     assert (
-        "Without 96 h allocated to jobs without work and 192 h not allocated, 55.6 % is rea"
-        in shown
+        "Without 96 h allocated to jobs without work and 192 h not allocated, 55.6 % is rea" in text
     )
-    assert "nlp/[red]train-0: 96 h on 1 device (at least 95.5), GPU-util at most" in shown
-    assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in shown
-    assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in shown
-    assert "unknown" in shown
+    assert "nlp/[red]train-0: 96 h on 1 device (at least 95.5), GPU-util at most" in text
+    assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in text
+    assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in text
+    assert "unknown" in text
 
 
 def test_the_default_dcgm_fields_reveal_misleading_gpu_utilization(run, tmp_path):
-    held = {"namespace": "ads", "pod": "serve-0"}
+    held_fields = {"namespace": "ads", "pod": "serve-0"}
     result = [
-        series("DCGM_FI_DEV_GPU_UTIL", "GPU-1", lambda _: 91, **held),
-        series("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "GPU-1", lambda _: 0.156, **held),
+        series("DCGM_FI_DEV_GPU_UTIL", "GPU-1", lambda _: 91, **held_fields),
+        series("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "GPU-1", lambda _: 0.156, **held_fields),
     ]
     path = tmp_path / "range.json"
     path.write_text(json.dumps({"data": {"resultType": "matrix", "result": result}}))
 
-    shown = " ".join(run(path).split())
+    text = " ".join(run(path).split())
 
-    assert "range.json: 1 device, 8.0 days" in shown
-    assert "ads/serve-0: GPU-util 91.0 %, engine-active 15.6 % over 192 h" in shown
+    assert "range.json: 1 device, 8.0 days" in text
+    assert "ads/serve-0: GPU-util 91.0 %, engine-active 15.6 % over 192 h" in text
 
 
 def test_a_target_has_its_price_with_where_that_is_from(run, export):
-    shown = " ".join(
+    text = " ".join(
         run(export, "--target-percent", 50, "--purchase-option", "p5.48xlarge/on_demand").split()
     )
 
-    assert "The same work at 50 % takes 233." in shown
-    assert "these cost 1,610 USD at AWS p5.48xlarge, on demand (" in shown
-    assert "2026-" in shown
-    assert "Freed hours save cash only if they are paid by the hour" in shown
+    assert "The same work at 50 % takes 233." in text
+    assert "these cost 1,610 USD at AWS p5.48xlarge, on demand (" in text
+    assert "2026-" in text
+    assert "Freed hours save cash only if they are paid by the hour" in text
 
 
 def test_freed_hours_of_an_owned_device_are_capacity_and_no_cash(run, export):
-    shown = " ".join(run(export, "--purchase-option", "onprem-8xH100").split())
+    text = " ".join(run(export, "--purchase-option", "onprem-8xH100").split())
 
-    assert "paid for anyway at On-premises 8xH100 at 40 % use: capacity, no cash" in shown
+    assert "paid for anyway at On-premises 8xH100 at 40 % use: capacity, no cash" in text
 
 
 def test_hours_cost_what_the_organisations_own_prices_say(run, export, own_prices):
@@ -167,10 +166,10 @@ def test_the_picture_is_valid_and_escapes_foreign_text(run, export):
     hostile = export.rename(export.parent / "<b>&.json")
     hostile.write_text(hostile.read_text().replace("notebook", "<script>"))
 
-    drawn = run(hostile, "--format", "svg", "--group-by", "job")
+    output = run(hostile, "--format", "svg", "--group-by", "job")
 
-    assert ElementTree.fromstring(drawn).tag.endswith("svg")
-    assert "<script>" not in drawn
+    assert ElementTree.fromstring(output).tag.endswith("svg")
+    assert "<script>" not in output
 
 
 @pytest.mark.slow
@@ -182,11 +181,11 @@ def test_many_holders_are_counted(run, tmp_path):
     path = tmp_path / "range.json"
     path.write_text(json.dumps({"data": {"resultType": "matrix", "result": result}}))
 
-    shown = run(path, "--group-by", "job")
+    output = run(path, "--group-by", "job")
 
-    assert "and 4 more" in shown
-    assert "and 16 more; --format json has all" in shown
-    assert "nothing is left" in shown
+    assert "and 4 more" in output
+    assert "and 16 more; --format json has all" in output
+    assert "nothing is left" in output
     assert "and 8 more" in run(path, "--group-by", "job", "--format", "svg")
 
 
@@ -198,11 +197,11 @@ def test_accounting_gives_an_upper_limit_of_use(run, tmp_path):
         "7.0|t|nlp|2026-10-01T00:00:00|2026-10-01T04:00:00||gres/gpuutil=60\n"
     )
 
-    shown = " ".join(run(path).split())
+    text = " ".join(run(path).split())
 
-    assert "<30.0 % of 8 known device-hours" in shown
-    assert "takes at least 4.571 fewer device-hours" in shown
-    assert "No idle periods are known" in shown
+    assert "<30.0 % of 8 known device-hours" in text
+    assert "takes at least 4.571 fewer device-hours" in text
+    assert "No idle periods are known" in text
     assert "at most 30.0 %" in run(path, "--format", "svg")
 
 
@@ -214,10 +213,10 @@ def test_samples_outside_0_to_1_and_owners_without_the_signal_are_noted(run, tmp
     path = tmp_path / "range.json"
     path.write_text(json.dumps({"data": {"resultType": "matrix", "result": result}}))
 
-    shown = run(path)
+    output = run(path)
 
-    assert "1 sample is not a share" in shown
-    assert "unknown" in shown
+    assert "1 sample is not a share" in output
+    assert "unknown" in output
     assert "not known" in run(path, "--format", "svg")
 
 
@@ -233,7 +232,7 @@ def test_parts_are_named_as_nvidia_names_them():
 
     parts = mig_parts(models)
 
-    assert {model: [part.name for part in found] for model, found in parts.items()} == {
+    assert {model: [part.name for part in result] for model, result in parts.items()} == {
         MODEL: ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb"],
         "NVIDIA A100-SXM4-40GB": ["1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb"],
         "NVIDIA H100 80GB HBM3": ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb"],
@@ -256,10 +255,10 @@ def test_parts_are_named_as_nvidia_names_them():
     ],
 )
 def test_a_usage_error_says_why(run, export, words, error, message):
-    known = {"EXPORT": export, "FOLDER": export.parent}
+    known_fields = {"EXPORT": export, "FOLDER": export.parent}
 
     with pytest.raises(error, match=message):
-        run(*(known.get(word, word) for word in words))
+        run(*(known_fields.get(word, word) for word in words))
 
 
 def test_a_file_that_is_too_large_is_not_read(export):

@@ -82,9 +82,11 @@ BY_MEMORY = ("--metric", "peak_memory", "--budget", "10h")
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("history")
 def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
-    kept = tmp_path / "bundle.json"
+    bundle_path = tmp_path / "bundle.json"
 
-    text = run(*BISECT, f"HEAD~{COMMITS - 1}", "HEAD", *BY_MEMORY, "--json", "--save-bundle", kept)
+    text = run(
+        *BISECT, f"HEAD~{COMMITS - 1}", "HEAD", *BY_MEMORY, "--json", "--save-bundle", bundle_path
+    )
 
     answer = json.loads(text)
     assert (answer["status"], answer["first"], answer["last"]) == ("found", FIRST, FIRST)
@@ -97,7 +99,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
     memory = [v for v in answer["check"]["verdicts"] if v["metric"]["name"] == "peak_memory"]
     assert [verdict["outcome"] for verdict in memory] == ["regressed"]
     assert answer["command"].startswith("perfledger check --base ")
-    assert kept.stat().st_size > 0
+    assert bundle_path.stat().st_size > 0
 
 
 @pytest.mark.slow(ci_only=True)

@@ -47,13 +47,13 @@ def as_csv(values):
 
 
 def test_a_step_has_its_position_size_and_confidence(detect):
-    shown = detect(as_csv(a_history()))
+    output = detect(as_csv(a_history()))
 
-    assert "ms: 80 points: 1 change point" in shown
-    assert "c050" in shown
-    assert "point 51" in shown
-    assert "> 99.99 %" in shown.replace(number_format.NBSP, " ")
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "ms: 80 points: 1 change point" in output
+    assert "c050" in output
+    assert "point 51" in output
+    assert "> 99.99 %" in output.replace(number_format.NBSP, " ")
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_json_has_all_fields_with_indices_from_zero(detect):
@@ -70,9 +70,9 @@ def test_json_has_all_fields_with_indices_from_zero(detect):
 def test_markdown_goes_to_a_file_and_the_terminal_stays_silent(detect, tmp_path):
     written = tmp_path / "found.md"
 
-    shown = detect(as_csv(a_history()), "--format", "markdown", "--output", str(written))
+    output = detect(as_csv(a_history()), "--format", "markdown", "--output", str(written))
 
-    assert shown == ""
+    assert output == ""
     assert "```text" in written.read_text()
     assert "| 1 | up | `c050` | point 51" in written.read_text()
 
@@ -80,16 +80,16 @@ def test_markdown_goes_to_a_file_and_the_terminal_stays_silent(detect, tmp_path)
 def test_a_table_goes_to_a_file_and_to_the_terminal(detect, tmp_path):
     written = tmp_path / "found.txt"
 
-    shown = detect(as_csv(a_history()), "--output", str(written))
+    output = detect(as_csv(a_history()), "--output", str(written))
 
-    assert written.read_text().splitlines() == [line.rstrip() for line in shown.splitlines()]
+    assert written.read_text().splitlines() == [line.rstrip() for line in output.splitlines()]
 
 
 def test_markdown_of_a_quiet_series_has_no_table(detect):
-    shown = detect("ms\n" + "5\n" * 30, "--format", "markdown")
+    output = detect("ms\n" + "5\n" * 30, "--format", "markdown")
 
-    assert "30 points: nothing moved" in shown
-    assert "|:--|" not in shown
+    assert "30 points: nothing moved" in output
+    assert "|:--|" not in output
 
 
 def test_a_file_that_cannot_be_written_is_an_error(detect, tmp_path):
@@ -105,32 +105,32 @@ def test_gaps_are_counted_and_few_points_show_nothing(detect):
 def test_a_newest_point_that_lies_off_is_suspect_and_no_change(detect):
     values = a_history(points=60, place=59, ratio=1.08)
 
-    shown = detect(as_csv(values))
+    output = detect(as_csv(values))
 
-    assert "60 points: nothing moved; the last one is suspect" in shown
-    assert "c059" in shown
+    assert "60 points: nothing moved; the last one is suspect" in output
+    assert "c059" in output
     suspect = json.loads(detect(as_csv(values), "--format", "json"))["series"][0]["suspect"]
     assert (suspect["label"], suspect["observations"]) == ("c059", 1)
     assert suspect["change"] == pytest.approx(0.08, abs=0.02)
 
 
 def test_several_suspect_points_are_reported_from_the_first_on(detect):
-    shown = detect(as_csv(a_history(points=60, place=58, ratio=1.03)))
+    output = detect(as_csv(a_history(points=60, place=58, ratio=1.03)))
 
-    assert "the last 2 are suspect" in shown
-    assert "from point 59 on" in shown
+    assert "the last 2 are suspect" in output
+    assert "from point 59 on" in output
 
 
 def test_a_name_that_someone_else_chose_is_only_text(detect):
     name = "[red]`x`|<b>\x1b[31m"
 
-    shown = detect(f'commit,"{name}"\n' + "".join(f"a,{v}\n" for v in a_history()))
+    output = detect(f'commit,"{name}"\n' + "".join(f"a,{v}\n" for v in a_history()))
     laid_out = detect(
         f'commit,"{name}"\n' + "".join(f"a,{v}\n" for v in a_history()), "--format", "markdown"
     )
 
-    assert "[red]`x`|<b>[31m" in shown
-    assert "\x1b" not in shown + laid_out
+    assert "[red]`x`|<b>[31m" in output
+    assert "\x1b" not in output + laid_out
     assert laid_out.startswith("### ``[red]`x`|<b>[31m``")
 
 
@@ -140,17 +140,17 @@ def test_a_drawing_stands_alone_and_has_levels_points_and_the_change(detect):
     tags = [shape.tag.partition("}")[2] for shape in drawing.iter()]
     assert (tags.count("circle"), tags.count("polyline")) == (80, 2 + 1)  # two levels, one change
     titles = [shape.text or "" for shape in drawing.iter() if shape.tag.endswith("title")]
-    (said,) = [title for title in titles if title.startswith("up ")]
-    assert said.startswith("up +")
-    assert "c050, point 51" in said
+    (said_title,) = [title for title in titles if title.startswith("up ")]
+    assert said_title.startswith("up +")
+    assert "c050, point 51" in said_title
 
 
 def test_a_name_cannot_leave_a_drawing(detect):
     rows = "".join(f'"<script>&\x1b{place}",{v}\n' for place, v in enumerate(a_history()))
 
-    shown = detect('commit,"</title><script>alert(1)</script>"\n' + rows, "--format", "svg")
+    output = detect('commit,"</title><script>alert(1)</script>"\n' + rows, "--format", "svg")
 
-    tags = {shape.tag.partition("}")[2] for shape in ElementTree.fromstring(shown).iter()}
+    tags = {shape.tag.partition("}")[2] for shape in ElementTree.fromstring(output).iter()}
     shapes = {"rect", "text", "line", "polyline", "circle", "g"}
     assert tags == {"svg", "title", "desc", "style"} | shapes
 

@@ -41,20 +41,20 @@ def upgraded(history):
 
 
 def test_what_comes_with_a_new_epoch_is_no_change(upgraded):
-    found, split = (
+    series, split = (
         json.loads(detect(upgraded, "--format", "json", *arguments))["series"][0]
         for arguments in ((), ("--epoch-column", "driver"))
     )
 
-    assert [change["index"] for change in found["changes"]] == [30]
+    assert [change["index"] for change in series["changes"]] == [30]
     assert (split["changes"], split["epochs"]) == ([], [30])
 
 
 def test_epochs_are_counted_and_drawn(upgraded):
-    shown = detect(upgraded, "--epoch-column", "driver")
+    output = detect(upgraded, "--epoch-column", "driver")
 
-    assert "60 points in 2 epochs: nothing moved" in shown
-    lines = shown.splitlines()
+    assert "60 points in 2 epochs: nothing moved" in output
+    lines = output.splitlines()
     assert lines[-1].index("\N{BOX DRAWINGS LIGHT VERTICAL}") == 12 + 30
     assert (
         detect(upgraded, "--epoch-column", "driver", "--format", "svg").count(
@@ -94,10 +94,10 @@ def test_only_the_newest_epoch_says_what_is_suspect(history):
     rows = [("A" if n < 30 else "B", value) for n, value in enumerate(values)]
 
     usual, odd = (
-        json.loads(detect(history(told), "--epoch-column", "driver", "--format", "json"))["series"][
+        json.loads(detect(history(row), "--epoch-column", "driver", "--format", "json"))["series"][
             0
         ]
-        for told in (rows[:-1], rows)
+        for row in (rows[:-1], rows)
     )
 
     assert usual["suspect"] is None
@@ -108,9 +108,9 @@ def test_an_epoch_that_nothing_was_measured_in_says_nothing(upgraded):
     with upgraded.open("a") as file:
         file.write("C,\n" * 3)
 
-    shown = json.loads(detect(upgraded, "--epoch-column", "driver", "--format", "json"))
+    document = json.loads(detect(upgraded, "--epoch-column", "driver", "--format", "json"))
 
-    assert shown["series"][0]["suspect"] is None
+    assert document["series"][0]["suspect"] is None
 
 
 def test_a_value_of_no_epoch_is_an_error_that_names_its_line(history):
@@ -170,13 +170,13 @@ def test_with_times_a_step_is_found_in_a_daily_and_weekly_cycle(history):
     logs += 0.015 * (np.sin(2 * np.pi * times / 86400) + np.sin(2 * np.pi * times / 604800))
     path = history(zip(10 * np.exp(logs), times, strict=True), header="ms,at")
 
-    plain, timed = (
+    plain_series, timed = (
         json.loads(detect(path, "--column", "ms", "--format", "json", *arguments))["series"][0]
         for arguments in ((), ("--time-column", "at"))
     )
     text = detect(path, "--column", "ms", "--time-column", "at")
 
-    assert plain["cycles"] == []
+    assert plain_series["cycles"] == []
     assert [one["period"] for one in timed["cycles"]] == ["day", "week"]
     assert [one["index"] for one in timed["changes"]] == [pytest.approx(250, abs=3)]
     assert "daily cycle" in text
@@ -190,10 +190,10 @@ def test_what_is_known_badly_makes_no_change(history):
     rows[40:] = [(10.05 * math.exp(0.002 * each), 0.4) for each in noise[40:]]
     path = history(rows, header="ms,se")
 
-    plain, weighed = (
+    plain_changes, weighed = (
         json.loads(detect(path, "--format", "json", *arguments))["series"][0]["changes"]
         for arguments in (("--column", "ms"), ("--error-column", "se"))
     )
 
-    assert len(plain) == 1
+    assert len(plain_changes) == 1
     assert weighed == []

@@ -48,7 +48,7 @@ def scaled(run, level):
     return {**run.samples, "step_time_p50": times}
 
 
-def detected(folder, *arguments):
+def output(folder, *arguments):
     done = CliRunner().invoke(
         app, ["history", "detect", str(folder), *arguments], env={"COLUMNS": "120"}
     )
@@ -58,22 +58,22 @@ def detected(folder, *arguments):
 
 @pytest.mark.slow
 def test_series_that_moved_at_one_commit_are_one_event(folder):
-    shown = json.loads(detected(folder(), "--format", "json"))
+    document = json.loads(output(folder(), "--format", "json"))
 
-    [event] = shown["events"]
+    [event] = document["events"]
     names = {(one["workload"], one["metric"]) for one in event["members"]}
     assert names == {("gpt:step", "step_time_p50"), ("gpt:eval", "step_time_p50")}
     assert (event["harm"], event["is_believed"], event["watched"]) == ("worse", True, 6)
     assert event["first"] <= MOVED_AT <= event["last"]
     assert event["members"][0]["change"] == pytest.approx(0.05, abs=0.005)
-    assert shown["environment_changes"] == []
+    assert document["environment_changes"] == []
 
 
 @pytest.mark.slow(ci_only=True)
 def test_the_terminal_and_markdown_say_who_moved(folder):
-    made = folder()
+    tmp_path = folder()
 
-    text, markdown = detected(made), detected(made, "--format", "markdown")
+    text, markdown = output(tmp_path), output(tmp_path, "--format", "markdown")
 
     assert "Across all series" in text
     assert "2 of 6 series" in text
@@ -88,16 +88,16 @@ def test_a_machine_that_changed_under_most_workloads_is_no_commits_doing(folder)
         kernel = "6.8" if commit >= MOVED_AT else "6.1"
         return Machine(device=Device.CPU, model="Test CPU", kernel=kernel)
 
-    shown = json.loads(detected(folder(machine, moves=WORKLOADS), "--format", "json"))
+    document = json.loads(output(folder(machine, moves=WORKLOADS), "--format", "json"))
 
-    [change] = shown["environment_changes"]
+    [change] = document["environment_changes"]
     assert (change["moved_workloads"], change["watched_workloads"]) == (3, 3)
-    assert shown["events"] == []
-    assert "no commit is responsible" in detected(folder(machine, moves=WORKLOADS))
+    assert document["events"] == []
+    assert "no commit is responsible" in output(folder(machine, moves=WORKLOADS))
 
 
 def test_a_single_series_of_a_file_has_no_events(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("ms\n" + "".join(f"{10 + place % 3}\n" for place in range(30)))
 
-    assert "events" not in json.loads(detected(path, "--format", "json"))
+    assert "events" not in json.loads(output(path, "--format", "json"))

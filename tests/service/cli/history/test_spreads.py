@@ -10,12 +10,12 @@ TOKEN = "pl_0123abcd_" + "s" * 43
 def test_the_spreads_are_written_as_the_check_reads_them(run, site, tmp_path):
     path = tmp_path / "spreads.json"
 
-    shown = run(
+    output = run(
         *("history", "spreads", "--upload-url", site.url, "--output", path),
         PERFLEDGER_UPLOAD_TOKEN=TOKEN,
     )
 
-    assert shown == ""
+    assert output == ""
     assert json.loads(path.read_text())["priors"] == []
 
 

@@ -75,10 +75,10 @@ def test_json_has_the_same_command(site, suspect):
         env={"PERFLEDGER_UPLOAD_TOKEN": TOKEN},
     )
 
-    [asked] = json.loads(done.stdout)["requests"]
-    assert asked["base_sha"] == "a" * 40
-    assert asked["suspects"] == [{"metric": "step_time_p50", "change": 0.05}]
-    assert asked["command"].endswith(f"--workload gpt:step --upload-url {site.url}")
+    [asked_request] = json.loads(done.stdout)["requests"]
+    assert asked_request["base_sha"] == "a" * 40
+    assert asked_request["suspects"] == [{"metric": "step_time_p50", "change": 0.05}]
+    assert asked_request["command"].endswith(f"--workload gpt:step --upload-url {site.url}")
 
 
 def test_the_device_of_a_suspect_is_shown_for_another_device_to_confirm_it(site, suspect):

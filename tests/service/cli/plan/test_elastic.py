@@ -19,11 +19,11 @@ def run(run, log, tmp_path):
 
 @pytest.mark.slow(ci_only=True)
 def test_policies_are_compared_in_time_and_device_hours(run):
-    shown = run("--capacity", "A100-80GB=4", "--capacity", "H100-80GB=2")
+    output = run("--capacity", "A100-80GB=4", "--capacity", "H100-80GB=2")
 
-    assert "84 jobs on 4 A100-80GB, 2 H100-80GB" in shown
-    assert "With sia a job ends" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "84 jobs on 4 A100-80GB, 2 H100-80GB" in output
+    assert "With sia a job ends" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.slow(ci_only=True)
@@ -80,9 +80,9 @@ def test_a_job_that_was_left_out_counts_once(run, tmp_path):
     log.write_text("\n".join(("JobID|Submit|Start|End|AllocTRES", *rows)) + "\n")
     run = partial(run.func, *run.args[:2], log, *run.args[3:])
 
-    shown = " ".join(run("--capacity", "A100-80GB=4").split())
+    text = " ".join(run("--capacity", "A100-80GB=4").split())
 
-    assert "Left out: 1 job without a run time, whole devices or a speed." in shown
+    assert "Left out: 1 job without a run time, whole devices or a speed." in text
 
 
 def test_price_files_without_an_option_to_price_are_refused(run):

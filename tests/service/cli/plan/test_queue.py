@@ -25,25 +25,25 @@ def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
         "--max-wait-minutes",
         5,
     )
-    shown = " ".join(run("queue", *words).split())
+    text = " ".join(run("queue", *words).split())
 
-    assert "20 busy of 24" in shown
-    assert "devices are enough: 95.0 % wait at most 5 min" in shown
+    assert "20 busy of 24" in text
+    assert "devices are enough: 95.0 % wait at most 5 min" in text
 
 
 def test_a_large_queue_is_shown_in_whole_devices(run):
     words = ("--arrivals-per-hour", 5600, "--service-minutes", 120, "--devices", 12_000)
-    shown = " ".join(run("queue", *words).split())
+    text = " ".join(run("queue", *words).split())
 
-    assert "5,600 devices requested an hour, for 2 h each: 11,200 busy of 12,000" in shown
-    assert "the queue holds 0 jobs on average" in shown
+    assert "5,600 devices requested an hour, for 2 h each: 11,200 busy of 12,000" in text
+    assert "the queue holds 0 jobs on average" in text
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_log_has_its_recorded_waits_first_and_then_its_replay(run, log):
-    shown = run("queue", log, "--devices", 4, "--max-wait-minutes", 30)
+    output = run("queue", log, "--devices", 4, "--max-wait-minutes", 30)
 
-    lines = shown.splitlines()
+    lines = output.splitlines()
     assert lines[0].startswith("jobs.csv: 84 jobs of 13.0 days, up to 4 devices each")
     assert lines[2].startswith("as recorded")
     assert lines[3].startswith("replay, fifo")
@@ -52,10 +52,10 @@ def test_a_log_has_its_recorded_waits_first_and_then_its_replay(run, log):
 
 @pytest.mark.slow(ci_only=True)
 def test_a_gang_log_has_no_formula(run, log):
-    shown = " ".join(run("queue", log, "--devices", 4, "--max-wait-minutes", 30).split())
+    text = " ".join(run("queue", log, "--devices", 4, "--max-wait-minutes", 30).split())
 
-    assert "M/M/c" not in shown
-    assert "No queueing formula: 33 % of the jobs take several devices, up to 4." in shown
+    assert "M/M/c" not in text
+    assert "No queueing formula: 33 % of the jobs take several devices, up to 4." in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -72,18 +72,18 @@ def test_the_devices_that_are_enough_come_from_replays(run, log):
 
 
 def test_devices_and_policy_are_those_of_the_record_unless_given(run, log):
-    shown = " ".join(run("queue", log, "--devices-per-node", 4).split())
+    text = " ".join(run("queue", log, "--devices-per-node", 4).split())
 
-    assert "Calibrated: the replay with fifo is within 30 % of the record." in shown
-    assert "fifo on 4 devices: of the usual policies and sizes, the closest" in shown
+    assert "Calibrated: the replay with fifo is within 30 % of the record." in text
+    assert "fifo on 4 devices: of the usual policies and sizes, the closest" in text
 
 
 def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
     words = ("queue", unlike_log, "--devices", 4, "--policy", "fifo", "--max-wait-minutes", 30)
-    shown = " ".join(run(*words).split())
+    text = " ".join(run(*words).split())
 
-    assert "Not calibrated within 30 %: the replay with fifo has" in shown
-    assert "Treat the number of devices as a screening" in shown
+    assert "Not calibrated within 30 %: the replay with fifo has" in text
+    assert "Treat the number of devices as a screening" in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -97,12 +97,12 @@ def test_a_formula_beside_a_replay_is_labelled(run, tmp_path):
     path.write_text("\n".join(rows) + "\n")
     words = ("queue", path, "--devices", 5)
 
-    shown = " ".join(run(*words, "--max-wait-minutes", 10).split())
+    text = " ".join(run(*words, "--max-wait-minutes", 10).split())
     picture = run(*words, "--format", "svg")
 
-    assert "Formula for random arrivals (M/M/c), not a replay" in shown
+    assert "Formula for random arrivals (M/M/c), not a replay" in text
     assert "formula (M/M/c), 5 devices" in picture
-    assert "The log shows no job's wait." in shown
+    assert "The log shows no job's wait." in text
 
 
 @pytest.mark.parametrize("words", [("--arrivals-per-hour", 3), ("--service-minutes", 3)])
@@ -119,7 +119,7 @@ def test_a_queue_without_end_says_so(run):
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_a_queue_is_written_for_programs(run, form):
-    shown = run(
+    output = run(
         "queue",
         "--arrivals-per-hour",
         4,
@@ -131,7 +131,7 @@ def test_a_queue_is_written_for_programs(run, form):
         form,
     )
 
-    assert "devices_needed" in shown
+    assert "devices_needed" in output
 
 
 # A job that still holds 8 devices when the log is exported.
@@ -151,20 +151,20 @@ def unfinished(tmp_path):
 
 
 def test_use_and_devices_are_lower_bounds_where_a_job_had_not_ended(run, unfinished):
-    shown = " ".join(run("queue", unfinished, "--devices", 16, "--max-wait-minutes", 5).split())
+    text = " ".join(run("queue", unfinished, "--devices", 16, "--max-wait-minutes", 5).split())
     picture = run("queue", unfinished, "--devices", 16, "--format", "svg")
 
-    assert "at least 16.7 %" in shown  # the jobs that ended held 8 of 16 devices for 1 of 3 hours
-    assert "At least 8 devices (1 node of 8) are needed so that" in shown
+    assert "at least 16.7 %" in text  # the jobs that ended held 8 of 16 devices for 1 of 3 hours
+    assert "At least 8 devices (1 node of 8) are needed so that" in text
     assert "Devices in use, at least" in picture
 
 
 def test_use_of_devices_counted_without_a_job_that_had_not_ended_is_unknown(run, unfinished):
     for command in ("queue", "simulate"):
-        shown = " ".join(run(command, unfinished).split())
+        text = " ".join(run(command, unfinished).split())
 
-        assert "8 devices, not counting jobs that the log shows only in part" in shown
-        assert "at least" not in shown
+        assert "8 devices, not counting jobs that the log shows only in part" in text
+        assert "at least" not in text
     (recorded, replayed) = json.loads(run("queue", unfinished, "--json"))["waits"]
     assert (recorded["utilization"], replayed["utilization"]) == (None, None)
 
@@ -202,9 +202,9 @@ def test_a_replay_on_fewer_devices_than_the_log_shows_in_use_says_so(run, tmp_pa
         ("queue", ("--devices", 8), ("--devices", 16)),
         ("simulate", ("--nodes", 1), ("--nodes", 2)),
     ):
-        shown = " ".join(run(command, path, *few).split())
+        text = " ".join(run(command, path, *few).split())
 
-        assert "The log shows 12 devices in use at one moment, more than the 8 of the" in shown
+        assert "The log shows 12 devices in use at one moment, more than the 8 of the" in text
         assert "The log shows" not in run(command, path, *many)
         assert json.loads(run(command, path, *many, "--json"))["peak_devices"] == 12
 
@@ -238,11 +238,11 @@ def test_a_job_that_ran_before_an_export_cut_it_has_no_wait(run, sacct_log):
     )
 
     for command, words in (("queue", ("--devices", 8)), ("simulate", ("--nodes", 1))):
-        shown = " ".join(run(command, cut, *words).split())
+        text = " ".join(run(command, cut, *words).split())
         document = json.loads(run(command, cut, *words, "--json"))
 
-        assert unknown in shown
-        assert "20 jobs of 19.0 days" in shown
+        assert unknown in text
+        assert "20 jobs of 19.0 days" in text
         assert (document["cut_jobs"], document["peak_devices"]) == (1, 4)
         assert json.loads(run(command, sacct_log(), *words, "--json"))["cut_jobs"] == 0
         cut = sacct_log("2026-07-01T00:00:00")
@@ -268,9 +268,9 @@ def test_devices_that_follow_from_those_in_use_say_how_many_these_are(
 
 
 def test_inferred_nodes_without_waits_to_fit_say_how_many_devices_are_in_use(run, sacct_log):
-    shown = " ".join(run("simulate", sacct_log(), "--devices-per-node", 8).split())
+    text = " ".join(run("simulate", sacct_log(), "--devices-per-node", 8).split())
 
-    assert "8 devices: 4 in use at most at one moment of the log, rounded up to a node" in shown
+    assert "8 devices: 4 in use at most at one moment of the log, rounded up to a node" in text
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,10 @@ def test_an_aiperf_export_has_its_load_and_failures(run):
         "input_config": {"loadgen": {"concurrency": 8}},
     }
 
-    shown = run("L40S", json.dumps(export), "--p99", "2s", "--request-rate", "30")
+    text = run("L40S", json.dumps(export), "--p99", "2s", "--request-rate", "30")
 
-    assert "L40S, 8 concurrent: measured in closed loop only" in shown
-    assert "result: 5 requests failed: the times exclude them." in shown
+    assert "L40S, 8 concurrent: measured in closed loop only" in text
+    assert "result: 5 requests failed: the times exclude them." in text
 
 
 @pytest.mark.slow
@@ -85,35 +85,35 @@ def test_a_measurement_with_even_arrivals_may_not_suffice_for_random_ones(run):
 def test_a_batch_on_the_command_line_is_that_of_the_options(run):
     words = ("--p99", "300ms", "--request-rate", "600", "--format", "json")
 
-    found = json.loads(run("L40S@batch:4", BATCHED, *words))
+    document = json.loads(run("L40S@batch:4", BATCHED, *words))
 
-    first = found["options"][0]
+    first = document["options"][0]
     assert first["batch"] == 4
     assert first["most_per_second"] / first["replicas"] == pytest.approx(640, rel=0.1)
 
 
 @pytest.mark.slow
 def test_memory_that_perf_analyzer_saw_keeps_slices_from_a_device(run):
-    shown = run("1/4xL40S@batch:4", BATCHED, "--p99", "300ms", "--request-rate", "600")
+    text = run("1/4xL40S@batch:4", BATCHED, "--p99", "300ms", "--request-rate", "600")
 
-    assert "one of 4 time slices: needs more memory than the device has" in shown
+    assert "one of 4 time slices: needs more memory than the device has" in text
 
 
 @pytest.mark.slow
 def test_a_server_that_streams_until_after_the_last_arrival_has_kept_up(run):
     words = ("--p99", "500ms", "--request-rate", "8", "--latency-metric", "ttft")
 
-    shown = run("4xL40S", json.dumps(STREAMED), *words)
+    text = run("4xL40S", json.dumps(STREAMED), *words)
 
-    assert "Nothing that was measured" not in shown
-    assert "4 x L40S" in shown
+    assert "Nothing that was measured" not in text
+    assert "4 x L40S" in text
 
 
 @pytest.mark.slow
 def test_a_result_of_nothing_but_overload_says_so(run):
     overloaded = STREAMED | {"request_throughput": 2.0, "duration": 150.0}
 
-    shown = run(
+    text = run(
         "L40S",
         json.dumps(overloaded),
         "--p99",
@@ -124,8 +124,8 @@ def test_a_result_of_nothing_but_overload_says_so(run):
         "ttft",
     )
 
-    assert "No measured configuration meets this P99" in shown
-    assert "vllm on L40S: overloaded at every rate; measure" in shown
+    assert "No measured configuration meets this P99" in text
+    assert "vllm on L40S: overloaded at every rate; measure" in text
 
 
 @pytest.mark.slow
@@ -137,10 +137,10 @@ def test_the_configuration_of_a_model_is_named(run):
         "resnet,1,4,resnet_config_2,2:GPU,8,Yes,700.0,7.0\n"
     )
 
-    shown = run("L40S", table, "--p99", "40ms", "--request-rate", "400")
+    text = run("L40S", table, "--p99", "40ms", "--request-rate", "400")
 
-    assert "of resnet_config_2 for" in shown
-    assert "throughput resnet_config_1" in shown
+    assert "of resnet_config_2 for" in text
+    assert "throughput resnet_config_1" in text
 
 
 @pytest.mark.slow
@@ -150,9 +150,9 @@ def test_a_long_configuration_name_is_complete_in_a_narrow_table(run):
         "r,1,4,resnet50_libtorch_config_1,400.0,12.0\nr,1,4,resnet50_libtorch_config_2,700.0,7.0\n"
     )
 
-    shown = run("L40S", table, "--p99", "40ms", "--request-rate", "400").partition("L40S of")[0]
+    partition = run("L40S", table, "--p99", "40ms", "--request-rate", "400").partition("L40S of")[0]
 
-    assert "…" not in shown
+    assert "…" not in partition
 
 
 # With vLLM's default percentiles: P99 only, of the first token and between tokens.
@@ -162,11 +162,11 @@ WORDS = ("--p99", "200ms", "--request-rate", "140")
 
 @pytest.mark.slow
 def test_default_percentiles_of_vllm_are_enough_for_the_first_token(run):
-    shown = run("H100-80GB", json.dumps(DEFAULT_VLLM), *WORDS, "--latency-metric", "ttft")
+    text = run("H100-80GB", json.dumps(DEFAULT_VLLM), *WORDS, "--latency-metric", "ttft")
 
-    assert "2 to 16 replicas are open; measure one replica at 24/s, its share among 7." in shown
-    assert "17 x H100-80GB (17 replicas)" in shown
-    assert "and 10 more; --format json has all" in shown
+    assert "2 to 16 replicas are open; measure one replica at 24/s, its share among 7." in text
+    assert "17 x H100-80GB (17 replicas)" in text
+    assert "and 10 more; --format json has all" in text
 
 
 @pytest.mark.slow

@@ -49,10 +49,10 @@ def closed(clients, *, served, p99_s):
 
 @pytest.fixture
 def written(tmp_path):
-    def written(name, device, *found, **values):
-        whole = {"version": 1, "workload": "m:f", "device": device, "devices": 1} | values
+    def written(name, device, *load_points, **values):
+        whole_fields = {"version": 1, "workload": "m:f", "device": device, "devices": 1} | values
         path = tmp_path / name
-        path.write_text(json.dumps(whole | {"points": found}))
+        path.write_text(json.dumps(whole_fields | {"points": load_points}))
         return path
 
     return written
@@ -77,33 +77,33 @@ def test_shares_are_priced_by_complete_devices_and_named(written, run):
         written("whole", "NVIDIA A100-SXM4-80GB", *points(130.0)),
     )
 
-    shown = run(*paths, *ASKED, "--purchase-option", "p4de.24xlarge/on_demand")
+    text = run(*paths, *ASKED, "--purchase-option", "p4de.24xlarge/on_demand")
 
     # Two of 110 keep 0.1 s up to 63.9 a second each, and one device has two such parts; a whole
     # one keeps it up to 83.9.
-    assert f"Take 1 x A100-80GB (2 replicas of {part}) for" in shown
-    assert "2 x A100-80GB" in shown
+    assert f"Take 1 x A100-80GB (2 replicas of {part}) for" in text
+    assert "2 x A100-80GB" in text
 
 
 @pytest.mark.slow
 def test_a_share_is_not_limited_by_the_memory_of_the_full_device(written, run):
     part = "NVIDIA A100-SXM4-80GB MIG 3g.40gb"
 
-    shown = run(written("part", part, *points(110.0, gib=39)), *ASKED)
+    text = run(written("part", part, *points(110.0, gib=39)), *ASKED)
 
-    assert "more memory" not in shown
+    assert "more memory" not in text
 
 
 @pytest.mark.slow
 def test_memory_that_limits_the_slices_of_a_device_is_the_binding_limit(written, run):
     path = written("slice", "L40S", *points(60.0, gib=15))
 
-    shown = run(f"1/4x={path}", f"1/2x={path}", *ASKED)
+    text = run(f"1/4x={path}", f"1/2x={path}", *ASKED)
 
-    assert "9 replicas of 1/2 of L40S" in shown
-    assert "(memory)" in shown
+    assert "9 replicas of 1/2 of L40S" in text
+    assert "(memory)" in text
     assert (
-        "m:f on L40S, batch 1, one of 4 time slices: needs more memory than the device has" in shown
+        "m:f on L40S, batch 1, one of 4 time slices: needs more memory than the device has" in text
     )
 
 
@@ -119,19 +119,19 @@ def test_memory_that_limits_the_slices_of_a_device_is_the_binding_limit(written,
 def test_headroom_takes_more_and_what_binds_is_named(written, run, rate, headroom, says):
     path = written("curve", "H100-80GB", *points(100.0))
 
-    shown = run(path, "--p99", "100ms", "--request-rate", rate, "--headroom-percent", headroom)
+    text = run(path, "--p99", "100ms", "--request-rate", rate, "--headroom-percent", headroom)
 
-    assert all(words in shown for words in says)
+    assert all(words in text for words in says)
 
 
 @pytest.mark.slow
 def test_throughput_binds_where_the_promise_is_long(written, run):
     path = written("curve", "H100-80GB", *points(100.0))
 
-    shown = run(path, "--p99", "2s", "--request-rate", "200", "--headroom-percent", "10")
+    text = run(path, "--p99", "2s", "--request-rate", "200", "--headroom-percent", "10")
 
-    assert "(3 replicas)" in shown
-    assert "(throughput)" in shown
+    assert "(3 replicas)" in text
+    assert "(throughput)" in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -139,12 +139,12 @@ def test_throughput_binds_where_the_promise_is_long(written, run):
 def test_a_batch_is_chosen_where_enough_requests_come_to_fill_it(written, run, rate, batch):
     path = written("curve", "H100-80GB", *points(100.0), *points(80.0, batch=8))
 
-    found = json.loads(
+    document = json.loads(
         run(path, "--p99", "200ms", "--request-rate", rate, "--format", "json").replace("\n", " ")
     )
 
-    assert found["verdict"] == "decided"
-    assert found["options"][0]["batch"] == batch
+    assert document["verdict"] == "decided"
+    assert document["options"][0]["batch"] == batch
 
 
 @pytest.mark.slow
@@ -152,10 +152,10 @@ def test_the_concurrency_of_a_closed_loop_is_chosen_and_named(written, run):
     loops = (closed(1, served=50.0, p99_s=0.03), closed(16, served=200.0, p99_s=0.09))
 
     words = ("--p99", "150ms", "--request-rate", "100", "--format", "json")
-    found = json.loads(run(written("loops", "L40S", *loops), *words))
+    document = json.loads(run(written("loops", "L40S", *loops), *words))
 
-    assert found["options"][0]["concurrency"] == 16
-    assert found["options"][0]["is_screening"]
+    assert document["options"][0]["concurrency"] == 16
+    assert document["options"][0]["is_screening"]
 
 
 @pytest.mark.slow(ci_only=True)
@@ -163,14 +163,14 @@ def test_replicas_of_several_servers_are_not_taken_for_those_of_one(written, run
     one = written("one", "H100-80GB", *points(100.0))
     four = written("four", "H100-80GB", *points(300.0), servers=4)
 
-    shown = run(one, four, *ASKED)
+    text = run(one, four, *ASKED)
 
-    assert "Take 1 x H100-80GB (1 replica)" in shown
+    assert "Take 1 x H100-80GB (1 replica)" in text
     predicted = "H100-80GB, 4 servers: predicted from the other points, the P99 of each of 6 points"
-    assert predicted in shown
-    assert "smallest 4 servers" in shown
-    found = json.loads(run(one, four, *ASKED, "--format", "json"))
-    assert [row["servers_per_replica"] for row in found["options"]] == [4, 1]
+    assert predicted in text
+    assert "smallest 4 servers" in text
+    document = json.loads(run(one, four, *ASKED, "--format", "json"))
+    assert [row["servers_per_replica"] for row in document["options"]] == [4, 1]
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_what_an_open_choice_asks_for_can_be_typed(written, run):
     noisy = [point | {"completed": 4000} for point in points(100.0, batch=2)]
     path = written("curve", "H100-80GB", *noisy, workload="b.w:f[size=3]", servers=2)
 
-    shown = run(path, "--p99", "142ms", "--request-rate", "200", "--headroom-percent", "0")
+    text = run(path, "--p99", "142ms", "--request-rate", "200", "--headroom-percent", "0")
 
-    assert "to decide: perfledger bench load 'b.w:f[size=3]' --request-rate" in shown
-    assert "--batch 2 --servers 2 --save-curve FILE" in shown
+    assert "to decide: perfledger bench load 'b.w:f[size=3]' --request-rate" in text
+    assert "--batch 2 --servers 2 --save-curve FILE" in text

@@ -19,22 +19,22 @@ def run(run):
 
 
 def test_policies_are_compared_with_the_recorded_schedule(run, log):
-    shown = run("simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "easy")
+    output = run("simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "easy")
 
-    assert "84 jobs of 13.0 days on 4 devices" in shown
-    assert "(as recorded)" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "84 jobs of 13.0 days on 4 devices" in output
+    assert "(as recorded)" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_the_sentence_says_hours_and_money_with_their_interval(run, log):
     words = ("simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "easy")
-    shown = " ".join(run(*words, "--purchase-option", "p5.48xlarge/on_demand").split())
+    text = " ".join(run(*words, "--purchase-option", "p5.48xlarge/on_demand").split())
 
-    assert "With easy instead of fifo, a job waits" in shown
-    assert "fewer device-hours a year (" in shown
-    assert "are idle while a job waits for as many" in shown
-    assert "renting as many hours costs" in shown
-    assert "at AWS p5.48xlarge, on demand." in shown
+    assert "With easy instead of fifo, a job waits" in text
+    assert "fewer device-hours a year (" in text
+    assert "are idle while a job waits for as many" in text
+    assert "renting as many hours costs" in text
+    assert "at AWS p5.48xlarge, on demand." in text
 
 
 def test_figures_are_written_as_json(run, log):
@@ -125,7 +125,7 @@ def test_a_checkpoint_cannot_be_negative(run, log):
 
 
 def test_figures_are_written_as_csv(run, log):
-    shown = run(
+    output = run(
         "simulate",
         log,
         "--devices-per-node",
@@ -138,7 +138,7 @@ def test_figures_are_written_as_csv(run, log):
         "csv",
     )
 
-    rows = list(csv.DictReader(shown.splitlines()))
+    rows = list(csv.DictReader(output.splitlines()))
     assert [row["policy"] for row in rows] == ["fifo", "srtf"]
     assert rows[0]["wait_saved_s_middle"] == ""
     assert float(rows[1]["wait_saved_s_middle"]) > 0
@@ -174,13 +174,13 @@ def test_a_reference_unlike_the_record_has_no_gain(run, unlike_log):
         *("--policy", "fifo", "--policy", "easy"),
         *("--purchase-option", "p5.48xlarge/on_demand"),
     )
-    shown = " ".join(run(*words).split())
+    text = " ".join(run(*words).split())
     document = json.loads(run(*words, "--format", "json"))
 
-    assert "Not calibrated: no gain in device-hours or money." in shown
-    assert "device-hours a year" not in shown
-    assert "USD" not in shown
-    assert "Closest to the record" in shown
+    assert "Not calibrated: no gain in device-hours or money." in text
+    assert "device-hours a year" not in text
+    assert "USD" not in text
+    assert "Closest to the record" in text
     assert document["policies"][1]["usd_gained_a_year"] is None
     assert not document["is_calibrated"]
     reference, nearest = (
@@ -207,22 +207,22 @@ def test_a_log_without_starts_needs_nodes(run, log):
 
 
 def test_unusable_devices_and_redone_work_have_intervals(run, log):
-    shown = run(
+    output = run(
         "simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "priority-preempt"
     )
 
-    assert "unusable" in shown
-    assert "redone" in shown
-    assert "95 % interval" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "unusable" in output
+    assert "redone" in output
+    assert "95 % interval" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_properties_that_all_jobs_share_have_a_note(run, log):
     log.write_text(log.read_text().replace("[red]b", "a"))
-    shown = " ".join(run("simulate", log, "--policy", "priority", "--policy", "drf").split())
+    text = " ".join(run("simulate", log, "--policy", "priority", "--policy", "drf").split())
 
-    assert "All jobs have the same priority, so priority cannot order them by it." in shown
-    assert "All jobs are of one team, so drf cannot share between teams." in shown
+    assert "All jobs have the same priority, so priority cannot order them by it." in text
+    assert "All jobs are of one team, so drf cannot share between teams." in text
 
 
 @pytest.mark.slow(ci_only=True)
@@ -251,9 +251,9 @@ def test_jobs_that_ask_for_no_device_are_counted(run, log):
 def test_pictures_are_valid_and_escape_foreign_text(run, log, words):
     hostile = log.rename(log.parent / "<b>&.csv")
 
-    drawn = run(*(hostile if word == "LOG" else word for word in words), "--format", "svg")
+    output = run(*(hostile if word == "LOG" else word for word in words), "--format", "svg")
 
-    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+    assert ElementTree.fromstring(output).tag.endswith("svg")
 
 
 def test_a_picture_has_the_interval_of_use_where_there_are_days(run, log):
@@ -269,7 +269,7 @@ def test_a_reservation_and_a_list_of_nodes_are_accepted(run, log):
     nodes = log.parent / "nodes.csv"
     nodes.write_text("gpu,count\n4,2\n")
 
-    shown = run(
+    output = run(
         *(
             "simulate",
             log,
@@ -283,7 +283,7 @@ def test_a_reservation_and_a_list_of_nodes_are_accepted(run, log):
         *("--sharing", "mig", "--locality", "any", "--placement", "worst-fit"),
     )
 
-    assert "on 8 devices" in shown
+    assert "on 8 devices" in output
 
 
 @pytest.mark.parametrize(
@@ -324,9 +324,9 @@ def test_a_usage_error_says_why(run, log, words, error, message):
 def test_the_worked_example_is_what_the_command_prints(run):
     page = (DOCS / "job-log-example.md").read_text(encoding="utf-8")
     policies = ("--policy", "fifo", "--policy", "easy", "--policy", "srtf")
-    shown = run("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)
+    output = run("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)
 
-    missing = [line for line in shown.splitlines() if line.rstrip() not in page]
+    missing = [line for line in output.splitlines() if line.rstrip() not in page]
     assert missing == []
     assert (DOCS / "job-log-example.csv").read_text().splitlines()[1] in page
 
@@ -335,6 +335,6 @@ def test_the_worked_example_is_what_the_command_prints(run):
 def test_the_worked_examples_picture_is_what_the_command_draws(run):
     policies = ("--policy", "fifo", "--policy", "easy", "--policy", "srtf")
     words = ("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)
-    drawn = run(*words, "--format", "svg")
+    output = run(*words, "--format", "svg")
 
-    assert drawn == (DOCS / "job-log-example.svg").read_text(encoding="utf-8")
+    assert output == (DOCS / "job-log-example.svg").read_text(encoding="utf-8")

@@ -33,10 +33,10 @@ def bill(tmp_path):
 
 
 def test_a_bill_says_whose_hours_they_were_and_what_they_cost(run, bill):
-    shown = " ".join(run("prices", "bill", bill).split())
+    text = " ".join(run("prices", "bill", bill).split())
 
-    assert "research aws:p5.48xlarge/on_demand@us-east-1 2.0 96.87 48.44" in shown
-    assert "96.87 USD in total" in shown
+    assert "research aws:p5.48xlarge/on_demand@us-east-1 2.0 96.87 48.44" in text
+    assert "96.87 USD in total" in text
 
 
 def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
@@ -79,8 +79,8 @@ def test_the_parts_of_a_bill_add_up_to_the_cent(run, tmp_path):
     path = tmp_path / "bill.csv"
     path.write_text("\n".join(",".join(row) for row in (ROW, used.values(), other.values())))
 
-    shown = run("prices", "bill", path)
+    output = run("prices", "bill", path)
 
-    assert "96.88 USD for used accelerators" in shown
-    assert "1.00 USD for everything else" in shown  # 1.01 would be a cent more than the total
-    assert "97.88 USD in total" in shown
+    assert "96.88 USD for used accelerators" in output
+    assert "1.00 USD for everything else" in output  # 1.01 would be a cent more than the total
+    assert "97.88 USD in total" in output

@@ -19,41 +19,41 @@ FREE = "gcp,tpu-v6e,asia-east1,TPU-v6e,1,on_demand,per chip,700.0,700.0,,2026-11
 
 def test_the_packaged_sheet_can_be_used_but_for_what_is_unknown(run):
     count, unknown = len(packaged_sheet().prices), len(packaged_sheet().unknown)
-    shown = " ".join(run("prices", "check").split())
+    text = " ".join(run("prices", "check").split())
 
-    assert f"{count} of {count + unknown} rows are usable, 0 rejected" in shown
-    assert shown.count("the row stays unknown") == unknown
+    assert f"{count} of {count + unknown} rows are usable, 0 rejected" in text
+    assert text.count("the row stays unknown") == unknown
 
 
 def test_a_row_that_must_not_be_used_exits_with_2_and_says_why(run, sheet):
-    shown = run("prices", "check", sheet(FREE), code=2)
+    output = run("prices", "check", sheet(FREE), code=2)
 
-    assert "2  gcp:tpu-v6e/on_demand@asia-east1" in shown
-    assert "700.0 is a placeholder" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "2  gcp:tpu-v6e/on_demand@asia-east1" in output
+    assert "700.0 is a placeholder" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_findings_are_written_as_json(run, sheet):
     document = json.loads(run("prices", "check", sheet(FREE), "--format", "json", code=2))
 
     assert (document["rows"], document["usable"]) == (1, 0)
-    assert [found["level"] for found in document["findings"]] == ["reject"]
+    assert [finding["level"] for finding in document["findings"]] == ["reject"]
 
 
 def test_findings_are_written_as_markdown_with_names_in_code(run, sheet):
-    shown = run("prices", "check", sheet(FREE), "--format", "markdown", code=2)
+    output = run("prices", "check", sheet(FREE), "--format", "markdown", code=2)
 
-    assert "| 2 | `gcp:tpu-v6e/on_demand@asia-east1` | reject | placeholder |" in shown
+    assert "| 2 | `gcp:tpu-v6e/on_demand@asia-east1` | reject | placeholder |" in output
 
 
 def test_what_moved_since_the_last_sheet_is_to_be_approved(run, tmp_path):
     before = tmp_path / "before.csv"
     before.write_text(packaged_text().replace("55.04,6.88", "40.00,5.0"))
 
-    shown = run("prices", "check", "--previous", before)
+    output = run("prices", "check", "--previous", before)
 
-    assert "step since the last sheet" in shown
-    assert "+37.6 %" in shown
+    assert "step since the last sheet" in output
+    assert "+37.6 %" in output
 
 
 def test_a_missing_sheet_says_which(tmp_path):
@@ -99,9 +99,9 @@ P5 = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,{},{},{},2026-11-20,high,
     ],
 )
 def test_a_sheet_of_one_row_is_checked_beside_the_packaged_one(run, sheet, cells, rule):
-    found = json.loads(run("prices", "check", sheet(P5.format(*cells)), "--json", code=2))
+    document = json.loads(run("prices", "check", sheet(P5.format(*cells)), "--json", code=2))
 
-    assert [(one["level"], one["rule"]) for one in found["findings"]] == [("reject", rule)]
+    assert [(one["level"], one["rule"]) for one in document["findings"]] == [("reject", rule)]
 
 
 @pytest.mark.parametrize("day", ["2026-11-20", "unknown"])

@@ -14,10 +14,10 @@ def test_two_sheets_differ_by_what_was_added_removed_and_changed(run, tmp_path):
 
     document = json.loads(run("prices", "diff", "packaged", path, "--format", "json"))
 
-    found = {row["kind"]: row for row in document["prices"]}
-    assert found["added"]["option"] == "p9.24xlarge/on_demand"
-    assert found["removed"]["option"] == "inf2.48xlarge/on_demand"
-    assert found["changed"]["change"] == 1.0
+    found_rows = {row["kind"]: row for row in document["prices"]}
+    assert found_rows["added"]["option"] == "p9.24xlarge/on_demand"
+    assert found_rows["removed"]["option"] == "inf2.48xlarge/on_demand"
+    assert found_rows["changed"]["change"] == 1.0
     assert len(document["prices"]) == 3
     rows = run("prices", "diff", "packaged", path, "--format", "csv").splitlines()
     assert len(rows) == 4
@@ -40,6 +40,6 @@ def test_programs_read_prices_without_separators(run, tmp_path):
 
 
 def test_a_sheet_does_not_differ_from_itself(run):
-    shown = run("prices", "diff", "packaged", "packaged")
+    output = run("prices", "diff", "packaged", "packaged")
 
-    assert "0 changed, 0 added, 0 removed" in " ".join(shown.split())
+    assert "0 changed, 0 added, 0 removed" in " ".join(output.split())

@@ -55,14 +55,14 @@ def test_a_contract_in_csv_counts_as_it_is_written(run, tmp_path):
     words = ("--overrides", own, "--contract", contract)
     rows = json.loads(run("prices", "list", "--json", *words))["prices"]
 
-    found = {row["option"]: row["usd_per_hour"] for row in rows if row["region"] == "us-east-1"}
-    assert found["p4d.24xlarge/on_demand"] == "16"
-    assert found["p5.48xlarge/on_demand"] == "27.520"
+    prices = {row["option"]: row["usd_per_hour"] for row in rows if row["region"] == "us-east-1"}
+    assert prices["p4d.24xlarge/on_demand"] == "16"
+    assert prices["p5.48xlarge/on_demand"] == "27.520"
 
 
 def test_prices_are_listed_as_csv_with_their_sources(run):
-    shown = run("prices", "list", "--format", "csv")
-    rows = [row for row in csv.DictReader(io.StringIO(shown)) if row["usd_per_hour"]]
+    output = run("prices", "list", "--format", "csv")
+    rows = [row for row in csv.DictReader(io.StringIO(output)) if row["usd_per_hour"]]
 
     assert len(rows) == len(packaged_sheet().prices)
     assert all(row["source"] and row["as_of"] and row["confidence"] for row in rows)
@@ -70,13 +70,13 @@ def test_prices_are_listed_as_csv_with_their_sources(run):
 
 def test_a_price_that_a_newer_one_replaces_is_superseded(run):
     rows = json.loads(run("prices", "list", "--format", "json"))["prices"]
-    found = {
+    superseded = {
         row["usd_per_hour"]: row["is_superseded"]
         for row in rows
         if (row["option"], row["region"]) == ("p5.48xlarge/on_demand", "us-east-1")
     }
 
-    assert found == {"98.32": True, "55.04": False}
+    assert superseded == {"98.32": True, "55.04": False}
     assert "superseded" in run("prices", "list")
 
 
@@ -105,8 +105,8 @@ def test_unknown_prices_are_listed_as_such_and_never_as_zero(run):
         for row in json.loads(run("prices", "list", "--json"))["prices"]
         if not row["usd_per_hour"]
     ]
-    shown = run("prices", "list", "--format", "csv")
+    output = run("prices", "list", "--format", "csv")
 
     assert len(rows) == 8
     assert {(row["usd_per_hour"], row["confidence"]) for row in rows} == {(None, "unknown")}
-    assert "gcp,tpu-v6e/committed_use/3y,us,TPU-v6e,1,,,,false,false,unknown," in shown
+    assert "gcp,tpu-v6e/committed_use/3y,us,TPU-v6e,1,,,,false,false,unknown," in output

@@ -15,17 +15,17 @@ from tests.service.servers.price_server import ITEM
 def test_a_fetched_file_becomes_a_sheet_that_counts(run, aws_file, tmp_path):
     sheet = tmp_path / "mine.csv"
 
-    shown = run("prices", "update", "--file", aws_file(), "--output", sheet)
+    output = run("prices", "update", "--file", aws_file(), "--output", sheet)
 
-    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(output.split())
     listed = json.loads(run("prices", "list", "--json", "--prices", sheet))["prices"]
-    (found,) = (
+    (found_row,) = (
         row
         for row in listed
         if (row["option"], row["region"]) == ("p5.48xlarge/on_demand", "us-east-1")
     )
-    assert (found["usd_per_hour"], found["as_of"]) == ("54", "2026-11-21")
-    assert "sha256" in found["source"]
+    assert (found_row["usd_per_hour"], found_row["as_of"]) == ("54", "2026-11-21")
+    assert "sha256" in found_row["source"]
 
 
 def test_a_list_in_json_with_a_byte_order_mark_is_known_as_well(run, tmp_path):
@@ -42,9 +42,9 @@ def test_a_list_in_json_with_a_byte_order_mark_is_known_as_well(run, tmp_path):
         encoding="utf-8-sig",
     )
 
-    shown = run("prices", "update", "--file", path, "--output", sheet)
+    output = run("prices", "update", "--file", path, "--output", sheet)
 
-    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(output.split())
 
 
 def test_a_list_of_items_without_its_page_is_not_a_known_bulk_file(run, tmp_path):
@@ -139,9 +139,9 @@ def test_savings_plans_come_beside_the_prices_on_demand(run, aws_file, tmp_path)
     )
     run("prices", "update", "--file", aws_file(), "--output", sheet)
 
-    shown = run("prices", "update", "--file", plans, "--output", sheet)
+    output = run("prices", "update", "--file", plans, "--output", sheet)
 
-    assert "23.777 24 aws:p5.48xlarge/savings_plan/3y_no_upfront@us" in " ".join(shown.split())
+    assert "23.777 24 aws:p5.48xlarge/savings_plan/3y_no_upfront@us" in " ".join(output.split())
     assert ",on_demand,,54," in sheet.read_text()
 
 
@@ -160,9 +160,9 @@ def test_a_price_that_is_rejected_is_not_written(run, aws_file, tmp_path):
     bad.write_text(
         path.read_text() + good.replace('"54"', '"700"').replace("us-east-1", "us-west-2")
     )
-    shown = run("prices", "update", "--file", bad, "--output", sheet)
+    output = run("prices", "update", "--file", bad, "--output", sheet)
 
-    assert "1 of 2 rows are usable, 1 rejected" in " ".join(shown.split())
+    assert "1 of 2 rows are usable, 1 rejected" in " ".join(output.split())
     assert "us-west-2" not in sheet.read_text()
 
 

@@ -108,9 +108,9 @@ def test_the_next_review_reads_this_one(run, written, tmp_path, plan):
     last.write_text(written["review.json"])
 
     run("--plan", plan, "--quarter", "2026Q4", "--previous", last, *TEXTS)
-    found = json.loads((tmp_path / "out" / "review.json").read_text())["previous"]
-    assert found["quarter"] == "2026Q3"
-    assert found["variance"]["unknown"] == "budget against actual"
+    previous = json.loads((tmp_path / "out" / "review.json").read_text())["previous"]
+    assert previous["quarter"] == "2026Q3"
+    assert previous["variance"]["unknown"] == "budget against actual"
 
 
 SHEET = (
@@ -248,8 +248,8 @@ def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):
         'models = ["on_demand"]\n'
     )
 
-    shown = run("--plan", plan, "--overrides", prices, *TEXTS)
-    assert "Keep today's option" in shown
+    output = run("--plan", plan, "--overrides", prices, *TEXTS)
+    assert "Keep today's option" in output
 
 
 @pytest.mark.parametrize(
@@ -294,10 +294,10 @@ def test_names_that_others_wrote_are_never_markup(run, plan, tmp_path):
     plan.write_text(f'title = "<img src=x>"\n{text}')
 
     run("--plan", plan, *TEXTS)
-    shown = (tmp_path / "out" / "review.html").read_text()
-    assert "<script" not in shown
-    assert "<img" not in shown
-    assert "\u202e" not in shown
+    shown_text = (tmp_path / "out" / "review.html").read_text()
+    assert "<script" not in shown_text
+    assert "<img" not in shown_text
+    assert "\u202e" not in shown_text
 
 
 @pytest.mark.slow(ci_only=True)

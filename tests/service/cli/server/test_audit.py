@@ -33,9 +33,9 @@ def test_what_people_did_is_listed_newest_first(audit):
     assert (second["repository"], second["actor"], second["address"]) == ("", "alice", "192.0.2.7")
     assert [one["account"] for one in (newest, second, first)] == ["7", "7", ""]
     assert (first["action"], first["address"]) == ("make token", "")
-    shown = audit()
-    assert "set event" in shown
-    assert "\x1b[31m" not in shown
+    output = audit()
+    assert "set event" in output
+    assert "\x1b[31m" not in output
 
 
 def test_entries_of_one_project_and_of_a_number_are_listed(audit):

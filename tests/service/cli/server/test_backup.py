@@ -51,19 +51,19 @@ def test_a_folder_that_is_missing_is_named(back_up, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "shown"),
+    ("error", "text"),
     [
         (OSError(28, "No space left on device"), r"cannot write .*: No space left on device"),
         (PerfledgerError("the database is damaged"), "the database is damaged"),
     ],
 )
-def test_a_backup_that_fails_leaves_nothing_behind(back_up, tmp_path, monkeypatch, error, shown):
+def test_a_backup_that_fails_leaves_nothing_behind(back_up, tmp_path, monkeypatch, error, text):
     def failing(_, file, **__):
         file.write(b"half")
         raise error
 
     monkeypatch.setattr(backup_module, "write_backup", failing)
-    with pytest.raises(PerfledgerError, match=shown):
+    with pytest.raises(PerfledgerError, match=text):
         back_up(tmp_path / "ledger.zip")
 
     assert not [path for path in tmp_path.iterdir() if "ledger.zip" in path.name]

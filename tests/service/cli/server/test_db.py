@@ -8,10 +8,10 @@ from perfledger_service.store.projects import projects
 def test_a_new_database_is_made_and_an_old_one_left_as_it_is(run, tmp_path):
     url = f"sqlite:///{tmp_path / 'service.db'}"
 
-    shown = [run("server", "db", "upgrade", PERFLEDGER_DATABASE_URL=url) for _ in range(2)]
+    outputs = [run("server", "db", "upgrade", PERFLEDGER_DATABASE_URL=url) for _ in range(2)]
 
-    (schema,) = re.fullmatch(r"The database is new, with schema (\d{4})\.\n", shown[0]).groups()
-    assert shown[1] == f"The database is up to date, with schema {schema}.\n"
+    (schema,) = re.fullmatch(r"The database is new, with schema (\d{4})\.\n", outputs[0]).groups()
+    assert outputs[1] == f"The database is up to date, with schema {schema}.\n"
     engine = open_engine(url)
     with read_session(engine) as session:
         assert list(projects(session)) == []

@@ -30,11 +30,11 @@ def device(run, database_url, engine, now):
 
 @pytest.mark.slow(ci_only=True)
 def test_devices_are_listed_with_their_canaries(device):
-    shown = device("list")
+    output = device("list")
 
-    assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "GPU-0" in shown
-    assert "steady" in shown
+    assert all(len(line) <= 80 for line in output.splitlines())
+    assert "GPU-0" in output
+    assert "steady" in output
     listed = json.loads(device("list", "--json"))
     assert listed["devices"][0]["state"] == "steady"
     assert [one["own_runs"] for one in listed["canaries"]] == [5, 5]

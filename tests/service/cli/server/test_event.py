@@ -23,11 +23,11 @@ def event(run, database_url, engine, judged, make_bundle):
 
 
 def test_an_event_is_listed_with_its_largest_change(event):
-    shown = event("list")
+    output = event("list")
 
-    assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "+20." in shown
-    assert "and 1 more" in " ".join(shown.split())
+    assert all(len(line) <= 80 for line in output.splitlines())
+    assert "+20." in output
+    assert "and 1 more" in " ".join(output.split())
     [listed] = json.loads(event("list", "--json"))["events"]
     assert (listed["id"], listed["harm"], listed["state"], listed["where"]) == (
         1,
@@ -42,10 +42,10 @@ def test_a_state_is_set_shown_and_audited(event):
     event("set", "1", "expected", "--reason", "safer math", "--owner", "alice")
 
     assert json.loads(event("list", "--state", "open", "--json"))["events"] == []
-    shown = json.loads(event("show", "1", "--json"))
-    assert shown["events"][0]["reason"] == "safer math"
-    assert [note["state"] for note in shown["notes"]] == ["open", "expected"]
-    assert shown["notes"][1]["note"] == "safer math; owner alice"
+    document = json.loads(event("show", "1", "--json"))
+    assert document["events"][0]["reason"] == "safer math"
+    assert [note["state"] for note in document["notes"]] == ["open", "expected"]
+    assert document["notes"][1]["note"] == "safer math; owner alice"
     assert "(measured)" in event("show", "1")
 
 

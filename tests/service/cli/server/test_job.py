@@ -40,14 +40,14 @@ def test_schedules_and_budgets_are_set(run, database_url, engine):
     def server_job(*words):
         return run("server", "job", *words, PERFLEDGER_DATABASE_URL=database_url)
 
-    said = server_job("schedule", "octo/models", "nightly", "--hour", 4)
-    assert said == "Nightly runs of octo/models on * at 04:00 UTC.\n"
-    said = server_job("budget", "octo/models", "--usd", 50, "--device-price", 2.5)
-    assert said == "Jobs of octo/models are limited to 50 USD a week.\n"
-    said = server_job(
+    output = server_job("schedule", "octo/models", "nightly", "--hour", 4)
+    assert output == "Nightly runs of octo/models on * at 04:00 UTC.\n"
+    output = server_job("budget", "octo/models", "--usd", 50, "--device-price", 2.5)
+    assert output == "Jobs of octo/models are limited to 50 USD a week.\n"
+    output = server_job(
         "budget", "octo/models", "--device-minutes", 600, "--usd", 50, "--device-price", 2.5
     )
-    assert said == "Jobs of octo/models are limited to 600 device-minutes and 50 USD a week.\n"
+    assert output == "Jobs of octo/models are limited to 600 device-minutes and 50 USD a week.\n"
     minutes = json.loads(server_job("budget", "octo/models", "--device-minutes", 600, "--json"))
     assert (minutes["device_minutes"], minutes["usd"]) == (600.0, None)
     assert server_job("budget", "octo/models") == "Jobs of octo/models are not limited.\n"
@@ -55,9 +55,9 @@ def test_schedules_and_budgets_are_set(run, database_url, engine):
     budget, (schedule,) = job_policy(engine, "octo/models")
     assert (budget.usd, budget.usd_per_device_hour, schedule.hour) == (50.0, 2.5, 4)
 
-    said = server_job("schedule", "octo/models", "weekly", "--machine-class", "H100*")
-    assert said == "Weekly runs of octo/models on H100* at 02:00 UTC.\n"
+    output = server_job("schedule", "octo/models", "weekly", "--machine-class", "H100*")
+    assert output == "Weekly runs of octo/models on H100* at 02:00 UTC.\n"
     server_job("schedule", "octo/models", "weekly", "--machine-class", "H100*", "--off")
-    said = server_job("schedule", "octo/models", "nightly", "--off")
-    assert said == "No more nightly runs of octo/models on *.\n"
+    output = server_job("schedule", "octo/models", "nightly", "--off")
+    assert output == "No more nightly runs of octo/models on *.\n"
     assert job_policy(engine, "octo/models") == (budget, ())

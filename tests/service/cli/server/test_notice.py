@@ -29,11 +29,11 @@ def test_targets_are_added_changed_listed_and_removed(server_notice):
     server_notice("add", "octo/models", "webhook", "chat")
     answer = json.loads(server_notice("list", "octo/models", "--json"))
 
-    shown = [
+    targets = [
         (one["channel"], one["address"], one["is_early"], one["is_weekly"], one["hourly"])
         for one in answer["targets"]
     ]
-    assert shown == [("webhook", "chat", False, False, 10), ("issue", "", True, False, 3)]
+    assert targets == [("webhook", "chat", False, False, 10), ("issue", "", True, False, 3)]
     assert answer["notices"] == []
     answer = json.loads(server_notice("remove", "octo/models", "issue", "--json"))
     assert [one["channel"] for one in answer["targets"]] == ["webhook"]

@@ -47,13 +47,13 @@ def class_of(answer, name):
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("old_check")
 def test_without_a_setting_everything_is_kept_for_ever(prune):
-    shown = prune("--dry-run")
+    output = prune("--dry-run")
 
-    assert "ever" in shown
+    assert "ever" in output
     assert class_of(prune("--json"), "bundles")["removed_rows"] == 0
-    assert "still need" not in shown
-    kept = prune("--dry-run", "--keep", "jobs=90")
-    assert "still need is never removed" in " ".join(kept.split())
+    assert "still need" not in output
+    kept_output = prune("--dry-run", "--keep", "jobs=90")
+    assert "still need is never removed" in " ".join(kept_output.split())
 
 
 @pytest.mark.slow(ci_only=True)
@@ -61,12 +61,12 @@ def test_without_a_setting_everything_is_kept_for_ever(prune):
 def test_a_setting_is_obeyed_and_a_dry_run_only_tells(prune):
     setting = {"PERFLEDGER_KEEP_BUNDLES_DAYS": "90"}
 
-    told = class_of(prune("--dry-run", "--json", **setting), "bundles")
+    told_class = class_of(prune("--dry-run", "--json", **setting), "bundles")
     went = class_of(prune("--json", **setting), "bundles")
 
-    assert told["kept_days"] == 90
-    assert told["removed_rows"] == went["removed_rows"] == 1
-    assert told["removed_bytes"] == went["removed_bytes"] > 0
+    assert told_class["kept_days"] == 90
+    assert told_class["removed_rows"] == went["removed_rows"] == 1
+    assert told_class["removed_bytes"] == went["removed_bytes"] > 0
     assert class_of(prune("--json", **setting), "bundles")["removed_rows"] == 0
 
 

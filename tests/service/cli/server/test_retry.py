@@ -20,10 +20,10 @@ def test_what_waits_is_shown_with_its_reason_and_retried_once(
     upload = judged(engine, make_bundle())
     defer_upload(engine, upload.id, "GitHub answered 502", None, now=now)
 
-    shown = " ".join(retry().split())
+    text = " ".join(retry().split())
 
-    assert upload.id[:8] in shown
-    assert "GitHub answered 502" in shown
+    assert upload.id[:8] in text
+    assert "GitHub answered 502" in text
     (again,) = json.loads(retry("--json"))["uploads"]  # it waits for the service now
     assert (again["upload_id"], again["pull_request"], again["reason"]) == (upload.id, 7, "")
 

@@ -11,11 +11,11 @@ from tests.service.cli.trace.example_traces import a_trace
 def test_two_traces_are_compared_and_the_cause_is_named(trace, write):
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
 
-    shown = trace("diff", *files)
+    shown_trace = trace("diff", *files)
     document = json.loads(trace("diff", *files, "--format", "json"))
 
-    assert "Why the step is slower" in shown
-    assert "aten::copy_" in shown
+    assert "Why the step is slower" in shown_trace
+    assert "aten::copy_" in shown_trace
     assert document["explanation"]["causes"][0]["name"] == "aten::copy_"
     assert (document["base"], document["head"]) == ("base.json", "head.json")
 
@@ -24,13 +24,13 @@ def test_changes_no_larger_than_between_files_of_the_same_code_are_noise(trace, 
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=130))
     alike, loud = write("a.json", a_trace(copies_us=100.5)), write("b.json", a_trace(copies_us=160))
 
-    told = trace("diff", *files, "--base-repeat", alike)
+    told_trace = trace("diff", *files, "--base-repeat", alike)
     untold = json.loads(trace("diff", *files, "--base-repeat", loud, "--format", "json"))[
         "explanation"
     ]
 
-    assert "aten::copy_" in told
-    assert "The difference of the profiled steps is accurate to ±" in " ".join(told.split())
+    assert "aten::copy_" in told_trace
+    assert "The difference of the profiled steps is accurate to ±" in " ".join(told_trace.split())
     assert untold["causes"] == []
     assert untold["noise_seconds"] > 60e-6
     assert "no more than two profiles of the same code" in untold["note"]
@@ -48,12 +48,12 @@ def on_a_gpu(name, **more):
 def test_devices_of_one_name_and_two_sizes_are_different(trace, write):
     one, other = (write(f"{count}.json", on_a_gpu("", numSms=count)) for count in (304, 256))
 
-    shown = " ".join(trace("diff", one, other).split())
+    text = " ".join(trace("diff", one, other).split())
 
     assert (
         "The files are from different devices, (unnamed), 304 multiprocessors and (unnamed), 256 "
         "multiprocessors, so not only the code differs."
-    ) in shown
+    ) in text
 
 
 def test_a_diff_of_two_devices_has_a_warning(trace, write):

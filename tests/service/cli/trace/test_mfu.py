@@ -36,7 +36,7 @@ def figures(mfu):
 
 
 def test_a_transformers_mfu_is_palms(figures):
-    found = figures(
+    values = figures(
         *(
             "--step-seconds",
             "2",
@@ -50,14 +50,14 @@ def test_a_transformers_mfu_is_palms(figures):
         )
     )
 
-    assert found["mfu"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2 / (1024 * 312e12))
-    assert found["throughput"] == 5e4
-    assert found["achieved_flops"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2)
-    assert "hfu" not in found
+    assert values["mfu"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2 / (1024 * 312e12))
+    assert values["throughput"] == 5e4
+    assert values["achieved_flops"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2)
+    assert "hfu" not in values
 
 
 def test_recomputed_work_is_in_hfu_only(figures):
-    found = figures(
+    values = figures(
         *(
             "--step-seconds",
             "1",
@@ -70,8 +70,8 @@ def test_recomputed_work_is_in_hfu_only(figures):
         )
     )
 
-    assert found["mfu"] == pytest.approx(3 / 3.12)
-    assert found["hfu"] == pytest.approx(4 / 3.12)
+    assert values["mfu"] == pytest.approx(3 / 3.12)
+    assert values["hfu"] == pytest.approx(4 / 3.12)
 
 
 def test_a_utilization_above_one_has_a_warning(mfu):
@@ -103,14 +103,12 @@ def test_strong_scaling_needs_the_time_on_one_device(mfu):
 
 
 def test_figures_are_shown_with_their_formulas(mfu):
-    shown = mfu(
-        "--step-seconds", "0.5", "--model-flops", "78e12", "--accelerator", "a100-sxm4-80gb"
-    )
+    text = mfu("--step-seconds", "0.5", "--model-flops", "78e12", "--accelerator", "a100-sxm4-80gb")
 
-    assert "a step of 500 ms (as given) on 1 x a100-sxm4-80gb, 312 TFLOP/s each" in shown
-    assert "MFU" in shown
-    assert "50.0 %" in shown
-    assert "PaLM" in shown
+    assert "a step of 500 ms (as given) on 1 x a100-sxm4-80gb, 312 TFLOP/s each" in text
+    assert "MFU" in text
+    assert "50.0 %" in text
+    assert "PaLM" in text
 
 
 @pytest.mark.parametrize(
@@ -132,9 +130,9 @@ def test_a_device_below_its_peak_has_a_note(mfu, device, limit):
         "--dtype",
         "float16",
     )
-    found = json.loads(mfu(*step, "--format", "json"))
+    document = json.loads(mfu(*step, "--format", "json"))
 
-    assert limit in found["notes"][0]
+    assert limit in document["notes"][0]
 
 
 def test_a_board_that_is_held_back_has_the_peak_of_the_clock_that_it_reached(mfu):
@@ -149,21 +147,21 @@ def test_a_board_that_is_held_back_has_the_peak_of_the_clock_that_it_reached(mfu
         "json",
     )
 
-    unknown, known = (
+    unknown, known_document = (
         json.loads(mfu(*step, "--accelerator", "t4", *clock))
         for clock in ((), ("--clock-mhz", "795"))
     )
 
     assert unknown["peak_flops_per_second"] is None
     assert "--clock-mhz" in unknown["notes"][-1]
-    assert known["peak_flops_per_second"] == 32.5e12
+    assert known_document["peak_flops_per_second"] == 32.5e12
 
 
 def test_markdown_has_a_row_a_figure(mfu):
-    shown = mfu("--step-seconds", "0.5", "--units-per-step", "10", "--format", "markdown")
+    text = mfu("--step-seconds", "0.5", "--units-per-step", "10", "--format", "markdown")
 
-    assert "| throughput | 20 1/s | items / step time |" in shown, shown
-    assert "without a known device there is no peak" in shown.lower()
+    assert "| throughput | 20 1/s | items / step time |" in text, text
+    assert "without a known device there is no peak" in text.lower()
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ IDLE = json.dumps(
 
 
 def test_a_summary_says_what_the_file_is_and_where_the_step_goes(trace, write, tmp_path):
-    shown = trace("summary", write("one.json", a_trace()))
+    shown_trace = trace("summary", write("one.json", a_trace()))
 
-    assert "one.json: torch.profiler, 3 steps of 1.10 ms (mean)" in shown
-    assert "aten::mm" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "one.json: torch.profiler, 3 steps of 1.10 ms (mean)" in shown_trace
+    assert "aten::mm" in shown_trace
+    assert max(map(len, shown_trace.splitlines())) <= 80
     assert [path.name for path in tmp_path.iterdir()] == ["one.json"]
 
 
@@ -45,14 +45,14 @@ def test_a_summary_in_json_is_the_profile(trace, write):
 
 
 def test_a_summary_is_drawn_and_written_to_a_file(trace, write, tmp_path):
-    drawn = tmp_path / "one.svg"
+    picture = tmp_path / "one.svg"
 
-    shown = trace(
-        "summary", write("one.json", a_trace()), "--format", "svg", "--output", str(drawn)
+    shown_trace = trace(
+        "summary", write("one.json", a_trace()), "--format", "svg", "--output", str(picture)
     )
 
-    assert shown == ""
-    assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
+    assert shown_trace == ""
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 
 
 ROCPROF = """"Kind","Agent_Id","Queue_Id","Kernel_Name","Start_Timestamp","End_Timestamp"
@@ -62,12 +62,12 @@ ROCPROF = """"Kind","Agent_Id","Queue_Id","Kernel_Name","Start_Timestamp","End_T
 
 
 def test_a_trace_of_kernels_alone_has_idle_time_of_unknown_reason(trace, write):
-    shown = trace("summary", write("kernel_trace.csv", ROCPROF))
+    shown_trace = trace("summary", write("kernel_trace.csv", ROCPROF))
 
-    assert "Bound by something the profile does not show" in shown
-    assert "60 % of the step has no work on the device" in shown
-    assert "host late" not in shown
-    streams = shown.partition("Streams, per step")[2].split()
+    assert "Bound by something the profile does not show" in shown_trace
+    assert "60 % of the step has no work on the device" in shown_trace
+    assert "host late" not in shown_trace
+    streams = shown_trace.partition("Streams, per step")[2].split()
     assert streams[:8] == ["stream", "busy", "idle", "1", "4.00", "µs", "6.00", "µs"]
 
 
@@ -81,19 +81,19 @@ def a_rank(number, *, late_us):
         {"ph": "X", "pid": 1, "args": {"stream": event["tid"]}, **event}
         for event in (step, gemm, reduce | {"ts": join_us})
     ]
-    told = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
-    return json.dumps({"schemaVersion": 1, "traceEvents": events} | told)
+    fields = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
+    return json.dumps({"schemaVersion": 1, "traceEvents": events} | fields)
 
 
 def test_of_several_ranks_the_one_that_is_waited_for_is_named(trace, write):
     ranks = [write(f"rank{n}.json", a_rank(n, late_us=200 * (n == 1))) for n in range(3)]
 
-    shown = " ".join(trace("summary", *ranks).split())
+    text = " ".join(trace("summary", *ranks).split())
     document = json.loads(trace("summary", *ranks, "--format", "json"))
 
-    assert "The others wait for rank 1: 200 µs a step (20.0 % of it)." in shown
-    assert "It joins 1 of 1 collectives last." in shown
-    assert "Rank 1 computes 1.5 times as long as the median rank" in shown
+    assert "The others wait for rank 1: 200 µs a step (20.0 % of it)." in text
+    assert "It joins 1 of 1 collectives last." in text
+    assert "Rank 1 computes 1.5 times as long as the median rank" in text
     assert [one["wait_seconds"] for one in document["ranks"]] == pytest.approx([2e-4, 0.0, 2e-4])
     markdown = trace("summary", *ranks, "--format", "markdown")
     assert "| 1 | 1.00 ms | 600 µs | 200 µs | 0 s | 1 of 1 |" in markdown
@@ -128,9 +128,9 @@ def on_a_gpu(name):
     ("name", "words"), [("NVIDIA Z9000", "Without the device's peaks"), ("Tesla T4", "limited to")]
 )
 def test_a_device_without_a_roofline_has_the_reason(trace, write, name, words):
-    shown = " ".join(trace("summary", write("one.json", on_a_gpu(name))).split())
+    text = " ".join(trace("summary", write("one.json", on_a_gpu(name))).split())
 
-    assert words.lower() in shown.lower()
+    assert words.lower() in text.lower()
 
 
 def test_a_file_without_a_timeline_cannot_be_exported(trace, write):
@@ -190,9 +190,9 @@ def test_a_recording_of_two_devices_is_their_mean_and_names_both(tmp_path):
 
 
 def test_the_table_has_each_device_their_mean_and_their_spread(tmp_path):
-    shown = run(tmp_path).stdout
+    output = run(tmp_path).stdout
 
-    rows = shown.partition("Devices, per step")[2].splitlines()[2:6]
+    rows = output.partition("Devices, per step")[2].splitlines()[2:6]
     assert [row.split()[0] for row in rows] == ["device", "device", "mean", "spread"]
     assert "slowest" in "".join(rows)
 

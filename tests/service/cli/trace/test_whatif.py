@@ -24,12 +24,12 @@ def test_a_what_if_follows_amdahls_law(trace, write):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "factor",
     ["compute", "compute=", "=2", "compute=0", "compute=nan", "compute=1e9", "compute=1e-9", "a=b"],
 )
-def test_an_invalid_factor_is_an_error(trace, write, given):
+def test_an_invalid_factor_is_an_error(trace, write, factor):
     with pytest.raises(UsageError, match="give NAME=FACTOR"):
-        trace("whatif", write("one.json", a_trace()), "--speedup", given)
+        trace("whatif", write("one.json", a_trace()), "--speedup", factor)
 
 
 def test_a_part_that_the_step_lacks_is_an_error(trace, write):

@@ -13,10 +13,10 @@ SPEC = WorkloadSpec(
 def test_a_workload_is_shown_with_what_a_step_does():
     discovery = Discovery(workloads=(SPEC,), broken=())
 
-    shown = " ".join(plain_lines(to_terminal(workloads_document(discovery))).split())
+    text = " ".join(plain_lines(to_terminal(workloads_document(discovery))).split())
     (row,) = json.loads(to_json(workloads_document(discovery)))["workloads"]
 
-    assert "gpt:step[batch=8] tokens 8,192" in shown
+    assert "gpt:step[batch=8] tokens 8,192" in text
     assert (row["id"], row["units_per_step"]) == ("gpt:step[batch=8]", 8192.0)
 
 

@@ -11,12 +11,12 @@ from perfledger_service.rendering.layout.writers import plain_lines, to_csv, to_
 
 
 def test_a_table_fits_eighty_columns(view):
-    shown = plain_lines(to_terminal(load_document(view)))
+    shown_plain_lines = plain_lines(to_terminal(load_document(view)))
 
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "m:f[size=3] on 2 of NVIDIA H100 80GB HBM3, 1 server" in shown
-    assert "16 clients" in shown
-    assert "3.00\N{NO-BREAK SPACE}GiB" in shown
+    assert max(map(len, shown_plain_lines.splitlines())) <= 80
+    assert "m:f[size=3] on 2 of NVIDIA H100 80GB HBM3, 1 server" in shown_plain_lines
+    assert "16 clients" in shown_plain_lines
+    assert "3.00\N{NO-BREAK SPACE}GiB" in shown_plain_lines
 
 
 def test_a_queue_that_grew_is_said(view, queued):

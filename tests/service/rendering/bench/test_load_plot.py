@@ -30,11 +30,11 @@ def test_a_queue_that_grew_is_said(view, queued):
 
 
 def test_a_name_is_text_of_the_picture(view):
-    drawn = load_svg(replace(view, workload="[red]\x1b[31m<script>", device="\x1b]0;x</title>"))
+    svg = load_svg(replace(view, workload="[red]\x1b[31m<script>", device="\x1b]0;x</title>"))
 
-    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()}
+    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(svg).iter()}
     assert "script" not in tags
-    assert "\x1b" not in drawn
+    assert "\x1b" not in svg
 
 
 def test_a_load_test_is_drawn_as_agreed(view, matches_golden):

@@ -23,16 +23,16 @@ ROW = BarRow(
 def test_a_row_has_its_name_above_its_bar_and_its_figures_beside_it(is_numbered, name):
     chart = bar_rows_chart("", [ROW], is_numbered=is_numbered)
 
-    drawn = ElementTree.fromstring(embedded_svg(chart, label="l"))
+    root = ElementTree.fromstring(embedded_svg(chart, label="l"))
 
-    found = {text: each for each in drawn.iter(f"{SVG}text") if (text := each.text)}
-    (bar,) = drawn.iter(f"{SVG}rect")
-    assert list(found) == [name, "3 ms", "42 %", "48 calls"]
-    assert float(found[name].get("y", "")) < float(bar.get("y", ""))
+    labels = {text: each for each in root.iter(f"{SVG}text") if (text := each.text)}
+    (bar,) = root.iter(f"{SVG}rect")
+    assert list(labels) == [name, "3 ms", "42 %", "48 calls"]
+    assert float(labels[name].get("y", "")) < float(bar.get("y", ""))
     assert float(bar.get("x", "")) + float(bar.get("width", "")) < float(
-        found["48 calls"].get("x", "")
+        labels["48 calls"].get("x", "")
     )
-    assert found[name].find(f"{SVG}title").text == "void gemm<float>"
+    assert labels[name].find(f"{SVG}title").text == "void gemm<float>"
 
 
 def test_bars_are_as_long_as_their_part_of_the_longest_and_below_each_other(marks_of):

@@ -13,15 +13,17 @@ def test_attributes_have_two_decimals_at_most_and_no_quotes(value, written):
 
 
 def test_a_hostile_title_stays_text():
-    shown = element("rect", {"x": 1}, title="</title><script>\u202e")
+    shown_element = element("rect", {"x": 1}, title="</title><script>\u202e")
 
-    assert shown == '<rect x="1"><title>&lt;/title&gt;&lt;script&gt;</title></rect>'
+    assert shown_element == '<rect x="1"><title>&lt;/title&gt;&lt;script&gt;</title></rect>'
 
 
 def test_a_text_has_its_class_anchor_and_title():
-    shown = text_element(1.0, 2.5, "a & b", kind="soft", anchor=Anchor.END, title="a < b")
+    shown_text_element = text_element(
+        1.0, 2.5, "a & b", kind="soft", anchor=Anchor.END, title="a < b"
+    )
 
-    assert shown == (
+    assert shown_text_element == (
         '<text class="soft" x="1" y="2.5" text-anchor="end">a &amp; b<title>a &lt; b</title></text>'
     )
     assert text_element(1.0, 2.5, "a") == '<text x="1" y="2.5">a</text>'
@@ -33,6 +35,6 @@ def test_a_text_has_at_most_400_characters():
 
 
 def test_a_group_moves_its_parts_down_together():
-    shown = group_element(["<a/>", "<b/>"], down=12.345)
+    shown_group_element = group_element(["<a/>", "<b/>"], down=12.345)
 
-    assert shown == '<g transform="translate(0 12.35)">\n<a/>\n<b/>\n</g>'
+    assert shown_group_element == '<g transform="translate(0 12.35)">\n<a/>\n<b/>\n</g>'

@@ -168,9 +168,9 @@ def test_labels_at_the_ends_of_lines_do_not_touch_and_keep_the_order_of_the_line
     ]
     area = area_of(*lines, LineMark(points=((0.0, 0.0), (1.0, 1.0))), RuleMark(x=0.0, label="r"))
 
-    drawn = [ElementTree.fromstring(part) for part in end_labels(area)]
+    roots = [ElementTree.fromstring(part) for part in end_labels(area)]
 
-    leaders, words = drawn[::2], drawn[1::2]
+    leaders, words = roots[::2], roots[1::2]
     places = [float(text.get("y", "")) for text in words]
     assert [(text.text, text[0].text) for text in words] == [
         (f"to {end}", f"to {end}") for end in (2.0, 0.52, 0.51, 0.5)

@@ -34,8 +34,8 @@ def test_margins_have_room_for_what_stands_in_them():
 
 
 @given(st.lists(st.floats(0, 300), max_size=20))
-def test_labels_keep_their_order_and_their_distance(wanted):
-    places = spread_labels(sorted(wanted), top=0.0, bottom=300.0)
+def test_labels_keep_their_order_and_their_distance(positions):
+    places = spread_labels(sorted(positions), top=0.0, bottom=300.0)
 
     assert all(after - before > LABEL_HEIGHT - 0.01 for before, after in pairwise(places))
     assert max(places, default=0.0) <= 300.0
@@ -43,9 +43,9 @@ def test_labels_keep_their_order_and_their_distance(wanted):
 
 @given(st.text(max_size=100), st.floats(10, 700))
 def test_a_text_is_cut_to_its_room(text, width):
-    shown = fit_text(text, width=width)
+    shown_fit_text = fit_text(text, width=width)
 
-    assert len(shown) <= max(width / 7, 7)
+    assert len(shown_fit_text) <= max(width / 7, 7)
 
 
 def test_of_a_long_name_both_ends_are_shown():

@@ -66,10 +66,10 @@ def test_whatever_a_text_is_the_picture_is_xml_with_the_same_shapes(word):
 
     harmless = shapes(picture_svg(a_picture("word")))
 
-    drawn = picture_svg(a_picture(word))
+    drawn_picture_svg = picture_svg(a_picture(word))
 
-    assert shapes(drawn) <= harmless
-    drawn.encode("utf-8")
+    assert shapes(drawn_picture_svg) <= harmless
+    drawn_picture_svg.encode("utf-8")
 
 
 def test_a_picture_that_stands_alone_is_described_and_one_in_a_page_is_labelled():
@@ -109,8 +109,8 @@ def test_what_leaves_the_plot_is_cut_at_its_edge():
     beyond = LineMark(points=((0.0, 0.0), (1.0, 1.0 + 1.2e-6)))
 
     def clips(mark):
-        drawn = embedded_svg(Chart(x=UNIT, y=UNIT, marks=(mark,)), label="l")
-        return len(list(parsed(drawn).iter(f"{SVG}clipPath")))
+        drawn_embedded_svg = embedded_svg(Chart(x=UNIT, y=UNIT, marks=(mark,)), label="l")
+        return len(list(parsed(drawn_embedded_svg).iter(f"{SVG}clipPath")))
 
     assert (clips(inside), clips(beyond)) == (0, 1)
 
@@ -120,39 +120,39 @@ def test_labels_of_ticks_do_not_touch_each_other():
     axis = rows_axis(names)
     ticks = replace(axis, low=0.0, high=20.0)
 
-    drawn = parsed(embedded_svg(Chart(x=ticks, y=UNIT, marks=()), label="l"))
+    root = parsed(embedded_svg(Chart(x=ticks, y=UNIT, marks=()), label="l"))
 
-    shown = [text for text in texts(drawn) if text.startswith("a long label")]
-    assert 3 <= len(shown) <= 8
+    shown_texts = [text for text in texts(root) if text.startswith("a long label")]
+    assert 3 <= len(shown_texts) <= 8
 
 
 def test_a_legend_has_as_many_rows_as_it_needs():
     keys = tuple(LegendKey(label=f"series number {n}", tone=Tone.BLUE) for n in range(12))
     chart = Chart(x=UNIT, y=UNIT, marks=(), legend=keys)
 
-    drawn = parsed(embedded_svg(chart, label="l"))
+    root = parsed(embedded_svg(chart, label="l"))
 
-    places = [float(each.get("x")) for each in drawn.iter(f"{SVG}rect")]
+    places = [float(each.get("x")) for each in root.iter(f"{SVG}rect")]
     assert len(places) == 12
     assert max(places) < WIDTH - 100
 
 
 def test_charts_lie_below_each_other():
-    drawn = parsed(picture_svg(a_picture("word")))
+    root = parsed(picture_svg(a_picture("word")))
 
-    places = [float(g.get("transform")[len("translate(0 ") : -1]) for g in drawn.findall(f"{SVG}g")]
+    places = [float(g.get("transform")[len("translate(0 ") : -1]) for g in root.findall(f"{SVG}g")]
     assert places == sorted(places)
-    assert places[-1] < float(drawn.get("viewBox").split()[3])
+    assert places[-1] < float(root.get("viewBox").split()[3])
 
 
 def test_a_summary_of_many_lines_is_cut_and_said_whole_to_screen_readers():
     summary = " ".join(f"Sentence number {number} of many." for number in range(20))
 
-    drawn = parsed(picture_svg(Picture(title="t", summary=summary)))
+    root = parsed(picture_svg(Picture(title="t", summary=summary)))
 
-    assert len(texts(drawn)) == 5
-    assert texts(drawn)[-1].endswith("…")
-    assert drawn.find(f"{SVG}desc").text == summary
+    assert len(texts(root)) == 5
+    assert texts(root)[-1].endswith("…")
+    assert root.find(f"{SVG}desc").text == summary
 
 
 def test_a_picture_with_every_kind_of_mark_is_as_agreed(matches_golden):

@@ -14,11 +14,11 @@ ANNOUNCED = AnnouncedCheck(
 
 
 def test_the_classes_are_listed_with_their_deadlines_and_are_no_markup():
-    shown = plain_lines(to_terminal(announced_document(ANNOUNCED)))
+    shown_plain_lines = plain_lines(to_terminal(announced_document(ANNOUNCED)))
 
-    assert "octo/models#7 at bbbbbbbbbbbb is announced" in shown
-    assert "cuda:*[red]H100*:1" in shown
-    assert "2026-11-20 18:00 UTC" in shown
+    assert "octo/models#7 at bbbbbbbbbbbb is announced" in shown_plain_lines
+    assert "cuda:*[red]H100*:1" in shown_plain_lines
+    assert "2026-11-20 18:00 UTC" in shown_plain_lines
 
 
 def test_json_has_the_whole_hash_and_deadlines_in_iso_8601():

@@ -60,11 +60,11 @@ class Shape(HTMLParser):
 
 
 def shape(markdown: str) -> Shape:
-    found = Shape()
-    found.feed(
+    found_shape = Shape()
+    found_shape.feed(
         cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE)
     )
-    return found
+    return found_shape
 
 
 @pytest.mark.parametrize("name", ["regressed", "not_measured", "undecided", "cpu_only"])
@@ -73,22 +73,22 @@ def test_hostile_text_changes_no_structure(reports, rewrite, name):
     # Each text keeps its own tail, so that different names stay different, and starts with
     # something: a metric under its known name is explained, and one under another is not.
     expected = shape(
-        comment(rewrite(reports[name], lambda known: known and "a_b " + known), url=URL)
+        comment(rewrite(reports[name], lambda original: original and "a_b " + original), url=URL)
     )
 
     @settings(max_examples=tries(40), deadline=None)
     @given(nasty)
     def holds(text):
-        found = shape(
-            comment(rewrite(reports[name], lambda known: known and text + known), url=URL)
+        found_shape = shape(
+            comment(rewrite(reports[name], lambda original: original and text + original), url=URL)
         )
 
-        assert found.tags == expected.tags
-        assert set(found.links) == {URL}
-        assert found.tags.count("! perfledger:comment:v1 ") == 1
-        assert not set("@[]`") & set(found.outside)
-        assert "www." not in found.outside
-        assert "http" not in found.outside
+        assert found_shape.tags == expected.tags
+        assert set(found_shape.links) == {URL}
+        assert found_shape.tags.count("! perfledger:comment:v1 ") == 1
+        assert not set("@[]`") & set(found_shape.outside)
+        assert "www." not in found_shape.outside
+        assert "http" not in found_shape.outside
 
     holds()
 
@@ -101,7 +101,7 @@ def test_hostile_names_are_shown_whole_in_their_own_cells(reports, rewrite):
         "|" + "a name too long for the table of causes, so that it stands whole below only" * 2
     )
     def holds(text):
-        report = rewrite(reports["regressed"], lambda known: text + known)
+        report = rewrite(reports["regressed"], lambda original: text + original)
 
         codes = shape(comment(report, url=URL)).codes
         names = [verdict.workload for verdict in report.verdicts]
@@ -116,8 +116,8 @@ def test_a_stray_scripture_of_markdown_is_only_code(reports, rewrite):
     text = "`</details><img src=x>|@octocat [a](http://evil.example)\n# head"
     report = rewrite(reports["regressed"], lambda _: text)
 
-    found = shape(comment(report, url=URL))
+    found_shape = shape(comment(report, url=URL))
 
-    assert "img" not in found.tags
-    assert set(found.links) == {URL}
-    assert clean(text) in found.codes
+    assert "img" not in found_shape.tags
+    assert set(found_shape.links) == {URL}
+    assert clean(text) in found_shape.codes

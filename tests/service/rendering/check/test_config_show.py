@@ -11,10 +11,10 @@ GROUPS = (
 
 
 def test_groups_follow_each_other_in_every_format():
-    shown = plain_lines(to_terminal(settings_document(GROUPS)))
+    shown_plain_lines = plain_lines(to_terminal(settings_document(GROUPS)))
     rows = json.loads(to_json(settings_document(GROUPS)))["settings"]
 
-    assert shown.index("margin") < shown.index("PERFLEDGER_UPLOAD_URL")
+    assert shown_plain_lines.index("margin") < shown_plain_lines.index("PERFLEDGER_UPLOAD_URL")
     assert [(row["name"], row["value"], row["origin"]) for row in rows] == [
         ("margin", "0.02", "perfledger.toml"),
         ("PERFLEDGER_UPLOAD_URL", "", "default"),

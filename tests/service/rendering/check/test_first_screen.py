@@ -23,7 +23,7 @@ CHECK_OF_GPT = (
 )
 
 
-def plain(text):
+def plain_text(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -34,7 +34,7 @@ def screen_of(report):
 def test_the_why_is_the_first_cause_with_the_rest_of_the_change(reports):
     screen = screen_of(reports["regressed"])
 
-    assert plain(screen.why) == (
+    assert plain_text(screen.why) == (
         "aten::_softmax +1.72 ms a step: replaces aten::_scaled_dot_product_flash_attention "
         "(+560 µs elsewhere). Fused or split: fused attention became matmul and softmax"
     )
@@ -89,7 +89,7 @@ def test_more_memory_is_explained_by_what_the_peak_holds(reports, is_attributabl
 
     screen = screen_of(report)
 
-    assert plain(screen.why) == why
+    assert plain_text(screen.why) == why
     assert [one.text for one in screen.where] == lines
     assert screen.actions == (f"repeat it on such a machine: {CHECK_OF_GPT}",)
 
@@ -125,7 +125,7 @@ def test_a_slower_start_has_what_is_compiled_as_its_cause(reports, make):
 
     screen = screen_of(report)
 
-    assert plain(screen.why) == (
+    assert plain_text(screen.why) == (
         "backend compile +3.00 s: train_step is compiled 4 times instead of once: at x, now "
         "f32[33,128] and before f32[32,128]"
     )
@@ -190,7 +190,7 @@ def test_what_would_settle_it_has_its_time_where_the_check_knows_it(reports):
     times = dict.fromkeys((each.workload for each in undecided.verdicts), 15.0)
     report = replace(undecided, pair_seconds=times)
 
-    assert plain(screen_of(report).why) == (
+    assert plain_text(screen_of(report).why) == (
         "too noisy to tell after 20 pairs; about 60 pairs would settle it, 10 min more"
     )
 
@@ -219,7 +219,7 @@ def test_the_only_price_is_said_with_its_option(reports, ends, expected):
 
     fact = screen_of(replace(report, change_prices=(price,))).price
 
-    assert (plain(fact.lead), plain(fact.amount)) == expected
+    assert (plain_text(fact.lead), plain_text(fact.amount)) == expected
     assert "AWS p5.48xlarge, on demand" in fact.detail
 
 
@@ -236,7 +236,7 @@ def test_a_sum_of_several_prices_says_what_it_lacks(reports, make):
 
     fact = screen_of(replace(report, total_price=total)).price
 
-    assert plain(fact.amount) == "+9,000 USD a year (7,500 to 11,000), 2 workloads"
+    assert plain_text(fact.amount) == "+9,000 USD a year (7,500 to 11,000), 2 workloads"
     assert fact.detail == "1 without a price"
 
 
@@ -247,12 +247,12 @@ def test_without_a_fleet_nothing_is_said_of_money(reports):
 def test_comment_and_terminal_say_the_same(reports):
     report = reports["regressed"]
     screen = screen_of(report)
-    said = " ".join(lines_at(report_table(report), width=1000).split())
+    said_text = " ".join(lines_at(report_table(report), width=1000).split())
     posted = " ".join(comment(report).replace("`", "").replace("**", "").split())
 
     for text in (report.headline, screen.why, screen.counts, *screen.actions):
         words = " ".join(text[1:].rstrip(".").split())
-        assert words in said
+        assert words in said_text
         assert words in posted
 
 
@@ -268,7 +268,7 @@ def test_advice_on_a_call_that_a_suggestion_names_is_not_said_again(reports, mak
     actions = screen_of(replace(report, advice=(advice,))).actions
 
     bound = "Estimate: 16 % less time (7.80 ms), if launches take no time."
-    assert [plain(one) for one in actions] == [
+    assert [plain_text(one) for one in actions] == [
         "the attention lost its fused path: call torch.nn.functional.scaled_dot_product_attention. "
         + bound,
         f"call torch.compile: it fuses. {bound}",

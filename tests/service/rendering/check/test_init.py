@@ -94,12 +94,14 @@ def test_the_example_is_python_that_names_the_packages(framework):
 
 
 def test_the_configuration_names_the_folder_and_an_unusual_interpreter():
-    plain = tomllib.loads(configuration_text(ProjectFacts(), folder="benchmarks/workloads"))
+    plain_document = tomllib.loads(
+        configuration_text(ProjectFacts(), folder="benchmarks/workloads")
+    )
     pixi = ProjectFacts(manager=EnvironmentManager.PIXI)
 
-    assert plain["paths"] == ["benchmarks/workloads"]
-    assert "python" not in plain
-    assert "fleet" not in plain
+    assert plain_document["paths"] == ["benchmarks/workloads"]
+    assert "python" not in plain_document
+    assert "fleet" not in plain_document
     assert tomllib.loads(configuration_text(pixi, folder="x"))["python"].startswith(".pixi/")
 
 
@@ -154,11 +156,11 @@ def test_every_other_manager_is_called_by_its_name_and_named_as_a_need(manager):
 
 def test_the_workflow_runs_on_the_default_branch_and_on_a_device_where_one_is_used():
     torch = workflow_text(ProjectFacts(framework=Framework.TORCH), default_branch="trunk")
-    plain = workflow_text(ProjectFacts(), default_branch="trunk")
+    plain_workflow_text = workflow_text(ProjectFacts(), default_branch="trunk")
 
-    assert 'branches: ["trunk"]' in plain
+    assert 'branches: ["trunk"]' in plain_workflow_text
     assert "runs-on: [self-hosted, gpu]" in torch
-    assert "runs-on: [self-hosted]" in plain
+    assert "runs-on: [self-hosted]" in plain_workflow_text
 
 
 def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_change():

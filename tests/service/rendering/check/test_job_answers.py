@@ -13,7 +13,7 @@ URL = "https://ledger.example/runs/1"
 HEAD = "b" * 40
 
 
-def said(**values):
+def text(**values):
     progress = JobProgress(machine_class="cpu:X:1", **values)
     lines = jobs_answer(RunnerJobKind.RERUN, HEAD, "", [progress]).splitlines()
     return lines[-1].removeprefix("- `cpu:X:1`: ")
@@ -49,7 +49,7 @@ def said(**values):
     ],
 )
 def test_each_stage_has_its_words(values, words):
-    assert words in said(**values)
+    assert words in text(**values)
 
 
 def test_a_forks_commit_is_named_as_such():
@@ -61,7 +61,7 @@ def test_a_forks_commit_is_named_as_such():
 
 
 def test_places_far_back_change_seldom():
-    lines = {said(stage=JobStage.QUEUED, jobs_before=number) for number in range(1000)}
+    lines = {text(stage=JobStage.QUEUED, jobs_before=number) for number in range(1000)}
 
     assert len(lines) <= 10
 

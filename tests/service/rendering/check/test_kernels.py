@@ -87,8 +87,8 @@ def test_kernels_that_did_not_change_take_no_line_of_their_own(reports):
 
 
 def test_cost_that_moved_is_told_beside_an_unchanged_verdict(reports):
-    moved = replace(NORM, is_moved=True)
-    report = with_kernels(reports["regressed"], Outcome.UNCHANGED, "cost moved", moved)
+    moved_norm = replace(NORM, is_moved=True)
+    report = with_kernels(reports["regressed"], Outcome.UNCHANGED, "cost moved", moved_norm)
 
     rows = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
 

@@ -17,7 +17,7 @@ PAIRS = ((1.0, 1.18), (1.0, 1.2), (1.0, 1.17), (1.0, 1.19))
 def of_pairs(make):
     """Return a function that makes a test of pairs (base, head), numbered from 1 or as given."""
 
-    def made(pairs, numbers=None):
+    def paired_test(pairs, numbers=None):
         return PairedTest(
             workload=make.GPT,
             metric=make.STEP_TIME,
@@ -26,18 +26,18 @@ def of_pairs(make):
             numbers=numbers or tuple(range(1, len(pairs) + 1)),
         )
 
-    return made
+    return paired_test
 
 
 @pytest.fixture
 def judged_step_time(make, reports):
     """Return a function that finds the pairs of a step time in the report of a judged bundle."""
 
-    def found(bundle):
+    def paired_test(bundle):
         report = replace(reports["regressed"], tests=judgement_of(bundle).tests)
         return pairs_by_result(report)[make.GPT, make.STEP_TIME.name]
 
-    return found
+    return paired_test
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ def test_there_is_no_plot_of_counts_that_agree_under_no_margin(make, of_pairs):
 
 
 def test_pairs_are_those_that_the_judge_saw(judged_step_time, bundle):
-    found = judged_step_time(bundle)
+    paired_test = judged_step_time(bundle)
 
-    assert len(found.pairs) == 6
-    assert found.pairs[0] == pytest.approx((0.01229, 0.01453 * 1.004))
+    assert len(paired_test.pairs) == 6
+    assert paired_test.pairs[0] == pytest.approx((0.01229, 0.01453 * 1.004))
 
 
 def test_a_dot_keeps_the_number_that_its_pair_was_measured_under(slower, of_pairs, marks_of):
@@ -109,9 +109,9 @@ def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(judged_step_tim
     )
     planned = replace(bundle, runs=runs, plan=replace(bundle.plan, looks=(2, 4)))
 
-    found = judged_step_time(planned)
+    paired_test = judged_step_time(planned)
 
-    assert found.numbers == (1, 3, 4)
+    assert paired_test.numbers == (1, 3, 4)
 
 
 def test_pairs_are_drawn_as_agreed(slower, of_pairs, matches_golden):

@@ -73,12 +73,12 @@ def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
     @given(nasty)
     def holds(text):
         for name in ("regressed", "not_measured"):
-            report = rewrite(reports[name], lambda known: known and text + known)
+            report = rewrite(reports[name], lambda original: original and text + original)
 
-            shown = plain_text(report)
+            lines = plain_text(report)
 
-            assert not {"\x1b", "\r", "\x07", "\u202e"} & set(shown)
-            assert ("[bold red]" in shown) == ("[bold red]" in text)
+            assert not {"\x1b", "\r", "\x07", "\u202e"} & set(lines)
+            assert ("[bold red]" in lines) == ("[bold red]" in text)
 
     holds()
 
@@ -98,8 +98,8 @@ def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
 
     lines = plain_text(replace(report, tests=tests)).splitlines()
 
-    drawn = [line.strip() for line in lines if line.endswith(": pairs, interval, margin")]
-    assert drawn == ["step time: pairs, interval, margin", "peak memory: pairs, interval, margin"]
+    texts = [line.strip() for line in lines if line.endswith(": pairs, interval, margin")]
+    assert texts == ["step time: pairs, interval, margin", "peak memory: pairs, interval, margin"]
     assert max(map(len, lines)) <= 80
     first = lines.index("  step time: pairs, interval, margin")
     assert lines[first + 1].count("\N{BULLET}") == 2
@@ -141,9 +141,9 @@ def test_the_last_twelve_lines_of_a_log_are_shown(reports):
     report = reports["not_measured"]
     log = "\n".join(f"line {number}." for number in range(14))
 
-    shown = plain_text(replace(report, failures=(replace(report.failures[0], log_tail=log),)))
+    lines = plain_text(replace(report, failures=(replace(report.failures[0], log_tail=log),)))
 
-    assert [f"line {number}." in shown for number in (1, 2, 13)] == [False, True, True]
+    assert [f"line {number}." in lines for number in (1, 2, 13)] == [False, True, True]
 
 
 def test_a_log_keeps_its_indentation_and_its_first_400_characters(reports):
@@ -170,11 +170,11 @@ def test_an_incomplete_count_has_its_reason(reports, is_complete):
         head_is_complete=is_complete,
     )
     limit = "the work of libraries is not counted: numpy"
-    compared = WorkComparison(
+    work_comparison = WorkComparison(
         workload="m:f", counts=(count,), limits=(limit,), is_same_program=None
     )
 
-    text = plain_text(replace(reports["unchanged"], work_counts=(compared,)))
+    text = plain_text(replace(reports["unchanged"], work_counts=(work_comparison,)))
 
     assert ("incomplete" in text) is not is_complete
     assert ("The work of libraries is not counted: numpy." in text) is not is_complete

@@ -77,8 +77,8 @@ OWNED = row("onprem", 5.0)
 )
 def test_a_break_even_with_on_demand_is_a_share_or_none_with_its_interval(shares, words):
     low, middle, high = shares
-    found = BreakEven(p5=low, p50=middle, p95=high, chance_ever=0.5)
-    hourly = row("p5", 6.88, price=ON_DEMAND, break_even=found)
+    break_even = BreakEven(p5=low, p50=middle, p95=high, chance_ever=0.5)
+    hourly = row("p5", 6.88, price=ON_DEMAND, break_even=break_even)
 
     assert f"owning is cheaper than on demand (6.88) {words}." in sentence(OWNED, hourly)
 

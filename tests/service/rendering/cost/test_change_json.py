@@ -87,13 +87,15 @@ def test_a_sum_names_its_workloads_and_what_it_lacks():
 
 
 def test_a_queue_has_its_waits_in_seconds():
-    known, unknown = as_json(queue_records((QUEUE, replace(QUEUE, wait_s=None, note="declare it"))))
+    known_wait, unknown = as_json(
+        queue_records((QUEUE, replace(QUEUE, wait_s=None, note="declare it")))
+    )
 
-    assert (known["wait_seconds"], known["extra_wait_seconds"]) == (
+    assert (known_wait["wait_seconds"], known_wait["extra_wait_seconds"]) == (
         12_700.0,
         [1160.0, 1590.0, 2080.0],
     )
-    assert known["busy_share_after"] == [0.81, 0.813, 0.816]
+    assert known_wait["busy_share_after"] == [0.81, 0.813, 0.816]
     assert (unknown["wait_seconds"], unknown["note"]) == (None, "declare it")
 
 

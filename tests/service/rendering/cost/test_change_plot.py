@@ -73,14 +73,14 @@ def view_of(*prices, evaluations=(), summed=None):
 
 
 @pytest.fixture
-def drawn(marks_of):
+def drawn_marks(marks_of):
     """Return a function that returns the marks of one kind, of all charts of the picture."""
 
-    def drawn(kind, *prices, **others):
+    def drawn_marks(kind, *prices, **others):
         picture = change_picture(view_of(*prices, **others))
         return [mark for chart in picture.charts for mark in marks_of(chart, kind)]
 
-    return drawn
+    return drawn_marks
 
 
 def level(line):
@@ -92,80 +92,82 @@ def texts(*prices, **others):
     return [each.text or "" for each in root.iter(f"{SVG}text")]
 
 
-def test_the_dot_lies_within_its_bar_and_both_right_of_zero_where_it_costs(drawn):
-    (dot,), (bar,) = drawn(DotMark, price()), drawn(LineMark, price())
+def test_the_dot_lies_within_its_bar_and_both_right_of_zero_where_it_costs(drawn_marks):
+    (dot,), (bar,) = drawn_marks(DotMark, price()), drawn_marks(LineMark, price())
 
     assert [x for x, _ in bar.points] == [10_000, 14_000]
     assert (dot.x, dot.y, dot.tone) == (12_000, bar.points[0][1], Tone.RED)
-    assert [rule.x for rule in drawn(RuleMark, price())] == [0.0]
+    assert [rule.x for rule in drawn_marks(RuleMark, price())] == [0.0]
 
 
 @pytest.mark.parametrize(
     ("ends", "tone"),
     [((0.1, 0.2, 0.3), Tone.RED), ((0, 0.2, 0.3), Tone.MUTED), ((-0.3, -0.2, -0.1), Tone.GREEN)],
 )
-def test_the_direction_of_cents_has_its_colour_too(drawn, ends, tone):
-    (dot,) = drawn(DotMark, price(ends=ends))
+def test_the_direction_of_cents_has_its_colour_too(drawn_marks, ends, tone):
+    (dot,) = drawn_marks(DotMark, price(ends=ends))
 
     assert dot.tone is tone
 
 
-def test_what_is_saved_is_left_of_zero(drawn):
+def test_what_is_saved_is_left_of_zero(drawn_marks):
     saved = price(ends=(-14_000, -12_000, -10_000))
 
-    (dot,) = drawn(DotMark, saved)
+    (dot,) = drawn_marks(DotMark, saved)
     assert (dot.x, dot.tone) == (-12_000, Tone.GREEN)
     assert any(text.startswith("-12,000") for text in texts(saved))
 
 
-def test_where_no_change_was_detected_there_is_no_dot(drawn):
+def test_where_no_change_was_detected_there_is_no_dot(drawn_marks):
     unsure = price(ends=(-500, 100, 700), is_detectable=False)
 
-    assert not drawn(DotMark, unsure)
-    assert [line.tone for line in drawn(LineMark, unsure)] == [Tone.MUTED]
+    assert not drawn_marks(DotMark, unsure)
+    assert [line.tone for line in drawn_marks(LineMark, unsure)] == [Tone.MUTED]
     assert "no detectable change" in texts(unsure)
 
 
-def test_what_has_no_price_is_named_and_not_drawn(drawn):
+def test_what_has_no_price_is_named_and_not_drawn(drawn_marks):
     prices, summed = (price(), unpriced("bert")), total(missing=("bert",))
 
-    assert len(drawn(LineMark, *prices, summed=summed)) == 1
+    assert len(drawn_marks(LineMark, *prices, summed=summed)) == 1
     assert "No price: bert: no entry of the fleet" in texts(*prices, summed=summed)
 
 
-def test_nothing_at_all_is_a_picture_with_an_axis(drawn):
-    assert len(drawn(RuleMark, unpriced("bert"))) == 1
+def test_nothing_at_all_is_a_picture_with_an_axis(drawn_marks):
+    assert len(drawn_marks(RuleMark, unpriced("bert"))) == 1
     assert "No price: bert: no entry of the fleet" in texts(unpriced("bert"))
 
 
-def test_a_policys_limits_are_lines_in_its_own_row_and_lie_in_order(drawn):
+def test_a_policys_limits_are_lines_in_its_own_row_and_lie_in_order(drawn_marks):
     policy = CostPolicy(team="nlp", ask_above_usd_per_year=5000.0, fail_above_usd_per_year=20_000.0)
     evaluations = [evaluate_policy(policy, total())]
 
     asks, fails = (
-        line for line in drawn(LineMark, price(), evaluations=evaluations) if not level(line)
+        line for line in drawn_marks(LineMark, price(), evaluations=evaluations) if not level(line)
     )
     assert [asks.points[0][0], fails.points[0][0]] == [5000, 20_000]
     assert (asks.tone, fails.tone) == (Tone.AMBER, Tone.RED)
     assert "asks above 5,000 USD" in texts(price(), evaluations=evaluations)
 
 
-def test_a_limit_far_out_is_told_and_squeezes_nothing(drawn):
+def test_a_limit_far_out_is_told_and_squeezes_nothing(drawn_marks):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=1e9)
     evaluations = [evaluate_policy(policy, total())]
 
-    assert all(level(line) for line in drawn(LineMark, price(), evaluations=evaluations))
-    said = "Policy of nlp: fails above 1,000,000,000 USD, outside the chart"
-    assert said in texts(price(), evaluations=evaluations)
+    assert all(level(line) for line in drawn_marks(LineMark, price(), evaluations=evaluations))
+    text = "Policy of nlp: fails above 1,000,000,000 USD, outside the chart"
+    assert text in texts(price(), evaluations=evaluations)
 
 
 @pytest.mark.parametrize(("limit", "lines"), [(42_000.0, 2), (42_001.0, 1)])
-def test_a_limit_is_drawn_up_to_three_times_the_largest_interval(drawn, limit, lines):
+def test_a_limit_is_drawn_up_to_three_times_the_largest_interval(drawn_marks, limit, lines):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=limit)
     evaluations = [evaluate_policy(policy, total())]
 
-    bars = [line for line in drawn(LineMark, price(), evaluations=evaluations) if level(line)]
-    limits = [line for line in drawn(LineMark, price(), evaluations=evaluations) if not level(line)]
+    bars = [line for line in drawn_marks(LineMark, price(), evaluations=evaluations) if level(line)]
+    limits = [
+        line for line in drawn_marks(LineMark, price(), evaluations=evaluations) if not level(line)
+    ]
     assert len(limits) == lines - 1
     assert len(bars) == 2
 
@@ -177,36 +179,42 @@ def test_an_axis_beyond_ten_million_is_in_millions(most, title):
     assert title in texts(price(ends=(1, 2, most)))
 
 
-def test_a_policy_of_whose_workloads_none_changed_has_no_bar(drawn):
+def test_a_policy_of_whose_workloads_none_changed_has_no_bar(drawn_marks):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=10_000.0)
     evaluations = [evaluate_policy(policy, None)]
 
     assert (
-        len([line for line in drawn(LineMark, price(), evaluations=evaluations) if level(line)])
+        len(
+            [
+                line
+                for line in drawn_marks(LineMark, price(), evaluations=evaluations)
+                if level(line)
+            ]
+        )
         == 1
     )
     assert "passes: nothing changed" in texts(price(), evaluations=evaluations)
 
 
-def test_several_prices_are_drawn_together_too(drawn):
+def test_several_prices_are_drawn_together_too(drawn_marks):
     prices, summed = (price(), price("bert")), total(ends=(20_000, 24_000, 28_000))
 
     assert "Together" in texts(*prices, summed=summed)
-    assert len(drawn(DotMark, *prices, summed=summed)) == 3
+    assert len(drawn_marks(DotMark, *prices, summed=summed)) == 3
 
 
 def test_the_largest_prices_are_drawn_and_the_rest_are_counted():
-    shown = texts(*(price(f"w{n}", (n, n + 1, n + 2)) for n in range(MAX_ROWS + 2)))
+    shown_texts = texts(*(price(f"w{n}", (n, n + 1, n + 2)) for n in range(MAX_ROWS + 2)))
 
-    assert f"w{MAX_ROWS + 1}" in shown
-    assert "w0" not in shown
-    assert "2 more prices are not drawn: --format json has them" in shown
+    assert f"w{MAX_ROWS + 1}" in shown_texts
+    assert "w0" not in shown_texts
+    assert "2 more prices are not drawn: --format json has them" in shown_texts
 
 
-def test_an_amount_that_no_fleet_costs_is_told_and_not_drawn(drawn):
+def test_an_amount_that_no_fleet_costs_is_told_and_not_drawn(drawn_marks):
     huge = int(MAX_USD) * 10
 
-    assert not drawn(LineMark, price(ends=(huge, huge, huge)))
+    assert not drawn_marks(LineMark, price(ends=(huge, huge, huge)))
 
 
 @pytest.mark.parametrize("ends", [(0, 0, 0), ("1e-9", "2e-9", "3e-9"), (9e8, 1e9, 1e10)])

@@ -13,11 +13,11 @@ def test_the_most_expensive_change_comes_first_and_what_has_no_price_last(report
     report = reports["regressed"]
     unpriced = replace(report.change_prices[0], usd=None, low=None, high=None, note="no fleet")
 
-    shown = price_rows.price_rows(
+    shown_price_rows = price_rows.price_rows(
         replace(report, change_prices=(unpriced, *reversed(report.change_prices)))
     )
 
-    assert [row.verb for row in shown] == ["costs", "saves", "no detectable change", ""]
+    assert [row.verb for row in shown_price_rows] == ["costs", "saves", "no detectable change", ""]
 
 
 def test_a_price_that_rests_on_two_figures_names_its_source_once(reports):
@@ -41,11 +41,13 @@ def test_a_change_that_is_not_proven_only_could_cost(reports, make):
 
 def test_a_move_to_a_device_with_more_memory_is_proven_by_the_memory(reports, make):
     report = reports["regressed"]
-    moved = replace(report.change_prices[0], workload=make.ATTENTION, moves_to=make.P4D)
+    moved_change_price = replace(
+        report.change_prices[0], workload=make.ATTENTION, moves_to=make.P4D
+    )
 
-    (row,) = price_rows.price_rows(replace(report, change_prices=(moved,)))
+    (row,) = price_rows.price_rows(replace(report, change_prices=(moved_change_price,)))
     (undetected,) = price_rows.price_rows(
-        replace(report, change_prices=(replace(moved, is_detectable=False),))
+        replace(report, change_prices=(replace(moved_change_price, is_detectable=False),))
     )
 
     assert (row.verb, row.has_moved) == ("costs", True)

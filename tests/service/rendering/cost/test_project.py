@@ -25,6 +25,8 @@ def test_a_quarter_that_no_roofline_explains_is_said(unexplained, is_said):
     first, *others = view.rows
     row = replace(first, projection=replace(first.projection, unexplained=unexplained))
 
-    shown = plain_lines(to_terminal(projection_document(replace(view, rows=(row, *others)))))
+    shown_plain_lines = plain_lines(
+        to_terminal(projection_document(replace(view, rows=(row, *others))))
+    )
 
-    assert ("is not explained by its roofline" in " ".join(shown.split())) is is_said
+    assert ("is not explained by its roofline" in " ".join(shown_plain_lines.split())) is is_said

@@ -115,7 +115,7 @@ def test_an_untouched_queue_is_not_worth_a_line():
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("rule", "why"),
     [
         (policy_evaluation(PolicyOutcome.PASSES), "none of its workloads changed"),
         (policy_evaluation(PolicyOutcome.PASSES, summed_price(0, 0, 0)), "no cash a year"),
@@ -126,8 +126,8 @@ def test_an_untouched_queue_is_not_worth_a_line():
         ),
     ],
 )
-def test_why_a_policy_rules_so(found, why):
-    (row,) = policy_evaluation_rows((found,))
+def test_why_a_policy_rules_so(rule, why):
+    (row,) = policy_evaluation_rows((rule,))
 
     assert row.why.replace("\N{NO-BREAK SPACE}", " ") == why
 
@@ -178,14 +178,14 @@ def test_the_strictest_policy_comes_first():
 
 
 @pytest.mark.parametrize(
-    ("limit", "shown"), [("1000", "1,000 USD"), ("10.50", "10.5 USD"), ("0.00012", "0.00012 USD")]
+    ("limit", "text"), [("1000", "1,000 USD"), ("10.50", "10.5 USD"), ("0.00012", "0.00012 USD")]
 )
-def test_a_limit_is_shown_as_it_was_set(limit, shown):
+def test_a_limit_is_shown_as_it_was_set(limit, text):
     (row,) = policy_evaluation_rows(
         [policy_evaluation(PolicyOutcome.FAILS, summed_price(2000, 2500, 3000), limit)]
     )
 
-    assert row.why.replace("\N{NO-BREAK SPACE}", " ").endswith(f"above the limit of {shown}")
+    assert row.why.replace("\N{NO-BREAK SPACE}", " ").endswith(f"above the limit of {text}")
 
 
 @pytest.mark.parametrize(

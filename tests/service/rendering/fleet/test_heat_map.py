@@ -18,7 +18,7 @@ def weekly(*rows):
 
 @pytest.fixture
 def cells_of(marks_of):
-    return lambda found: marks_of(heat_picture(found).charts[0], BarMark)
+    return lambda result: marks_of(heat_picture(result).charts[0], BarMark)
 
 
 def test_a_cell_is_a_teams_week_with_its_hours(cells_of):
@@ -61,6 +61,6 @@ def test_of_very_many_teams_the_last_are_one_row():
 
 
 def test_a_heat_map_is_drawn_as_agreed(matches_golden):
-    found = weekly(("vision", (240.0, 336.0)), ("nlp", (120.0, 0.0)), ("", (0.0, 250_000.0)))
+    heat_map = weekly(("vision", (240.0, 336.0)), ("nlp", (120.0, 0.0)), ("", (0.0, 250_000.0)))
 
-    matches_golden("heat_map.svg", picture_svg(heat_picture(found)))
+    matches_golden("heat_map.svg", picture_svg(heat_picture(heat_map)))

@@ -12,13 +12,13 @@ from perfledger_service.rendering.fleet.measured_utilization import (
 from perfledger_service.rendering.layout.writers import plain_lines, to_csv, to_json, to_terminal
 
 
-def shown(*uses):
+def shown_text(*uses):
     document = measured_utilization_document(uses)
     return " ".join(plain_lines(to_terminal(document)).replace("\xa0", " ").split())
 
 
 def test_what_was_not_profiled_or_declared_has_no_figures(busy):
-    text = shown(replace(busy, gpu_busy=None, device_hours_per_year=None))
+    text = shown_text(replace(busy, gpu_busy=None, device_hours_per_year=None))
 
     assert "gpt:step 30.0 % - - -" in text
     assert "looks busy" not in text
@@ -37,7 +37,7 @@ def test_a_workload_looks_busy_where_kernels_run_and_multiprocessors_do_not(
 
 
 def test_the_table_says_what_looks_busy_and_what_its_words_mean(busy):
-    text = shown(busy, replace(busy, workload="vit:step", active=0.9))
+    text = shown_text(busy, replace(busy, workload="vit:step", active=0.9))
 
     assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in text
     assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in text
@@ -46,7 +46,7 @@ def test_the_table_says_what_looks_busy_and_what_its_words_mean(busy):
 
 
 def test_without_a_check_that_is_said_and_nothing_else():
-    assert shown() == NO_CHECKS_NOTE
+    assert shown_text() == NO_CHECKS_NOTE
 
 
 def test_figures_are_written_as_json_and_csv(busy):

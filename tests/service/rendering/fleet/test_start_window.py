@@ -5,7 +5,7 @@ from perfledger_cost_models.energy.start_objective import StartObjective
 from perfledger_service.rendering.fleet.start_window import window_savings
 
 
-def plain(text):
+def plain_text(text):
     """Return a text with plain spaces."""
     return " ".join(text.split())
 
@@ -33,4 +33,4 @@ def test_a_cost_below_zero_is_earned_and_no_percentage_of_it_is_given(before, af
         aim=StartObjective.USD, values=((0.0, 3600.0, 1.0),), at_once=plan(before), best=plan(after)
     )
 
-    assert [plain(each) for each in window_savings(window)] == [sentence]
+    assert [plain_text(each) for each in window_savings(window)] == [sentence]

@@ -122,22 +122,26 @@ def test_hours_of_the_week_are_cells_by_day_and_those_unknown_are_empty(report, 
 def test_the_picture_says_what_it_shows_and_how_many_owners_it_leaves_out(report):
     many = tuple(use_of(f"team-{number}", 0.5) for number in range(18))
 
-    drawn = utilization_svg(replace(report, by_owner=many)).replace("\xa0", " ")
+    text = utilization_svg(replace(report, by_owner=many)).replace("\xa0", " ")
 
-    assert "65.5 % of 192 known device-hours were in use by GPU-util." in drawn
-    assert "The same work at 70 % takes 12 fewer device-hours" in drawn
-    assert "and 2 more namespaces" in drawn
-    assert "team-15" in drawn
-    assert "team-16" not in drawn
+    assert "65.5 % of 192 known device-hours were in use by GPU-util." in text
+    assert "The same work at 70 % takes 12 fewer device-hours" in text
+    assert "and 2 more namespaces" in text
+    assert "team-15" in text
+    assert "team-16" not in text
 
 
 def test_an_owners_name_is_text_of_the_picture(report):
-    drawn = utilization_svg(replace(report, by_owner=(use_of(HOSTILE, 0.5),), files=(HOSTILE,)))
+    drawn_utilization_svg = utilization_svg(
+        replace(report, by_owner=(use_of(HOSTILE, 0.5),), files=(HOSTILE,))
+    )
 
-    assert {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()} <= {
+    assert {
+        each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn_utilization_svg).iter()
+    } <= {
         *("svg", "title", "desc", "style", "rect", "text", "g", "polyline", "line"),
     }
-    assert "\u202e" not in drawn
+    assert "\u202e" not in drawn_utilization_svg
 
 
 def test_utilization_is_drawn_as_agreed(report, matches_golden):

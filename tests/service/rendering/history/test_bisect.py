@@ -161,13 +161,13 @@ def test_a_change_that_no_day_would_settle_asks_for_less_noise():
 
 
 def test_other_metrics_and_workloads_from_elsewhere_stay_in_the_commands():
-    elsewhere = CheckOptions(workloads_from="my folder")
-    result = replace(OPEN, metric=CPU_TIME, options=elsewhere)
+    check_options = CheckOptions(workloads_from="my folder")
+    result = replace(OPEN, metric=CPU_TIME, options=check_options)
 
     assert next_command(result).endswith(
         "--metric cpu_time --workloads-from 'my folder' --budget 15m"
     )
-    checked = replace(FOUND, options=elsewhere, workload="m:f[batch=8]")
+    checked = replace(FOUND, options=check_options, workload="m:f[batch=8]")
     assert next_command(checked).endswith("--workloads-from 'my folder' --workload 'm:f[batch=8]'")
 
 

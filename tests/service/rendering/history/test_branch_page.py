@@ -147,7 +147,7 @@ def test_events_are_filtered_by_workload_and_their_links_keep_the_filter():
 def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
     view = branch("gpt:step", grouped_changes)
     page = branch_page(view, url="https://perf.example")
-    settled = branch_page(view, url="https://perf.example", part=TriagePart.SETTLED)
+    settled_branch_page = branch_page(view, url="https://perf.example", part=TriagePart.SETTLED)
 
     assert 'href="/runs/11111111111111111111111111111111"' in page
     assert "aaaaaaaaaaaa..bbbbbbbbbbbb" in page
@@ -155,7 +155,7 @@ def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
     assert "2 of 120 series" in page
     assert "1 other change of single series may be due to chance" in page
     assert "no commit is responsible" not in page
-    assert "no commit is responsible" in settled
+    assert "no commit is responsible" in settled_branch_page
 
 
 def test_a_quiet_branch_says_so():

@@ -119,12 +119,12 @@ def test_an_odd_end_is_suspect_and_no_change(everything, observations, place, se
 
 
 def test_a_cycle_and_what_it_may_hide_are_named(everything):
-    found = SeriesFindings(
+    series_findings = SeriesFindings(
         changes=(),
         cycles=(Cycle(period="day", size=0.015), Cycle(period="week", size=0.02)),
         confounded_changes=(ConfoundedChange(index=40, change=0.03),),
     )
-    searched = replace(everything, history=found)
+    searched = replace(everything, history=series_findings)
 
     daily, weekly, suspect = finding_rows(searched)
 

@@ -11,23 +11,23 @@ from perfledger_service.rendering.layout.writers import (
 
 
 def test_every_kind_of_finding_has_words_in_the_order_of_its_place(everything):
-    shown = plain_lines(to_terminal(histories_document([everything]))).replace(
+    text = plain_lines(to_terminal(histories_document([everything]))).replace(
         number_format.NBSP, " "
     )
 
     words = ("drift", "came back", "noisier", "quieter", "two states", "1 up", "2 down")
-    table = " ".join(shown[shown.index("confidence") :].split())
+    table = " ".join(text[text.index("confidence") :].split())
     places = [table.index(f"{word} ") for word in words]
     assert places == sorted(places)
     assert "2 change points, 1 drift, 2 changes of the noise, 1 change of states" in " ".join(
-        shown.split()
+        text.split()
     )
-    assert "points 4 to 6" in shown
-    assert "2.1 times" in shown
-    assert "1.5 to 3.0" in shown
-    assert "20 % → 60 %" in shown
-    assert "point 51 (50 to 52)" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert "points 4 to 6" in text
+    assert "2.1 times" in text
+    assert "1.5 to 3.0" in text
+    assert "20 % → 60 %" in text
+    assert "point 51 (50 to 52)" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_what_is_no_number_is_null_in_json_and_a_difference_in_words(everything):

@@ -56,21 +56,21 @@ def sentences(health):
 
 
 def test_what_is_not_known_says_so_and_how_to_learn_it():
-    row, said = sentences(UNKNOWN)
+    row, sentence = sentences(UNKNOWN)
 
     assert not row.is_too_noisy
     assert row.advice == ""
-    assert said[0] == "0 of the last 1 check was undecided (0 %)"
-    assert said[1].startswith("the false-alarm rate is unknown: no check has compared a commit")
-    assert "perfledger check --base HEAD --head HEAD" in said[1]
-    assert said[2:] == ["the smallest detectable change is unknown: no check had enough pairs"]
+    assert sentence[0] == "0 of the last 1 check was undecided (0 %)"
+    assert sentence[1].startswith("the false-alarm rate is unknown: no check has compared a commit")
+    assert "perfledger check --base HEAD --head HEAD" in sentence[1]
+    assert sentence[2:] == ["the smallest detectable change is unknown: no check had enough pairs"]
 
 
 def test_a_noisy_gate_has_its_figures_with_their_bounds():
-    row, said = sentences(NOISY)
+    row, sentence = sentences(NOISY)
 
     assert row.is_too_noisy
-    assert said == [
+    assert sentence == [
         "6 of the last 20 checks were undecided (30 %): step time in 5, kernels in 2",
         (
             "0 of 60 checks of unchanged code failed: the false-alarm rate is at most 6.0 % with "
@@ -172,6 +172,6 @@ def test_what_a_gate_does_not_know_is_unknown_and_never_zero():
 def test_a_trend_says_its_direction_only_where_its_interval_does(change, low, high, text):
     trend = DetectabilityTrend(change=change, low=low, high=high, checks=24)
 
-    _, said = sentences(replace(NOISY, trend=trend))
+    _, sentence = sentences(replace(NOISY, trend=trend))
 
-    assert any(text in each for each in said)
+    assert any(text in each for each in sentence)

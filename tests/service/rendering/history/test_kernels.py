@@ -98,8 +98,8 @@ def test_changes_are_listed_newest_first_with_what_they_added():
         )
     )
 
-    told = [(row.name, row.word, row.seconds.replace("\xa0", " ")) for row in section.changes]
-    assert told == [
+    changes = [(row.name, row.word, row.seconds.replace("\xa0", " ")) for row in section.changes]
+    assert changes == [
         ("add", "moved", "+4.00 ms"),
         ("mm", "faster", "-1.00 ms"),
         ("new", "new", "+1.00 ms"),

@@ -52,10 +52,10 @@ def test_a_drawings_dots_are_the_points_that_were_measured(searched):
     (first, low), *_, (last, high) = ticks
     dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in root.iter(f"{SVG}circle")]
 
-    found = [low + (y - first) / (last - first) * (high - low) for _, y in dots]
+    heights = [low + (y - first) / (last - first) * (high - low) for _, y in dots]
 
-    known = [value * 1000 for value in searched.series.values if not math.isnan(value)]
-    assert found == pytest.approx(known, abs=0.01)
+    known_values = [value * 1000 for value in searched.series.values if not math.isnan(value)]
+    assert heights == pytest.approx(known_values, abs=0.01)
     assert all(before < after for (before, _), (after, _) in pairwise(dots))
 
 
@@ -74,9 +74,9 @@ def test_levels_changes_excursions_and_epochs_are_marks(searched, marks_of):
     ]
 
 
-def charted(values, **found):
+def charted(values, **fields):
     series = MeasuredSeries(name="", unit="s", values=tuple(values))
-    return history_chart(SearchedSeries(series, SeriesFindings(**{"changes": ()} | found)))
+    return history_chart(SearchedSeries(series, SeriesFindings(**{"changes": ()} | fields)))
 
 
 def test_a_chart_of_many_points_keeps_every_spike_and_stays_small(marks_of):

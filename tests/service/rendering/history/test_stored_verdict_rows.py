@@ -127,15 +127,19 @@ def test_what_was_not_measured_has_no_figures_and_what_was_counted_no_interval()
     ],
 )
 def test_an_uploads_headline_has_the_colour_of_what_became_of_it(values, headline, tone):
-    shown = upload_headline(replace(UPLOAD, **values))
+    shown_upload_headline = upload_headline(replace(UPLOAD, **values))
 
-    assert (shown.headline, shown.tone) == (headline, tone)
-    assert (shown.base, shown.head, shown.device) == (
+    assert (shown_upload_headline.headline, shown_upload_headline.tone) == (headline, tone)
+    assert (
+        shown_upload_headline.base,
+        shown_upload_headline.head,
+        shown_upload_headline.device,
+    ) == (
         "aaaaaaaaaaaa",
         "bbbbbbbbbbbb",
         "AMD EPYC (cpu)",
     )
-    assert shown.moment == "2026-11-22 00:00 UTC"
+    assert shown_upload_headline.moment == "2026-11-22 00:00 UTC"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def event(view, change):
     return TriagedEvent(view=view, change=change)
 
 
-def plain(text):
+def plain_text(text):
     return text.replace("\xa0", " ")
 
 
@@ -74,8 +74,8 @@ def checked(*prices):
 
 
 def test_an_event_has_its_number_state_and_what_was_said(event, view):
-    said = replace(view.event, state=EventState.EXPECTED, reason="safer math", owner="alice")
-    row = triage_row(replace(event, view=replace(view, event=said)), SHAS)
+    said_event = replace(view.event, state=EventState.EXPECTED, reason="safer math", owner="alice")
+    row = triage_row(replace(event, view=replace(view, event=said_event)), SHAS)
 
     assert (row.number, row.state, row.opened_on) == (3, "expected", "2026-11-20")
     assert row.terms == "safer math; owner alice"
@@ -118,7 +118,11 @@ def test_an_event_that_the_newest_search_does_not_have_is_shown_as_it_was_stored
     assert row.event.commits == f"{short_sha(SHAS[2])}..{short_sha(SHAS[3])}"
     assert row.machine_class == view.event.series[0].machine_class
     [series] = row.event.moved_series
-    assert (series.workload, plain(series.size), series.machine_class) == ("gpt:step", "+5.0 %", "")
+    assert (series.workload, plain_text(series.size), series.machine_class) == (
+        "gpt:step",
+        "+5.0 %",
+        "",
+    )
 
 
 def test_an_event_of_a_pull_request_that_is_not_merged_names_it(view):
@@ -144,7 +148,10 @@ def test_prices_have_their_interval_and_the_check_that_they_are_of(event):
 
     [price] = triage_row(priced, SHAS).prices
 
-    assert (plain(price.amount), plain(price.interval)) == ("+9,000 USD", "7,500 to 11,000")
+    assert (plain_text(price.amount), plain_text(price.interval)) == (
+        "+9,000 USD",
+        "7,500 to 11,000",
+    )
     assert (price.workload, price.upload_id) == ("gpt:step", "2" * 32)
     assert yearly_usd(priced) == 9000
     assert triage_row(event, SHAS).prices == ()

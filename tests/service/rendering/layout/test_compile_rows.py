@@ -6,20 +6,20 @@ from perfledger_service.rendering.layout.compile_rows import compilation_row, co
 from tests.service.rendering.example_evidence import compilations, compile_explanation
 
 
-def plain(text):
+def plain_text(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_phases_and_what_is_compiled_more_often():
     block = compile_block(compile_explanation())
 
-    assert plain(block.summary) == (
+    assert plain_text(block.summary) == (
         "A process compiled for 1.38 s on base and 4.62 s on head (+3.25 s): tracing +250 ms, "
         "backend compile +3.00 s."
     )
-    assert plain(block.longest) == "backend compile +3.00 s"
+    assert plain_text(block.longest) == "backend compile +3.00 s"
     (row,) = block.rows
-    assert plain(f"{row.name} {row.how} ({row.delta})") == (
+    assert plain_text(f"{row.name} {row.how} ({row.delta})") == (
         "train_step is compiled 4 times instead of once (+3.25 s)"
     )
     assert [one.text for one in row.source_lines] == ["models/gpt.py:90"]

@@ -9,8 +9,8 @@ def counted(reports, *changes):
         CountChange(name="bytes_per_step", unit="B", base=base, head=head, source="a counter")
         for base, head in changes
     )
-    compared = WorkComparison(workload="m:f", counts=counts, limits=(), is_same_program=None)
-    return replace(reports["unchanged"], work_counts=(compared,))
+    work_comparison = WorkComparison(workload="m:f", counts=counts, limits=(), is_same_program=None)
+    return replace(reports["unchanged"], work_counts=(work_comparison,))
 
 
 def test_counts_that_differ_by_less_than_can_be_shown_are_on_the_page_only(reports):
@@ -30,9 +30,13 @@ def test_an_incomplete_count_is_a_lower_bound_without_a_change(reports):
         source="a counter",
         head_is_complete=False,
     )
-    compared = WorkComparison(workload="m:f", counts=(count,), limits=(), is_same_program=None)
+    work_comparison = WorkComparison(
+        workload="m:f", counts=(count,), limits=(), is_same_program=None
+    )
 
-    (row,) = count_rows.changed_counts(replace(reports["unchanged"], work_counts=(compared,)))
+    (row,) = count_rows.changed_counts(
+        replace(reports["unchanged"], work_counts=(work_comparison,))
+    )
 
     assert (row.base, row.head) == ("604\xa0MFLOP", "at least 470\xa0MFLOP")
     assert row.change == "incomplete"

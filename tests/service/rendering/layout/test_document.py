@@ -42,7 +42,7 @@ def test_a_figure_is_written_for_people_and_raw_for_programs():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         (True, "yes"),
         (False, "no"),
@@ -58,18 +58,22 @@ def test_a_figure_is_written_for_people_and_raw_for_programs():
         ("word", "word"),
     ],
 )
-def test_a_figure_without_a_form_is_shown_as_its_type_is_read(value, shown):
+def test_a_figure_without_a_form_is_shown_as_its_type_is_read(value, text):
     column = document.figure("x", "x", lambda row: row)
 
-    assert column.show(value) == shown
+    assert column.show(value) == text
 
 
 def test_a_name_is_whole_for_programs_and_may_be_another_for_people():
-    plain = document.name("option", "option", lambda row: row)
-    shown = document.name("option", "option", lambda row: row, show=str.upper, limit=5)
+    plain_column = document.name("option", "option", lambda row: row)
+    column = document.name("option", "option", lambda row: row, show=str.upper, limit=5)
 
-    assert (plain.value(None), plain.show(None), plain.kind) == (None, "", CellKind.NAME)
-    assert (shown.value("aws"), shown.show("aws"), shown.limit) == ("aws", "AWS", 5)
+    assert (plain_column.value(None), plain_column.show(None), plain_column.kind) == (
+        None,
+        "",
+        CellKind.NAME,
+    )
+    assert (column.value("aws"), column.show("aws"), column.limit) == ("aws", "AWS", 5)
 
 
 def test_words_are_of_their_kind_and_empty_where_there_are_none():
@@ -148,9 +152,9 @@ def test_a_key_that_a_document_has_twice_is_refused(key):
 def test_a_table_whose_rows_facts_nest_may_share_their_key():
     nested = document.table((), (), key="options", in_json=False)
 
-    made = Document(name="perfledger-test", blocks=(nested,), facts={"options": []})
+    made_document = Document(name="perfledger-test", blocks=(nested,), facts={"options": []})
 
-    assert made.keyed_tables == (nested,)
+    assert made_document.keyed_tables == (nested,)
 
 
 def test_fields_and_properties_are_read_by_their_names():

@@ -23,16 +23,16 @@ def test_a_template_that_is_not_there_is_an_error():
 
 
 def test_what_others_wrote_is_a_text_of_the_picture_and_no_element():
-    drawn = render("picture.svg.j2", **PICTURE | {"title": HOSTILE, "has_style": False})
+    text = render("picture.svg.j2", **PICTURE | {"title": HOSTILE, "has_style": False})
     labelled = render("picture.svg.j2", **PICTURE | {"label": HOSTILE, "has_style": False})
 
-    root = ElementTree.fromstring(drawn)
+    root = ElementTree.fromstring(text)
     assert [each.tag.rpartition("}")[2] for each in root] == ["title", "desc", "rect"]
     assert root[0].text == HOSTILE
     assert ElementTree.fromstring(labelled).get("aria-label") == HOSTILE
 
 
 def test_a_picture_takes_its_style_from_the_file_that_pages_link_to():
-    drawn = render("picture.svg.j2", **PICTURE | {"has_style": True})
+    text = render("picture.svg.j2", **PICTURE | {"has_style": True})
 
-    assert ".picture .paper" in drawn
+    assert ".picture .paper" in text

@@ -101,9 +101,9 @@ def test_a_hostile_name_in_a_line_is_shown_as_it_is_too(name):
 @settings(max_examples=tries(1000), deadline=None)
 @given(hostile, st.lists(hostile, max_size=3))
 def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
-    said = prose(" ".join([text, *names, *names]), names=names, in_table=False)
+    said_prose = prose(" ".join([text, *names, *names]), names=names, in_table=False)
 
-    reader = read(f"Note: {said}")
+    reader = read(f"Note: {said_prose}")
 
     assert set(reader.tags) <= {"p", "code"}
     assert not set("@#<>[]`|~_*&$\\/") & set(reader.outside)
@@ -115,9 +115,9 @@ def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
 @given(hostile)
 def test_nothing_in_a_log_ends_its_fence(text):
     log = f"{text}\n```\n{text}\n````\n</code></pre><b>"
-    shown = fence(log, max_characters=5000, max_lines=50)
+    fenced_text = fence(log, max_characters=5000, max_lines=50)
 
-    reader = read(f"before\n\n{shown}\n\nafter")
+    reader = read(f"before\n\n{fenced_text}\n\nafter")
 
     assert reader.tags == ["p", "pre", "code", "p"]
     assert "".join(reader.outside.split()) == "beforeafter"
@@ -126,12 +126,12 @@ def test_nothing_in_a_log_ends_its_fence(text):
 @settings(max_examples=40, deadline=None)
 @given(hostile)
 def test_clean_text_is_one_short_visible_line(text):
-    shown = clean(text)
+    cleaned_text = clean(text)
 
-    assert 0 < len(shown) <= 80
-    assert shown == " ".join(shown.split())
-    assert shown.isprintable() or all(c.isprintable() or c == "\u00a0" for c in shown)
-    assert clean(shown) == shown
+    assert 0 < len(cleaned_text) <= 80
+    assert cleaned_text == " ".join(cleaned_text.split())
+    assert cleaned_text.isprintable() or all(c.isprintable() or c == "\u00a0" for c in cleaned_text)
+    assert clean(cleaned_text) == cleaned_text
 
 
 @pytest.mark.parametrize(
@@ -253,11 +253,11 @@ def test_a_log_keeps_its_last_lines_and_its_indentation():
 
 @given(hostile)
 def test_a_cell_is_never_a_formula_and_never_invisible(text):
-    shown = cell(text)
+    shown_cell = cell(text)
 
-    assert shown[:1] not in ("=", "@")
-    assert shown[:1] not in ("+", "-") or shown.lstrip("+-")[:1].isdigit()
-    assert set(shown).isdisjoint("\x00\n\r\t\u202e\u200b")
+    assert shown_cell[:1] not in ("=", "@")
+    assert shown_cell[:1] not in ("+", "-") or shown_cell.lstrip("+-")[:1].isdigit()
+    assert set(shown_cell).isdisjoint("\x00\n\r\t\u202e\u200b")
 
 
 @pytest.mark.parametrize("text", ["-0.33", "+5", "aws:p5.48xlarge/on_demand", ""])

@@ -15,9 +15,9 @@ def an_estimate(**values):
 
 
 def test_an_interval_is_drawn_beside_the_band_of_the_margin():
-    shown = interval_text(an_estimate(), margin=0.01).replace(NBSP, " ")
+    text = interval_text(an_estimate(), margin=0.01).replace(NBSP, " ")
 
-    assert shown == ("   -1.0 % ░░░░░░░┊░░░░░░            ├─────────────●────────────┤ +7.0 %")
+    assert text == ("   -1.0 % ░░░░░░░┊░░░░░░            ├─────────────●────────────┤ +7.0 %")
 
 
 def test_pairs_are_dots_above_their_interval():

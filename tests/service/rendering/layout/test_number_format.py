@@ -22,14 +22,14 @@ SHOWN = (
 )
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     return text.replace(number_format.NBSP, " ").replace("\N{MULTIPLICATION SIGN}", "x")
 
 
 @settings(max_examples=60, deadline=None)
 @given(floats, st.sampled_from(SHOWN))
-def test_what_is_no_number_is_never_shown_and_zero_has_no_sign(value, shown):
-    text = shown(value).lower()
+def test_what_is_no_number_is_never_shown_and_zero_has_no_sign(value, output):
+    text = output(value).lower()
 
     assert "nan" not in text
     assert "inf" not in text
@@ -69,14 +69,14 @@ def test_an_interval_has_as_many_decimals_as_its_estimate(point, low, high):
     ],
 )
 def test_seconds(value, expected):
-    assert plain(number_format.seconds(value)) == expected
+    assert plain_text(number_format.seconds(value)) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [(1.92e-3, "+1.92 ms"), (-2e-5, "-20.0 µs"), (0.0, "0 s")]
 )
 def test_signed_seconds(value, expected):
-    assert plain(number_format.signed_seconds(value)) == expected
+    assert plain_text(number_format.signed_seconds(value)) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_signed_seconds(value, expected):
     [(0, "0 B"), (512, "512 B"), (1.52 * 2**30, "1.52 GiB"), (2**50, "1,020 TiB")],
 )
 def test_byte_count(value, expected):
-    assert plain(number_format.byte_count(value)) == expected
+    assert plain_text(number_format.byte_count(value)) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_byte_count(value, expected):
     ],
 )
 def test_count(value, expected):
-    assert plain(number_format.count(value)) == expected
+    assert plain_text(number_format.count(value)) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [(4.31e9, "4.31 GFLOP"), (0, "0 FLOP"), (999.9e9, "1.00 TFLOP")]
 )
 def test_flops(value, expected):
-    assert plain(number_format.flops(value)) == expected
-    assert plain(number_format.flops_per_second(value)) == f"{expected}/s"
+    assert plain_text(number_format.flops(value)) == expected
+    assert plain_text(number_format.flops_per_second(value)) == f"{expected}/s"
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_flops(value, expected):
     [(1.5566e12, "1.56 TB/s"), (2.1e11, "210 GB/s"), (0, "0 B/s"), (float("nan"), "not known")],
 )
 def test_bandwidths_are_decimal_as_makers_state_them(value, expected):
-    assert plain(number_format.bytes_per_second(value)) == expected
+    assert plain_text(number_format.bytes_per_second(value)) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [(1.41e9, "1.41 GHz"), (0, "0 Hz"), (float("inf"), "not known")]
 )
 def test_hertz(value, expected):
-    assert plain(number_format.hertz(value)) == expected
+    assert plain_text(number_format.hertz(value)) == expected
 
 
 def test_work_that_is_no_number_has_no_unit():
@@ -146,24 +146,24 @@ def test_work_that_is_no_number_has_no_unit():
     ],
 )
 def test_percent(value, expected):
-    assert plain(number_format.percent(value)) == expected
+    assert plain_text(number_format.percent(value)) == expected
 
 
 def test_a_change_of_more_than_a_hundredfold_is_a_factor():
-    assert plain(number_format.percent(99.9)) == "+9,990 %"
-    assert plain(number_format.percent(100.0)) == "100 times"
-    assert plain(number_format.percent(92_521.41)) == "93,000 times"
+    assert plain_text(number_format.percent(99.9)) == "+9,990 %"
+    assert plain_text(number_format.percent(100.0)) == "100 times"
+    assert plain_text(number_format.percent(92_521.41)) == "93,000 times"
     assert number_format.percent(float("inf")) == number_format.NOT_KNOWN
-    assert plain(number_format.share(316.0)) == "31,600 %"
+    assert plain_text(number_format.share(316.0)) == "31,600 %"
 
 
 def test_a_change_is_shown_with_its_interval():
-    assert tuple(map(plain, number_format.change(0.182, 0.169, 0.196))) == (
+    assert tuple(map(plain_text, number_format.change(0.182, 0.169, 0.196))) == (
         "+18.2 %",
         "+16.9 to +19.6",
     )
-    assert plain(number_format.change(1e13, 1e13, 1e13)[0]) == "+1.00 x 10¹⁵ %"
-    assert tuple(map(plain, number_format.change(0.001, -0.2, 0.196))) == (
+    assert plain_text(number_format.change(1e13, 1e13, 1e13)[0]) == "+1.00 x 10¹⁵ %"
+    assert tuple(map(plain_text, number_format.change(0.001, -0.2, 0.196))) == (
         "+0.1 %",
         "-20.0 to +19.6",
     )
@@ -188,24 +188,24 @@ def test_a_change_is_shown_with_its_interval():
     ],
 )
 def test_usd(value, expected):
-    assert plain(number_format.usd(Decimal(value))) == expected
+    assert plain_text(number_format.usd(Decimal(value))) == expected
 
 
 @settings(max_examples=60, deadline=None)
 @given(amounts)
 def test_dollars_are_rounded_half_to_even(amount):
-    shown = plain(number_format.usd(amount)).removesuffix(" USD").replace(",", "")
+    text = plain_text(number_format.usd(amount)).removesuffix(" USD").replace(",", "")
 
     if abs(amount) >= 100:
-        assert Decimal(shown) == amount.quantize(Decimal(1), ROUND_HALF_EVEN)
+        assert Decimal(text) == amount.quantize(Decimal(1), ROUND_HALF_EVEN)
     elif abs(amount) >= Decimal("0.1"):
-        assert Decimal(shown) == amount.quantize(Decimal("0.01"), ROUND_HALF_EVEN)
+        assert Decimal(text) == amount.quantize(Decimal("0.01"), ROUND_HALF_EVEN)
     elif amount:
-        assert shown.strip("-0.")
+        assert text.strip("-0.")
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         ("1234.565", "1,234.56"),
         ("-1234.5", "-1,234.50"),
@@ -217,8 +217,8 @@ def test_dollars_are_rounded_half_to_even(amount):
         ("-Infinity", "not known"),
     ],
 )
-def test_amounts_to_the_cent(value, shown):
-    assert plain(number_format.cents(Decimal(value))) == shown
+def test_amounts_to_the_cent(value, text):
+    assert plain_text(number_format.cents(Decimal(value))) == text
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_amounts_to_the_cent(value, shown):
     ],
 )
 def test_a_yearly_amount_shows_no_more_digits_than_it_has(amounts, expected):
-    assert tuple(map(plain, number_format.yearly_usd(*map(Decimal, amounts)))) == expected
+    assert tuple(map(plain_text, number_format.yearly_usd(*map(Decimal, amounts)))) == expected
 
 
 def test_dates():
@@ -262,22 +262,22 @@ def test_a_period_is_its_first_and_last_day_and_empty_if_unknown():
     ],
 )
 def test_an_axis_has_the_unit_of_its_largest_value(largest, unit, expected):
-    factor, shown = number_format.axis(largest, unit)
+    factor, axis = number_format.axis(largest, unit)
 
-    assert (pytest.approx(factor), shown) == expected
+    assert (pytest.approx(factor), axis) == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [(0.5, "50 %"), (0.98765, "98.77 %"), (0.99995, "> 99.99 %"), (math.nan, "not known")],
 )
-def test_a_confidence_is_never_rounded_up_to_certainty(value, shown):
-    assert number_format.confidence(value).replace(number_format.NBSP, " ") == shown
+def test_a_confidence_is_never_rounded_up_to_certainty(value, text):
+    assert number_format.confidence(value).replace(number_format.NBSP, " ") == text
 
 
-@pytest.mark.parametrize(("value", "shown"), [(2.13, "2.1 times"), (math.inf, "not known")])
-def test_a_factor_has_two_digits(value, shown):
-    assert number_format.factor(value).replace(number_format.NBSP, " ") == shown
+@pytest.mark.parametrize(("value", "text"), [(2.13, "2.1 times"), (math.inf, "not known")])
+def test_a_factor_has_two_digits(value, text):
+    assert number_format.factor(value).replace(number_format.NBSP, " ") == text
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_a_factor_has_two_digits(value, shown):
     [(0.0, "0 B"), (1.5 * 2**30, "+1.50 GiB"), (-300.0, "-300 B"), (2**20, "+1.00 MiB")],
 )
 def test_signed_bytes(value, expected):
-    assert plain(number_format.signed_bytes(value)) == expected
+    assert plain_text(number_format.signed_bytes(value)) == expected
 
 
 @pytest.mark.parametrize(
-    ("shown", "value", "expected"),
+    ("text", "value", "expected"),
     [
         (number_format.duration, 0.5, "0.5 s"),
         (number_format.duration, 1, "1 s"),
@@ -314,12 +314,12 @@ def test_signed_bytes(value, expected):
         (number_format.cents, Decimal("1e15"), "1.00 x 10¹⁵"),
     ],
 )
-def test_a_limit_of_a_format_is_already_of_the_larger_one(shown, value, expected):
-    assert plain(shown(value)) == expected
+def test_a_limit_of_a_format_is_already_of_the_larger_one(text, value, expected):
+    assert plain_text(text(value)) == expected
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "text",
     [
         number_format.duration(math.nan),
         number_format.duration(-math.inf),
@@ -329,8 +329,8 @@ def test_a_limit_of_a_format_is_already_of_the_larger_one(shown, value, expected
         *number_format.change(5e99, -5e99, 6e99),
     ],
 )
-def test_what_is_not_known_has_no_sign_and_no_unit(shown):
-    assert shown == number_format.NOT_KNOWN
+def test_what_is_not_known_has_no_sign_and_no_unit(text):
+    assert text == number_format.NOT_KNOWN
 
 
 def test_a_yearly_interval_that_ends_at_zero_has_no_signs():
@@ -362,22 +362,22 @@ def test_one_thing_has_no_plural(number, text):
     ],
 )
 def test_the_ends_of_an_interval_have_their_unit_once(low, high, form, text):
-    shown = number_format.interval(low, high, form)
+    interval = number_format.interval(low, high, form)
 
-    assert plain(shown) == text
+    assert plain_text(interval) == text
 
 
 @pytest.mark.parametrize(
     ("hours", "text"), [(0.4421, "0.442 h"), (99.94, "99.9 h"), (36_288.4, "36,288 h"), (0, "0 h")]
 )
 def test_hours_are_whole_from_a_hundred_on(hours, text):
-    assert plain(number_format.device_hours(hours)) == text
+    assert plain_text(number_format.device_hours(hours)) == text
 
 
 def test_a_change_is_written_with_its_interval():
-    shown = number_format.change_with_interval(0.182, 0.169, 0.196)
+    change = number_format.change_with_interval(0.182, 0.169, 0.196)
 
-    assert plain(shown) == "+18.2 % (+16.9 to +19.6)"
+    assert plain_text(change) == "+18.2 % (+16.9 to +19.6)"
 
 
 def test_an_amount_that_is_computed_is_written_as_an_exact_one():
@@ -387,4 +387,4 @@ def test_an_amount_that_is_computed_is_written_as_an_exact_one():
 
 def test_a_counted_change_has_no_interval():
     assert number_format.change_and_bounds(0.1, 0.1, 0.1)[1] == ""
-    assert plain(number_format.change_and_bounds(0.1, 0.05, 0.15)[1]) == "+5.0 to +15.0"
+    assert plain_text(number_format.change_and_bounds(0.1, 0.05, 0.15)[1]) == "+5.0 to +15.0"

@@ -90,13 +90,13 @@ def test_what_is_not_known_of_a_machine_is_left_out(make):
 
 def test_several_devices_and_an_unlocked_clock_are_said(make):
     machine = replace(make.H100, count=8, is_clock_locked=False)
-    known = {
+    known_texts = {
         fact.name: fact.value.replace("\u00a0", " ")
         for fact in provenance_facts.machine_facts(machine)
     }
 
-    assert known["Device"] == "8 x cuda"
-    assert known["Clock"] == "1,980 MHz, not locked"
+    assert known_texts["Device"] == "8 x cuda"
+    assert known_texts["Clock"] == "1,980 MHz, not locked"
 
 
 def test_of_a_machine_nothing_is_known_but_its_kind_and_cores():

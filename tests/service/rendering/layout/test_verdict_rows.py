@@ -142,8 +142,8 @@ def test_reasons_are_for_what_is_uncertain_or_was_decided_early(reports, make):
 
 def test_what_cpu_time_settled_says_so(reports, make):
     proven = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
-    settled = replace(proven, workload=make.RESNET, queued_share=0.3)
-    report = replace(reports["undecided"], verdicts=(proven, settled))
+    settled_verdict = replace(proven, workload=make.RESNET, queued_share=0.3)
+    report = replace(reports["undecided"], verdicts=(proven, settled_verdict))
 
     rows = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
 
@@ -161,14 +161,14 @@ def test_rows_are_grouped_by_workload_in_their_order(reports, make):
 
 
 @pytest.mark.parametrize(
-    ("room", "shown", "left_out"), [(10, 10, 0), (9, 5, 5), (4, 4, 6), (3, 3, 7), (0, 3, 7)]
+    ("size", "count", "left_out"), [(10, 10, 0), (9, 5, 5), (4, 4, 6), (3, 3, 7), (0, 3, 7)]
 )
-def test_a_small_table_has_all_that_is_loud_and_then_quiet_speeds(reports, room, shown, left_out):
+def test_a_small_table_has_all_that_is_loud_and_then_quiet_speeds(reports, size, count, left_out):
     rows = verdict_rows.verdict_rows(reports["regressed"])
 
-    top, folded = verdict_rows.split_verdict_rows(rows, limit=room)
+    top, folded = verdict_rows.split_verdict_rows(rows, limit=size)
 
-    assert (len(top), folded) == (shown, left_out)
+    assert (len(top), folded) == (count, left_out)
     assert [row.is_quiet for row in top[:3]] == [False] * 3
     assert folded == 0 or {row.kind for row in top[3:]} <= {MetricKind.SPEED}
 
@@ -195,17 +195,19 @@ def test_the_steps_of_a_process_are_counted(reports, make, steps, sentence):
         for fewest, most in steps
     )
 
-    shown = verdict_rows.step_count_sentence(replace(reports["regressed"], steps=of_workloads))
+    step_count_sentence = verdict_rows.step_count_sentence(
+        replace(reports["regressed"], steps=of_workloads)
+    )
 
-    assert shown == sentence
+    assert step_count_sentence == sentence
 
 
 def test_work_has_its_share_of_the_peak_where_the_peak_is_known(reports):
-    (known,) = verdict_rows.work_rows(reports["regressed"])
+    (known_work_row,) = verdict_rows.work_rows(reports["regressed"])
     (unknown,) = verdict_rows.work_rows(reports["cpu_only"])
 
-    assert known.work.replace("\xa0", " ") == "4.31 TFLOP"
-    assert known.share.replace("\xa0", " ") == "35.4 % → 30.0 %"
+    assert known_work_row.work.replace("\xa0", " ") == "4.31 TFLOP"
+    assert known_work_row.share.replace("\xa0", " ") == "35.4 % → 30.0 %"
     assert unknown.share == ""
 
 

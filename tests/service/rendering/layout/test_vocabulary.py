@@ -37,7 +37,9 @@ def test_every_outcome_has_a_mark_and_a_colour_of_its_own():
 
 
 def test_every_provenance_has_its_words():
-    assert len({vocabulary.provenance(known) for known in Provenance}) == len(Provenance)
+    assert len({vocabulary.provenance(known_provenance) for known_provenance in Provenance}) == len(
+        Provenance
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,11 @@ def test_the_least_change_of_a_call_has_its_direction(make, seconds):
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown"),
+    ("value", "unit", "text"),
     [(812.0, "1", "812"), (1184.0, "1", "1,184"), (4.2e6, "FLOP", "4.20\xa0MFLOP")],
 )
-def test_counts_are_numbers_and_no_shares(value, unit, shown):
-    assert vocabulary.count_with_unit(value, unit) == shown
+def test_counts_are_numbers_and_no_shares(value, unit, text):
+    assert vocabulary.count_with_unit(value, unit) == text
 
 
 def test_every_count_has_its_words():
@@ -112,7 +114,7 @@ def test_a_metric_and_a_count_of_others_have_no_words_of_ours():
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown", "beside"),
+    ("value", "unit", "text", "beside"),
     [
         (0.0123, "s", "12.3\xa0ms", ""),
         (1.5e9, "B", "1.40\xa0GiB", ""),
@@ -122,8 +124,8 @@ def test_a_metric_and_a_count_of_others_have_no_words_of_ours():
         (3.0, "", "3", ""),
     ],
 )
-def test_a_figure_carries_its_unit_where_it_is_one_of_ours(value, unit, shown, beside):
-    assert vocabulary.value(value, unit) == shown
+def test_a_figure_carries_its_unit_where_it_is_one_of_ours(value, unit, text, beside):
+    assert vocabulary.value(value, unit) == text
     assert vocabulary.foreign_unit(unit) == beside
 
 

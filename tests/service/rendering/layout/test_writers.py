@@ -202,10 +202,10 @@ def test_an_empty_table_is_not_shown_and_an_empty_list_for_programs():
 
 
 def test_preformatted_lines_keep_their_columns():
-    drawn = document(blocks=(Preformatted("a  b\n  c"),))
+    drawn_document = document(blocks=(Preformatted("a  b\n  c"),))
 
-    assert terminal(drawn) == "a  b\n  c\n"
-    assert to_markdown(drawn) == "```text\na  b\n  c\n```\n"
+    assert terminal(drawn_document) == "a  b\n  c\n"
+    assert to_markdown(drawn_document) == "```text\na  b\n  c\n```\n"
 
 
 def test_no_control_character_reaches_a_terminal():

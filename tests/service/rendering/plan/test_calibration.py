@@ -15,7 +15,7 @@ from perfledger_service.rendering.plan.calibration import (
 ONE = BootstrapInterval(1.0, 0.9, 1.1)
 
 
-def plain(text):
+def plain_text(text):
     """Return a text with plain spaces."""
     return " ".join(text.split())
 
@@ -38,7 +38,7 @@ def calibration():
 
 def test_a_calibrated_replay_says_so(calibration):
     assert (
-        plain(calibration_sentence(calibration()))
+        plain_text(calibration_sentence(calibration()))
         == "Calibrated: the replay with easy is within 30 % of the record."
     )
 
@@ -46,7 +46,7 @@ def test_a_calibrated_replay_says_so(calibration):
 def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
     wait = BootstrapInterval(0.33, 0.21, 0.5)
 
-    assert plain(calibration_sentence(calibration(wait, p95=wait, unplaceable=0.2))) == (
+    assert plain_text(calibration_sentence(calibration(wait, p95=wait, unplaceable=0.2))) == (
         "Not calibrated within 30 %: 20.0 % of the jobs fit no node of the replay; the replay with "
         "easy has 0.33 (0.21 to 0.5) times the recorded mean wait, 0.33 (0.21 to 0.5) times the "
         "recorded P95 wait."
@@ -54,7 +54,7 @@ def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
 
 
 def test_a_large_ratio_is_written_without_a_power_of_ten():
-    assert plain(ratio_text(BootstrapInterval(140.4, 99.4, 1234.0))) == "140 (99 to 1,234)"
+    assert plain_text(ratio_text(BootstrapInterval(140.4, 99.4, 1234.0))) == "140 (99 to 1,234)"
 
 
 @pytest.mark.parametrize("has_starts", [True, False])
@@ -68,7 +68,7 @@ def test_programs_get_the_ratios_and_people_a_table(calibration):
 
     assert facts["wait_mean_ratio"] == ONE
     assert facts["makespan_ratio"] is None
-    texts = tuple(map(plain, table.rows[0].texts))
+    texts = tuple(map(plain_text, table.rows[0].texts))
     assert texts == ("easy", *["1 (0.9 to 1.1)"] * 3, "-")
     assert calibration_table([]) == ()
     assert calibration_facts(None) is None

@@ -18,7 +18,7 @@ from perfledger_service.rendering.plan.log_queue import (
 TARGET = WaitTarget(wait_s=60.0, share=0.9)
 
 
-def plain(text):
+def plain_text(text):
     """Return a text with plain spaces."""
     return " ".join(text.split())
 
@@ -107,7 +107,7 @@ def test_a_log_without_waits_has_no_share_in_use(plan):
 
 
 def test_the_sentence_names_devices_nodes_target_and_policy(plan):
-    assert plain(needed_sentence(plan)).startswith(
+    assert plain_text(needed_sentence(plan)).startswith(
         "16 devices (2 nodes of 8) are enough: 90.0 % of the jobs wait at most 1 min in the "
         "replay with fifo"
     )
@@ -140,5 +140,5 @@ def test_every_sentence_of_a_formula_is_labelled():
     unstable = list(formula_sentences(queue_plan(arrivals, devices=2)))
 
     assert all(line.startswith("Formula for random arrivals (M/M/c)") for line in stable + unstable)
-    assert "devices, 90.0 % of the jobs wait at most 1 min" in plain(stable[1])
+    assert "devices, 90.0 % of the jobs wait at most 1 min" in plain_text(stable[1])
     assert "grows without limit" in unstable[0]

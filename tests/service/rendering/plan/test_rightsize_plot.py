@@ -60,14 +60,14 @@ def curve(capacity, device=DEVICES[0], *, workload="m:f", extra=()):
     return LoadCurve(workload=workload, device=device, devices=1, points=(*points, *extra))
 
 
-def sized(*curves):
+def sizing_result(*curves):
     return right_size(curves, {device: [TARIFF] for device in DEVICES}, DEMAND)
 
 
 @pytest.fixture(scope="module")
 def result():
     """The sizes of one setting that serves up to 100 requests a second."""
-    return sized(curve(100.0))
+    return sizing_result(curve(100.0))
 
 
 def test_measured_points_are_dots_at_their_rate_and_latency(result, marks_of):
@@ -111,7 +111,7 @@ def test_a_line_begins_a_third_below_the_lowest_measured_rate(result, marks_of):
 def test_an_interval_of_a_measured_latency_is_drawn_to_its_ends(marks_of):
     sure = point(50.0, 0.09, latency_p99_low_s=0.08, latency_p99_high_s=5.0)
 
-    chart = sizing_chart(sized(curve(100.0, extra=(sure,))))
+    chart = sizing_chart(sizing_result(curve(100.0, extra=(sure,))))
 
     ends = [line.points for line in marks_of(chart, LineMark) if line.width == 1.5]
     assert ends == [((50.0, 0.08), (50.0, chart.y.high))]
@@ -120,14 +120,14 @@ def test_an_interval_of_a_measured_latency_is_drawn_to_its_ends(marks_of):
 def test_a_point_that_did_not_keep_up_is_not_drawn(marks_of):
     behind = point(200.0, 0.09, throughput_per_second=95.0)
 
-    chart = sizing_chart(sized(curve(100.0, extra=(behind,))))
+    chart = sizing_chart(sizing_result(curve(100.0, extra=(behind,))))
 
     assert not any(dot.title.startswith(("200/s", "95/s")) for dot in marks_of(chart, DotMark))
 
 
 @pytest.mark.slow
 def test_every_setting_has_a_colour_and_its_loop_in_the_legend():
-    chart = sizing_chart(sized(curve(100.0), curve(40.0, DEVICES[1])))
+    chart = sizing_chart(sizing_result(curve(100.0), curve(40.0, DEVICES[1])))
 
     labels = [key.label for key in chart.legend]
     assert len(labels) == 2 + 3
@@ -152,7 +152,7 @@ def test_a_closed_loop_is_said_to_be_a_screening():
     )
     closed = replace(curve(100.0), points=points)
 
-    chart = sizing_chart(sized(closed))
+    chart = sizing_chart(sizing_result(closed))
 
     assert chart.legend[0].label.endswith("closed loop: M/G/k (screening)")
 
@@ -160,11 +160,11 @@ def test_a_closed_loop_is_said_to_be_a_screening():
 def test_a_name_of_others_is_text_of_the_picture():
     hostile = "</title><script>\u202e"
 
-    drawn = sizing_svg(sized(curve(100.0, workload=hostile)))
+    drawn_sizing_svg = sizing_svg(sizing_result(curve(100.0, workload=hostile)))
 
-    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()}
+    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn_sizing_svg).iter()}
     assert "script" not in tags
-    assert "\u202e" not in drawn
+    assert "\u202e" not in drawn_sizing_svg
 
 
 def test_a_load_curve_is_drawn_as_agreed(result, matches_golden):

@@ -78,7 +78,7 @@ def small(make_review):
 
 
 @pytest.fixture(scope="session")
-def covered(make_review):
+def covered_review(make_review):
     """Return the review of the small plan where devices that are there carry all of the need."""
     return make_review(
         """

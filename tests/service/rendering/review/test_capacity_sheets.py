@@ -39,11 +39,13 @@ def waits(team, *, met=None):
     )
 
 
-def test_each_year_has_its_need_and_what_of_it_is_covered(book, covered):
-    supply_sheet(book, covered.supply)
+def test_each_year_has_its_need_and_what_of_it_is_covered(book, covered_review):
+    supply_sheet(book, covered_review.supply)
 
     rows = cells_of(book, "Supply")
-    for row, (year, hours, carried, needed) in zip(rows, covered.supply.coverage, strict=False):
+    for row, (year, hours, carried, needed) in zip(
+        rows, covered_review.supply.coverage, strict=False
+    ):
         assert row[:4] == pytest.approx((year, float(hours), float(carried), float(needed)))
         assert row[4] == pytest.approx(float(carried / hours))
 
@@ -63,10 +65,10 @@ def test_a_year_without_a_need_has_no_share(book, small):
     assert cells_of(book, "Supply")[0][4] is None
 
 
-def test_devices_that_are_there_are_listed_with_their_term(book, covered):
-    (entry,) = covered.supply.entries
+def test_devices_that_are_there_are_listed_with_their_term(book, covered_review):
+    (entry,) = covered_review.supply.entries
     evil = replace(entry, name="=1+1", is_owned=False, usd_per_year=Decimal("1000.5"))
-    supply_sheet(book, replace(covered.supply, entries=(entry, evil)))
+    supply_sheet(book, replace(covered_review.supply, entries=(entry, evil)))
 
     rows = {row[0]: row[1:7] for row in cells_of(book, "Supply") if row[0] is not None}
 

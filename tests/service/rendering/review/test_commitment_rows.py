@@ -20,7 +20,7 @@ from perfledger_service.rendering.review.commitment_rows import (
 )
 
 
-def plain(text):
+def plain_text(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -39,9 +39,9 @@ METRICS = CommitmentMetrics(
 def test_each_rate_stands_beside_its_arithmetic():
     rows = {row["name"]: row for row in metrics_rows(METRICS)}
 
-    assert plain(rows["coverage"]["value"]) == "42.9 %"
-    assert plain(rows["commitment utilization"]["value"]) == "75.0 %"
-    assert plain(rows["effective savings rate"]["value"]) == "1.3 %"
+    assert plain_text(rows["coverage"]["value"]) == "42.9 %"
+    assert plain_text(rows["commitment utilization"]["value"]) == "75.0 %"
+    assert plain_text(rows["effective savings rate"]["value"]) == "1.3 %"
     assert "9,504.00 / 9,632.00" in rows["effective savings rate"]["basis"]
 
 
@@ -72,7 +72,7 @@ def test_without_usage_rates_are_unknown_with_their_reason():
     for row in (coverage, rate):
         assert row["value"] == "unknown"
         assert row["basis"] == "the bill has no usage of H100-80GB"
-    assert plain(utilization["value"]) == "0.00 %"
+    assert plain_text(utilization["value"]) == "0.00 %"
 
 
 def test_without_commitments_there_is_no_utilization():

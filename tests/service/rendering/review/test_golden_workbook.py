@@ -44,9 +44,9 @@ def lines_of(content):
 
 
 def line_of(cell, value):
-    shown = cell.value if cell.value == value else f"{cell.value} -> {value}"
+    shown_cell = cell.value if cell.value == value else f"{cell.value} -> {value}"
     looks = "" if cell.number_format == "General" else f" [{cell.number_format}]"
-    return f"{cell.coordinate}{' bold' if cell.font.bold else ''}{looks} {shown}"
+    return f"{cell.coordinate}{' bold' if cell.font.bold else ''}{looks} {shown_cell}"
 
 
 def test_the_workbook_is_its_golden_dump(matches_golden, content):
@@ -54,9 +54,9 @@ def test_the_workbook_is_its_golden_dump(matches_golden, content):
 
 
 def test_the_charts_are_their_golden_pictures(matches_golden, example):
-    drawn = [embedded_svg(chart, label=chart.title) for chart in review_charts(example)]
+    embedded_svgs = [embedded_svg(chart, label=chart.title) for chart in review_charts(example)]
 
-    matches_golden("review_charts.svg.txt", comparable("\n".join(drawn)) + "\n")
+    matches_golden("review_charts.svg.txt", comparable("\n".join(embedded_svgs)) + "\n")
 
 
 def test_a_review_without_records_is_its_golden_dump_too(matches_golden, small):

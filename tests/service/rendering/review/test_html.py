@@ -59,8 +59,8 @@ def previous(**values):
     return replace(usual, **values)
 
 
-def test_a_page_is_one_file_that_is_well_formed_and_loads_nothing(small, covered):
-    for review in (small, covered):
+def test_a_page_is_one_file_that_is_well_formed_and_loads_nothing(small, covered_review):
+    for review in (small, covered_review):
         text = review_html(review)
         page = Page(text)
 
@@ -144,12 +144,12 @@ def test_without_a_bill_the_last_review_has_no_variance(small):
     assert "no bill" in words_of(replace(small, last=last))
 
 
-def test_devices_that_carry_nothing_say_why(covered):
-    (entry,) = covered.supply.entries
+def test_devices_that_carry_nothing_say_why(covered_review):
+    (entry,) = covered_review.supply.entries
     idle = replace(entry, equivalents=None, omission_reason="its speed is not known")
-    supply = replace(covered.supply, entries=(idle,))
+    supply = replace(covered_review.supply, entries=(idle,))
 
-    words = words_of(replace(covered, supply=supply))
+    words = words_of(replace(covered_review, supply=supply))
 
     assert "its speed is not known" in words
     assert "2038-02-28" in words

@@ -49,8 +49,8 @@ def test_what_is_not_known_is_an_object_that_says_why_and_what_helps(small):
     }
 
 
-def test_an_hour_that_nobody_has_to_buy_has_no_price(covered):
-    for one in as_json(covered)["options"]:
+def test_an_hour_that_nobody_has_to_buy_has_no_price(covered_review):
+    for one in as_json(covered_review)["options"]:
         assert (one["usd_per_hour"], one["usd_per_hour_band"]) == (None, None)
 
 

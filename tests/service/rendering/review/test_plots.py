@@ -87,11 +87,14 @@ def test_without_an_uncertain_input_there_is_no_tornado(small):
 
 
 def test_emissions_are_drawn_for_the_options_of_which_they_are_known(small, marks_of):
-    known = CarbonEmissions(energy_kwh=1e6, location_kg=400_000.0, market_kg=None)
+    known_carbon_emissions = CarbonEmissions(energy_kwh=1e6, location_kg=400_000.0, market_kg=None)
     first, *others = small.options
     some = replace(
         small,
-        options=(replace(first, carbon=known), *(replace(one, carbon=UNKNOWN) for one in others)),
+        options=(
+            replace(first, carbon=known_carbon_emissions),
+            *(replace(one, carbon=UNKNOWN) for one in others),
+        ),
     )
 
     *_, chart = review_charts(some)
@@ -121,8 +124,8 @@ def test_money_is_in_the_largest_unit_of_which_there_is_one(small, usd, unit, fa
 
     assert chart.y.title == unit
     labelled = [tick for tick in chart.y.ticks if tick.label]
-    shown = [float(tick.label.replace(",", "")) for tick in labelled]
-    assert shown == pytest.approx([tick.value * factor for tick in labelled])
+    numbers = [float(tick.label.replace(",", "")) for tick in labelled]
+    assert numbers == pytest.approx([tick.value * factor for tick in labelled])
 
 
 @pytest.mark.parametrize(
@@ -134,9 +137,9 @@ def test_without_emissions_there_is_no_chart_of_them(small, carbon):
     assert not any("CO2" in title for title in titles)
 
 
-def test_every_chart_can_be_drawn_also_where_nothing_has_to_be_bought(small, covered):
-    for review in (small, covered):
+def test_every_chart_can_be_drawn_also_where_nothing_has_to_be_bought(small, covered_review):
+    for review in (small, covered_review):
         for chart in review_charts(review):
-            drawn = embedded_svg(chart, label=chart.title)
-            assert "nan" not in drawn.lower()
-            assert "inf" not in drawn.lower()
+            drawn_embedded_svg = embedded_svg(chart, label=chart.title)
+            assert "nan" not in drawn_embedded_svg.lower()
+            assert "inf" not in drawn_embedded_svg.lower()

@@ -42,9 +42,9 @@ def test_a_row_has_its_speed_and_its_price_with_their_intervals():
     rows = review_projection_rows(speeds())
 
     assert rows is not None
-    known, unpriced, unknown = rows
-    assert (known.speed, known.interval.replace("\xa0", " ")) == ("2.50", "1.25 to 5.00")
-    ((name, cost),) = known.costs
+    known_row, unpriced, unknown = rows
+    assert (known_row.speed, known_row.interval.replace("\xa0", " ")) == ("2.50", "1.25 to 5.00")
+    ((name, cost),) = known_row.costs
     assert name == "AWS p5.48xlarge, on demand, 2026-11-09"
     assert cost.replace("\xa0", " ") == "2.00 USD (1.00 USD to 4.00 USD)"
     assert (unpriced.speed, unpriced.costs, unpriced.why) == ("0.75", (), "")

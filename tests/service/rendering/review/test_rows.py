@@ -39,7 +39,7 @@ def with_facts(review, name, **values):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         ("0", "0"),
         ("-0.00001", "0"),
@@ -56,20 +56,20 @@ def with_facts(review, name, **values):
         ("-1000000", "-1,000,000"),
     ],
 )
-def test_a_number_has_four_digits_after_the_point_at_most(value, shown):
-    assert plain_number(Decimal(value)) == shown
+def test_a_number_has_four_digits_after_the_point_at_most(value, text):
+    assert plain_number(Decimal(value)) == text
 
 
 @settings(max_examples=50)
 @given(st.decimals(-(10**9), 10**9, places=4))
 def test_a_number_is_never_off_by_more_than_its_last_digit(value):
-    shown = Decimal(plain_number(value).replace(",", ""))
+    shown_amount = Decimal(plain_number(value).replace(",", ""))
 
-    assert abs(shown - value) <= (Decimal("0.5") if abs(value) >= 1000 else Decimal("0.005"))
+    assert abs(shown_amount - value) <= (Decimal("0.5") if abs(value) >= 1000 else Decimal("0.005"))
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown"),
+    ("value", "unit", "text"),
     [
         ("1234.56", "USD", "1,234.56"),
         ("1000.5", "USD", "1,000.50"),
@@ -79,12 +79,12 @@ def test_a_number_is_never_off_by_more_than_its_last_digit(value):
         ("1234.56", "h", "1,235"),
     ],
 )
-def test_money_keeps_its_cents(value, unit, shown):
-    assert number_or_money(Decimal(value), unit) == shown
+def test_money_keeps_its_cents(value, unit, text):
+    assert number_or_money(Decimal(value), unit) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown"),
+    ("value", "unit", "text"),
     [
         ("0.7", "share", "70.0 %"),
         ("0.1", "per year", "10.0 % a year"),
@@ -92,12 +92,12 @@ def test_money_keeps_its_cents(value, unit, shown):
         ("6.88", "USD/h", "6.88 USD/h"),
     ],
 )
-def test_a_share_is_a_percentage_and_other_numbers_have_their_unit(value, unit, shown):
-    assert spaced(with_unit(Decimal(value), unit)) == shown
+def test_a_share_is_a_percentage_and_other_numbers_have_their_unit(value, unit, text):
+    assert spaced(with_unit(Decimal(value), unit)) == text
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"),
+    ("share", "text"),
     [
         (0.0, "< 1 %"),
         (0.0049, "< 1 %"),
@@ -108,8 +108,8 @@ def test_a_share_is_a_percentage_and_other_numbers_have_their_unit(value, unit, 
         (1.0, "> 99 %"),
     ],
 )
-def test_a_simulated_chance_is_never_certain_nor_impossible(share, shown):
-    assert spaced(chance(share)) == shown
+def test_a_simulated_chance_is_never_certain_nor_impossible(share, text):
+    assert spaced(chance(share)) == text
 
 
 def test_a_day_is_shown_or_not_known():
@@ -161,17 +161,17 @@ def test_terms_of_rented_committed_and_owned_devices_differ(small):
 
 
 @pytest.mark.parametrize(
-    ("break_even", "shown"),
+    ("break_even", "text"),
     [
         (BreakEven(p5=None, p50=None, p95=None, chance_ever=0.0), "never"),
         (BreakEven(p5=0.4, p50=0.4, p95=0.4, chance_ever=1.0), "40 %"),
         (BreakEven(p5=0.3, p50=0.4, p95=None, chance_ever=0.9), "40 % (30 % to never)"),
     ],
 )
-def test_the_use_from_which_an_option_pays_has_its_interval(small, break_even, shown):
+def test_the_use_from_which_an_option_pays_has_its_interval(small, break_even, text):
     row = row_of(with_facts(small, "buy", break_even=break_even), "buy")
 
-    assert spaced(row.break_even) == shown
+    assert spaced(row.break_even) == text
 
 
 def test_energy_and_emissions_are_shown_as_far_as_they_are_known(small):
@@ -183,27 +183,27 @@ def test_energy_and_emissions_are_shown_as_far_as_they_are_known(small):
     assert row.carbon == f"456.7 / {UNKNOWN_VALUE}"
 
 
-def test_where_no_hour_has_to_be_bought_there_is_no_price_of_one(covered):
-    row = row_of(covered, "three years")
+def test_where_no_hour_has_to_be_bought_there_is_no_price_of_one(covered_review):
+    row = row_of(covered_review, "three years")
 
     assert (row.hour, row.hour_interval) == (NOTHING, "")
 
 
 @pytest.mark.parametrize(
-    ("band", "shown"),
+    ("band", "text"),
     [
         (("2.00", "2.00", "2.50"), "2.00 to 2.50"),
         (("2.00", "2.50", "2.50"), "2.00 to 2.50"),
         (("2.00", "2.00", "2.00"), ""),
     ],
 )
-def test_the_price_of_an_hour_has_an_interval_if_its_ends_differ(small, band, shown):
+def test_the_price_of_an_hour_has_an_interval_if_its_ends_differ(small, band, text):
     outcome = next(one.outcome for one in small.options if one.outcome.option.name == "buy")
     priced = replace(outcome, hour_band=tuple(map(Decimal, band)))
 
     row = row_of(with_facts(small, "buy", outcome=priced), "buy")
 
-    assert spaced(row.hour_interval) == shown
+    assert spaced(row.hour_interval) == text
 
 
 def test_a_return_is_shown_with_its_payback(small):

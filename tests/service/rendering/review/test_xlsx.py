@@ -24,7 +24,7 @@ def model_values(example, changed):
     values = evaluate(
         example.model, modes | {name: np.array([value]) for name, value in changed.items()}
     )
-    return {name: float(found[0]) for name, found in values.items()}
+    return {name: float(numbers[0]) for name, numbers in values.items()}
 
 
 @pytest.mark.slow(ci_only=True)
@@ -42,9 +42,9 @@ def test_libreoffice_comes_to_the_same_cents(recomputed, example, changed):
     lines = {row[0]: row[3] for row in book["Model"].iter_rows(min_row=2, values_only=True)}
     assert set(lines) == {line.name for line in example.model.lines}
     differing = {
-        name: (found, values[name])
-        for name, found in lines.items()
-        if round(found, 2) != round(values[name], 2)
+        name: (numbers, values[name])
+        for name, numbers in lines.items()
+        if round(numbers, 2) != round(values[name], 2)
     }
     assert differing == {}
     options = {option.name: option for option in example.model.options}

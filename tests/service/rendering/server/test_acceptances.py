@@ -27,9 +27,9 @@ def test_an_acceptance_is_shown_with_its_end_and_the_beginning_of_its_commit():
     ignored = replace(ACCEPTED, workload="", until=None, merged_sha="")
     document = accepted_document("octo/models", [ACCEPTED, ignored])
 
-    shown = lines_at(to_terminal(document), width=200)
-    assert "0123456789ab" in shown
-    assert "(ignored)" in shown
+    lines = lines_at(to_terminal(document), width=200)
+    assert "0123456789ab" in lines
+    assert "(ignored)" in lines
     first, second = json.loads(to_json(document))["accepted"]
     assert first == {
         "workload": "m:f",

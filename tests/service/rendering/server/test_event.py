@@ -71,11 +71,13 @@ def test_events_are_listed_with_their_largest_change_and_place(matches_golden):
 
 
 def test_an_event_is_shown_with_what_happened_to_it(matches_golden):
-    said = EventNote(
+    event_note = EventNote(
         event_id=2, noted_at=MOMENT, author="octocat", state=EventState.EXPECTED, note="larger"
     )
-    found = replace(said, author="", state=EventState.OPEN, note="found in a history")
-    history = EventHistory(repository="octo/models", view=view_of(EXPECTED), notes=(found, said))
+    stored_event = replace(event_note, author="", state=EventState.OPEN, note="found in a history")
+    history = EventHistory(
+        repository="octo/models", view=view_of(EXPECTED), notes=(stored_event, event_note)
+    )
 
     matches_golden("event.txt", every_format(event_document(history)))
 

@@ -18,10 +18,10 @@ ROW = UploadTokenRow(
 
 
 def test_a_token_is_shown_by_its_prefix_and_foreign_names_are_no_markup():
-    shown = plain_lines(to_terminal(tokens_document([ROW], [])))
+    shown_plain_lines = plain_lines(to_terminal(tokens_document([ROW], [])))
 
-    assert "pl_0123abcd_…" in shown
-    assert "octo/[red]models" in shown
+    assert "pl_0123abcd_…" in shown_plain_lines
+    assert "octo/[red]models" in shown_plain_lines
 
 
 def test_json_has_the_prefix_alone_and_null_for_a_token_that_is_in_use():

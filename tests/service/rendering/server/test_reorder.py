@@ -7,13 +7,13 @@ ORDER = BranchOrder(
 )
 
 
-def shown(order):
+def text(order):
     [block] = reorder_document(order).blocks
     return block.text
 
 
 def test_an_order_says_whose_word_it_is_and_how_much_moved():
-    assert shown(ORDER) == (
+    assert text(ORDER) == (
         "octo/models: 1 measured commit on the default branch, 2 commits moved\naccording to GitHub"
     )
 
@@ -24,5 +24,5 @@ def test_unattested_commits_are_named_up_to_a_limit():
         repository="o/r", source="GitHub", commits=(), moved_commits=0, unattested=shas
     )
 
-    assert shown(order).endswith(" and 3 more")
+    assert text(order).endswith(" and 3 more")
     assert shas[-1] in to_json(reorder_document(order))

@@ -13,11 +13,11 @@ ROW = RetriedUploadRow(
 
 
 def test_an_upload_is_shown_by_the_beginning_of_its_id_and_names_are_no_markup():
-    shown = plain_lines(to_terminal(retried_document([ROW])))
+    shown_plain_lines = plain_lines(to_terminal(retried_document([ROW])))
 
-    assert "11111111" in shown
-    assert "1" * 9 not in shown
-    assert "octo/[red]models" in shown
+    assert "11111111" in shown_plain_lines
+    assert "1" * 9 not in shown_plain_lines
+    assert "octo/[red]models" in shown_plain_lines
 
 
 def test_json_has_the_whole_id_and_null_without_a_pull_request():

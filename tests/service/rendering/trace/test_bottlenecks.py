@@ -19,27 +19,27 @@ from perfledger_service.rendering.trace.bottlenecks import (
 )
 
 
-def plain(text):
+def plain_text(text):
     return text.replace("\u00a0", " ")
 
 
 def test_a_label_stands_with_its_share_and_its_confidence(make):
-    found = make.classification(Bottleneck.LATENCY, 0.5)
+    classification = make.classification(Bottleneck.LATENCY, 0.5)
 
     assert (
-        plain(bottleneck_phrase(found))
+        plain_text(bottleneck_phrase(classification))
         == "bound by latency, occupancy (50.0 % of the step, high confidence)"
     )
 
 
 def test_a_label_of_low_confidence_is_no_headline(make):
-    found = replace(make.classification(), confidence=BottleneckConfidence.LOW)
+    classification = replace(make.classification(), confidence=BottleneckConfidence.LOW)
 
-    assert plain(bottleneck_phrase(found)) == (
+    assert plain_text(bottleneck_phrase(classification)) == (
         "no clear bottleneck, most likely compute (72.0 % of the step)"
     )
-    assert bottleneck_heading(found).startswith("No clear bottleneck")
-    assert share_rows(found)[0].mark == "most likely this"
+    assert bottleneck_heading(classification).startswith("No clear bottleneck")
+    assert share_rows(classification)[0].mark == "most likely this"
 
 
 def test_an_unsure_overhead_that_the_device_outweighs_is_named_beside_it(make):
@@ -49,20 +49,20 @@ def test_an_unsure_overhead_that_the_device_outweighs_is_named_beside_it(make):
         replace(of(bottleneck=Bottleneck.HOST, share=0.4), is_high=True),
         of(bottleneck=Bottleneck.MEMORY, share=0.1),
     )
-    found = replace(
+    classification = replace(
         make.classification(Bottleneck.HOST),
         shares=shares,
         detail=BottleneckDetail.LAUNCH,
         confidence=BottleneckConfidence.LOW,
     )
 
-    assert plain(bottleneck_phrase(found)) == (
+    assert plain_text(bottleneck_phrase(classification)) == (
         "no clear bottleneck: work on the device (60.0 % of the step), and the host, launch "
         "(40.0 % of the step)"
     )
-    assert [row.mark for row in share_rows(found)] == ["", "high", ""]
-    sure = replace(found, confidence=BottleneckConfidence.HIGH)
-    assert plain(bottleneck_phrase(sure)) == (
+    assert [row.mark for row in share_rows(classification)] == ["", "high", ""]
+    sure = replace(classification, confidence=BottleneckConfidence.HIGH)
+    assert plain_text(bottleneck_phrase(sure)) == (
         "bound by the host, launch (40.0 % of the step, high confidence)"
     )
 
@@ -75,9 +75,11 @@ def test_shares_of_added_kernels_are_of_their_time(make):
         is_moderate=False,
         is_of_step=False,
     )
-    found = replace(make.classification(Bottleneck.LATENCY), shares=(share,))
+    classification = replace(make.classification(Bottleneck.LATENCY), shares=(share,))
 
-    assert plain(bottleneck_phrase(found)).endswith("(100 % of the kernels' time, high confidence)")
+    assert plain_text(bottleneck_phrase(classification)).endswith(
+        "(100 % of the kernels' time, high confidence)"
+    )
 
 
 def test_the_parts_of_the_devices_work_are_all_its_bottleneck(make):
@@ -87,11 +89,11 @@ def test_the_parts_of_the_devices_work_are_all_its_bottleneck(make):
         of(bottleneck=Bottleneck.DEVICE, share=0.25),
         of(bottleneck=Bottleneck.HOST, share=0.25),
     )
-    found = replace(make.classification(Bottleneck.DEVICE), shares=shares)
+    classification = replace(make.classification(Bottleneck.DEVICE), shares=shares)
 
-    rows = share_rows(found)
+    rows = share_rows(classification)
 
-    assert plain(bottleneck_phrase(found)) == (
+    assert plain_text(bottleneck_phrase(classification)) == (
         "bound by work on the device (75.0 % of the step, high confidence)"
     )
     assert [(row.name, row.mark) for row in rows] == [
@@ -109,8 +111,8 @@ def test_what_is_no_word_on_the_code_has_no_share(make, primary):
 def test_two_sides_are_compared_in_one_sentence(make):
     base, head = make.classification(Bottleneck.COMPUTE, 0.81), make.classification()
 
-    same = plain(bottleneck_change_sentence(base, head))
-    other = plain(bottleneck_change_sentence(base, make.classification(Bottleneck.INPUT, 0.4)))
+    same = plain_text(bottleneck_change_sentence(base, head))
+    other = plain_text(bottleneck_change_sentence(base, make.classification(Bottleneck.INPUT, 0.4)))
 
     assert same.endswith("on base, and by the same on head (72.0 %).")
     assert other.startswith("Bound by compute (81.0 % of the step, high confidence) on base")
@@ -129,13 +131,15 @@ def test_all_the_shares_are_shown_with_what_they_could_bring(make):
     first, second = share_rows(make.classification())
 
     assert (first.mark, second.mark) == ("bound by this", "moderate")
-    assert plain(second.ceiling) == "1.2 times as fast"
+    assert plain_text(second.ceiling) == "1.2 times as fast"
 
 
 @pytest.mark.parametrize("share", [1.0, float("nan"), 1.5])
 def test_a_share_of_all_has_no_ceiling(make, share):
-    whole = BottleneckShare(bottleneck=Bottleneck.HOST, share=share, is_high=True, is_moderate=True)
-    (row,) = share_rows(replace(make.classification(), shares=(whole,)))
+    whole_bottleneck_share = BottleneckShare(
+        bottleneck=Bottleneck.HOST, share=share, is_high=True, is_moderate=True
+    )
+    (row,) = share_rows(replace(make.classification(), shares=(whole_bottleneck_share,)))
 
     assert row.ceiling == ""
     assert row.mark == "high"
@@ -145,9 +149,12 @@ def test_a_share_of_all_has_no_ceiling(make, share):
 def test_the_shares_of_both_sides_stand_beside_each_other(make):
     base, head = make.classification(Bottleneck.INPUT, 0.9), make.classification()
 
-    found = {pair.name: (plain(pair.base), plain(pair.head)) for pair in share_pairs(base, head)}
+    texts = {
+        pair.name: (plain_text(pair.base), plain_text(pair.head))
+        for pair in share_pairs(base, head)
+    }
 
-    assert found == {
+    assert texts == {
         "compute": ("", "72.0 %"),
         "the host": ("16.0 %", "16.0 %"),
         "input": ("90.0 %", ""),
@@ -157,7 +164,7 @@ def test_the_shares_of_both_sides_stand_beside_each_other(make):
 def test_advice_says_what_it_could_save_and_what_that_assumes(make):
     (row,) = advice_rows((make.ADVICE,))
 
-    assert plain(row.bound) == "Estimate: 16 % less time (7.80 ms), if launches take no time."
+    assert plain_text(row.bound) == "Estimate: 16 % less time (7.80 ms), if launches take no time."
 
 
 @pytest.mark.parametrize("bound", [Bottleneck.COMPUTE, Bottleneck.MEMORY, Bottleneck.LATENCY])
@@ -177,14 +184,14 @@ def test_a_step_without_almost_all_of_itself_is_not_a_million_times_as_fast(make
 
     (row,) = share_rows(replace(make.classification(), shares=(share,)))
 
-    assert plain(row.ceiling) == "over 1,000 times as fast"
+    assert plain_text(row.ceiling) == "over 1,000 times as fast"
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.0006, 1), (0.0004, 0)])
-def test_a_share_that_would_read_as_nothing_is_left_out(make, share, shown):
+@pytest.mark.parametrize(("share", "text"), [(0.0006, 1), (0.0004, 0)])
+def test_a_share_that_would_read_as_nothing_is_left_out(make, share, text):
     small = BottleneckShare(
         bottleneck=Bottleneck.INPUT, share=share, is_high=False, is_moderate=False
     )
     side = replace(make.classification(), shares=(small,))
 
-    assert len(share_pairs(side, side)) == shown
+    assert len(share_pairs(side, side)) == text

@@ -130,11 +130,13 @@ def test_two_effects_are_told_apart_where_both_matter(block_of, count_s, rate_s,
 
 
 def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
-    (known,), (unknown,) = (
+    (known_causes,), (unknown,) = (
         block_of(reverted_step_seconds=seconds).causes for seconds in (0.0129, None)
     )
 
-    assert known.reverted.replace("\u00a0", " ") == "Without it a step takes 12.9 ms (-11.9 %)"
+    assert (
+        known_causes.reverted.replace("\u00a0", " ") == "Without it a step takes 12.9 ms (-11.9 %)"
+    )
     assert unknown.reverted == ""
 
 
@@ -143,17 +145,17 @@ def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
 )
 def test_a_step_is_slower_faster_or_neither(reports, head_s, expected):
     (explanation,) = reports["regressed"].explanations
-    profiled = {"base_step_seconds": 1.0, "head_step_seconds": head_s, "residual_seconds": None}
+    times = {"base_step_seconds": 1.0, "head_step_seconds": head_s, "residual_seconds": None}
 
-    assert reason_block(replace(explanation, **profiled), max_causes=1).pace == expected
+    assert reason_block(replace(explanation, **times), max_causes=1).pace == expected
 
 
 @pytest.mark.parametrize(("residual_s", "expected"), [(0.5, "slower"), (0.05, "faster")])
 def test_a_step_is_as_slow_as_it_was_timed_whatever_its_profiles_say(reports, residual_s, expected):
     (explanation,) = reports["regressed"].explanations
-    profiled = {"base_step_seconds": 1.0, "head_step_seconds": 0.9, "residual_seconds": residual_s}
+    times = {"base_step_seconds": 1.0, "head_step_seconds": 0.9, "residual_seconds": residual_s}
 
-    assert reason_block(replace(explanation, **profiled), max_causes=1).pace == expected
+    assert reason_block(replace(explanation, **times), max_causes=1).pace == expected
 
 
 def test_causes_that_are_not_listed_count_as_rest(reports):

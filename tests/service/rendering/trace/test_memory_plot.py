@@ -16,11 +16,11 @@ NBSP = "\N{NO-BREAK SPACE}"
 MIB = 2.0**20
 
 
-def point(seconds, mebibytes, *, device="cuda:0", held=None, **more):
+def point(seconds, mebibytes, *, device="cuda:0", reserved=None, **more):
     return MemoryPoint(
         seconds=seconds,
         allocated_bytes=mebibytes * 2.0**20,
-        reserved_bytes=None if held is None else held * 2.0**20,
+        reserved_bytes=None if reserved is None else reserved * 2.0**20,
         device=device,
         **more,
     )
@@ -59,11 +59,11 @@ def test_what_was_counted_from_its_least_is_said_to_be_no_total(of):
 
 
 def test_what_the_allocator_holds_is_a_line_of_its_own_within_the_plot(of, marks_of):
-    (chart,) = memory_charts(of(point(0.0, 50, held=80), point(1.0, 60, held=200)))
+    (chart,) = memory_charts(of(point(0.0, 50, reserved=80), point(1.0, 60, reserved=200)))
 
-    _, held = marks_of(chart, LineMark)
-    assert held.is_dashed
-    assert held.points == ((0.0, 80 * MIB), (1.0, 80 * MIB), (1.0, 200 * MIB))
+    _, reserved_line = marks_of(chart, LineMark)
+    assert reserved_line.is_dashed
+    assert reserved_line.points == ((0.0, 80 * MIB), (1.0, 80 * MIB), (1.0, 200 * MIB))
     assert chart.y.high == 200 * MIB
     assert [key.label for key in chart.legend] == ["reserved by the allocator"]
 
@@ -110,7 +110,7 @@ def test_of_many_devices_those_that_use_most_are_drawn(of):
         point(0.0, nan),
         point(0.0, inf),
         point(0.0, -1),
-        point(0.0, 1, held=inf),
+        point(0.0, 1, reserved=inf),
         point(1e9, 1),
     ],
 )
@@ -142,6 +142,6 @@ def test_nothing_is_said_of_memory_that_was_recorded_or_that_has_no_step(of, mak
 
 
 def test_memory_is_drawn_as_agreed(of, matches_golden):
-    (chart,) = memory_charts(of(point(0.0, 50, held=80), point(0.5, 100, held=200)))
+    (chart,) = memory_charts(of(point(0.0, 50, reserved=80), point(0.5, 100, reserved=200)))
 
     matches_golden("memory.svg", embedded_svg(chart, label="memory"))

@@ -83,24 +83,24 @@ def test_memory_is_drawn_below_the_step_and_is_well_formed(make):
         MemoryPoint(seconds=at, allocated_bytes=used, reserved_bytes=9e9, device="cuda:<0>")
         for at, used in ((0.0, 1e9), (0.5, 5e9))
     )
-    drawn = trace_svg(replace(view, profile=replace(view.profile, memory=points)))
+    drawn_trace_svg = trace_svg(replace(view, profile=replace(view.profile, memory=points)))
 
-    assert headings(drawn)[2:4] == ["The step nearest to the median", "Memory in use"]
-    assert "cuda:&lt;0&gt;: peak 4.66 GiB, at 500 ms" in drawn.replace("\u00a0", " ")
+    assert headings(drawn_trace_svg)[2:4] == ["The step nearest to the median", "Memory in use"]
+    assert "cuda:&lt;0&gt;: peak 4.66 GiB, at 500 ms" in drawn_trace_svg.replace("\u00a0", " ")
 
 
 def test_how_memory_is_recorded_is_said_in_the_picture(make):
-    said = "Memory in use: not recorded; profile(profile_memory=True) of torch.profiler records it."
+    text = "Memory in use: not recorded; profile(profile_memory=True) of torch.profiler records it."
 
-    assert said in " ".join(parsed(trace_svg(make.trace_view())).itertext())
+    assert text in " ".join(parsed(trace_svg(make.trace_view())).itertext())
 
 
 def test_two_traces_are_drawn_with_the_waterfall_between_them(diff_view):
-    found = headings(trace_diff_svg(diff_view))
+    texts = headings(trace_diff_svg(diff_view))
 
-    assert found[0] == "base.json → trace.json.gz"
-    assert found[1].startswith("From base to head: profiled step from 7.50")
-    assert found[2:] == [
+    assert texts[0] == "base.json → trace.json.gz"
+    assert texts[1].startswith("From base to head: profiled step from 7.50")
+    assert texts[2:] == [
         "Base, a typical step",
         "Head, a typical step",
         "What runs longest on base",
@@ -119,12 +119,12 @@ def test_names_of_others_are_only_text(make, diff_view, rewrite):
     @settings(max_examples=40)
     @given(nasty)
     def holds(text):
-        view = rewrite(make.trace_view(), lambda known: known and known + text)
-        drawn = trace_svg(view)
+        view = rewrite(make.trace_view(), lambda original: original and original + text)
+        drawn_trace_svg = trace_svg(view)
 
-        assert {shape.tag for shape in parsed(drawn).iter()} == shapes
-        parsed(trace_diff_svg(rewrite(diff_view, lambda known: known + text)))
-        drawn.encode("utf-8")
+        assert {shape.tag for shape in parsed(drawn_trace_svg).iter()} == shapes
+        parsed(trace_diff_svg(rewrite(diff_view, lambda original: original + text)))
+        drawn_trace_svg.encode("utf-8")
 
     holds()
 
@@ -151,9 +151,9 @@ def test_every_family_of_kernels_has_a_colour(make, family):
     view = make.trace_view()
     kernels = tuple(replace(kernel, family=family) for kernel in view.profile.kernels)
 
-    drawn = parsed(trace_svg(replace(view, profile=replace(view.profile, kernels=kernels))))
+    root = parsed(trace_svg(replace(view, profile=replace(view.profile, kernels=kernels))))
 
-    assert len(drawn) > 0
+    assert len(root) > 0
 
 
 def test_a_trace_and_a_difference_are_drawn_as_agreed(make, diff_view, matches_golden):

@@ -49,10 +49,10 @@ def test_a_checks_page_has_the_roofline_of_its_head(make, diff_explanation):
     (pictures,) = step_pictures([diff_explanation(head.workload)], [head], roofs=roofs)
     (without,) = step_pictures([diff_explanation(head.workload)], [head], roofs={})
 
-    ((side, drawn),) = pictures.rooflines
+    ((side, roofline),) = pictures.rooflines
     assert side == "head"
-    assert "Roofline of head" in drawn
-    assert "under the roof of bfloat16" in drawn
+    assert "Roofline of head" in roofline
+    assert "under the roof of bfloat16" in roofline
     assert without.rooflines == ()
 
 
@@ -68,8 +68,8 @@ def test_both_sides_are_drawn_to_one_scale_with_their_kernels_beside_each_other(
     assert all("One step of" in svg for _, svg in pictures.timelines.sides)
     assert pictures.rows
     assert (pictures.is_of_kernels, pictures.has_steps) == (True, True)
-    for drawn in (pictures.waterfall, *(svg for _, svg in pictures.timelines.sides)):
-        ElementTree.fromstring(drawn)
+    for picture in (pictures.waterfall, *(svg for _, svg in pictures.timelines.sides)):
+        ElementTree.fromstring(picture)
 
 
 def test_one_side_alone_has_its_timeline_and_no_rows(make, diff_explanation, sides):

@@ -117,10 +117,10 @@ def test_what_is_not_attributable_is_said_plainly(diff_view):
 
 def test_a_summary_without_steps_says_so(make):
     view = make.trace_view()
-    whole = replace(view.profile, has_steps=False, tool="ncu", dropped_events=0)
+    whole_profile = replace(view.profile, has_steps=False, tool="ncu", dropped_events=0)
 
-    assert head_line(replace(view, profile=whole)).endswith(" of kernels, added up")
-    timeline = replace(whole, kernels=())
+    assert head_line(replace(view, profile=whole_profile)).endswith(" of kernels, added up")
+    timeline = replace(whole_profile, kernels=())
     assert head_line(replace(view, profile=timeline)).endswith(" shown as one")
 
 
@@ -225,8 +225,8 @@ def test_a_what_if_of_all_and_of_nothing_is_said_too(what_if):
 
 
 def test_what_others_wrote_is_only_text(make, diff_view, what_if, rewrite):
-    def hostile(known):
-        return known and HOSTILE + known
+    def hostile(original):
+        return original and HOSTILE + original
 
     texts = [
         plain_lines(to_terminal(trace_document(rewrite(make.trace_view(), hostile)))),

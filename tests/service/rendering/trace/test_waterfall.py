@@ -25,7 +25,7 @@ def an_explanation(changes, **values):
         BucketChange(bucket=bucket, base_seconds=base, head_seconds=head)
         for bucket, (base, head) in zip(Bucket, changes, strict=False)
     )
-    known = {
+    known_fields = {
         "base_step_seconds": sum(base for base, _ in changes),
         "head_step_seconds": sum(head for _, head in changes),
     }
@@ -35,7 +35,7 @@ def an_explanation(changes, **values):
         rest_seconds=0.0,
         is_attributable=True,
         buckets=buckets,
-        **(known | values),
+        **(known_fields | values),
     )
 
 

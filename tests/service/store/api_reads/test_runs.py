@@ -33,7 +33,7 @@ def test_pages_of_one_row_hold_what_one_page_holds(two_runs):
         with case(name=name):
             engine, project = two_runs
             with read_session(engine) as session:
-                whole = PAGES[name](session, project, most=100)
+                whole_page = PAGES[name](session, project, most=100)
 
                 items, after = [], None
                 while True:
@@ -43,9 +43,9 @@ def test_pages_of_one_row_hold_what_one_page_holds(two_runs):
                     if after is None:
                         break
 
-            assert whole.last is None
-            assert len(whole.items) > 1
-            assert tuple(items) == whole.items
+            assert whole_page.last is None
+            assert len(whole_page.items) > 1
+            assert tuple(items) == whole_page.items
 
 
 def test_another_project_has_no_rows(two_runs):

@@ -73,6 +73,8 @@ def test_a_merge_is_recorded_with_its_pull_requests_acceptances(session, project
 
 def test_only_so_many_of_a_pull_request_are_kept(session, project, acceptance, monkeypatch):
     monkeypatch.setattr(acceptances, "MAX_ACCEPTANCES", 2)
-    kept = [add_acceptance(session, project, acceptance, comment_id=one) for one in (1, 2, 3)]
+    kept_acceptances = [
+        add_acceptance(session, project, acceptance, comment_id=one) for one in (1, 2, 3)
+    ]
 
-    assert kept == [True, True, False]
+    assert kept_acceptances == [True, True, False]

@@ -94,7 +94,7 @@ def test_a_device_is_compared_with_the_same_after_the_removal(store, removable, 
         store(number)
         store(100 + number, machine=replace(GPU, uuid="GPU-1"))
 
-    def compared():
+    def comparison():
         with read_session(any_engine) as session:
             epoch = session.exec(select(CanaryRunRow.epoch).limit(1)).one()
             return [
@@ -102,14 +102,14 @@ def test_a_device_is_compared_with_the_same_after_the_removal(store, removable, 
                 for one in (1, 2)
             ]
 
-    before = compared()
+    before = comparison()
     ids = removable()
     with write_session(any_engine) as session:
         remove_canary_runs(session, ids)
         session.commit()
 
     assert len(ids) == 2 * (14 - 6 - 3)
-    assert compared() == before
+    assert comparison() == before
     assert removable() == ()
     with read_session(any_engine) as session:
         runs = set(session.exec(select(CanaryRateRow.run_id)))

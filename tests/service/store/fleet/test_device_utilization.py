@@ -19,18 +19,18 @@ def check(any_engine, judged_on_branch, make_bundle):
     """Store a check whose processes of the base each read these shares of active cores."""
 
     def check(number, readings=(0.25, 0.5), **values):
-        plain = make_bundle(seed=number, pairs=2, samples=2)
+        plain_bundle = make_bundle(seed=number, pairs=2, samples=2)
         runs = tuple(
             replace(
                 run,
                 samples=run.samples
                 | {CPU_ACTIVE.name: readings if run.side is Side.BASE else (0.75,)},
             )
-            for run in plain.runs
+            for run in plain_bundle.runs
         )
-        told = {"metrics": (*plain.metrics, CPU_ACTIVE), "runs": runs}
+        fields = {"metrics": (*plain_bundle.metrics, CPU_ACTIVE), "runs": runs}
         placed = {name: values.pop(name) for name in ("token",) if name in values}
-        bundle = replace(plain, **told | values)
+        bundle = replace(plain_bundle, **fields | values)
         return judged_on_branch(any_engine, bundle, upload_id=f"{number:032x}", **placed)
 
     return check

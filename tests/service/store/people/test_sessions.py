@@ -34,10 +34,10 @@ def test_a_session_is_found_by_its_hash_until_it_is_ended(session, start, now):
     stored = start("h")
     later = now + timedelta(minutes=9)
     note_seen(session, "h", now=later)
-    seen = session_of_hash(session, "h")
+    stored_session = session_of_hash(session, "h")
 
-    assert seen is not None
-    assert (seen.person_id, seen.seen_at) == (stored.person_id, later)
+    assert stored_session is not None
+    assert (stored_session.person_id, stored_session.seen_at) == (stored.person_id, later)
     end_session(session, "h")
     end_session(session, "h")
     assert session_of_hash(session, "h") is None

@@ -27,7 +27,10 @@ def test_an_old_result_goes_with_its_bundle_and_the_upload_says_when_and_why(
     assert count(ObservationRow, upload) == count(VerdictRow, upload) == 0
     assert count(PairSpreadRow, upload) > 0  # priors read so few
     with read_session(any_engine) as session:
-        kept = upload_by_id(session, upload.id)
-        assert (kept.title, kept.headline) == (upload.title, upload.headline)
+        kept_stored_upload = upload_by_id(session, upload.id)
+        assert (kept_stored_upload.title, kept_stored_upload.headline) == (
+            upload.title,
+            upload.headline,
+        )
         with pytest.raises(RemovedError, match="removed on 2026-11-20 by retention of 90 days"):
             bundle_content(session, upload.bundle_sha256)

@@ -39,9 +39,9 @@ def target(site):
 @pytest.fixture
 def nobody():
     """A service at an address where nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield UploadTarget(url=f"http://127.0.0.1:{taken.getsockname()[1]}", token=TOKEN)
+    with socket.socket() as taken_socket:
+        taken_socket.bind(("127.0.0.1", 0))
+        yield UploadTarget(url=f"http://127.0.0.1:{taken_socket.getsockname()[1]}", token=TOKEN)
 
 
 def announce(history, target, *, head="topic"):

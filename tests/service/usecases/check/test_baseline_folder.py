@@ -143,9 +143,11 @@ def test_checks_before_a_change_of_level_are_no_baseline(check):
 def test_a_change_of_level_does_not_widen_the_spread_between_checks(check):
     steady = BaselineFolder([check(commit) for commit in range(24)])
     levels = [1.0] * 12 + [1.1] * 12
-    moved = BaselineFolder([check(commit, level=level) for commit, level in enumerate(levels)])
+    moved_baseline_folder = BaselineFolder(
+        [check(commit, level=level) for commit, level in enumerate(levels)]
+    )
 
-    priors = [baseline(folder, check(24)).prior for folder in (steady, moved)]
+    priors = [baseline(folder, check(24)).prior for folder in (steady, moved_baseline_folder)]
 
     assert priors[1].variance == pytest.approx(priors[0].variance, rel=0.5)
 

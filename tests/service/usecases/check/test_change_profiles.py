@@ -42,52 +42,52 @@ def of_framework(bundle, framework=Framework.TORCH):
 
 
 @pytest.fixture
-def profiled(make_bundle):
+def profile_changes(make_bundle):
     """Profile a bundle with what is found one after the other; return it, who was asked, stages."""
 
-    def run(*found, ratio=1.1, has_time=lambda: True):
+    def run(*results, ratio=1.1, has_time=lambda: True):
         bundle = replace(of_framework(make_bundle(ratio=ratio)), notes=("kept",))
-        left, asked = list(found), list[list[str]]()
+        left, requests = list(results), list[list[str]]()
         stages = list[str]()
 
         def profile_next(workloads, memory_s):
             assert memory_s is None
-            asked.append([spec.id for spec in workloads])
+            requests.append([spec.id for spec in workloads])
             return left.pop(0)
 
         return (
             with_profiles(bundle, profile=profile_next, stage=stages.append, has_time=has_time),
-            asked,
+            requests,
             stages,
         )
 
     return run
 
 
-def test_what_did_not_change_is_not_profiled(profiled):
-    bundle, asked, stages = profiled(ratio=1.0)
+def test_what_did_not_change_is_not_profiled(profile_changes):
+    bundle, requests, stages = profile_changes(ratio=1.0)
 
-    assert (bundle.profiles, asked, stages) == ((), [], [])
+    assert (bundle.profiles, requests, stages) == ((), [], [])
 
 
-def test_profiles_that_account_for_the_change_are_taken_once(profiled):
-    bundle, asked, _ = profiled(TRUE)
+def test_profiles_that_account_for_the_change_are_taken_once(profile_changes):
+    bundle, requests, _ = profile_changes(TRUE)
 
     assert bundle.profiles == TRUE.profiles
-    assert asked == [[GPT]]
+    assert requests == [[GPT]]
     assert bundle.notes == ("kept",)
 
 
 @pytest.mark.parametrize("first", [BUSY, CALM])
-def test_profiles_that_do_not_are_taken_again_and_all_windows_count(profiled, first):
+def test_profiles_that_do_not_are_taken_again_and_all_windows_count(profile_changes, first):
     repeats = (profile(Side.BASE, 0.010), profile(Side.HEAD, 0.0111))
     again = replace(TRUE, repeats=repeats)
 
-    bundle, asked, stages = profiled(replace(first, repeats=repeats[:1]), again)
+    bundle, requests, stages = profile_changes(replace(first, repeats=repeats[:1]), again)
 
     assert bundle.profiles == first.profiles
     assert bundle.repeats == (*repeats[:1], *TRUE.profiles, *repeats)
-    assert asked == [[GPT], [GPT]]
+    assert requests == [[GPT], [GPT]]
     assert stages[1] == "profiling again where the profiles do not explain the change"
     assert bundle.notes == (
         "kept",
@@ -95,10 +95,10 @@ def test_profiles_that_do_not_are_taken_again_and_all_windows_count(profiled, fi
     )
 
 
-def test_a_second_profile_that_fails_leaves_the_first(profiled):
+def test_a_second_profile_that_fails_leaves_the_first(profile_changes):
     first = replace(BUSY, repeats=(profile(Side.BASE, 0.010),))
 
-    bundle, _, _ = profiled(first, ProfileRuns(notes=("it crashed",)))
+    bundle, _, _ = profile_changes(first, ProfileRuns(notes=("it crashed",)))
 
     assert bundle.notes[2:] == ("it crashed",)
     assert bundle.profiles == BUSY.profiles
@@ -114,66 +114,66 @@ def test_a_regression_of_memory_alone_is_profiled_once_within_a_limit(make_bundl
         else run
         for run in bundle.runs
     ]
-    asked = list[tuple[list[str], float | None]]()
+    requests = list[tuple[list[str], float | None]]()
 
     def profile_next(workloads, memory_s):
-        asked.append(([spec.id for spec in workloads], memory_s))
+        requests.append(([spec.id for spec in workloads], memory_s))
         return CALM
 
     with_profiles(replace(bundle, runs=tuple(grown)), profile=profile_next, stage=lambda _: None)
 
-    assert asked == [([GPT], limit_s)]
+    assert requests == [([GPT], limit_s)]
 
 
 def test_plain_python_is_not_profiled_and_a_note_says_so(make_bundle):
     host = of_framework(make_bundle(ratio=1.1), Framework.HOST)
-    asked = list[str]()
+    requests = list[str]()
 
     def profile_next(workloads, memory_s):
-        asked.extend(spec.id for spec in workloads)
+        requests.extend(spec.id for spec in workloads)
         return CALM if memory_s is None else TRUE
 
-    noted = with_profiles(host, profile=profile_next, stage=asked.append)
+    noted = with_profiles(host, profile=profile_next, stage=requests.append)
 
-    assert asked == []
+    assert requests == []
     assert noted.notes[-1] == f"{GPT} was not profiled: its framework has no profiler here"
 
 
-def test_what_could_not_be_profiled_is_not_tried_again(profiled):
-    bundle, asked, _ = profiled(ProfileRuns(notes=("it crashed",)))
+def test_what_could_not_be_profiled_is_not_tried_again(profile_changes):
+    bundle, requests, _ = profile_changes(ProfileRuns(notes=("it crashed",)))
 
-    assert asked == [[GPT]]
+    assert requests == [[GPT]]
     assert bundle.notes == ("kept", "it crashed")
 
 
-def test_nothing_is_profiled_when_the_budget_is_spent(profiled):
-    bundle, asked, stages = profiled(has_time=lambda: False)
+def test_nothing_is_profiled_when_the_budget_is_spent(profile_changes):
+    bundle, requests, stages = profile_changes(has_time=lambda: False)
 
-    assert (bundle.profiles, asked, stages) == ((), [], [])
+    assert (bundle.profiles, requests, stages) == ((), [], [])
     assert bundle.notes[-1].startswith("the budget left no time for profiles")
     assert GPT in bundle.notes[-1]
 
 
-def test_a_second_profile_needs_time_as_well(profiled):
+def test_a_second_profile_needs_time_as_well(profile_changes):
     has_time = iter([True, False])
 
-    bundle, asked, _ = profiled(BUSY, has_time=lambda: next(has_time))
+    bundle, requests, _ = profile_changes(BUSY, has_time=lambda: next(has_time))
 
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert bundle.profiles == BUSY.profiles
 
 
-def test_a_faster_step_is_profiled_too(profiled):
-    found = profiles(0.010, 0.009)
+def test_a_faster_step_is_profiled_too(profile_changes):
+    profile_runs = profiles(0.010, 0.009)
 
-    bundle, asked, stages = profiled(found, ratio=0.9)
+    bundle, requests, stages = profile_changes(profile_runs, ratio=0.9)
 
-    assert bundle.profiles == found.profiles
-    assert (asked, stages) == ([[GPT]], ["profiling improved workloads"])
+    assert bundle.profiles == profile_runs.profiles
+    assert (requests, stages) == ([[GPT]], ["profiling improved workloads"])
 
 
-def test_without_time_a_note_says_that_it_is_faster(profiled):
-    bundle, _, _ = profiled(ratio=0.9, has_time=lambda: False)
+def test_without_time_a_note_says_that_it_is_faster(profile_changes):
+    bundle, _, _ = profile_changes(ratio=0.9, has_time=lambda: False)
 
     assert "which say why it is faster: gpt:step" in bundle.notes[-1]
 
@@ -186,11 +186,11 @@ def test_regressions_come_first_and_improvements_take_what_is_left(make_bundle):
     bundle = replace(
         slower, workloads=faster.workloads + slower.workloads, runs=slower.runs + faster.runs
     )
-    asked = list[list[str]]()
+    requests = list[list[str]]()
 
     def profile_next(workloads, memory_s):
         assert memory_s is None
-        asked.append([spec.id for spec in workloads])
+        requests.append([spec.id for spec in workloads])
         return ProfileRuns(
             profiles=tuple(
                 replace(profile(side, 0.01), workload=spec.id)
@@ -204,7 +204,7 @@ def test_regressions_come_first_and_improvements_take_what_is_left(make_bundle):
         bundle, profile=profile_next, stage=lambda _: None, has_time=lambda: next(times)
     )
 
-    assert asked == [["a:slower"], ["b:faster"]]
+    assert requests == [["a:slower"], ["b:faster"]]
     assert [one.workload for one in profiled_bundle.profiles] == [
         "a:slower",
         "a:slower",

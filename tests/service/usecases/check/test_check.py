@@ -108,9 +108,9 @@ def test_the_second_check_looks_after_fewer_pairs_and_the_service_agrees(check, 
     assert first["plan"]["looks"][0] == 5
     assert step_time(first)["prior"] is None
     assert second["plan"]["looks"][0] == 2
-    found = step_time(second)
-    assert found["outcome"] == "regressed"
-    assert found["prior"]["values"] == step_time(first)["estimate"]["pairs"]
+    found_verdict = step_time(second)
+    assert found_verdict["outcome"] == "regressed"
+    assert found_verdict["prior"]["values"] == step_time(first)["estimate"]["pairs"]
     with read_session(site.engine) as session:
-        said = verdicts_of(session, site.jobs.works[-1].upload_id)
-    assert [verdict.reason for verdict in said] == [one["reason"] for one in second["verdicts"]]
+        verdicts = verdicts_of(session, site.jobs.works[-1].upload_id)
+    assert [verdict.reason for verdict in verdicts] == [one["reason"] for one in second["verdicts"]]

@@ -52,10 +52,14 @@ def test_energy_is_read_for_as_long_as_its_counter_needs():
 
 
 def test_steps_are_interleaved_on_a_cpu_only():
-    asked = requests()
+    asked_requests = requests()
 
-    assert all(each.is_interleaved for each in requests_for_device(asked, Device.CPU).values())
-    assert not any(each.is_interleaved for each in requests_for_device(asked, Device.CUDA).values())
+    assert all(
+        each.is_interleaved for each in requests_for_device(asked_requests, Device.CPU).values()
+    )
+    assert not any(
+        each.is_interleaved for each in requests_for_device(asked_requests, Device.CUDA).values()
+    )
 
 
 @pytest.mark.parametrize("device", [Device.CUDA, Device.TPU])

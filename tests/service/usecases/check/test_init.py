@@ -30,9 +30,12 @@ def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_
     setup = write_setup(tmp_path)
 
     assert [(one.path, one.is_new) for one in setup.files] == [(name, True) for name in EVERY_FILE]
-    found = configured_table(tmp_path)
-    assert found is not None
-    assert (found[0], found[1]["paths"]) == ("perfledger.toml", ["benchmarks"])
+    found_configured_table = configured_table(tmp_path)
+    assert found_configured_table is not None
+    assert (found_configured_table[0], found_configured_table[1]["paths"]) == (
+        "perfledger.toml",
+        ["benchmarks"],
+    )
 
 
 def test_what_is_there_is_left_alone(tmp_path):
@@ -109,9 +112,9 @@ def test_workloads_do_not_stand_among_benchmarks_of_another_tool(repository):
     setup = write_setup(root)
 
     assert setup.files[1].path == "workloads/example.py"
-    found = configured_table(root)
-    assert found is not None
-    assert found[1]["paths"] == ["workloads"]
+    found_configured_table = configured_table(root)
+    assert found_configured_table is not None
+    assert found_configured_table[1]["paths"] == ["workloads"]
     assert not any(one.is_new for one in write_setup(root).files)
 
 

@@ -31,10 +31,10 @@ def test_without_a_cap_in_money_time_alone_decides(allowed):
 
 
 def test_money_buys_time_of_all_devices(allowed):
-    found = allowed(budget="1h", budget_usd="2", device_price="2.50")
+    found_measuring_allowance = allowed(budget="1h", budget_usd="2", device_price="2.50")
 
-    assert found.seconds == 360
-    (note,) = found.notes
+    assert found_measuring_allowance.seconds == 360
+    (note,) = found_measuring_allowance.notes
     assert note.startswith(
         "the cost of measuring was limited to 2 USD: 360 s of 8 x NVIDIA H100 80GB"
     )
@@ -46,10 +46,12 @@ def test_time_and_money_allow_the_lesser_of_the_two(allowed):
 
 
 def test_a_purchase_option_of_the_device_here_has_the_sheets_price_and_date(allowed):
-    found = allowed(budget="24h", budget_usd="8", device_price="p5.48xlarge/on_demand")
+    found_measuring_allowance = allowed(
+        budget="24h", budget_usd="8", device_price="p5.48xlarge/on_demand"
+    )
 
-    assert 60 < found.seconds < 3600
-    assert "AWS p5.48xlarge, on demand, as of 20" in found.notes[0]
+    assert 60 < found_measuring_allowance.seconds < 3600
+    assert "AWS p5.48xlarge, on demand, as of 20" in found_measuring_allowance.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -296,9 +296,9 @@ def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_s
 
     costs = reported(pricing=PricingConfig(declared=(declared,))).unit_costs
 
-    known = {cost.rate.accelerator: cost.provenance for cost in costs}
-    assert known["H100-80GB"] is Provenance.DECLARED
-    assert known["TPU-v4"] is Provenance.UNKNOWN
+    known_provenances = {cost.rate.accelerator: cost.provenance for cost in costs}
+    assert known_provenances["H100-80GB"] is Provenance.DECLARED
+    assert known_provenances["TPU-v4"] is Provenance.UNKNOWN
     assert all(cost.usd is None for cost in costs if cost.provenance is Provenance.UNKNOWN)
 
 
@@ -368,6 +368,6 @@ def test_work_that_was_counted_before_it_ran_is_compared_and_gives_achieved_flop
 
     report = build_report(replace(bundle, work=sides), today=TODAY, is_local=True)
 
-    (compared,) = report.work_counts
-    assert [change.change for change in compared.changes] == [1.0]
+    (compared_work_count,) = report.work_counts
+    assert [change.change for change in compared_work_count.changes] == [1.0]
     assert (report.work[0].base_flops, report.work[0].head_flops) == (4e12, 8e12)

@@ -26,9 +26,9 @@ def with_compile_time(run, factor):
 
 
 def with_growth(run, factor):
-    kept = 1e4 * factor * (1 + run.pair / 1000)  # bytes of each step
+    kept_bytes = 1e4 * factor * (1 + run.pair / 1000)  # bytes of each step
     steps = (100, 200, 300, 400)
-    in_use = tuple(MEGABYTE + kept * step for step in steps)
+    in_use = tuple(MEGABYTE + kept_bytes * step for step in steps)
     return replace(run, memory=MemoryReadings(steps=steps, in_use_bytes=in_use))
 
 

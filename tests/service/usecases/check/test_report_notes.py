@@ -15,8 +15,8 @@ def notes_of(make_bundle):
     """Return a function that returns the notes on a bundle whose runs are changed one by one."""
 
     def notes_of(change, **values):
-        plain = make_bundle(metrics=(STEP_TIME, CPU_TIME, CPU_ACTIVE), **values)
-        bundle = replace(plain, runs=tuple(map(change, plain.runs)))
+        plain_bundle = make_bundle(metrics=(STEP_TIME, CPU_TIME, CPU_ACTIVE), **values)
+        bundle = replace(plain_bundle, runs=tuple(map(change, plain_bundle.runs)))
         return report_notes(bundle, judge_bundle(bundle))
 
     return notes_of
@@ -85,7 +85,7 @@ def test_what_did_not_change_needs_no_explanation(notes_of):
 
 def noisy_bundle(make_bundle, *, cores, queued_s=0.0):
     """Return a bundle whose pairs swing by 20 % either way, without a change."""
-    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+    plain_bundle = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
     times = CoreTimes(elapsed_s=(1.0,), queued_s=(queued_s,), helpers_s=(0.0,))
     swings = {Side.BASE: (1.0, 1.2), Side.HEAD: (1.2, 1.0)}
     runs = tuple(
@@ -94,9 +94,9 @@ def noisy_bundle(make_bundle, *, cores, queued_s=0.0):
             samples={STEP_TIME.name: (swings[run.side][run.pair % 2],)},
             core_times=times,
         )
-        for run in plain.runs
+        for run in plain_bundle.runs
     )
-    return replace(plain, machine=replace(plain.machine, cores=cores), runs=runs)
+    return replace(plain_bundle, machine=replace(plain_bundle.machine, cores=cores), runs=runs)
 
 
 def test_noise_under_load_says_so_and_what_to_do(make_bundle):
@@ -132,17 +132,17 @@ def test_threads_of_xla_are_not_openmps(make_bundle):
 
 def bundle_of_two_ranks(make_bundle, *, pairs, cores):
     """Return a bundle whose second rank takes twice as long as its first one."""
-    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0, pairs=pairs)
+    plain_bundle = make_bundle(metrics=(STEP_TIME,), ratio=1.0, pairs=pairs)
 
     def two_ranks(run):
         steps = run.samples[STEP_TIME.name]
         return replace(run, rank_times_s=(tuple(each / 2 for each in steps), steps))
 
     return replace(
-        plain,
-        machine=replace(plain.machine, cores=cores),
-        workloads=tuple(replace(each, devices=2) for each in plain.workloads),
-        runs=tuple(map(two_ranks, plain.runs)),
+        plain_bundle,
+        machine=replace(plain_bundle.machine, cores=cores),
+        workloads=tuple(replace(each, devices=2) for each in plain_bundle.workloads),
+        runs=tuple(map(two_ranks, plain_bundle.runs)),
     )
 
 
@@ -176,11 +176,11 @@ def test_ranks_are_described_and_scaling_is_unknown_without_one_device(
 
 
 def test_scaling_is_against_the_same_on_one_device(make_bundle):
-    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
-    (one,) = (replace(each, unit="tokens", units_per_step=1.0) for each in plain.workloads)
+    plain_bundle = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+    (one,) = (replace(each, unit="tokens", units_per_step=1.0) for each in plain_bundle.workloads)
     two = replace(one, id="gpt:step[devices=2]", devices=2, units_per_step=1.5)
-    runs = tuple(replace(run, workload=spec.id) for spec in (one, two) for run in plain.runs)
-    bundle = replace(plain, workloads=(one, two), runs=runs)
+    runs = tuple(replace(run, workload=spec.id) for spec in (one, two) for run in plain_bundle.runs)
+    bundle = replace(plain_bundle, workloads=(one, two), runs=runs)
 
     (note,) = (each for each in report_notes(bundle, ()) if "scaling" in each)
 

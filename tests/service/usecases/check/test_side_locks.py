@@ -165,11 +165,11 @@ def test_a_changed_file_of_a_conda_environment_makes_one_of_each_side(
     (mine.root / place / "conda-meta").mkdir()
     mine.python = mine.root / place / "bin" / "python"
 
-    runs, failures, (made, differences) = mine.measure()
+    runs, failures, (notes, differences) = mine.measure()
 
     assert failures == ()
     assert len(runs) == len(Side)
-    assert made.startswith(f"{file} changed: each side ran in a separate environment, made by `")
+    assert notes.startswith(f"{file} changed: each side ran in a separate environment, made by `")
     arrow = "\N{RIGHTWARDS ARROW}"
     assert differences == (
         f"installed packages differ on head: mkl 2021 {arrow} 2022, slowdep 1 {arrow} 2"

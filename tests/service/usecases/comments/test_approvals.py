@@ -151,22 +151,24 @@ def says(desk, site):
 
 
 @pytest.fixture
-def asked(desk, judged, make_bundle):
+def pull_request_for_approval(desk, judged, make_bundle):
     """A pull request whose cost asks for approval, judged and said."""
 
-    def asked(upload_id="1" * 32, seed=0, **values):
+    def pull_request_for_approval(upload_id="1" * 32, seed=0, **values):
         desk.at_github.open_pull()
         bundle = make_bundle(machine=H100, ratio=1.0, seed=seed, pricing=pricing(**values))
         upload = judged(desk.engine, bundle, upload_id=upload_id)
         desk.say(upload.id)
         return upload
 
-    return asked
+    return pull_request_for_approval
 
 
 @pytest.mark.slow(ci_only=True)
-def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, desk, site):
-    upload = asked()
+def test_who_is_named_approves_and_check_comment_and_page_say_so(
+    pull_request_for_approval, says, desk, site
+):
+    upload = pull_request_for_approval()
     assert desk.check["conclusion"] == "action_required"
     assert "`/perfledger approve bbbbbbbbbbbb " in desk.comment
     heard = says("alice", YES)
@@ -175,27 +177,29 @@ def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, de
     assert desk.check["conclusion"] == "success"
     assert desk.check["output"]["title"].endswith(", its cost is approved")
     page = site.get(f"/runs/{upload.id}").text
-    for shown in (desk.comment, desk.check["output"]["summary"], page):
-        assert "has its approval" in shown
-        assert "alice" in shown
-        assert "orth it" in shown  # a sentence of its own on the page
-        assert "2027-02-18" in shown
+    for text in (desk.comment, desk.check["output"]["summary"], page):
+        assert "has its approval" in text
+        assert "alice" in text
+        assert "orth it" in text  # a sentence of its own on the page
+        assert "2027-02-18" in text
     stored = desk.upload()
     assert (stored.status, stored.conclusion) == (UploadStatus.POSTED, "success")
     assert "its cost is approved" in site.get("/octo/models/pull/7").text
 
 
 @pytest.mark.slow(ci_only=True)
-def test_the_command_that_the_comment_prints_is_enough(asked, says, desk):
-    asked()
+def test_the_command_that_the_comment_prints_is_enough(pull_request_for_approval, says, desk):
+    pull_request_for_approval()
     printed = desk.comment.split("can comment `")[1].split("`")[0]
     says("alice", printed)
 
     assert desk.check["conclusion"] == "success"
 
 
-def test_a_cost_whose_bundle_was_removed_is_not_approved_unseen(asked, says, desk, now):
-    remove_bundle(desk.engine, asked(), removed_at=now)
+def test_a_cost_whose_bundle_was_removed_is_not_approved_unseen(
+    pull_request_for_approval, says, desk, now
+):
+    remove_bundle(desk.engine, pull_request_for_approval(), removed_at=now)
     desk.reports = UploadReports(build_report)
     heard = says("alice", YES)
 
@@ -226,8 +230,8 @@ NO_APPROVALS = (
 
 
 @pytest.mark.slow(ci_only=True)
-def test_what_is_no_approval_changes_nothing(asked, says, desk):
-    asked()
+def test_what_is_no_approval_changes_nothing(pull_request_for_approval, says, desk):
+    pull_request_for_approval()
     before = desk.comment
 
     for login, body in NO_APPROVALS:
@@ -240,8 +244,8 @@ def test_what_is_no_approval_changes_nothing(asked, says, desk):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
-    asked()
+def test_the_author_cannot_approve_unless_the_policy_says_so(pull_request_for_approval, says, desk):
+    pull_request_for_approval()
     says("alice", YES, author="ALICE")
 
     assert desk.check["conclusion"] == "action_required"
@@ -250,16 +254,18 @@ def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
-    asked(may_author_approve=True)
+def test_the_author_approves_where_the_policy_says_so(pull_request_for_approval, says, desk):
+    pull_request_for_approval(may_author_approve=True)
     says("alice", YES, author="alice")
 
     assert desk.check["conclusion"] == "success"
 
 
 @pytest.mark.slow(ci_only=True)
-def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says, desk):
-    asked()
+def test_an_approval_of_less_than_the_change_may_cost_does_not_count(
+    pull_request_for_approval, says, desk
+):
+    pull_request_for_approval()
     says("alice", "/perfledger approve bbbbbbb 0.01: cheap")
 
     assert desk.check["conclusion"] == "action_required"
@@ -267,8 +273,8 @@ def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says
 
 
 @pytest.mark.slow(ci_only=True)
-def test_an_approval_ends_on_its_last_day(asked, says, desk, site):
-    upload = asked()
+def test_an_approval_ends_on_its_last_day(pull_request_for_approval, says, desk, site):
+    upload = pull_request_for_approval()
     says("alice", YES.replace(":", " until 2026-11-21:"))
     desk.clock.now += timedelta(days=1)
     still = site.get(f"/runs/{upload.id}").text
@@ -279,8 +285,8 @@ def test_an_approval_ends_on_its_last_day(asked, says, desk, site):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
-    asked()
+def test_another_commit_is_not_approved(pull_request_for_approval, says, desk, judged, make_bundle):
+    pull_request_for_approval()
     says("alice", YES)
     desk.at_github.open_pull(head_sha="c" * 40)
     newer = make_bundle(
@@ -292,10 +298,12 @@ def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
 
 
 @pytest.mark.slow(ci_only=True)
-def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk):
-    asked()
+def test_a_second_result_of_the_approved_commit_stays_approved(
+    pull_request_for_approval, says, desk
+):
+    pull_request_for_approval()
     says("alice", YES)
-    asked(upload_id="2" * 32, seed=5)
+    pull_request_for_approval(upload_id="2" * 32, seed=5)
 
     assert desk.check["conclusion"] == "success"
     assert desk.upload("2" * 32).conclusion == "success"
@@ -303,9 +311,9 @@ def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk
 
 @pytest.mark.slow(ci_only=True)
 def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
-    asked, says, desk, received, make_bundle
+    pull_request_for_approval, says, desk, received, make_bundle
 ):
-    asked()
+    pull_request_for_approval()
     received(
         desk.engine,
         make_bundle(machine=H100, ratio=1.0, seed=5, pricing=pricing()),
@@ -326,8 +334,8 @@ def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, ma
 
 
 @pytest.mark.slow(ci_only=True)
-def test_only_so_many_approvals_of_a_commit_are_kept(asked, says, desk, now):
-    upload = asked()
+def test_only_so_many_approvals_of_a_commit_are_kept(pull_request_for_approval, says, desk, now):
+    upload = pull_request_for_approval()
     others = Approval(
         login="carol",
         is_author=False,
@@ -346,8 +354,8 @@ def test_only_so_many_approvals_of_a_commit_are_kept(asked, says, desk, now):
     assert heard == [True, False]
 
 
-def test_a_hostile_reason_is_shown_as_text(asked, says, desk, site):
-    upload = asked()
+def test_a_hostile_reason_is_shown_as_text(pull_request_for_approval, says, desk, site):
+    upload = pull_request_for_approval()
     says("alice", f"{YES} `</code><script>alert(1)</script> @octo [x](http://e.vil) \u202e")
 
     page = site.get(f"/runs/{upload.id}").text
@@ -357,8 +365,10 @@ def test_a_hostile_reason_is_shown_as_text(asked, says, desk, site):
 
 
 @pytest.mark.parametrize("change", [{"state": "closed"}, {"head_sha": "c" * 40}])
-def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, desk, change):
-    asked()
+def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(
+    pull_request_for_approval, says, desk, change
+):
+    pull_request_for_approval()
     desk.at_github.open_pull(**change)
     says("alice", YES)
 
@@ -369,8 +379,11 @@ def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, d
 
 def test_amounts_and_days_are_read_as_they_are_written():
     comment = "  /perfledger approve abcdef0 12,400.50 unpriced until 2026-12-31 : why \r\nmore"
-    found = parse_command(command_line(comment))
+    comment_command = parse_command(command_line(comment))
 
-    assert isinstance(found, ApprovalCommand)
-    assert (str(found.usd_per_year), found.covers_unpriced) == ("12400.50", True)
-    assert (str(found.until), found.reason) == ("2026-12-31", "why")
+    assert isinstance(comment_command, ApprovalCommand)
+    assert (str(comment_command.usd_per_year), comment_command.covers_unpriced) == (
+        "12400.50",
+        True,
+    )
+    assert (str(comment_command.until), comment_command.reason) == ("2026-12-31", "why")

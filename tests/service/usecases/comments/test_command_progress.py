@@ -95,8 +95,10 @@ def test_the_commit_that_a_bisection_found_is_linked_and_tells_nothing_of_the_br
     take, discussion, make_bundle, answer_job
 ):
     discussion.say("alice", BISECT)
-    found = make_bundle(pull_request=None, base=Revision(sha="e" * 40), head=Revision(sha="f" * 40))
-    upload = answer_job(take(), found)
+    bundle = make_bundle(
+        pull_request=None, base=Revision(sha="e" * 40), head=Revision(sha="f" * 40)
+    )
+    upload = answer_job(take(), bundle)
 
     url = f"https://ledger.example/runs/{upload.id}"
     assert f"found `ffffffffffff`: [Performance regressed]({url})" in discussion.answer
@@ -130,15 +132,15 @@ def test_a_cancelled_job_says_why(jobs, discussion, project):
 def test_two_replicas_follow_a_command_once(take, discussion):
     discussion.say("alice", RERUN)
     take()
-    seen = []
+    lines_seen = []
     for _ in range(2):
         job_commands.follow_commands(
             discussion.engine, public_url="https://ledger.example", now=discussion.now
         )
-        seen.append(discussion.command_work())
+        lines_seen.append(discussion.command_work())
 
-    assert [work.edition for [work] in seen] == [1, 1]
-    assert len({work.id for [work] in seen}) == 1
+    assert [work.edition for [work] in lines_seen] == [1, 1]
+    assert len({work.id for [work] in lines_seen}) == 1
 
 
 def test_a_push_cancels_the_jobs_of_the_commit_before_and_no_others(jobs, discussion):

@@ -41,10 +41,10 @@ def test_an_accepted_regression_is_neutral_and_named_wherever_it_is_shown(regres
     assert command.status is CommandStatus.DONE
     assert discussion.check["conclusion"] == "neutral"
     assert discussion.check["output"]["title"] == "Performance regressed, accepted"
-    for shown in (discussion.comment, discussion.check["output"]["summary"]):
-        assert "**Accepted** by `alice`" in shown
-        assert "`the larger batch is worth it`" in shown
-        assert "/perfledger accept gpt:step" not in shown
+    for text in (discussion.comment, discussion.check["output"]["summary"]):
+        assert "**Accepted** by `alice`" in text
+        assert "`the larger batch is worth it`" in text
+        assert "/perfledger accept gpt:step" not in text
     assert discussion.answers == []
     assert [one["content"] for one in discussion.at_github.state["reactions"]] == ["+1"]
 

@@ -79,9 +79,9 @@ def test_at_the_switching_share_the_other_option_is_the_cheapest_and_before_it_i
 ):
     answer, _ = compare(*NAMES, "--allocated-percent", str(share))
 
-    found = [each for each in answer["switches"] if each["figure"] == "allocated share"]
-    assert found
-    for switch in found:
+    switches = [each for each in answer["switches"] if each["figure"] == "allocated share"]
+    assert switches
+    for switch in switches:
         step = 0.01 if switch["value"] < switch["now"] else -0.01
         there, _ = compare(*NAMES, "--allocated-percent", str(100 * switch["value"]))
         before, _ = compare(*NAMES, "--allocated-percent", str(100 * (switch["value"] + step)))
@@ -194,18 +194,18 @@ def test_a_commitment_of_as_many_devices_has_the_chance_that_owning_costs_less(c
 
 
 @pytest.mark.parametrize(
-    ("usd", "said"),
+    ("usd", "text"),
     [
         (2.0, "than on demand (2.00) at no share"),
         (13.76, "than on demand (13.76) from 2"),
     ],
 )
-def test_a_break_even_beyond_all_hours_is_none(compare, tmp_path, usd, said):
+def test_a_break_even_beyond_all_hours_is_none(compare, tmp_path, usd, text):
     prices = own_prices(tmp_path, ("p5.96xlarge", usd))
     places = ("--at", "on-prem,p5.96xlarge", "--accelerator", "H100-80GB")
     answer, _ = compare(*places, "--allocated-percent", "60", *prices)
 
-    assert said in answer["sentences"][0]
+    assert text in answer["sentences"][0]
 
 
 def test_a_piece_of_work_needs_no_speed_to_be_kept(compare):

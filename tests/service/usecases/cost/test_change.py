@@ -55,9 +55,9 @@ def test_a_weight_is_the_share_of_the_hours_that_is_priced(reported):
     (divided,) = reported(
         ratio=1.2, fleet=(replace(FLEET[0], weights=weights),), unchosen=("gpt:eval",)
     ).change_prices
-    (whole,) = reported(ratio=1.2).change_prices
+    (whole_change_price,) = reported(ratio=1.2).change_prices
 
-    assert 4 * divided.usd == whole.usd
+    assert 4 * divided.usd == whole_change_price.usd
 
 
 def failure(workload="gpt:step"):

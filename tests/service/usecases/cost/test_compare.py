@@ -38,18 +38,18 @@ def test_a_rented_tpu_breaks_even_where_as_dear_an_h100_would(options, tmp_path)
         f'{8 * 3.22 * TPU_HOURS}\ncurrency = "USD"\nas_of = 2026-10-01\nsource = "made up"\n'
     )
 
-    found = options(*BOTH, *WORK, "--overrides", str(dear))
+    found_options = options(*BOTH, *WORK, "--overrides", str(dear))
 
-    tpu, h100 = found["gcp:tpu-v4/on_demand"], found["aws:p5.48xlarge/on_demand"]
+    tpu, h100 = found_options["gcp:tpu-v4/on_demand"], found_options["aws:p5.48xlarge/on_demand"]
     assert tpu["break_even"]["p50"] == pytest.approx(h100["break_even"]["p50"], rel=1e-9)
     assert tpu["investment"]["npv_p50_usd"] == h100["investment"]["npv_p50_usd"]
 
 
 @pytest.mark.slow(ci_only=True)
 def test_hours_of_different_accelerators_are_not_held_against_each_other(options):
-    found = options(*BOTH, "--allocated-percent", "70")
+    found_options = options(*BOTH, "--allocated-percent", "70")
 
-    assert found["gcp:tpu-v4/on_demand"]["break_even"] is None
+    assert found_options["gcp:tpu-v4/on_demand"]["break_even"] is None
 
 
 @pytest.mark.slow(ci_only=True)
@@ -71,8 +71,8 @@ def test_the_server_on_which_the_work_costs_least_is_the_one_to_own(options):
 
 
 def test_every_option_with_a_price_has_a_break_even_where_the_work_is_known(options):
-    found = options(*BOTH, *WORK)
+    found_options = options(*BOTH, *WORK)
 
-    rented = [each for name, each in found.items() if not name.startswith("onprem")]
+    rented = [each for name, each in found_options.items() if not name.startswith("onprem")]
     assert rented
     assert all(each["break_even"] is not None for each in rented)

@@ -68,20 +68,25 @@ def test_less_power_for_the_same_peaks_is_a_slower_clock():
 def test_calibrated_intervals_cover_what_they_have_not_seen_and_are_narrow(
     leave_out, kind_of, least
 ):
-    found = [each for each in leave_out(kind_of) if each.projection.is_calibrated]
+    checked_projections = [each for each in leave_out(kind_of) if each.projection.is_calibrated]
     widths = [
-        (each.projection.high - each.projection.low) / each.projection.speed for each in found
+        (each.projection.high - each.projection.low) / each.projection.speed
+        for each in checked_projections
     ]
 
-    assert len(found) >= 60
-    assert least <= sum(each.is_covered for each in found) / len(found) <= 0.97
+    assert len(checked_projections) >= 60
+    assert (
+        least
+        <= sum(each.is_covered for each in checked_projections) / len(checked_projections)
+        <= 0.97
+    )
     assert median(widths) < 0.45
 
 
 def test_each_class_of_pairs_is_projected_closer_than_by_its_peaks_or_bandwidths(leave_out):
-    found = leave_out(model_of)
+    checked_projections = leave_out(model_of)
     for pair in PairClass:
-        some = [each for each in found if each.residual.pair_class is pair]
+        some = [each for each in checked_projections if each.residual.pair_class is pair]
         if len(some) < 15:  # a few ratios tell no median
             continue
         errors = {"projected": [], "peaks": [], "bandwidths": []}
@@ -115,13 +120,13 @@ def test_what_was_published_of_tpu_v4_lies_in_the_interval(name):
     roofs, descriptors = known_roofs(), packaged_descriptors()
     (workload,) = (each for each in descriptors if each.name == name)
 
-    found = project(
+    projection = project(
         workload,
         source=roofs["a100-sxm4-80gb"],
         target=roofs["tpu-v4"],
         calibration=calibrate(residuals_of(packaged_ratios(), descriptors, roofs)),
     )
 
-    assert isinstance(found, Projection)
-    assert found.low < 1.2
-    assert found.high > 1.7
+    assert isinstance(projection, Projection)
+    assert projection.low < 1.2
+    assert projection.high > 1.7

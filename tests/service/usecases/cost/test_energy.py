@@ -23,21 +23,21 @@ PATTERSON = [
 def test_energy_and_carbon_of_google_and_openais_trainings(run, row):
     _, chips, days, watts, pue, factor, mwh, tonnes = row
     grid = ("--pue", pue, "--location-kg-per-kwh", factor, "--format", "json")
-    found = json.loads(run("cost", "energy", f"{chips}x{days}d", "--mean-watts", watts, *grid))
+    document = json.loads(run("cost", "energy", f"{chips}x{days}d", "--mean-watts", watts, *grid))
 
-    assert found["energy_kwh"] / 1000 == pytest.approx(mwh, rel=0.01)
-    assert found["location_kg"] / 1000 == pytest.approx(tonnes, rel=0.01)
-    assert found["market_kg"] is None
+    assert document["energy_kwh"] / 1000 == pytest.approx(mwh, rel=0.01)
+    assert document["location_kg"] / 1000 == pytest.approx(tonnes, rel=0.01)
+    assert document["market_kg"] is None
 
 
 def test_gross_and_net_of_a_data_centre_are_location_and_market(run):
     """GShard-600B of the same table: 0.201 kg gross and 0.177 kg net a kWh, 4.8 and 4.3 tonnes."""
     factors = ("--location-kg-per-kwh", 0.201, "--market-kg-per-kwh", 0.177)
     words = ("1024x3.1d", "--mean-watts", 288, "--pue", 1.09, *factors, "--format", "json")
-    found = json.loads(run("cost", "energy", *words))
+    document = json.loads(run("cost", "energy", *words))
 
-    assert found["location_kg"] / 1000 == pytest.approx(4.8, rel=0.015)
-    assert found["market_kg"] / 1000 == pytest.approx(4.3, rel=0.02)
+    assert document["location_kg"] / 1000 == pytest.approx(4.8, rel=0.015)
+    assert document["market_kg"] / 1000 == pytest.approx(4.3, rel=0.02)
 
 
 # Touvron et al., "LLaMA", arXiv:2302.13971, table 15: A100-80GB at 400 W, PUE 1.1, 0.385 kg a kWh;
@@ -57,18 +57,18 @@ LLAMA = [
 )
 def test_energy_and_carbon_of_metas_trainings(run, hours, mwh, tonnes):
     words = ("--mean-watts", 400, "--pue", 1.1, "--location-kg-per-kwh", 0.385, "--format", "json")
-    found = json.loads(run("cost", "energy", hours, *words))
+    document = json.loads(run("cost", "energy", hours, *words))
 
-    assert found["energy_kwh"] / 1000 == pytest.approx(mwh, rel=0.01)
-    assert found["location_kg"] / 1000 == pytest.approx(tonnes, rel=0.01)
+    assert document["energy_kwh"] / 1000 == pytest.approx(mwh, rel=0.01)
+    assert document["location_kg"] / 1000 == pytest.approx(tonnes, rel=0.01)
 
 
 def test_what_was_assumed_of_energy_is_said(run):
-    shown = " ".join(run("cost", "energy", "8x5.3h", "--mean-watts", "700").split())
+    text = " ".join(run("cost", "energy", "8x5.3h", "--mean-watts", "700").split())
 
-    assert "42.4 accelerator-hours" in shown
-    assert "CO2, market-based: unknown" in shown
-    assert "Assumed: PUE 1.11 (pue hyperscale)" in shown
+    assert "42.4 accelerator-hours" in text
+    assert "CO2, market-based: unknown" in text
+    assert "Assumed: PUE 1.11 (pue hyperscale)" in text
 
 
 @pytest.mark.parametrize("hours", ["", "8x", "x5h", "5m", "1e99", "-3", "8xH100"])

@@ -26,10 +26,10 @@ NAME = "gpt:<b>|step"
 
 @pytest.fixture
 def report(make_bundle):
-    def report(*, model="NVIDIA A100-SXM4-80GB", flops=1e12, moved=4e9, units_per_step=8.0):
+    def report(*, model="NVIDIA A100-SXM4-80GB", flops=1e12, bytes_moved=4e9, units_per_step=8.0):
         counts = (
             Count(name=FLOPS, unit="FLOP", value=flops, source="FlopCounterMode"),
-            Count(name=BYTES, unit="B", value=moved, source="unfused"),
+            Count(name=BYTES, unit="B", value=bytes_moved, source="unfused"),
         )
         bundle = make_bundle(
             ratio=1.0,
@@ -58,21 +58,23 @@ def test_counted_work_is_projected_onto_what_a_team_could_have(report):
 
 
 def test_the_comment_marks_every_projected_price(report):
-    shown = comment(report())
+    shown_comment = comment(report())
 
-    assert "**Projected, not measured**" in shown
-    row = next(line for line in shown.splitlines() if "`H100-80GB` in `bfloat16`" in line)
+    assert "**Projected, not measured**" in shown_comment
+    row = next(line for line in shown_comment.splitlines() if "`H100-80GB` in `bfloat16`" in line)
     assert row.startswith("| `gpt:<b>\\|step` | `tokens` | `A100-80GB` |")
     assert "price read on 2026-11-20" in row
-    assert "Prices: sources and assumptions" in shown
-    assert "us-east-1; " in shown
+    assert "Prices: sources and assumptions" in shown_comment
+    assert "us-east-1; " in shown_comment
 
 
 def test_the_json_report_has_its_provenance(report):
-    (found,) = json.loads(report_json(report()))["projections"]
+    (projection,) = json.loads(report_json(report()))["projections"]
 
-    assert found["provenance"] == "projected"
-    assert {row["provenance"] for row in found["devices"] + found["costs"]} == {"projected"}
+    assert projection["provenance"] == "projected"
+    assert {row["provenance"] for row in projection["devices"] + projection["costs"]} == {
+        "projected"
+    }
 
 
 def test_what_ran_on_a_device_without_known_peaks_is_not_projected(report):
@@ -81,11 +83,11 @@ def test_what_ran_on_a_device_without_known_peaks_is_not_projected(report):
 
 
 @pytest.mark.parametrize("flops", [1e-300, 1e300, 1.7e308])
-@pytest.mark.parametrize("moved", [1e-300, 1e300])
+@pytest.mark.parametrize("bytes_moved", [1e-300, 1e300])
 @pytest.mark.parametrize("units_per_step", [1e-300, 1.0, 1e300])
 def test_figures_that_cannot_be_are_no_projection_and_no_failure(
-    report, flops, moved, units_per_step
+    report, flops, bytes_moved, units_per_step
 ):
-    found = report(flops=flops, moved=moved, units_per_step=units_per_step)
+    found_report = report(flops=flops, bytes_moved=bytes_moved, units_per_step=units_per_step)
 
-    assert isinstance(comment(found), str)
+    assert isinstance(comment(found_report), str)

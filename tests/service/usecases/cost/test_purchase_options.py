@@ -44,21 +44,21 @@ def run():
 @pytest.fixture
 def guessed():
     sheet = packaged_hardware_inputs()
-    found = [sheet.find(name) for server in SERVERS for name in server.inputs]
-    return {each.label for each in found if each.is_assumed}
+    indexes = [sheet.find(name) for server in SERVERS for name in server.inputs]
+    return {each.label for each in indexes if each.is_assumed}
 
 
-def unbroken(shown):
-    return " ".join(shown.replace("`", "").split())
+def unbroken(output):
+    return " ".join(output.replace("`", "").split())
 
 
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_comparison_names_every_guess_to_the_last_one(run, guessed, form):
-    shown = unbroken(run(*ALL, "--format", form))
+    text = unbroken(run(*ALL, "--format", form))
 
-    assert {words for words in {*guessed, GUESSED_USE} if words not in shown} == set()
-    assert "price of vast:H100 SXM marketplace median/on_demand (2.4024)." in shown
+    assert {words for words in {*guessed, GUESSED_USE} if words not in text} == set()
+    assert "price of vast:H100 SXM marketplace median/on_demand (2.4024)." in text
 
 
 @pytest.mark.parametrize(
@@ -101,18 +101,18 @@ def test_the_price_of_a_change_on_owned_hours_names_its_guesses(run, guessed, tm
     hours = ("--device-hours", "1000", "--purchase-option", "onprem-8xA100")
     words = ("cost", "change", *faster, *hours)
 
-    shown = unbroken(run(*words))
+    text = unbroken(run(*words))
     rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv"))))
 
     inputs = {each for each in guessed if each.startswith(("server price", "staff", "wacc"))}
-    assert all(each in shown for each in inputs)
+    assert all(each in text for each in inputs)
     assert all(each in rows[0]["rate_assumed"] for each in inputs)
 
 
 def test_the_price_of_a_change_says_how_old_a_price_is(run):
-    shown = unbroken(run(*CHANGE, "--purchase-option", "gcp:a3-highgpu-1g/spot"))
+    text = unbroken(run(*CHANGE, "--purchase-option", "gcp:a3-highgpu-1g/spot"))
 
-    assert "spot prices are valid for 7 days" in shown
+    assert "spot prices are valid for 7 days" in text
 
 
 def test_a_comparison_names_the_commitments_whose_price_nobody_knows(run):

@@ -81,16 +81,18 @@ def test_lenovos_hours_until_owning_has_paid_itself(lenovo, option, hours):
 def test_lenovos_hours_are_the_same_however_many_of_a_day_are_used(lenovo):
     rents = {rent["option"]: rent for rent in lenovo(100 * 8 / 24)["in_place_of"]}
 
-    found = rents["aws:p5.48xlarge/on_demand"]
-    assert found["payback_hours"] == pytest.approx(8_556, abs=1)
-    assert found["payback_years"] == pytest.approx(2.93, abs=0.01)  # "2.9 years" at 8 hours a day
+    server_rent = rents["aws:p5.48xlarge/on_demand"]
+    assert server_rent["payback_hours"] == pytest.approx(8_556, abs=1)
+    assert server_rent["payback_years"] == pytest.approx(
+        2.93, abs=0.01
+    )  # "2.9 years" at 8 hours a day
 
 
 def test_lenovos_five_years_cost_871_912_and_save_3_434_504(lenovo):
-    found = lenovo(100)
+    tco = lenovo(100)
 
-    rents = {rent["option"]: rent for rent in found["in_place_of"]}
-    assert 5 * sum(float(part["mode_usd"]) for part in found["usd_per_year"]) == pytest.approx(
+    rents = {rent["option"]: rent for rent in tco["in_place_of"]}
+    assert 5 * sum(float(part["mode_usd"]) for part in tco["usd_per_year"]) == pytest.approx(
         871_912, abs=1
     )
     assert float(rents["aws:p5.48xlarge/on_demand"]["npv_usd"]) == pytest.approx(3_434_504, abs=1)

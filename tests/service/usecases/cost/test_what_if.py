@@ -33,10 +33,10 @@ def test_a_place_without_a_server_has_no_cost_of_owning(books):
 
 def test_without_a_share_the_usual_one_is_assumed_and_said(books):
     usual = what_if(books, CostForm(at=("tpu-v4",)), today=TODAY)
-    given = what_if(books, CostForm(at=("tpu-v4",), allocated_percent="40"), today=TODAY)
+    factor = what_if(books, CostForm(at=("tpu-v4",), allocated_percent="40"), today=TODAY)
 
-    assert usual.use == given.use == 0.4
-    assert usual.comparison.rows == given.comparison.rows
+    assert usual.use == factor.use == 0.4
+    assert usual.comparison.rows == factor.comparison.rows
 
 
 def test_spot_prices_rank_once_their_interruptions_are_given(books):
@@ -57,10 +57,10 @@ def test_the_same_form_is_computed_once(books):
 
 @pytest.mark.slow
 def test_each_field_is_an_option_of_the_command():
-    shown = CliRunner().invoke(app, ["cost", "compare", "--help"]).stdout
+    output = CliRunner().invoke(app, ["cost", "compare", "--help"]).stdout
 
     options = {f"--{field.replace('_', '-')}" for field in COST_NUMBERS}
-    assert options <= set(re.findall(r"--[a-z-]+", shown))
+    assert options <= set(re.findall(r"--[a-z-]+", output))
 
 
 def test_the_command_has_an_option_for_each_field_that_is_given(books):

@@ -11,7 +11,7 @@ def test_a_training_that_is_priced_has_its_energy_and_carbon_too(run, overrides)
     path = overrides(
         {"max_power_8xA100": 3.2, "average_load_power_fraction": 1, "pue_hyperscale": 1.1}
     )
-    given = (
+    arguments = (
         "--time-to-train",
         "2048xA100-80GB=499.2h",
         "--location-kg-per-kwh",
@@ -19,14 +19,14 @@ def test_a_training_that_is_priced_has_its_energy_and_carbon_too(run, overrides)
         "--overrides",
         path,
     )
-    options = json.loads(run("cost", "compare", *given, "--format", "json"))["options"]
+    options = json.loads(run("cost", "compare", *arguments, "--format", "json"))["options"]
 
     cloud = next(each for each in options if each["name"].startswith("aws:"))
     carbon = cloud["piece_footprint"]
     assert carbon["energy_kwh"] / 1000 == pytest.approx(449, abs=1)
     assert carbon["location_kg"] / 1000 == pytest.approx(173, abs=1)
-    shown = " ".join(run("cost", "compare", *given).split())
-    assert "Energy of a training to target on A100-80GB, cloud: 449," in shown
+    text = " ".join(run("cost", "compare", *arguments).split())
+    assert "Energy of a training to target on A100-80GB, cloud: 449," in text
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_training_that_is_priced_has_its_energy_and_carbon_too(run, overrides)
 def test_what_deepseek_v3_cost_at_two_dollars_an_hour(run, overrides, hours, usd, price_table):
     """DeepSeek-V3 Technical Report, arXiv:2412.19437, table 1: 2048 H800, 2 USD an hour of one."""
     path = overrides({}, price_table("h800", 2, accelerator="H800", count=1))
-    given = (
+    arguments = (
         "--time-to-train",
         f"2048xH800={hours / 2048}h",
         "--overrides",
@@ -43,7 +43,9 @@ def test_what_deepseek_v3_cost_at_two_dollars_an_hour(run, overrides, hours, usd
         "--format",
         "json",
     )
-    (option,) = json.loads(run("cost", "compare", "--allocated-percent", 100, *given))["options"]
+    (option,) = json.loads(run("cost", "compare", "--allocated-percent", 100, *arguments))[
+        "options"
+    ]
 
     assert float(option["work"]["p50_usd"]) == pytest.approx(usd, rel=1e-9)
 
@@ -64,8 +66,15 @@ def test_an_mlperf_result_costs_its_time_at_the_instances_rate(
     run, priced_at, minutes, per_hour, usd
 ):
     path = priced_at(per_hour)
-    given = ("--time-to-train", f"8xH100-80GB={minutes}m", "--overrides", path, "--format", "json")
-    options = json.loads(run("cost", "compare", "--allocated-percent", 100, *given))["options"]
+    arguments = (
+        "--time-to-train",
+        f"8xH100-80GB={minutes}m",
+        "--overrides",
+        path,
+        "--format",
+        "json",
+    )
+    options = json.loads(run("cost", "compare", "--allocated-percent", 100, *arguments))["options"]
 
-    (found,) = (each for each in options if each["name"] == "aws:p5.48xlarge/on_demand")
-    assert float(found["work"]["p50_usd"]) == pytest.approx(usd, abs=0.001)
+    (option,) = (each for each in options if each["name"] == "aws:p5.48xlarge/on_demand")
+    assert float(option["work"]["p50_usd"]) == pytest.approx(usd, abs=0.001)

@@ -50,14 +50,14 @@ def busy_bundle(make_bundle):
             readings=(ProfileReading(name="gpu_busy", value=gpu_busy),),
         )
         fleet = (FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0),)
-        told = {
+        fields = {
             "machine": machine,
             "runs": runs,
             "metrics": (*bundle.metrics, SM_ACTIVE),
             "profiles": (profile,),
             "pricing": PricingConfig(fleet=fleet),
         }
-        return replace(bundle, **(told | values))
+        return replace(bundle, **(fields | values))
 
     return make
 
@@ -156,10 +156,10 @@ def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged_on_br
 def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged_on_branch, busy_bundle):
     judged_on_branch(engine, busy_bundle())
 
-    shown = " ".join(run("fleet", "utilization", "--checks").split())
+    text = " ".join(run("fleet", "utilization", "--checks").split())
 
-    assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in shown
-    assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
+    assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in text
+    assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in text
 
 
 def test_figures_are_written_as_json_and_csv(run, engine, judged_on_branch, busy_bundle):
@@ -220,26 +220,26 @@ def test_the_page_shows_both_and_is_linked(site, judged_on_branch, busy_bundle, 
 
 
 def test_the_view_has_what_was_imported(any_engine, now):
-    kept, _ = import_file(
+    kept_stored_import, _ = import_file(
         any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now
     )
 
     with read_session(any_engine) as session:
-        assert capacity_view(session).imports == (kept,)
+        assert capacity_view(session).imports == (kept_stored_import,)
 
 
 def test_what_is_known_of_the_fleet_changes_with_every_check_and_import(
     any_engine, judged_on_branch, busy_bundle, now
 ):
-    def known():
+    def known_fleet_version():
         with read_session(any_engine) as session:
             return fleet_version(session)
 
     judged_on_branch(any_engine, busy_bundle())
-    first = known()
+    first = known_fleet_version()
     judged_on_branch(any_engine, busy_bundle(active=(0.5, 0.6, 0.7)), upload_id="2" * 32)
-    second = known()
+    second = known_fleet_version()
     import_file(any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now)
 
-    assert len({first, second, known()}) == 3
-    assert known() == known()
+    assert len({first, second, known_fleet_version()}) == 3
+    assert known_fleet_version() == known_fleet_version()

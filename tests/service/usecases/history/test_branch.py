@@ -75,12 +75,16 @@ def requests_of(engine, upload):
 def test_a_project_without_commits_has_an_empty_view(received, make_bundle, engine, view):
     received(engine, make_bundle())
 
-    found = view()
+    found_branch_view = view()
 
-    assert found.repository == "octo/models"
-    assert (found.search.commits, found.alerts, found.requests) == ((), (), ())
-    assert found.search.watched == 0
-    assert found.gates == ()
+    assert found_branch_view.repository == "octo/models"
+    assert (
+        found_branch_view.search.commits,
+        found_branch_view.alerts,
+        found_branch_view.requests,
+    ) == ((), (), ())
+    assert found_branch_view.search.watched == 0
+    assert found_branch_view.gates == ()
 
 
 def test_commits_that_only_bundles_claim_are_counted_where_no_other_is(
@@ -95,13 +99,13 @@ def test_commits_that_only_bundles_claim_are_counted_where_no_other_is(
 def test_the_view_has_commits_requests_and_alerts(suspect, view):
     upload = suspect(alerts=(an_alert(),))
 
-    found = view()
+    found_branch_view = view()
 
-    assert found.search.commits == SHAS
-    (request,) = found.requests
+    assert found_branch_view.search.commits == SHAS
+    (request,) = found_branch_view.requests
     assert (request.base_sha, request.head_sha) == SHAS
     assert request.suspects == (a_candidate(),)
-    assert [alert.upload_id for alert in found.alerts] == [upload.id]
+    assert [alert.upload_id for alert in found_branch_view.alerts] == [upload.id]
 
 
 def test_another_project_has_nothing_of_it(suspect, view, received, engine, make_bundle):
@@ -113,10 +117,14 @@ def test_another_project_has_nothing_of_it(suspect, view, received, engine, make
         token="pl_4567cdef_" + "t" * 43,
     )
 
-    found = view("octo/other")
+    found_branch_view = view("octo/other")
 
-    assert (found.search.commits, found.alerts, found.requests) == ((), (), ())
-    assert found.search.watched == 0
+    assert (
+        found_branch_view.search.commits,
+        found_branch_view.alerts,
+        found_branch_view.requests,
+    ) == ((), (), ())
+    assert found_branch_view.search.watched == 0
 
 
 def test_an_alert_that_a_later_one_narrows_down_is_not_in_the_view(suspect, view):
@@ -157,10 +165,10 @@ def test_the_series_of_judged_checks_are_watched(judged, engine, make_bundle, vi
     bundle = make_bundle(pull_request=None, base=base, head=head)
     judged(engine, bundle, trust_runners=True)
 
-    found = view()
+    found_branch_view = view()
 
-    assert found.search.commits == SHAS
-    assert found.search.watched == 2  # the step time and the memory of one workload
+    assert found_branch_view.search.commits == SHAS
+    assert found_branch_view.search.watched == 2  # the step time and the memory of one workload
 
 
 def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engine):
@@ -179,10 +187,10 @@ def test_a_bisections_request_has_the_suspects_that_were_confirmed(suspect, engi
     )
     store(engine, upload, ConfirmationState(bisections=(bisection,), window="2026-11-20"))
 
-    (asked,) = requests_of(engine, upload)
+    (ab_request_view,) = requests_of(engine, upload)
 
-    assert asked.request == request
-    assert asked.suspects == (a_candidate(devices=("GPU-0",)),)
+    assert ab_request_view.request == request
+    assert ab_request_view.suspects == (a_candidate(devices=("GPU-0",)),)
 
 
 IMPORTED, CPU = "imported:asv, box:1", "cpu:Test CPU:1"
@@ -227,15 +235,15 @@ def search(engine, received, make_bundle):
 
 
 def test_no_event_has_imported_and_measured_series(search):
-    found, _ = search()
+    series, _ = search()
 
     classes = [
         [member.change.series.machine_class for member in event.members]
-        for event in found.grouped_changes.events
+        for event in series.grouped_changes.events
     ]
     assert classes == [[CPU], [IMPORTED]]
-    assert {event.observed_series for event in found.grouped_changes.events} == {1}
-    assert not any(event.changed_elsewhere for event in found.grouped_changes.events)
+    assert {event.observed_series for event in series.grouped_changes.events} == {1}
+    assert not any(event.changed_elsewhere for event in series.grouped_changes.events)
 
 
 def test_no_number_of_imported_series_hides_one_that_is_measured(search, monkeypatch):

@@ -55,12 +55,15 @@ def test_a_time_of_zero_is_left_out_and_leaves_a_tail_without_a_value(make_bundl
     runs[3] = replace(run, samples={**run.samples, STEP_TIME.name: times})
 
     check_bundle(replace(bundle, runs=tuple(runs)))
-    whole, zero = by_name(bundle), by_name(replace(bundle, runs=tuple(runs)))
+    whole_observations, zero = by_name(bundle), by_name(replace(bundle, runs=tuple(runs)))
 
-    assert whole.keys() - zero.keys() == {(STEP_TIME_P95.name, run.side)}
-    assert zero[STEP_TIME.name, run.side].processes == whole[STEP_TIME.name, run.side].processes
+    assert whole_observations.keys() - zero.keys() == {(STEP_TIME_P95.name, run.side)}
+    assert (
+        zero[STEP_TIME.name, run.side].processes
+        == whole_observations[STEP_TIME.name, run.side].processes
+    )
     assert zero[STEP_TIME.name, run.side].center == pytest.approx(
-        whole[STEP_TIME.name, run.side].center, rel=0.01
+        whole_observations[STEP_TIME.name, run.side].center, rel=0.01
     )
 
 
@@ -84,9 +87,9 @@ def test_the_center_of_many_processes_is_theirs_and_not_their_samples(make_bundl
     first = replace(
         bundle.runs[0], samples={**bundle.runs[0].samples, "step_time_p50": (0.02,) * 300}
     )
-    found = observations_in(replace(bundle, runs=(first, *bundle.runs[1:])))
+    observations = observations_in(replace(bundle, runs=(first, *bundle.runs[1:])))
 
-    [base] = [one for one in found if one.side == "base" and one.metric.unit == "s"]
+    [base] = [one for one in observations if one.side == "base" and one.metric.unit == "s"]
     assert base.processes == 4
     assert base.center == pytest.approx(0.01 * 2**0.25, rel=0.01)
     assert len(base.samples) == 309
@@ -96,9 +99,9 @@ def test_a_base_has_its_place_before_its_head_whichever_was_measured_first(make_
     bundle = make_bundle(pairs=4)
     head_first = tuple(sorted(bundle.runs, key=lambda run: run.side, reverse=True))
 
-    found = observations_in(replace(bundle, runs=head_first))
+    observations = observations_in(replace(bundle, runs=head_first))
 
-    assert found[0].sha == bundle.base.sha
+    assert observations[0].sha == bundle.base.sha
 
 
 def test_counts_of_zero_have_a_center(make_bundle):
@@ -106,6 +109,6 @@ def test_counts_of_zero_have_a_center(make_bundle):
     metric = bundle.metrics[0]
     exact = replace(metric, name="flops_per_step", unit="FLOP", scale="exact", kind="work")
     runs = tuple(replace(run, samples={exact.name: (0.0,)}) for run in bundle.runs)
-    found = observations_in(replace(bundle, metrics=(exact,), runs=runs))
+    observations = observations_in(replace(bundle, metrics=(exact,), runs=runs))
 
-    assert {(one.low, one.center, one.high) for one in found} == {(0.0, 0.0, 0.0)}
+    assert {(one.low, one.center, one.high) for one in observations} == {(0.0, 0.0, 0.0)}

@@ -204,8 +204,8 @@ def test_the_last_moment_that_has_a_year_of_four_digits_is_kept():
 def test_what_cannot_be_stored_truthfully_is_counted_with_its_reason(values, reason):
     imported = history(result(**values), result(benchmark="good"))
 
-    ((told, count),) = imported.left_out.items()
-    assert reason in told
+    ((left_out_reason, count),) = imported.left_out.items()
+    assert reason in left_out_reason
     assert count == 1
     assert imported.series[0].workload == "good"
 

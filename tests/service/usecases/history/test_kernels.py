@@ -168,10 +168,10 @@ def test_an_operator_that_takes_over_another_ones_work_moved_it(engine, store):
         one.name: [(change.change.sha, change.is_moved) for change in one.changes]
         for one in history.families
     }
-    moved = [(commit(12).sha, True)]
+    moved_changes = [(commit(12).sha, True)]
     assert {name: own for name, own in changes.items() if own} == {
-        "attention": moved,
-        "sdpa": moved,
+        "attention": moved_changes,
+        "sdpa": moved_changes,
     }
     (sdpa,) = (one for one in history.families if one.name == "sdpa")
     with read_session(engine) as session:
@@ -184,8 +184,8 @@ def test_what_was_added_is_told_from_what_moved(engine, measure):
     levels = [{"layer_norm": 1.0, "gelu": 1.0, "add": 1.0}]
     for number in range(1, 36):
         slower = {"layer_norm": 1.2} if number == 12 else {}
-        moved = {"gelu": 0.5, "add": 2.5} if number == 24 else {}
-        levels.append(levels[-1] | slower | moved)
+        moved_ms = {"gelu": 0.5, "add": 2.5} if number == 24 else {}
+        levels.append(levels[-1] | slower | moved_ms)
     for number in range(1, 36):
         measure(number, levels[number - 1], levels[number])
 

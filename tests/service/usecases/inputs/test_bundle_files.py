@@ -39,12 +39,12 @@ def test_a_spooled_bundle_is_read_as_it_was(make_bundle, environment):
 
 
 def test_a_bundle_is_also_written_where_the_user_wants_it(make_bundle, environment, tmp_path):
-    wanted = tmp_path / "out" / "bundle.json"
+    target = tmp_path / "out" / "bundle.json"
 
-    path = spool_bundle(make_bundle(), environment, also=wanted)
+    path = spool_bundle(make_bundle(), environment, also=target)
 
-    assert path == wanted
-    assert read_bundle_file(wanted) == make_bundle()
+    assert path == target
+    assert read_bundle_file(target) == make_bundle()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ INPUT_ERRORS = [error for error in FOREIGN_ERRORS if error not in OTHER_ERRORS]
 INPUT_ERRORS.append(NotARepositoryError)
 
 
-def translated(error):
+def translation(error):
     """Return what leaves the block that an error is raised in."""
     with pytest.raises(Exception) as caught, translate_errors():  # noqa: PT011 - any of them
         raise error
@@ -36,31 +36,35 @@ def translated(error):
 def test_invalid_input_is_a_usage_error_with_the_same_message(kind):
     error = kind.__new__(kind, "row 3 has no price")
 
-    found = translated(error)
+    caught_error = translation(error)
 
-    assert type(found) is UsageError
-    assert (str(found), found.exit_code, found.__cause__) == ("row 3 has no price", 2, error)
+    assert type(caught_error) is UsageError
+    assert (str(caught_error), caught_error.exit_code, caught_error.__cause__) == (
+        "row 3 has no price",
+        2,
+        error,
+    )
 
 
 @pytest.mark.parametrize("kind", START_ERRORS)
 def test_without_an_interpreter_or_its_sandbox_nothing_was_measured(kind):
-    found = translated(kind("no Python at /venv"))
+    caught_error = translation(kind("no Python at /venv"))
 
-    assert type(found) is NotMeasuredError
-    assert (str(found), found.exit_code) == ("not measured: no Python at /venv", 3)
+    assert type(caught_error) is NotMeasuredError
+    assert (str(caught_error), caught_error.exit_code) == ("not measured: no Python at /venv", 3)
 
 
 @pytest.mark.parametrize("kind", SERVICE_ERRORS)
 def test_a_service_that_fails_is_not_the_users_mistake(kind):
-    found = translated(kind("the service answered 503"))
+    caught_error = translation(kind("the service answered 503"))
 
-    assert type(found) is PerfledgerError
-    assert (str(found), found.exit_code) == ("the service answered 503", 4)
+    assert type(caught_error) is PerfledgerError
+    assert (str(caught_error), caught_error.exit_code) == ("the service answered 503", 4)
 
 
 @pytest.mark.parametrize("error", [NotFoundError("no file"), ValueError("a bug"), KeyError("a")])
 def test_our_own_errors_and_bugs_pass(error):
-    assert translated(error) is error
+    assert translation(error) is error
 
 
 def test_a_block_without_an_error_is_left_alone():
@@ -71,7 +75,7 @@ def test_a_block_without_an_error_is_left_alone():
 
 
 def test_a_missing_price_is_not_found():
-    found = translated(PriceMissingError("p9/on_demand", "ours", "add it"))
+    caught_error = translation(PriceMissingError("p9/on_demand", "ours", "add it"))
 
-    assert type(found) is NotFoundError
-    assert str(found) == "no price for 'p9/on_demand' on sheet 'ours': add it"
+    assert type(caught_error) is NotFoundError
+    assert str(caught_error) == "no price for 'p9/on_demand' on sheet 'ours': add it"

@@ -143,8 +143,8 @@ def test_what_is_wrong_with_a_bundle_names_its_file(read):
 
 @pytest.fixture
 def folder(tmp_path, make_bundle):
-    def folder(*given):
-        for place, values in enumerate(given):
+    def folder(*texts):
+        for place, values in enumerate(texts):
             sha = f"{place:x}" * 40
             bundle = make_bundle(
                 **{
@@ -163,10 +163,10 @@ def folder(tmp_path, make_bundle):
 
 
 def test_a_folder_of_bundles_is_a_series_for_each_workload_and_metric_in_order_of_time(folder):
-    found = {series.name: series for series in read_histories(folder({}, {}, {}))}
+    found_series = {series.name: series for series in read_histories(folder({}, {}, {}))}
 
-    assert set(found) == {"gpt:step step_time_p50", "gpt:step peak_memory"}
-    series = found["gpt:step step_time_p50"]
+    assert set(found_series) == {"gpt:step step_time_p50", "gpt:step peak_memory"}
+    series = found_series["gpt:step step_time_p50"]
     assert series.labels == ("2" * 12, "1" * 12, "0" * 12)
     assert series.values == pytest.approx([0.01] * 3, rel=0.01)
     assert series.unit == "s"
@@ -175,12 +175,12 @@ def test_a_folder_of_bundles_is_a_series_for_each_workload_and_metric_in_order_o
 def test_a_point_that_more_processes_tell_has_a_smaller_standard_error(folder):
     path = folder({"pairs": 4}, {"pairs": 16}, {"pairs": 4})
 
-    found = {series.name: series for series in read_histories(path)}
+    found_series = {series.name: series for series in read_histories(path)}
 
-    few, many, others = found["gpt:step step_time_p50"].errors
+    few, many, others = found_series["gpt:step step_time_p50"].errors
     assert few == pytest.approx(2 * many, rel=0.01)
     assert few == pytest.approx(others, rel=0.01)
-    assert found["gpt:step peak_memory"].errors == (0.0, 0.0, 0.0)
+    assert found_series["gpt:step peak_memory"].errors == (0.0, 0.0, 0.0)
 
 
 def test_points_of_one_process_each_have_no_standard_errors(folder):
@@ -202,9 +202,11 @@ def test_a_check_of_a_branch_adds_its_head_unless_that_was_never_committed(folde
 def test_machines_of_other_classes_are_series_of_their_own_with_gaps(folder):
     other = Machine(device=Device.CPU, model="Other CPU")
 
-    found = {series.name: series for series in read_histories(folder({}, {"machine": other}))}
+    found_series = {
+        series.name: series for series in read_histories(folder({}, {"machine": other}))
+    }
 
-    series = found["gpt:step step_time_p50 on cpu:Other CPU:1"]
+    series = found_series["gpt:step step_time_p50 on cpu:Other CPU:1"]
     assert list(series.values) == pytest.approx([0.01, math.nan], rel=0.01, nan_ok=True)
 
 

@@ -58,11 +58,11 @@ def keep(now):
 def test_a_file_is_kept_as_it_was_with_what_it_tells(any_engine, keep):
     file = sacct(1, 2)
 
-    kept, is_new = keep(any_engine, file)
+    kept_file, is_new = keep(any_engine, file)
 
     assert is_new
-    assert kept.summary == "Slurm accounting: 96 device-hours"
-    assert (str(kept.since), str(kept.until)) == (
+    assert kept_file.summary == "Slurm accounting: 96 device-hours"
+    assert (str(kept_file.since), str(kept_file.until)) == (
         "2026-10-01 00:00:00+00:00",
         "2026-10-03 00:00:00+00:00",
     )
@@ -144,9 +144,9 @@ def test_what_cannot_be_read_is_not_kept(engine, keep, kind, data):
 
 
 def test_names_are_cleaned_before_they_are_kept(any_engine, keep):
-    kept, _ = keep(any_engine, sacct(1, name="a\x00b\u202ec"), source="\x00west")
+    kept_file, _ = keep(any_engine, sacct(1, name="a\x00b\u202ec"), source="\x00west")
 
-    assert (kept.name, kept.source) == ("abc", "west")
+    assert (kept_file.name, kept_file.source) == ("abc", "west")
 
 
 @pytest.mark.parametrize("source", ["west-*", "w?st", "[west]", "acme/west", "acme\\west"])

@@ -48,13 +48,13 @@ def test_a_check_without_a_service_knows_nothing():
 def test_earlier_checks_are_recalled(site, target, make_bundle):
     learn(site, make_bundle, workloads=("gpt:step", "gpt:other"))
 
-    recalled = find_known_spreads(target, MACHINE, ["gpt:step"])
+    known_spreads = find_known_spreads(target, MACHINE, ["gpt:step"])
 
-    assert [(one.workload, one.metric) for one in recalled.spreads] == [
+    assert [(one.workload, one.metric) for one in known_spreads.spreads] == [
         ("gpt:step", STEP_TIME.name)
     ]
-    assert recalled.history == 8  # entries of two uploads, two workloads and two metrics
-    assert recalled.notes == ()
+    assert known_spreads.history == 8  # entries of two uploads, two workloads and two metrics
+    assert known_spreads.notes == ()
 
 
 def test_a_file_that_is_not_a_history_is_named(tmp_path):
@@ -82,10 +82,10 @@ def test_a_workload_of_two_classes_is_not_guessed_about(site, target, make_bundl
 def test_a_service_that_does_not_answer_is_a_note():
     nobody = UploadTarget(url="http://127.0.0.1:9", token=TOKEN)
 
-    recalled = find_known_spreads(nobody, MACHINE, ["gpt:step"])
+    known_spreads = find_known_spreads(nobody, MACHINE, ["gpt:step"])
 
-    assert (recalled.spreads, recalled.history) == ((), None)
-    (note,) = recalled.notes
+    assert (known_spreads.spreads, known_spreads.history) == ((), None)
+    (note,) = known_spreads.notes
     assert note.startswith("measured without the history of earlier checks: no answer")
     assert TOKEN not in note
 
@@ -93,15 +93,17 @@ def test_a_service_that_does_not_answer_is_a_note():
 @pytest.mark.slow(ci_only=True)
 def test_what_was_saved_is_recalled_as_if_asked_for(site, target, make_bundle, tmp_path):
     learn(site, make_bundle)
-    elsewhere = Machine(device=Device.CPU, model="Another CPU")
-    learn(site, make_bundle, machine=elsewhere, samples=4)
+    machine = Machine(device=Device.CPU, model="Another CPU")
+    learn(site, make_bundle, machine=machine, samples=4)
     path = tmp_path / "history.json"
 
     path.write_bytes(spreads_of_service(target).to_json())
 
-    asked, saved = (find_known_spreads(source, MACHINE, ["gpt:step"]) for source in (target, path))
-    assert saved.spreads == asked.spreads
-    assert (saved.history, asked.history) == (8, 4)  # the file holds another machine's, too
+    known_spreads, saved = (
+        find_known_spreads(source, MACHINE, ["gpt:step"]) for source in (target, path)
+    )
+    assert saved.spreads == known_spreads.spreads
+    assert (saved.history, known_spreads.history) == (8, 4)  # the file holds another machine's, too
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b'{"history": -1, "priors": []}'])
@@ -110,10 +112,10 @@ def test_a_file_that_holds_no_history_is_a_note(tmp_path, content):
     if content is not None:
         path.write_bytes(content)
 
-    recalled = find_known_spreads(path, MACHINE, ["gpt:step"])
+    known_spreads = find_known_spreads(path, MACHINE, ["gpt:step"])
 
-    assert recalled.spreads == ()
-    assert recalled.notes[0].startswith("measured without the history of earlier checks: ")
+    assert known_spreads.spreads == ()
+    assert known_spreads.notes[0].startswith("measured without the history of earlier checks: ")
 
 
 def test_all_numbers_of_devices_are_asked_for():
@@ -132,7 +134,7 @@ def test_a_cpu_is_asked_for_once():
 
 
 @pytest.mark.parametrize(
-    ("known", "fewest"),
+    ("spreads", "fewest"),
     [
         pytest.param((), 5, id="nothing"),
         pytest.param((a_spread(),), 5, id="one of two workloads"),
@@ -140,8 +142,8 @@ def test_a_cpu_is_asked_for_once():
         pytest.param((a_spread(), a_spread("gpt:other", PEAK_MEMORY.name)), 5, id="not its time"),
     ],
 )
-def test_the_second_pair_is_looked_at_if_all_step_times_are_known(known, fewest):
-    looks = KnownSpreads(spreads=known).looks(["gpt:step", "gpt:other"], max_pairs=20)
+def test_the_second_pair_is_looked_at_if_all_step_times_are_known(spreads, fewest):
+    looks = KnownSpreads(spreads=spreads).looks(["gpt:step", "gpt:other"], max_pairs=20)
 
     assert looks == planned_looks(20, fewest=fewest)
 

@@ -47,8 +47,8 @@ def layers(tmp_path):
 @pytest.fixture
 def run(layers):
     def run(*words):
-        said = [*words, *map(str, layers), "--format", "json"]
-        done = CliRunner().invoke(app, said)
+        texts = [*words, *map(str, layers), "--format", "json"]
+        done = CliRunner().invoke(app, texts)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
@@ -67,18 +67,18 @@ LAYERS = {
 def test_a_list_says_where_each_price_comes_from(run):
     rows = run("prices", "list")["prices"]
 
-    found = {f"{row['provider']}:{row['option']}": row["provenance"] for row in rows}
-    assert LAYERS.items() <= found.items()
-    assert found["gcp:tpu-v4/committed_use/1y"] == "unknown"
+    provenances = {f"{row['provider']}:{row['option']}": row["provenance"] for row in rows}
+    assert LAYERS.items() <= provenances.items()
+    assert provenances["gcp:tpu-v4/committed_use/1y"] == "unknown"
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_comparison_says_where_each_price_comes_from(run):
     options = run("cost", "compare")["options"]
 
-    found = {each["name"]: each["provenance"] for each in options}
-    assert LAYERS.items() <= found.items()
-    assert found["onprem-8xH100"] == "derived"
+    provenances = {each["name"]: each["provenance"] for each in options}
+    assert LAYERS.items() <= provenances.items()
+    assert provenances["onprem-8xH100"] == "derived"
 
 
 @pytest.mark.parametrize(

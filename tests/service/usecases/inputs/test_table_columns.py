@@ -76,12 +76,12 @@ def test_a_column_is_mostly_numeric_if_more_than_half_of_its_cells_are():
 
 
 def test_quoted_text_is_short_and_has_nothing_that_a_terminal_obeys():
-    shown = quote_text("\x1b[31mred\N{RIGHT-TO-LEFT OVERRIDE}" + "x" * 1000)
+    shown_quote_text = quote_text("\x1b[31mred\N{RIGHT-TO-LEFT OVERRIDE}" + "x" * 1000)
 
-    assert shown.startswith("'[31mred")
-    assert len(shown) < 50
-    assert "\x1b" not in shown
-    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
+    assert shown_quote_text.startswith("'[31mred")
+    assert len(shown_quote_text) < 50
+    assert "\x1b" not in shown_quote_text
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown_quote_text
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -298,10 +298,10 @@ def test_too_many_columns_are_no_table_of_measurements():
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0, "none"), (2, "'0', '1'"), (20, "'18', '19'"), (21, "'19', ...")]
+    ("count", "text"), [(0, "none"), (2, "'0', '1'"), (20, "'18', '19'"), (21, "'19', ...")]
 )
-def test_the_first_names_of_many_are_listed(count, shown):
-    assert quote_names(map(str, range(count))).endswith(shown)
+def test_the_first_names_of_many_are_listed(count, text):
+    assert quote_names(map(str, range(count))).endswith(text)
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,12 @@ def test_a_quarantined_device_gets_no_job_that_measures_code_and_another_does(
     assert take() is None
     (waiting,) = jobs_of_project(engine, project)
     assert waiting.reason == "waits for another runner: GPU-0 of box is in quarantine"
-    taken = take(OTHER)
-    assert (taken.id, taken.reason, taken.excluded_devices) == (job.id, "", ("GPU-0",))
+    taken_job = take(OTHER)
+    assert (
+        taken_job.id,
+        taken_job.reason,
+        taken_job.excluded_devices,
+    ) == (job.id, "", ("GPU-0",))
 
 
 @pytest.mark.usefixtures("quarantined")
@@ -113,8 +117,8 @@ def test_a_job_waits_for_the_devices_of_its_own_class_alone(
 def test_a_quarantined_device_gets_canaries_so_that_it_may_recover(queued, take, kind):
     job = queued(kind)
 
-    taken = take()
-    assert (taken.id, taken.excluded_devices) == (job.id, ())
+    taken_job = take()
+    assert (taken_job.id, taken_job.excluded_devices) == (job.id, ())
 
 
 @pytest.mark.usefixtures("quarantined")

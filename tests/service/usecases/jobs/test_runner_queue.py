@@ -96,9 +96,9 @@ def test_a_runner_gets_what_it_can_run_and_what_people_wait_for_first(
 ):
     queued("nightly", kind=RunnerJobKind.NIGHTLY, machine_class="*")
     queued("elsewhere", machine_class="cuda:*:1")
-    asked = queued("rerun", kind=RunnerJobKind.RERUN, machine_class="cpu:*")
+    stored_runner_job = queued("rerun", kind=RunnerJobKind.RERUN, machine_class="cpu:*")
 
-    assert take_job(any_engine, project, BOX, now=now).id == asked.id
+    assert take_job(any_engine, project, BOX, now=now).id == stored_runner_job.id
     assert take_job(any_engine, project, OTHER, now=now).kind is RunnerJobKind.NIGHTLY
     assert take_job(any_engine, project, replace(BOX, lease="3" * 32), now=now) is None
 
@@ -116,11 +116,18 @@ def test_a_job_of_a_lost_runner_goes_to_the_next_one(any_engine, project, queued
     )
 
     assert take_job(any_engine, project, OTHER, now=now + LEASE) is None
-    taken = take_job(any_engine, project, OTHER, now=now + 1.5 * LEASE)
-    assert (taken.runner, taken.attempts) == ("other", 2)
-    assert taken.device_s == pytest.approx(180.0)
+    taken_job = take_job(any_engine, project, OTHER, now=now + 1.5 * LEASE)
+    assert (taken_job.runner, taken_job.attempts) == ("other", 2)
+    assert taken_job.device_s == pytest.approx(180.0)
     with pytest.raises(ConflictError, match="no longer this runner's"):
-        renew_lease(any_engine, project, taken.id, BOX.lease, lease_s=120.0, now=now + 2 * LEASE)
+        renew_lease(
+            any_engine,
+            project,
+            taken_job.id,
+            BOX.lease,
+            lease_s=120.0,
+            now=now + 2 * LEASE,
+        )
 
 
 def test_a_late_runner_keeps_a_job_that_nobody_else_has(any_engine, project, queued, now):

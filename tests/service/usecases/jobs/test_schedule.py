@@ -281,8 +281,8 @@ def test_a_requested_ab_run_says_that_it_waits_for_another_device(
 
     (request,) = requests()
     assert request.waits.startswith("waits for another runner: Test CPU of host a1 of box")
-    elsewhere = replace(here, devices={}, runner="other", lease="3" * 32)
-    assert take_job(engine, project, elsewhere, now=FRIDAY).kind is RunnerJobKind.AB
+    elsewhere_here = replace(here, devices={}, runner="other", lease="3" * 32)
+    assert take_job(engine, project, elsewhere_here, now=FRIDAY).kind is RunnerJobKind.AB
     assert requests()[0].waits == ""
 
 
@@ -338,9 +338,17 @@ def test_an_ab_run_that_found_only_a_quarantined_device_is_queued_again_after_it
 ):
     (job,) = jobs()
     request = JobRequest(runner="box", machine_classes=(MACHINE,), lease="5" * 32, lease_s=60.0)
-    taken = take_job(engine, project, request, now=FRIDAY)
+    taken_job = take_job(engine, project, request, now=FRIDAY)
     reason = f"exit status 6: {in_quarantine.name} is in quarantine"
-    fail_job(engine, project, taken.id, "5" * 32, reason=reason, is_final=True, now=FRIDAY)
+    fail_job(
+        engine,
+        project,
+        taken_job.id,
+        "5" * 32,
+        reason=reason,
+        is_final=True,
+        now=FRIDAY,
+    )
     assert [one.id for one in jobs()] == [job.id]
     actor = Actor(name="alice")
     release_device(engine, project, in_quarantine.name, actor=actor, reason="mended", now=FRIDAY)

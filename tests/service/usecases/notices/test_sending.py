@@ -91,7 +91,7 @@ def mails(server):
 
 
 @pytest.fixture
-def told(send_to, save, send_all, *, judged, make_bundle, any_engine):
+def notified_event(send_to, save, send_all, *, judged, make_bundle, any_engine):
     """An event that a pull request's check confirms, told everywhere."""
     upload = judged(any_engine, make_bundle(pairs=4))
     send_to()
@@ -103,18 +103,18 @@ def told(send_to, save, send_all, *, judged, make_bundle, any_engine):
 
 
 def test_a_notice_has_the_comments_words_where_it_happened_and_where_to_decide(
-    told, webhook, mail_server, at_github
+    notified_event, webhook, mail_server, at_github
 ):
-    _, upload = told
+    _, upload = notified_event
     assert upload.headline
 
     [text] = texts(webhook)
     [mail] = mails(mail_server)
     [issue] = at_github.state["issues"].values()
-    for shown in (text, mail.get_content(), issue["body"]):
-        assert "20.0" in shown
-        assert EVENT_URL in shown
-        assert f"{SITE}/runs/{upload.id}" in shown
+    for output in (text, mail.get_content(), issue["body"]):
+        assert "20.0" in output
+        assert EVENT_URL in output
+        assert f"{SITE}/runs/{upload.id}" in output
     assert upload.headline.split()[0] in text
     assert mail["Subject"].startswith("[octo/models] ")
     assert "up to 000000000000" in mail.get_content().replace("\r\n", " ")
@@ -124,9 +124,9 @@ def test_a_notice_has_the_comments_words_where_it_happened_and_where_to_decide(
 
 
 def test_the_end_is_told_where_the_beginning_was(
-    told, save, send_all, *, webhook, mail_server, at_github, now
+    notified_event, save, send_all, *, webhook, mail_server, at_github, now
 ):
-    event, _ = told
+    event, _ = notified_event
     save(replace(event, state=EventState.FIXED, fixed_sha=sha(9)))
     assert len(send_all(now=now + HOUR)) == 3
     assert send_all(now=now + 2 * HOUR) == ()
@@ -155,8 +155,8 @@ def test_the_end_is_told_where_the_beginning_was(
         ({"is_detected": False}, "No longer found"),
     ],
 )
-def test_why_it_is_over_is_said(told, save, send_all, *, webhook, now, state, words):
-    event, _ = told
+def test_why_it_is_over_is_said(notified_event, save, send_all, *, webhook, now, state, words):
+    event, _ = notified_event
     save(replace(event, **state))
     send_all(now=now + HOUR)
 
@@ -217,9 +217,9 @@ def test_an_issue_whose_answer_was_lost_is_found_again(
 
 
 def test_an_issue_that_people_deleted_is_not_opened_again(
-    told, save, send_all, *, at_github, notices, now
+    notified_event, save, send_all, *, at_github, notices, now
 ):
-    event, _ = told
+    event, _ = notified_event
     at_github.state["issues"].clear()
     save(replace(event, state=EventState.FIXED, fixed_sha=sha(9)))
     send_all(now=now + HOUR)

@@ -139,7 +139,7 @@ def test_a_kind_is_not_told_again_when_another_one_was_updated(send_to, queue, s
     send_to(MAIL)
     counts = []
     for outdated in ((old, old_spot), (old_spot,), (a_stale_price(date(2026, 9, 1)), old_spot)):
-        monkeypatch.setattr(stale_prices, "outdated_prices", lambda found=outdated, **_: found)
+        monkeypatch.setattr(stale_prices, "outdated_prices", lambda result=outdated, **_: result)
         queue()
         counts.append(len(stored()))
 

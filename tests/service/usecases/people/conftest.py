@@ -16,10 +16,10 @@ class FakePermissions:
         self.account_id = 7
         self.repository_ids = {}
         self.failure = None
-        self.asked = []
+        self.questions = []
 
     def account_permission(self, repository, login):
-        self.asked.append(f"{repository} {login}")
+        self.questions.append(f"{repository} {login}")
         if self.failure is not None:
             raise self.failure
         permission = self.permissions.get(repository, "none")

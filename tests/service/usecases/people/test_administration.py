@@ -9,10 +9,10 @@ class SilentGitHub:
     """GitHub that answers nobody, or with a status; `asked` are the repositories."""
 
     def __init__(self, status):
-        self.status, self.asked = status, []
+        self.status, self.questions = status, []
 
     def installation(self, repository):
-        self.asked.append(repository)
+        self.questions.append(repository)
         msg = "no answer"
         raise GitHubError(msg, github_status=self.status)
 
@@ -36,11 +36,11 @@ def test_after_one_without_an_answer_nobody_is_asked(engine):
 
     assert first == "no answer"
     assert second.startswith("not asked")
-    assert github.asked == ["o/one"]
+    assert github.questions == ["o/one"]
 
 
 def test_a_refusal_is_of_one_repository(engine):
     github = SilentGitHub(403)
 
     assert problems(engine, github) == ["no answer", "no answer"]
-    assert github.asked == ["o/one", "o/two"]
+    assert github.questions == ["o/one", "o/two"]

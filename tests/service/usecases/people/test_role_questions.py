@@ -33,7 +33,7 @@ def test_github_is_asked_so_often_for_one_person(limited, permissions):
     with pytest.raises(GitHubError, match="asked 200 times in an hour for the roles of alice"):
         limited.account_permission("octo/models", "alice")
 
-    assert len(permissions.asked) == MAX_QUESTIONS
+    assert len(permissions.questions) == MAX_QUESTIONS
     assert limited.account_permission("octo/models", "bob").permission == "read"
     assert limited.repository_id("octo/models") == 41
 
@@ -50,7 +50,7 @@ def test_who_was_asked_for_too_often_keeps_the_last_roles(
     permissions.permissions["octo/models"] = "read"
     limited = LimitedPermissions(permissions, monotonic=lambda: 0.0)
     first = roles_of(any_engine, alice, limited, now=now)
-    for _ in range(MAX_QUESTIONS - len(permissions.asked)):
+    for _ in range(MAX_QUESTIONS - len(permissions.questions)):
         limited.account_permission("octo/models", "alice")
     permissions.permissions["octo/models"] = "none"
 

@@ -53,7 +53,7 @@ def test_only_the_project_that_is_asked_for_is_asked_of_github(ask, permissions)
     permissions.permissions = {"octo/models": "write", "octo/other": "read"}
 
     assert ask(repository="Octo/Other") == {"octo/other": Role.VIEWER}
-    assert permissions.asked == ["octo/other alice"]
+    assert permissions.questions == ["octo/other alice"]
     assert ask(repository="octo/nothing") == {}
 
 
@@ -63,9 +63,9 @@ def test_an_answer_holds_for_minutes(ask, permissions):
     permissions.permissions["octo/models"] = "none"
 
     assert ask(ROLE_FRESH - SECOND) == {"octo/models": Role.MAINTAINER}
-    assert len(permissions.asked) == 2
+    assert len(permissions.questions) == 2
     assert ask(ROLE_FRESH) == {}
-    assert len(permissions.asked) == 3  # that there is no role in the other one holds longer
+    assert len(permissions.questions) == 3  # that there is no role in the other one holds longer
 
 
 def test_an_account_with_the_login_and_another_number_has_no_role(ask, permissions):
@@ -101,11 +101,11 @@ def test_while_nobody_answers_one_request_a_minute_waits(ask, permissions):
 
     for after in (timedelta(0), SECOND, ROLE_RETRY - SECOND):
         assert ask(after, repository="octo/models") == {}
-    assert permissions.asked == ["octo/models alice"]
+    assert permissions.questions == ["octo/models alice"]
     for after in (ROLE_RETRY, ROLE_RETRY + SECOND):
         ask(after)
     # The one that was never asked for, and after it none: GitHub is away for all of them.
-    assert permissions.asked[1:] == ["octo/other alice"]
+    assert permissions.questions[1:] == ["octo/other alice"]
 
 
 def test_that_somebody_has_no_role_holds_for_an_hour_on_pages_of_all_projects(ask, permissions):
@@ -125,18 +125,18 @@ def test_a_page_of_all_projects_asks_for_some_and_the_next_for_others(
         add_project(any_engine, name, token=f"pl_{number + 9:08x}_" + "t" * 43, now=now)
 
     ask()
-    first = list(permissions.asked)
+    first = list(permissions.questions)
     ask()
 
     assert len(first) == MAX_QUESTIONS
-    assert len(set(permissions.asked)) == len(permissions.asked) == len(names) + 2
+    assert len(set(permissions.questions)) == len(permissions.questions) == len(names) + 2
 
 
 def test_one_repository_without_the_app_does_not_hide_another(ask, permissions):
     permissions.fail(status=404)
 
     assert ask() == {}
-    assert len(permissions.asked) == 2
+    assert len(permissions.questions) == 2
 
 
 def test_the_greater_of_both_roles_counts(any_engine, ask, permissions, now):
@@ -153,7 +153,7 @@ def test_githubs_permissions_are_not_those_of_a_proxys_names(ask, permissions, a
     permissions.permissions = {"octo/models": "admin"}
 
     assert ask(person=alice_of_proxy) == {}
-    assert permissions.asked == []
+    assert permissions.questions == []
 
 
 def test_without_an_app_only_grants_count(any_engine, ask, now):

@@ -47,16 +47,19 @@ def holder(any_engine, permissions, now):
 @pytest.mark.parametrize("scope", list(TokenScope))
 def test_a_token_speaks_for_its_project_in_the_persons_name(make, holder, scope):
     token = make(scope=scope)
-    held = holder(token, scope)
+    held_token_holder = holder(token, scope)
 
-    assert held.project.repository == "octo/models"
-    assert held.name == f"alice ({token[:11]})"
+    assert held_token_holder.project.repository == "octo/models"
+    assert held_token_holder.name == f"alice ({token[:11]})"
 
 
 def test_a_projects_own_token_speaks_as_before(holder, project_ids):
-    held = holder(f"pl_00000001_{'s' * 43}", TokenScope.UPLOAD)
+    held_token_holder = holder(f"pl_00000001_{'s' * 43}", TokenScope.UPLOAD)
 
-    assert (held.project.id, held.name) == (project_ids["octo/other"], "pl_00000001")
+    assert (held_token_holder.project.id, held_token_holder.name) == (
+        project_ids["octo/other"],
+        "pl_00000001",
+    )
 
 
 @pytest.mark.parametrize(

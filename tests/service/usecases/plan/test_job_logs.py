@@ -56,10 +56,10 @@ def test_a_log_of_the_quarter_alone_leaves_nothing_out():
 def test_a_row_is_left_out_for_one_reason():
     rows = [row("2026-06-30", hours=None), row("2026-07-01", hours=None), row("2026-07-02")]
 
-    whole = job_log_of(file(*rows), None)
+    whole_job_log = job_log_of(file(*rows), None)
     quarter = job_log_of(file(*rows), None, QUARTER)
 
-    assert dict(whole.left_out) == {SkipReason.STILL_RUNNING: 2}
+    assert dict(whole_job_log.left_out) == {SkipReason.STILL_RUNNING: 2}
     assert dict(quarter.left_out) == {SkipReason.STILL_RUNNING: 1, SkipReason.OTHER_QUARTER: 1}
 
 

@@ -48,9 +48,9 @@ def fetch(services):
 def test_awss_list_is_read_as_it_comes(fetch):
     watcher = Progress()
 
-    found, _ = fetch(Provider.AWS, watcher=watcher)
+    bulk_price, _ = fetch(Provider.AWS, watcher=watcher)
 
-    (price,) = found.prices
+    (price,) = bulk_price.prices
     assert (price.option, price.usd_per_hour) == ("p5.48xlarge/on_demand", Decimal("55.04"))
     assert price.as_of == date(2026, 11, 21)
     assert "/AmazonEC2/current/us-east-1/index.csv (sha256 " in price.source
@@ -59,29 +59,29 @@ def test_awss_list_is_read_as_it_comes(fetch):
 
 
 def test_awss_savings_plans_are_where_its_index_says(fetch):
-    _, found = fetch(Provider.AWS)
+    _, bulk_price = fetch(Provider.AWS)
 
-    (price,) = found.prices
+    (price,) = bulk_price.prices
     assert price.option == "p5.48xlarge/savings_plan/3y_no_upfront"
     assert (price.usd_per_hour, price.as_of) == (Decimal("23.777"), date(2026, 11, 20))
     assert "/20261120184447/us-east-1/index.csv (sha256 " in price.source
 
 
 def test_azures_pages_are_followed_and_only_known_instances_are_asked_for(fetch, services):
-    (found,) = fetch(Provider.AZURE)
+    (bulk_price,) = fetch(Provider.AZURE)
 
-    assert {price.region for price in found.prices} == {"eastus", "westeurope"}
-    asked = services.asked[0][1]["$filter"][0]
-    assert "armSkuName eq 'Standard_ND96isr_H100_v5'" in asked
+    assert {price.region for price in bulk_price.prices} == {"eastus", "westeurope"}
+    asked_filter = services.requests[0][1]["$filter"][0]
+    assert "armSkuName eq 'Standard_ND96isr_H100_v5'" in asked_filter
 
 
 def test_googles_key_is_in_a_header_and_never_in_an_address(fetch, services):
-    (found,) = fetch(Provider.GOOGLE)
+    (bulk_price,) = fetch(Provider.GOOGLE)
 
-    (price,) = found.prices
+    (price,) = bulk_price.prices
     assert (price.option, price.usd_per_hour) == ("tpu-v5e/on_demand", Decimal("1.2"))
-    assert all(headers["X-Goog-Api-Key"] == KEY for _, _, headers in services.asked)
-    assert not any(KEY in str((path, query)) for path, query, _ in services.asked)
+    assert all(headers["X-Goog-Api-Key"] == KEY for _, _, headers in services.requests)
+    assert not any(KEY in str((path, query)) for path, query, _ in services.requests)
     assert KEY not in price.source
 
 
@@ -89,7 +89,7 @@ def test_google_without_a_key_is_not_asked(fetch, services):
     with pytest.raises(SettingsError, match="PERFLEDGER_GOOGLE_API_KEY"):
         fetch(Provider.GOOGLE, key="")
 
-    assert services.asked == []
+    assert services.requests == []
 
 
 def test_an_answer_that_is_no_page_is_an_error(fetch, services):
@@ -101,10 +101,10 @@ def test_an_answer_that_is_no_page_is_an_error(fetch, services):
 
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_a_download_shows_what_comes(fetch, is_terminal):
-    shown = io.StringIO()
+    stream = io.StringIO()
 
-    with DownloadBar(Console(file=shown, force_terminal=is_terminal, width=100)) as bar:
+    with DownloadBar(Console(file=stream, force_terminal=is_terminal, width=100)) as bar:
         fetch(Provider.AWS, watcher=bar)
 
-    assert "/current/us-east-1/index.csv" in shown.getvalue() or is_terminal
-    assert "fetching" not in shown.getvalue() or not is_terminal
+    assert "/current/us-east-1/index.csv" in stream.getvalue() or is_terminal
+    assert "fetching" not in stream.getvalue() or not is_terminal

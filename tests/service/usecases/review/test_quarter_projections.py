@@ -68,10 +68,10 @@ def test_the_store_and_bundles_project_the_same(engine, judged_on_branch, counte
     write_bundle(bundle, tmp_path / "one.json")
 
     stored = records_of_store(engine, QUARTER, origin="the store", targets=ELSEWHERE).projections
-    given = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE).projections
+    given_projections = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE).projections
     assert [one.device for one in stored] == ["H100-80GB", "TPU-v4"]
     assert [replace(one, origin="", day=QUARTER.first) for one in stored] == [
-        replace(one, origin="", day=QUARTER.first) for one in given
+        replace(one, origin="", day=QUARTER.first) for one in given_projections
     ]
     assert all(one.costs for one in stored)
 
@@ -92,8 +92,8 @@ def test_what_ran_on_a_device_is_not_projected_onto_it(counted, tmp_path):
     measured = counted(model="NVIDIA H100 80GB HBM3", seed=1)
     write_bundle(measured, tmp_path / "two.json")
 
-    found = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE).projections
-    assert {(one.source, one.device) for one in found} == {
+    projections = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE).projections
+    assert {(one.source, one.device) for one in projections} == {
         ("A100-80GB", "TPU-v4"),
         ("H100-80GB", "TPU-v4"),
     }
@@ -103,9 +103,9 @@ def test_what_ran_on_a_device_is_not_projected_onto_it(counted, tmp_path):
 def test_what_was_not_counted_or_has_no_known_peaks_is_left_out(counted, tmp_path, values):
     write_bundle(counted(**values), tmp_path / "one.json")
 
-    found = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE)
-    assert found.speeds
-    assert found.projections == ()
+    quarter_records = records_of_bundles(tmp_path, QUARTER, targets=ELSEWHERE)
+    assert quarter_records.speeds
+    assert quarter_records.projections == ()
 
 
 def test_nothing_is_projected_unless_it_is_asked_for(counted, tmp_path):
@@ -115,8 +115,8 @@ def test_nothing_is_projected_unless_it_is_asked_for(counted, tmp_path):
 
 
 def test_the_check_counts_every_published_ratio():
-    found = projection_check()
+    found_projection_check = projection_check()
 
-    assert found.ratios > 20
-    assert 0 < found.median_error < 0.2
-    assert 0.8 <= found.covered_share <= 0.97
+    assert found_projection_check.ratios > 20
+    assert 0 < found_projection_check.median_error < 0.2
+    assert 0.8 <= found_projection_check.covered_share <= 0.97

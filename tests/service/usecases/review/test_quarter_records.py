@@ -26,9 +26,14 @@ def records(engine):
 
 
 def test_a_quarter_without_uploads_is_empty(engine):
-    found = records(engine)
+    quarter_records = records(engine)
 
-    assert (found.checks, found.observations, found.speeds, found.landed_changes) == (0, 0, (), ())
+    assert (
+        quarter_records.checks,
+        quarter_records.observations,
+        quarter_records.speeds,
+        quarter_records.landed_changes,
+    ) == (0, 0, (), ())
 
 
 def test_changes_of_the_default_branch_landed_and_those_of_pull_requests_may_not_have(
@@ -37,12 +42,16 @@ def test_changes_of_the_default_branch_landed_and_those_of_pull_requests_may_not
     judged_on_branch(any_engine, on_branch, upload_id="1" * 32)
     judged_on_branch(any_engine, make_bundle(seed=1), upload_id="2" * 32)
 
-    found = records(any_engine)
-    assert (found.branch_checks, found.pull_request_checks, found.checks) == (1, 1, 2)
-    (landed,) = found.landed_changes
+    quarter_records = records(any_engine)
+    assert (
+        quarter_records.branch_checks,
+        quarter_records.pull_request_checks,
+        quarter_records.checks,
+    ) == (1, 1, 2)
+    (landed,) = quarter_records.landed_changes
     assert landed.change[0] < 0.2 < landed.change[2]
     assert landed.origin == f"upload {'1' * 32}"
-    assert found.observations == 8  # two checks, two sides, two metrics
+    assert quarter_records.observations == 8  # two checks, two sides, two metrics
 
 
 def test_the_newest_configuration_of_a_repository_says_its_hours(
@@ -106,6 +115,6 @@ def test_a_quarter_has_no_import_of_another_tools_results(tmp_path, on_branch):
     (tmp_path / "import.json").write_text(imported.to_json())
     (tmp_path / "one.json").write_text(on_branch.to_json())
 
-    found = records_of_bundles(tmp_path, QUARTER)
+    quarter_records = records_of_bundles(tmp_path, QUARTER)
 
-    assert (found.checks, found.branch_checks) == (1, 1)
+    assert (quarter_records.checks, quarter_records.branch_checks) == (1, 1)

@@ -107,8 +107,8 @@ def readings(engine, project_id, *, now):
 def judge_check(engine, judged, make_bundle, number, values, *, now):
     """Store and judge a drawn check as of its day."""
     at = now - timedelta(days=values["days_ago"])
-    drawn = {key: value for key, value in values.items() if key != "days_ago"}
-    bundle = make_bundle(seed=number, pairs=4, samples=2, created_at=at.isoformat(), **drawn)
+    drawn_values = {key: value for key, value in values.items() if key != "days_ago"}
+    bundle = make_bundle(seed=number, pairs=4, samples=2, created_at=at.isoformat(), **drawn_values)
     return judged(engine, bundle, upload_id=f"{number:032x}", now=at, trust_runners=True)
 
 

@@ -35,13 +35,13 @@ def check(make_bundle):
     return check
 
 
-def compared(a, b):
+def comparison(a, b):
     verdicts = compare_bundles(a, b, names=("a", "b")).verdicts
     return compared_steps(a, b, verdicts)
 
 
 def test_the_heads_of_two_checks_are_explained_as_base_and_head(check):
-    steps = compared(check(0.010), check(0.013, seed=1))
+    steps = comparison(check(0.010), check(0.013, seed=1))
 
     (explanation,) = steps.explanations
     assert (explanation.base_step_seconds, explanation.head_step_seconds) == (0.010, 0.013)
@@ -57,7 +57,7 @@ def test_more_windows_of_the_heads_say_how_noisy_the_difference_is(check):
     a, b = check(0.010), check(0.013, seed=1)
     windows = tuple(a_profile(side, 0.013) for side in Side for _ in range(3))
 
-    without, steps = compared(a, b), compared(a, replace(b, repeats=windows))
+    without, steps = comparison(a, b), comparison(a, replace(b, repeats=windows))
 
     assert without.explanations[0].noise_seconds is None
     assert steps.explanations[0].noise_seconds is not None
@@ -66,7 +66,7 @@ def test_more_windows_of_the_heads_say_how_noisy_the_difference_is(check):
 def test_steps_of_two_machine_classes_have_no_times_that_are_compared(check):
     other = Machine(device=Device.CPU, model="Other CPU")
 
-    steps = compared(check(0.010), check(0.013, seed=1, machine=other))
+    steps = comparison(check(0.010), check(0.013, seed=1, machine=other))
 
     assert steps.explanations[0].residual_seconds is None
     assert steps.explanations[0].base_device is None
@@ -85,7 +85,7 @@ def test_steps_of_two_machine_classes_have_no_times_that_are_compared(check):
     ],
 )
 def test_a_side_without_a_profile_says_why(check, values, why, note):
-    steps = compared(check(0.010), check(0.013, seed=1, **values))
+    steps = comparison(check(0.010), check(0.013, seed=1, **values))
 
     assert steps.explanations == ()
     assert steps.unprofiled == (UnprofiledSide(workload=NAME, side=Side.HEAD, why=why, note=note),)

@@ -102,9 +102,9 @@ def test_a_kernel_faster_than_a_roof_is_under_that_of_a_narrower_type():
         a_profile(kernels=(a_kernel(flops=flops),), operations=()) for flops in (5e12, 15e12)
     )
 
-    found = [classify_profile("a", each, machine=H100).roof.dtype for each in (slow, fast)]
+    dtypes = [classify_profile("a", each, machine=H100).roof.dtype for each in (slow, fast)]
 
-    assert found == ["bfloat16", "float8"]
+    assert dtypes == ["bfloat16", "float8"]
 
 
 def test_a_device_without_bfloat16_is_under_the_roof_of_float16():
@@ -207,9 +207,9 @@ def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundl
         for spread in [1.06 if (run.pair % 2 and run.side is Side.HEAD) else 1.0]
     )
 
-    found = [explained(bundle)[0][0] for bundle in (sure, replace(sure, runs=runs))]
+    bundles = [explained(bundle)[0][0] for bundle in (sure, replace(sure, runs=runs))]
 
-    assert [one.is_attributable for one in found] == [False, True]
+    assert [one.is_attributable for one in bundles] == [False, True]
 
 
 def with_peaks(bundle, base, head):
@@ -225,13 +225,16 @@ def with_peaks(bundle, base, head):
     return replace(bundle, runs=runs)
 
 
-def held(tensors_bytes):
+def held_tensors(tensors_bytes):
     return (HeldTensors(operator="aten::mul", tensor="float32[9]", bytes=tensors_bytes, count=1),)
 
 
 def test_more_memory_is_explained_by_what_the_steps_hold(make_bundle):
     base, head = both(0.01, 0.01)
-    profiles = (replace(base, peak_tensors=held(1e8)), replace(head, peak_tensors=held(5e8)))
+    profiles = (
+        replace(base, peak_tensors=held_tensors(1e8)),
+        replace(head, peak_tensors=held_tensors(5e8)),
+    )
     bundle = with_peaks(make_bundle(ratio=1.0, profiles=profiles), 10e8, 14e8)
 
     (explanation,), _ = explained(bundle)
@@ -280,7 +283,10 @@ def test_a_lower_utilization_has_a_note(make_bundle):
 
 def test_memory_that_did_not_change_is_not_explained(make_bundle):
     base, head = both()
-    profiles = (replace(base, peak_tensors=held(1e8)), replace(head, peak_tensors=held(5e8)))
+    profiles = (
+        replace(base, peak_tensors=held_tensors(1e8)),
+        replace(head, peak_tensors=held_tensors(5e8)),
+    )
 
     (explanation,), _ = explained(make_bundle(ratio=1.2, profiles=profiles))
 

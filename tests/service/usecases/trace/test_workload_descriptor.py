@@ -92,10 +92,10 @@ def test_a_count_that_is_missing_or_zero_is_not_taken_for_no_work(bundle, counts
 @pytest.mark.parametrize("name", [FLOPS, BYTES])
 def test_an_incomplete_count_is_not_projected(bundle, name):
     counts = (count(FLOPS, 4e12), count(BYTES, 8e9))
-    found = tuple(replace(each, is_complete=each.name != name) for each in counts)
+    result = tuple(replace(each, is_complete=each.name != name) for each in counts)
 
     with pytest.raises(NotFoundError, match="the work of gpt:step was not counted completely"):
-        described(replace(bundle, work=(counted(*found),)))
+        described(replace(bundle, work=(counted(*result),)))
 
 
 def test_a_step_on_several_devices_exchanges_what_is_not_counted(bundle):
@@ -112,9 +112,9 @@ def test_without_a_profile_of_the_head_the_host_time_is_unknown(bundle):
 
 
 def test_host_time_is_the_profiled_share_of_the_time_without_a_profiler(bundle):
-    shown = profile(compute=0.006, copy=0.001, input=0.002, sync=0.001)
+    shown_profile = profile(compute=0.006, copy=0.001, input=0.002, sync=0.001)
 
-    fixed = described(replace(bundle, profiles=(profile(Side.BASE, cpu=0.01), shown))).fixed
+    fixed = described(replace(bundle, profiles=(profile(Side.BASE, cpu=0.01), shown_profile))).fixed
 
     assert fixed.seconds == pytest.approx(0.3 / 100)
     assert fixed.source == "torch.profiler: 30.0 % of the step without a busy device"

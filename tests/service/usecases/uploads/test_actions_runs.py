@@ -17,7 +17,7 @@ PROJECT = Project(id=1, repository="octo/models", actions_branch="main")
 
 
 def run_of(**values):
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "repository": "octo/models",
         "repository_id": 1296269,
         "repository_owner_id": 583231,
@@ -27,7 +27,7 @@ def run_of(**values):
         "jti": "1",
         "exp": 0.0,
     }
-    return ActionsRun(**told | values)
+    return ActionsRun(**fields | values)
 
 
 def let_runs_upload(engine, now, *, repository_id=1296269, owner_id=583231, branch="main"):

@@ -61,11 +61,11 @@ def test_dates_do_not_decide_the_order(history, commits):
 @pytest.mark.slow(ci_only=True)
 def test_only_what_is_new_is_read(history, commits):
     line = [history.commit() for _ in range(30)]
-    known = tuple(line[:28])
+    known_lines = tuple(line[:28])
     history.requests.clear()
 
     read = read_branch_lines(
-        commits, REPOSITORY, known_commits=known, claimed_commits=[line[29], line[3]]
+        commits, REPOSITORY, known_commits=known_lines, claimed_commits=[line[29], line[3]]
     )
 
     assert read == (BranchLine(tuple(line[27:]), is_newest=True),)
@@ -86,10 +86,10 @@ def test_nothing_is_read_for_what_is_known(history, commits):
 @pytest.mark.slow(ci_only=True)
 def test_a_backfill_before_the_oldest_known_commit_extends_the_line_backwards(history, commits):
     line = [history.commit() for _ in range(30)]
-    known = tuple(line[20:29])
+    known_lines = tuple(line[20:29])
 
     newest, oldest = read_branch_lines(
-        commits, REPOSITORY, known_commits=known, claimed_commits=[line[29], line[5]]
+        commits, REPOSITORY, known_commits=known_lines, claimed_commits=[line[29], line[5]]
     )
 
     assert newest == BranchLine((line[28], line[29]), is_newest=True)

@@ -174,8 +174,10 @@ def test_a_run_of_the_branch_attests_that_a_merge_group_was_merged(
         (UploadSender.RUNNER, (base,)),
         (UploadSender.BRANCH_RUN, (base, head)),
     ):
-        found = find_places(any_engine, replace(stored, sender=sender), bundle, commits=None)
-        assert found.claimed == expected
+        branch_places = find_places(
+            any_engine, replace(stored, sender=sender), bundle, commits=None
+        )
+        assert branch_places.claimed == expected
 
 
 def test_without_github_or_trust_a_claim_is_only_kept(any_engine, upload):

@@ -249,9 +249,9 @@ def test_a_check_on_several_gpus_names_those_in_quarantine_and_no_other_is_marke
     assert check(4, devices=1, device_places=(3,)).startswith(
         "measured on a quarantined device: GPU-3, in quarantine from 2026-11-20 12:00 UTC (its fan)"
     )
-    said = check(5, devices=8)
-    assert said.startswith("measured on 2 quarantined devices: GPU-3, in quarantine from")
-    assert "GPU-5" in said
+    quarantine = check(5, devices=8)
+    assert quarantine.startswith("measured on 2 quarantined devices: GPU-3, in quarantine from")
+    assert "GPU-5" in quarantine
     with read_session(engine) as session:
         page = runs_page(session, project.id, most=9)
         run, _ = run_by_id(session, project.id, "5" * 32)

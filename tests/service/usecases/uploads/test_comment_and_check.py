@@ -68,10 +68,10 @@ def test_saying_it_again_changes_nothing(engine, judged, make_bundle, say_it, at
     at_github.open_pull()
     upload = judged(engine, make_bundle())
     say_it(upload)
-    said = len(at_github.requests)
+    count = len(at_github.requests)
     say_it(upload)
 
-    assert len(at_github.requests) == said
+    assert len(at_github.requests) == count
 
 
 def test_a_newer_commit_updates_the_comment_and_gets_its_own_check(

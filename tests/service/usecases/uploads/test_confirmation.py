@@ -72,7 +72,8 @@ class Branch:
             replace(
                 run,
                 samples={
-                    name: tuple(level * one for one in told) for name, told in run.samples.items()
+                    name: tuple(level * one for one in message)
+                    for name, message in run.samples.items()
                 },
             )
             for run in bundle.runs
@@ -265,8 +266,8 @@ def test_an_a_b_that_finds_nothing_stays_silent_and_is_not_asked_again(suspected
 )
 def test_what_was_not_asked_for_is_no_answer(suspected, other):
     branch, request = suspected
-    told = {"head": request.head, "ratio": 1.1} | other
-    branch.check(request.base, told.pop("head"), **told)
+    fields = {"head": request.head, "ratio": 1.1} | other
+    branch.check(request.base, fields.pop("head"), **fields)
 
     assert request in branch.docket.requests
     assert branch.alerts == ()
@@ -278,7 +279,7 @@ def test_a_request_that_nobody_answers_is_taken_back_after_a_week(suspected):
     branch.check(COMMITS, COMMITS + 1, level=1.1, later=timedelta(days=8))
 
     assert request not in branch.docket.requests
-    assert [asked.window for asked in branch.docket.requests] == ["2026-11-28"]
+    assert [asked_request.window for asked_request in branch.docket.requests] == ["2026-11-28"]
 
 
 GPUS = [

@@ -24,32 +24,32 @@ class Deliveries:
     """What GitHub keeps of deliveries; those that it repeats fail until the endpoint is back."""
 
     def __init__(self, now):
-        self.now, self.kept, self.repeated, self.error = now, [], [], None
+        self.now, self.log, self.repeated, self.error = now, [], [], None
         self.is_endpoint_up = False
         self.read = 0
 
     def add(self, guid, *, is_received=False, event="issue_comment", at=None, is_repeated=False):
         delivery = WebhookDelivery(
-            id=len(self.kept) + 1,
+            id=len(self.log) + 1,
             guid=guid,
             event=event,
             delivered_at=at or self.now,
             is_received=is_received,
             is_repeated=is_repeated,
         )
-        self.kept.append(delivery)
+        self.log.append(delivery)
 
     def attempts(self):
         if self.error:
             raise self.error
-        for delivery in reversed(self.kept):
+        for delivery in reversed(self.log):
             self.read += 1
             yield delivery
 
     def redeliver(self, delivery_id):
         if self.error:
             raise self.error
-        guid = self.kept[delivery_id - 1].guid
+        guid = self.log[delivery_id - 1].guid
         self.repeated.append(guid)
         self.add(guid, is_received=self.is_endpoint_up, is_repeated=True)
 

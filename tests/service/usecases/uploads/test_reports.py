@@ -72,10 +72,10 @@ def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
         now=now,
     )
     with read_session(engine) as session:
-        shown = report_on(engine, upload_by_id(session, upload.id), reports, today=now.date())
+        report = report_on(engine, upload_by_id(session, upload.id), reports, today=now.date())
 
     assert len(build.built) == 1
-    assert shown.conclusion is Conclusion.FAILURE
+    assert report.conclusion is Conclusion.FAILURE
     assert len(at_github.comments) == 1
 
 
@@ -182,9 +182,9 @@ def test_an_approval_never_takes_a_failure_back(engine, judged, make_bundle, now
     upload = judged(engine, make_bundle(ratio=1.2))
     approve(engine, upload, now, until=now.date())
 
-    def milder(bundle, **asked):
+    def milder(bundle, **changes):
         """Judge as a later version might that finds less."""
-        return replace(build_report(bundle, **asked), conclusion=Conclusion.SUCCESS)
+        return replace(build_report(bundle, **changes), conclusion=Conclusion.SUCCESS)
 
     with read_session(engine) as session:
         report, _ = UploadReports(milder).report(session, upload, today=now.date())

@@ -54,7 +54,7 @@ def two_pairs(make_bundle):
     return make
 
 
-def known(engine):
+def known_history(engine):
     """What a runner gets from the service before its first pair."""
     with read_session(engine) as session:
         project = project_named(session, "octo/models")
@@ -76,7 +76,7 @@ def test_without_a_history_two_pairs_decide_nothing(engine, judged, two_pairs):
 @pytest.mark.slow(ci_only=True)
 def test_one_pair_decides_nothing_whatever_is_known(engine, learn, judged, two_pairs):
     learn(engine)
-    upload = judged(engine, two_pairs(ratio=2.0, pairs=1, **known(engine)))
+    upload = judged(engine, two_pairs(ratio=2.0, pairs=1, **known_history(engine)))
 
     verdict = step_time(engine, upload)
 
@@ -86,7 +86,7 @@ def test_one_pair_decides_nothing_whatever_is_known(engine, learn, judged, two_p
 
 def test_with_a_history_two_pairs_are_enough(any_engine, learn, judged, two_pairs):
     learn(any_engine)
-    upload = judged(any_engine, two_pairs(**known(any_engine)))
+    upload = judged(any_engine, two_pairs(**known_history(any_engine)))
 
     verdict = step_time(any_engine, upload)
 
@@ -104,7 +104,7 @@ def test_an_upload_never_learns_from_itself(engine, judged, make_bundle):
 
 def test_another_machine_has_another_history(engine, learn, judged, two_pairs):
     learn(engine, machine=Machine(device=Device.CPU, model="Another CPU"))
-    upload = judged(engine, two_pairs(**known(engine)))
+    upload = judged(engine, two_pairs(**known_history(engine)))
 
     assert step_time(engine, upload).prior is None
 
@@ -115,7 +115,7 @@ def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two
     fleet = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000)
     learn(engine)
     upload = judged(
-        engine, replace(two_pairs(**known(engine)), pricing=PricingConfig(fleet=(fleet,)))
+        engine, replace(two_pairs(**known_history(engine)), pricing=PricingConfig(fleet=(fleet,)))
     )
     with read_session(engine) as session:
         then, _ = UploadReports(build_report).report(session, upload)
@@ -132,7 +132,7 @@ def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two
 @pytest.mark.slow(ci_only=True)
 def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_pairs):
     learn(engine)
-    upload = judged(engine, two_pairs(**known(engine)))
+    upload = judged(engine, two_pairs(**known_history(engine)))
 
     with read_session(engine) as session:
         report, _ = UploadReports(build_report).report(session, upload)
@@ -147,9 +147,9 @@ def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_p
 def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, two_pairs, now):
     """And what was learnt in between changes nothing: both go by the same numbers."""
     learn(engine)
-    told = known(engine)
+    history = known_history(engine)
     learn(engine, first=200, count=2)
-    bundle = two_pairs(**told)
+    bundle = two_pairs(**history)
     local = build_report(bundle, today=now.date(), is_local=True)
 
     upload = judged(engine, bundle)
@@ -193,9 +193,9 @@ def test_a_check_that_asked_nobody_is_judged_without_a_history_on_both_sides(
 def test_a_test_whose_spread_the_runner_did_not_get_has_none_here(engine, learn, judged, two_pairs):
     """Such as that of a workload that was measured on two classes of devices before."""
     learn(engine)
-    told = known(engine)
+    history = known_history(engine)
 
-    upload = judged(engine, two_pairs(history=told["history"]))
+    upload = judged(engine, two_pairs(history=history["history"]))
 
     assert step_time(engine, upload).prior is None
 
@@ -205,11 +205,11 @@ def test_a_report_says_where_the_runner_used_spreads_that_the_service_lacks(
     engine, learn, judged, two_pairs
 ):
     learn(engine)
-    told = known(engine)
-    agreed = judged(engine, two_pairs(**told))
-    others = tuple(replace(one, variance=2 * one.variance) for one in told["spreads"])
+    history = known_history(engine)
+    agreed = judged(engine, two_pairs(**history))
+    others = tuple(replace(one, variance=2 * one.variance) for one in history["spreads"])
 
-    upload = judged(engine, two_pairs(**(told | {"spreads": others})), upload_id="2" * 32)
+    upload = judged(engine, two_pairs(**(history | {"spreads": others})), upload_id="2" * 32)
 
     with read_session(engine) as session:
         reports = UploadReports(build_report)
@@ -222,7 +222,7 @@ def test_a_report_says_where_the_runner_used_spreads_that_the_service_lacks(
 
 def test_what_is_known_are_the_spreads_of_the_bundles_own_series(engine, learn, two_pairs):
     learn(engine, workloads=("gpt:step", "gpt:other"))
-    bundle = two_pairs(**known(engine))
+    bundle = two_pairs(**known_history(engine))
 
     with read_session(engine) as session:
         project = project_named(session, "octo/models")
@@ -234,7 +234,7 @@ def test_what_is_known_are_the_spreads_of_the_bundles_own_series(engine, learn, 
 def test_too_short_a_history_is_none(engine, learn, judged, two_pairs):
     learn(engine, count=1, pairs=4)
 
-    upload = judged(engine, two_pairs(**known(engine)))
+    upload = judged(engine, two_pairs(**known_history(engine)))
 
     assert step_time(engine, upload).prior is None
 
@@ -242,7 +242,7 @@ def test_too_short_a_history_is_none(engine, learn, judged, two_pairs):
 def test_a_tail_has_a_history_like_any_metric(any_engine, learn, judged, two_pairs):
     learn(any_engine, **WITH_TAIL)
 
-    upload = judged(any_engine, two_pairs(**WITH_TAIL, **known(any_engine)))
+    upload = judged(any_engine, two_pairs(**WITH_TAIL, **known_history(any_engine)))
 
     verdict = step_time(any_engine, upload, metric=STEP_TIME_P95)
     assert verdict.outcome is Outcome.REGRESSED
@@ -256,6 +256,9 @@ def test_a_tail_that_too_few_steps_tell_is_stored_nowhere(engine, judged, make_b
 
     with read_session(engine) as session:
         project = project_named(session, "octo/models")
-        told = {known.metric for known in history_on_devices(session, project.id, [CLASS]).priors}
+        history = {
+            known_prior.metric
+            for known_prior in history_on_devices(session, project.id, [CLASS]).priors
+        }
     assert step_time(engine, upload, metric=STEP_TIME_P95).outcome is Outcome.NOT_MEASURED
-    assert told == {STEP_TIME.name}
+    assert history == {STEP_TIME.name}

@@ -4,15 +4,15 @@ from perfledger_service.values.people.person import Person, PersonProvider, Role
 
 
 @pytest.mark.parametrize(
-    ("held", "included"),
+    ("held_role", "included"),
     [
         (Role.VIEWER, {Role.VIEWER}),
         (Role.MAINTAINER, {Role.VIEWER, Role.MAINTAINER}),
         (Role.ADMIN, set(Role)),
     ],
 )
-def test_a_role_includes_those_before_it(held, included):
-    assert {role for role in Role if held.includes(role)} == included
+def test_a_role_includes_those_before_it(held_role, included):
+    assert {role for role in Role if held_role.includes(role)} == included
 
 
 def test_people_of_a_proxy_are_told_from_those_of_github():

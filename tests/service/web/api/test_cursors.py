@@ -25,7 +25,7 @@ def test_a_cursor_is_the_key_that_it_was_written_for():
 
 
 @pytest.mark.parametrize(
-    ("asked", "project", "parts"),
+    ("question", "project", "parts"),
     [
         (request("/api/v1/series"), 1, PARTS),
         (request(query="status=judged"), 1, PARTS),
@@ -33,11 +33,11 @@ def test_a_cursor_is_the_key_that_it_was_written_for():
         (request(), 1, PARTS[:2]),
     ],
 )
-def test_a_cursor_of_another_list_is_refused(asked, project, parts):
+def test_a_cursor_of_another_list_is_refused(question, project, parts):
     cursor = write_cursor(request(), 1, KEY)
 
     with pytest.raises(RequestValidationError):
-        read_cursor(asked, project, cursor, parts)
+        read_cursor(question, project, cursor, parts)
 
 
 @pytest.mark.parametrize(

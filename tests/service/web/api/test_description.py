@@ -85,8 +85,8 @@ def check_answer(description, operation, answer):
         return
     media_type = answer.headers["content-type"].partition(";")[0]
     schema = responses[str(answer.status_code)]["content"][media_type]["schema"]
-    whole = schema | {"components": description["components"]}
-    Draft202012Validator(whole).validate(answer.json())
+    whole_schema = schema | {"components": description["components"]}
+    Draft202012Validator(whole_schema).validate(answer.json())
 
 
 @pytest.mark.slow(ci_only=True)

@@ -46,8 +46,8 @@ def test_series_have_their_unit_and_direction(measured):
     answer = read(measured, "/api/v1/series").json()
 
     assert (answer["repository"], answer["next"]) == ("octo/models", None)
-    shown = {(one["metric"], one["unit"], one["worse"]) for one in answer["items"]}
-    assert shown == {(one.name, one.unit, one.worse) for one in (STEP_TIME, PEAK_MEMORY)}
+    metrics = {(one["metric"], one["unit"], one["worse"]) for one in answer["items"]}
+    assert metrics == {(one.name, one.unit, one.worse) for one in (STEP_TIME, PEAK_MEMORY)}
     [memory] = read(measured, f"/api/v1/series?metric={PEAK_MEMORY.name}").json()["items"]
     assert memory["machine_class"] == "cpu:Test CPU:1"
     for query in ("workload=other", "machine_class=other", "on_branch=true"):
@@ -132,10 +132,10 @@ def test_what_was_not_measured_is_null_and_has_its_reason(site, judged, make_bun
 
 @pytest.mark.parametrize("path", LISTS)
 def test_the_pages_of_a_list_hold_each_row_once(measured, path):
-    whole = read(measured, path).json()["items"]
+    whole_items = read(measured, path).json()["items"]
 
-    assert len(whole) > 1
-    assert all_items(measured, f"{path}?limit=1") == whole
+    assert len(whole_items) > 1
+    assert all_items(measured, f"{path}?limit=1") == whole_items
     first = read(measured, f"{path}?limit=1")
     assert first.headers["link"] == f'<{first.json()["next"]}>; rel="next"'
 
@@ -157,19 +157,19 @@ def test_a_cursor_of_elsewhere_is_refused(measured):
             data = bytearray(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
             data[-2] ^= 1
             changed = base64.urlsafe_b64encode(data).decode()
-            elsewhere = next(other for other in LISTS if other != path)
+            elsewhere_list = next(other for other in LISTS if other != path)
 
-            asked = (
+            texts = (
                 f"{path}?cursor={changed}",
                 f"{path}?cursor=x",
                 f"{path}?cursor={'A' * 400}",
                 f"{path}?cursor=%C3%A9",
                 f"{path}?cursor={cursor[:-4]}",
                 f"{path}?cursor={cursor}&metric=other&sha={'c' * 40}&on_branch=true",
-                f"{elsewhere}?cursor={cursor}",
+                f"{elsewhere_list}?cursor={cursor}",
             )
 
-            for one in asked:
+            for one in texts:
                 answer = read(measured, one)
                 assert (answer.status_code, answer.json()["status"]) == (422, 422), one
                 assert "cursor" in answer.json()["detail"]

@@ -81,12 +81,12 @@ def served(engine, received, start_site, make_bundle):
     with start_site(engine, github_requests=RequestCounts()) as site:
         assert site.upload(make_bundle(seed=2)).status_code == 202
         assert site.upload(make_bundle(seed=3), token="wrong").status_code == 401
-        whole = metrics_of(site.get("/metrics").text)
+        whole_served_metrics = metrics_of(site.get("/metrics").text)
         tables = MetaData()
         tables.reflect(engine)
         tables.drop_all(engine)
         assert site.get("/readyz").status_code == 503
-        return whole | metrics_of(site.get("/metrics").text)
+        return whole_served_metrics | metrics_of(site.get("/metrics").text)
 
 
 def expression_of(query: str) -> Expr:
@@ -131,8 +131,8 @@ def series_problems(selector: VectorSelector, served: dict[str, ServedMetric]) -
         if matcher.name in LABELS_OF_PROMETHEUS:
             continue
         values = {labels.get(matcher.name) for labels in served[str(selector.name)].series}
-        wanted = matcher.value.split("|")
-        if missing := [value for value in wanted if value not in values]:
+        wanted_parts = matcher.value.split("|")
+        if missing := [value for value in wanted_parts if value not in values]:
             yield f"{selector.name} has no {matcher.name} of {missing}"
 
 
@@ -178,7 +178,7 @@ def whole_problems(expression: Expr, served: dict[str, ServedMetric]) -> Iterato
 @pytest.mark.slow
 def test_every_query_asks_for_metrics_and_labels_that_the_service_serves(served):
     queries = [target["expr"] for _, target in QUERIES]
-    problems = {query: found for query in queries if (found := problems_of(query, served))}
+    problems = {query: texts for query in queries if (texts := problems_of(query, served))}
 
     assert len(queries) >= len(PANELS)
     assert problems == {}
@@ -238,18 +238,20 @@ def misfits(value: Any, place: str = "dashboard") -> Iterator[str]:
         yield from misfits(field, f"{place}.{name}")
 
 
-def lost_fields(given: Any, kept: Any, place: str = "dashboard") -> Iterator[str]:
+def lost_fields(
+    given_dashboard: Any, kept_dashboard: Any, place: str = "dashboard"
+) -> Iterator[str]:
     """Yield the fields that Grafana's schema does not have."""
-    if isinstance(given, dict):
-        for name, value in given.items():
-            if name not in kept:
+    if isinstance(given_dashboard, dict):
+        for name, value in given_dashboard.items():
+            if name not in kept_dashboard:
                 yield f"{place}.{name}"
             else:
-                yield from lost_fields(value, kept[name], f"{place}.{name}")
-    elif isinstance(given, list):
-        for index, (one, other) in enumerate(zip(given, kept, strict=True)):
+                yield from lost_fields(value, kept_dashboard[name], f"{place}.{name}")
+    elif isinstance(given_dashboard, list):
+        for index, (one, other) in enumerate(zip(given_dashboard, kept_dashboard, strict=True)):
             yield from lost_fields(one, other, f"{place}[{index}]")
-    elif given != kept:
+    elif given_dashboard != kept_dashboard:
         yield place
 
 
@@ -257,8 +259,8 @@ def schema_problems(dashboard: dict[str, Any]) -> list[str]:
     """Read a dashboard by Grafana's own types, which are made from its schema, and write it."""
     register_default_plugins()
     model = Dashboard.from_json(dashboard)
-    kept = json.loads(json.dumps(model, cls=JSONEncoder))
-    return [*misfits(model), *lost_fields(dashboard, kept)]
+    kept_document = json.loads(json.dumps(model, cls=JSONEncoder))
+    return [*misfits(model), *lost_fields(dashboard, kept_document)]
 
 
 def test_the_dashboard_has_the_form_that_grafana_publishes():

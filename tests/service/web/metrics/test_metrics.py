@@ -108,7 +108,7 @@ def test_names_that_strangers_choose_are_in_no_label(site, make_bundle, now):
 def test_whoever_reads_needs_the_token_that_is_set(engine, start_site):
     with start_site(engine, metrics_token=SecretStr(METRICS_TOKEN)) as site:
         forwarded = {"X-Forwarded-For": "192.0.2.7"}
-        asked = {
+        requests = {
             "directly": {},
             "through a proxy": forwarded,
             "by the public name": {"Host": "ledger.example"},
@@ -117,7 +117,7 @@ def test_whoever_reads_needs_the_token_that_is_set(engine, start_site):
         }
         statuses = {
             how: site.client.get("/metrics", headers=headers).status_code
-            for how, headers in asked.items()
+            for how, headers in requests.items()
         }
 
     assert statuses == {

@@ -22,9 +22,9 @@ HOSTILE = (
 
 @pytest.fixture
 def upload(site, make_bundle):
-    told = site.upload(make_bundle(ratio=1.2)).json()
-    site.judge(told["id"])
-    return told
+    document = site.upload(make_bundle(ratio=1.2)).json()
+    site.judge(document["id"])
+    return document
 
 
 def pages_of(site, upload_id):
@@ -73,13 +73,13 @@ def test_the_chart_of_a_series_has_its_points_from_an_address_of_their_own(site,
 
 
 def test_only_a_checks_page_may_speak_to_a_window_that_it_opens(site, upload):
-    found = {
+    policies = {
         path: answer.headers["cross-origin-opener-policy"]
         for path, answer in pages_of(site, upload["id"]).items()
     }
 
-    assert found.pop(f"/runs/{upload['id']}") == "same-origin-allow-popups"
-    assert set(found.values()) == {"same-origin"}
+    assert policies.pop(f"/runs/{upload['id']}") == "same-origin-allow-popups"
+    assert set(policies.values()) == {"same-origin"}
 
 
 @pytest.mark.usefixtures("upload")
@@ -115,8 +115,8 @@ def test_what_is_not_there_is_not_found_in_plain_text(site):
 
 
 def test_an_upload_that_is_not_judged_yet_says_so(site, make_bundle):
-    told = site.upload(make_bundle()).json()
-    answer = site.get(f"/runs/{told['id']}")
+    document = site.upload(make_bundle()).json()
+    answer = site.get(f"/runs/{document['id']}")
 
     assert answer.status_code == 404
     assert "not judged yet (received): reload in a moment" in answer.text
@@ -137,10 +137,10 @@ def test_hostile_names_stay_text_on_every_page(site, make_bundle):
         notes=HOSTILE,
         logs={"1": "".join(HOSTILE)},
     )
-    told = site.upload(bundle).json()
-    site.judge(told["id"])
+    document = site.upload(bundle).json()
+    site.judge(document["id"])
 
-    for path, answer in pages_of(site, told["id"]).items():
+    for path, answer in pages_of(site, document["id"]).items():
         assert answer.status_code == 200, path
         page = answer.text
         assert "<script>alert" not in page
@@ -167,9 +167,9 @@ def test_a_bundle_is_handed_out_as_a_file(site, upload, make_bundle):
 
 
 def test_a_bundle_that_came_gzipped_is_handed_out_unpacked(site, make_bundle):
-    told = site.upload(gzip.compress(make_bundle().to_json().encode())).json()
+    document = site.upload(gzip.compress(make_bundle().to_json().encode())).json()
 
-    assert site.get(f"/runs/{told['id']}/bundle.json").text == make_bundle().to_json()
+    assert site.get(f"/runs/{document['id']}/bundle.json").text == make_bundle().to_json()
 
 
 @pytest.mark.parametrize("path", ["/octo%00/models", "/octo/mod%00els", "/octo/%00/pull/7"])

@@ -19,13 +19,13 @@ def test_a_badge_is_a_picture_that_other_sites_may_show(site):
 def test_a_copy_is_used_until_the_state_changes(site, make_bundle, judged):
     first = site.get(BADGE)
     tag = first.headers["etag"]
-    asked = {"If-None-Match": f'"other", W/{tag}'}
-    same = site.client.get(BADGE, headers=asked)
+    texts = {"If-None-Match": f'"other", W/{tag}'}
+    same = site.client.get(BADGE, headers=texts)
     upload = judged(site.engine, make_bundle(pull_request=None))
     with write_session(site.engine) as session:
         put_places(session, upload.project_id, {upload.head_sha: 1})
         session.commit()
-    changed = site.client.get(BADGE, headers=asked)
+    changed = site.client.get(BADGE, headers=texts)
 
     assert first.headers["cache-control"] == "no-cache"
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)

@@ -73,26 +73,26 @@ def test_an_error_is_its_status_and_its_sentence(error, status):
 
 
 def test_a_browser_gets_a_page_that_leads_back():
-    shown = answer(NotFoundError("no pull request 9"), "/octo/models/pull/9", **BROWSER)
+    output = answer(NotFoundError("no pull request 9"), "/octo/models/pull/9", **BROWSER)
 
-    assert shown.status_code == 404
-    assert shown.headers["content-type"] == "text/html; charset=utf-8"
-    assert 'href="/octo/models"' in shown.text
-    assert {name: shown.headers[name] for name in HEADERS} == HEADERS
+    assert output.status_code == 404
+    assert output.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'href="/octo/models"' in output.text
+    assert {name: output.headers[name] for name in HEADERS} == HEADERS
 
 
 @pytest.mark.parametrize("path", ["/runs/1", "/series/7/points", "/", "/nothing"])
 def test_a_page_that_is_of_no_project_leads_back_to_all_checks(path):
-    shown = answer(NotFoundError("say how"), path, **BROWSER).text
+    text = answer(NotFoundError("say how"), path, **BROWSER).text
 
-    assert 'aria-label="Project"' not in shown
-    assert "all checks" in shown
+    assert 'aria-label="Project"' not in text
+    assert "all checks" in text
 
 
 def test_the_api_answers_a_browser_with_json():
-    shown = answer(NotFoundError("say how"), "/api/v1/things", **BROWSER)
+    output = answer(NotFoundError("say how"), "/api/v1/things", **BROWSER)
 
-    assert shown.json() == {
+    assert output.json() == {
         "type": "urn:perfledger:problem:not-found",
         "title": "Not Found",
         "status": 404,
@@ -102,16 +102,16 @@ def test_the_api_answers_a_browser_with_json():
 
 
 def test_markup_in_an_error_stays_text():
-    shown = answer(NotFoundError("no <script>alert(1)</script>"))
+    output = answer(NotFoundError("no <script>alert(1)</script>"))
 
-    assert shown.headers["content-type"].startswith("text/plain")
-    assert shown.headers["x-content-type-options"] == "nosniff"
+    assert output.headers["content-type"].startswith("text/plain")
+    assert output.headers["x-content-type-options"] == "nosniff"
 
 
 def test_a_bug_is_said_without_its_content(caplog):
-    shown = answer(ZeroDivisionError("the canary"), "/bug")
+    output = answer(ZeroDivisionError("the canary"), "/bug")
 
-    assert (shown.status_code, shown.text) == (500, f"500: {INTERNAL}\n")
+    assert (output.status_code, output.text) == (500, f"500: {INTERNAL}\n")
     assert "a bug" in caplog.text
     assert "the canary" in caplog.text
 
@@ -148,9 +148,9 @@ def test_headers_of_an_http_error_are_kept():
 
 
 def test_a_client_that_is_gone_is_no_bug(caplog):
-    shown = answer(ClientDisconnect())
+    output = answer(ClientDisconnect())
 
-    assert shown.status_code == 400
+    assert output.status_code == 400
     assert "a bug" not in caplog.text
 
 
@@ -175,11 +175,11 @@ def test_a_query_that_is_invalid_is_named():
     def show(newest: int, side: str):
         return newest, side
 
-    shown = get(app, "/api/series?newest=many")
+    output = get(app, "/api/series?newest=many")
 
-    assert shown.status_code == 422
-    assert shown.json()["detail"].startswith("newest: Input should be a valid integer")
-    assert "side: Field required" in shown.json()["detail"]
+    assert output.status_code == 422
+    assert output.json()["detail"].startswith("newest: Input should be a valid integer")
+    assert "side: Field required" in output.json()["detail"]
 
 
 def test_of_very_many_invalid_queries_the_first_are_named():
@@ -190,10 +190,10 @@ def test_of_very_many_invalid_queries_the_first_are_named():
     def show(number: Annotated[list[int], Query()]):
         return number
 
-    shown = get(app, "/api/series?" + "&".join(["number=x"] * 1000))
+    output = get(app, "/api/series?" + "&".join(["number=x"] * 1000))
 
-    assert shown.status_code == 422
-    assert len(shown.json()["detail"]) == 500
+    assert output.status_code == 422
+    assert len(output.json()["detail"]) == 500
 
 
 def database_error(error):
@@ -204,15 +204,15 @@ def test_an_outage_of_the_database_asks_for_another_attempt_without_the_statemen
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
 
-    shown = answer(database_error(full), "/api/v1/uploads")
+    output = answer(database_error(full), "/api/v1/uploads")
 
-    assert shown.status_code == 503
-    assert int(shown.headers["retry-after"]) > 0
-    assert shown.json()["type"] == "urn:perfledger:problem:unavailable"
+    assert output.status_code == 503
+    assert int(output.headers["retry-after"]) > 0
+    assert output.json()["type"] == "urn:perfledger:problem:unavailable"
     assert "the database does not answer" in caplog.text
     assert "the canary" not in caplog.text
-    assert "the canary" not in shown.text
-    assert {name: shown.headers[name] for name in HEADERS} == HEADERS
+    assert "the canary" not in output.text
+    assert {name: output.headers[name] for name in HEADERS} == HEADERS
 
 
 def test_a_missing_table_is_a_bug():

@@ -40,11 +40,11 @@ def test_an_answer_has_every_header():
 def test_a_routes_own_value_stays_and_is_the_only_one():
     own = (b"cross-origin-opener-policy", b"same-origin-allow-popups")
 
-    found = answered(own, (b"content-type", b"text/plain"))
+    texts = answered(own, (b"content-type", b"text/plain"))
 
-    assert found["cross-origin-opener-policy"] == "same-origin-allow-popups"
-    assert found["content-type"] == "text/plain"
-    assert len(found) == len(HEADERS) + 1
+    assert texts["cross-origin-opener-policy"] == "same-origin-allow-popups"
+    assert texts["content-type"] == "text/plain"
+    assert len(texts) == len(HEADERS) + 1
 
 
 def test_other_messages_are_passed_on_as_they_are():

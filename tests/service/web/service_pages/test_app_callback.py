@@ -50,8 +50,8 @@ def test_another_page_is_not_there(callback):
 
 
 def test_a_port_that_is_taken_is_named():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken_server:
+        port = taken_server.getsockname()[1]
         with (
             pytest.raises(UsageError, match=f"127.0.0.1:{port}: .*--port"),
             app_callback(port, form_page=lambda _: "", end_page=""),

@@ -16,17 +16,17 @@ def hits(answer):
 
 
 @pytest.fixture
-def found(site, make_bundle):
+def search_hits(site, make_bundle):
     upload = site.upload(make_bundle(workloads=("gpt:train_step", "100%_done:x"))).json()
     site.judge(upload["id"])
 
-    def found(text):
+    def search_hits(text):
         return hits(site.client.get("/search", params={"q": text, "format": "json"}))
 
-    return found
+    return search_hits
 
 
-def test_each_kind_is_found_by_part_of_its_name(found):
+def test_each_kind_is_found_by_part_of_its_name(search_hits):
     for text, kind, name in [
         ("OCTO", "project", "octo/models"),
         ("train gpt", "workload", "gpt:train_step"),
@@ -36,23 +36,27 @@ def test_each_kind_is_found_by_part_of_its_name(found):
         ("test cpu", "machine class", "cpu:Test CPU:1"),
     ]:
         with case(text=text, kind=kind, name=name):
-            assert (kind, "octo/models", name) in found(text)
+            assert (kind, "octo/models", name) in search_hits(text)
 
 
 @pytest.mark.slow(ci_only=True)
-def test_a_text_that_names_nothing_finds_nothing(found):
+def test_a_text_that_names_nothing_finds_nothing(search_hits):
     for text in ["", "   ", "\0", "%", "_", "models 8", "#99999999999", "zzzz"]:
         with case(text=text):
-            assert {kind for kind, _, _ in found(text)} <= {"workload"}
-            assert ("workload", "octo/models", "gpt:train_step") not in found(text) - found("gpt")
+            assert {kind for kind, _, _ in search_hits(text)} <= {"workload"}
+            assert ("workload", "octo/models", "gpt:train_step") not in search_hits(
+                text
+            ) - search_hits("gpt")
 
 
-def test_a_percent_sign_and_an_underscore_are_only_themselves(found):
-    assert found("%_") == {("workload", "octo/models", "100%_done:x")}
+def test_a_percent_sign_and_an_underscore_are_only_themselves(search_hits):
+    assert search_hits("%_") == {("workload", "octo/models", "100%_done:x")}
 
 
 @pytest.mark.slow(ci_only=True)
-def test_a_commit_is_found_by_its_start_and_leads_to_its_newest_check(site, found, make_bundle):
+def test_a_commit_is_found_by_its_start_and_leads_to_its_newest_check(
+    site, search_hits, make_bundle
+):
     first = site.get("/search?q=head&format=json").json()["hits"]
     head = make_bundle().head.sha
     [hit] = site.get(f"/search?q={head[:7].upper()}&format=json").json()["hits"]
@@ -60,10 +64,10 @@ def test_a_commit_is_found_by_its_start_and_leads_to_its_newest_check(site, foun
     assert first == []
     assert (hit["kind"], hit["name"]) == ("commit", head)
     assert site.get(hit["address"]).status_code == 200
-    assert found(head[:3]) == found("zzzz")  # too short for a commit
+    assert search_hits(head[:3]) == search_hits("zzzz")  # too short for a commit
 
 
-@pytest.mark.usefixtures("found")
+@pytest.mark.usefixtures("search_hits")
 def test_the_page_leads_to_each_result_and_its_data(site):
     page = site.get("/search?q=gpt")
     rows = list(csv.DictReader(io.StringIO(site.get("/search?q=gpt&format=csv").text)))

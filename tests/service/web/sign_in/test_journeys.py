@@ -54,8 +54,8 @@ def test_pages_for_those_who_are_signed_in_fit_and_are_accessible(open_page, loo
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         if page.evaluate("document.documentElement.scrollWidth") > width:
             too_wide.append(address)
-        if found := barriers_of(page):
-            barriers[address] = found
+        if found_barriers := barriers_of(page):
+            barriers[address] = found_barriers
 
     assert complaints == []
     assert too_wide == []

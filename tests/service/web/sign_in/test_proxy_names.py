@@ -117,9 +117,9 @@ def test_a_header_that_was_smuggled_in_before_the_proxys_is_refused(proxied):
 
 
 def test_a_stranger_who_sends_the_header_is_refused_on_every_page(start_people_site):
-    elsewhere = (ip_network("192.0.2.7/32"),)
+    networks = (ip_network("192.0.2.7/32"),)
     with (
-        start_people_site(proxy_header=HEADER, proxy_addresses=elsewhere) as site,
+        start_people_site(proxy_header=HEADER, proxy_addresses=networks) as site,
         through_proxy(site, "alice") as client,
     ):
         for path in ("/", "/octo/models", "/sign-in", "/account", "/runs/" + "1" * 32):

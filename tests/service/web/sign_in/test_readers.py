@@ -195,15 +195,15 @@ def test_the_page_of_a_check_asks_for_the_role_in_its_project_alone(
     browser_of, people_site, path, monkeypatch
 ):
     alice = browser_of("alice")
-    asked: list[str] = []
+    questions: list[str] = []
     permissions = people_site.app.state.service.permissions
     answer = permissions.account_permission
 
     def account_permission(repository, login):
-        asked.append(repository)
+        questions.append(repository)
         return answer(repository, login)
 
     monkeypatch.setattr(permissions, "account_permission", account_permission)
 
     assert alice.get(path).status_code == 200
-    assert set(asked) <= {"octo/models"}
+    assert set(questions) <= {"octo/models"}

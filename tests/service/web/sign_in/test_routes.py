@@ -277,8 +277,8 @@ def test_who_signs_out_is_signed_out_on_the_server(browser_of):
     assert answer.headers["location"] == "/signed-out"
     assert browser.session is None
     assert 'href="/sign-in"' in browser.get("/signed-out").text
-    kept = browser.get("/", headers={"Cookie": f"perfledger_session={secret}"})
-    assert kept.status_code == 303
+    kept_response = browser.get("/", headers={"Cookie": f"perfledger_session={secret}"})
+    assert kept_response.status_code == 303
 
 
 def test_signing_in_and_out_is_in_the_audit_log_with_the_address(browser_of, people_site):

@@ -51,8 +51,8 @@ def of_branch(make_bundle):
 
 
 def of_pull_request(issuer, number=7, **values):
-    told = {"event_name": "pull_request", "ref": f"refs/pull/{number}/merge", "sha": "c" * 40}
-    return issuer.token(**told | values)
+    fields = {"event_name": "pull_request", "ref": f"refs/pull/{number}/merge", "sha": "c" * 40}
+    return issuer.token(**fields | values)
 
 
 def sender(site, answer):

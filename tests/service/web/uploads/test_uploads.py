@@ -26,21 +26,21 @@ def test_a_bundle_is_taken_in_and_enqueued(site, make_bundle):
     answer = site.upload(bundle)
 
     assert answer.status_code == 202
-    told = answer.json()
-    assert told["status"] == "received"
-    assert (told["repository"], told["pull_request"]) == ("octo/models", 7)
-    assert told["bundle_sha256"] == hashlib.sha256(bundle.to_json().encode()).hexdigest()
-    assert told["url"] == f"https://ledger.example/runs/{told['id']}"
-    assert [work.upload_id for work in site.jobs.works] == [told["id"]]
+    document = answer.json()
+    assert document["status"] == "received"
+    assert (document["repository"], document["pull_request"]) == ("octo/models", 7)
+    assert document["bundle_sha256"] == hashlib.sha256(bundle.to_json().encode()).hexdigest()
+    assert document["url"] == f"https://ledger.example/runs/{document['id']}"
+    assert [work.upload_id for work in site.jobs.works] == [document["id"]]
 
 
 def test_a_gzipped_bundle_is_the_same_bundle(site, make_bundle):
-    plain = site.upload(make_bundle()).json()
+    plain_document = site.upload(make_bundle()).json()
     packed = site.upload(
         gzip.compress(make_bundle().to_json().encode()), headers={"Content-Encoding": "gzip"}
     ).json()
 
-    assert packed == plain
+    assert packed == plain_document
 
 
 def test_a_replayed_upload_gets_the_same_answer(site, make_bundle):

@@ -48,8 +48,10 @@ def settle(ab, farm, *candidates):
     while requests:
         rounds += 1
         for request in requests:
-            state, said = record_ab_result(state, request, verdicts=farm.measure(request), pairs=4)
-            alerts += said
+            state, said_alerts = record_ab_result(
+                state, request, verdicts=farm.measure(request), pairs=4
+            )
+            alerts += said_alerts
         state, requests = ab.request(state, window=f"day {rounds}")
     return alerts, rounds
 
@@ -79,13 +81,13 @@ def test_every_metric_gets_the_commit_that_moved_it(ab, culprits):
 
     alerts, _ = settle(ab, Farm(ab, culprits), *candidates)
 
-    found = {
+    commits = {
         change.candidate.series.metric: alert.commits.first
         for alert in alerts
         if alert.is_final
         for change in alert.changes
     }
-    assert found == culprits
+    assert commits == culprits
 
 
 @pytest.mark.slow
@@ -124,8 +126,8 @@ candidates = st.lists(
 outcomes = st.sampled_from(["regressed", "unchanged", "undecided", "", "improved"])
 
 
-def built(ab, drawn):
-    return [ab.candidate(**one) for one in drawn]
+def built(ab, sample):
+    return [ab.candidate(**one) for one in sample]
 
 
 def said_of(ab, request, outcome):
@@ -135,22 +137,24 @@ def said_of(ab, request, outcome):
 
 @pytest.mark.slow
 @given(candidates, st.randoms(use_true_random=False))
-def test_the_order_of_suspects_does_not_matter(ab, drawn, random):
-    given_ = built(ab, drawn)
-    shuffled = random.sample(given_, len(given_))
+def test_the_order_of_suspects_does_not_matter(ab, sample, random):
+    given_ab_candidates = built(ab, sample)
+    shuffled = random.sample(given_ab_candidates, len(given_ab_candidates))
 
-    assert ab.request(ConfirmationState(), *shuffled) == ab.request(ConfirmationState(), *given_)
+    assert ab.request(ConfirmationState(), *shuffled) == ab.request(
+        ConfirmationState(), *given_ab_candidates
+    )
 
 
 @pytest.mark.slow
 @given(candidates)
-def test_the_same_suspects_are_never_asked_for_twice(ab, drawn):
-    given_ = built(ab, drawn)
+def test_the_same_suspects_are_never_asked_for_twice(ab, sample):
+    given_ab_candidates = built(ab, sample)
     limits = ConfirmationLimits(max_pairs=8, pairs_per_window=8000)
 
-    state, _ = ab.request(ConfirmationState(), *given_, limits=limits)
+    state, _ = ab.request(ConfirmationState(), *given_ab_candidates, limits=limits)
 
-    assert ab.request(state, *given_, limits=limits) == (state, ())
+    assert ab.request(state, *given_ab_candidates, limits=limits) == (state, ())
 
 
 @pytest.mark.slow
@@ -159,7 +163,7 @@ def test_no_window_promises_more_pairs_than_it_has_and_no_commit_is_asked_for_tw
     ab, days, data
 ):
     state = ConfirmationState()
-    for day, (today, said) in enumerate(days):
+    for day, (today, said_day) in enumerate(days):
         state, requests = ab.request(state, *built(ab, today), window=f"day {day // 2}")
         assert state.pairs <= PAIRS_PER_WINDOW
         holders = (*state.pending_confirmations, *state.bisections)
@@ -168,26 +172,28 @@ def test_no_window_promises_more_pairs_than_it_has_and_no_commit_is_asked_for_tw
         assert len(set(questions)) == len(questions)
         for request in requests:
             if data.draw(st.booleans()):
-                mine = said_of(ab, request, said)
+                mine = said_of(ab, request, said_day)
                 state, _ = ab.answer(state, *mine, request=request)
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(candidates, outcomes), max_size=4))
 def test_a_state_that_was_stored_goes_on_as_if_it_had_not_been(ab, days):
-    kept = stored = ConfirmationState()
-    for today, said in days:
+    kept_confirmation_state = stored = ConfirmationState()
+    for today, text in days:
         stored = msgspec.json.decode(msgspec.json.encode(stored), type=ConfirmationState)
-        kept, requests = ab.request(kept, *built(ab, today))
+        kept_confirmation_state, requests = ab.request(kept_confirmation_state, *built(ab, today))
         stored, same = ab.request(stored, *built(ab, today))
         assert same == requests
         for request in requests:
-            mine = said_of(ab, request, said)
-            kept, alerts = ab.answer(kept, *mine, request=request)
+            mine = said_of(ab, request, text)
+            kept_confirmation_state, alerts = ab.answer(
+                kept_confirmation_state, *mine, request=request
+            )
             stored, repeated = ab.answer(stored, *mine, request=request)
             assert repeated == alerts
 
-    assert stored == kept
+    assert stored == kept_confirmation_state
 
 
 @pytest.mark.slow

@@ -36,11 +36,11 @@ def test_skipped_commits_are_halved_while_the_alert_is_out(ab):
     ids=["changed", "unchanged", "almost none", "almost all", "opposite"],
 )
 def test_an_ab_in_the_middle_says_which_half(ab, outcome, figures, commits):
-    said = ab.verdict(outcome, ab.estimate(*figures))
+    verdict = ab.verdict(outcome, ab.estimate(*figures))
     state, _ = ab.confirmed(ab.candidate(90, 100))
     state, _ = ab.request(state)
 
-    _, (alert,) = ab.answer(state, said)
+    _, (alert,) = ab.answer(state, verdict)
 
     assert (alert.commits, alert.suspected_range, alert.pairs) == (commits, CommitRange(91, 100), 8)
 
@@ -57,12 +57,12 @@ def test_half_of_a_gain_is_looked_at_from_the_other_side(ab):
     assert alert.commits == CommitRange(96, 100)
 
 
-def tried_again_and_again(ab, said, times):
+def tried_again_and_again(ab, estimate_of, times):
     """Return the state and the last alert after so many A/Bs of the middle."""
     state, alert = ab.confirmed(ab.candidate(90, 100))
     for _ in range(times):
         state, _ = ab.request(state)
-        state, (alert,) = ab.answer(state, said)
+        state, (alert,) = ab.answer(state, estimate_of)
     return state, alert
 
 
@@ -87,17 +87,17 @@ def test_half_of_the_change_is_the_first_of_two_commits_when_it_stays_half(ab):
     half = ab.verdict(Outcome.REGRESSED, ab.estimate(0.024, 0.02, 0.028))
 
     _, doubtful = tried_again_and_again(ab, half, times=2)
-    _, found = tried_again_and_again(ab, half, times=MAX_TRIES)
+    _, result = tried_again_and_again(ab, half, times=MAX_TRIES)
 
-    assert (doubtful.commits, found.commits) == (CommitRange(91, 100), CommitRange(91, 95))
+    assert (doubtful.commits, result.commits) == (CommitRange(91, 100), CommitRange(91, 95))
 
 
 @pytest.mark.parametrize("figures", [(0.024, -0.03, 0.08), None], ids=["a half", "no estimate"])
 def test_a_middle_that_can_never_be_told_ends_the_search_with_what_is_left(ab, figures):
     measured = ab.estimate(*figures) if figures else None
-    said = ab.verdict(Outcome.UNDECIDED, measured)
+    verdict = ab.verdict(Outcome.UNDECIDED, measured)
 
-    state, alert = tried_again_and_again(ab, said, times=MAX_TRIES)
+    state, alert = tried_again_and_again(ab, verdict, times=MAX_TRIES)
 
     assert (alert.narrowing, alert.commits) == (BisectionStatus.UNDECIDED, CommitRange(91, 100))
     assert ab.request(state)[1] == ()
@@ -130,8 +130,8 @@ def test_metrics_that_moved_at_different_commits_part(ab):
 
     state, alerts = ab.answer(state, ab.regressed, replace(ab.unchanged, metric=PEAK_MEMORY))
 
-    found = {alert.changes[0].candidate.series.metric.name: alert.commits for alert in alerts}
-    assert found == {"peak_memory": CommitRange(96, 100), "step_time_p50": CommitRange(91, 95)}
+    commits = {alert.changes[0].candidate.series.metric.name: alert.commits for alert in alerts}
+    assert commits == {"peak_memory": CommitRange(96, 100), "step_time_p50": CommitRange(91, 95)}
     assert len(ab.request(state)[1]) == 2
 
 

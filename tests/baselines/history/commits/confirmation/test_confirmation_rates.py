@@ -41,8 +41,8 @@ def outcome_of(ab, change, count, rng):
     while requests:
         (request,) = requests
         verdict = judged(ab, change if request.base < culprit <= request.head else 0.0, rng)
-        state, said = record_ab_result(state, request, verdicts=[verdict], pairs=PAIRS)
-        alerts += said
+        state, said_alerts = record_ab_result(state, request, verdicts=[verdict], pairs=PAIRS)
+        alerts += said_alerts
         state, requests = request_ab_runs(state, [], window="", limits=LIMITS)
     if not alerts:
         return "silent"
@@ -60,14 +60,14 @@ def shares(ab, change, count, *, seed):
 
 @pytest.mark.slow
 def test_of_suspects_without_a_change_one_in_forty_becomes_an_alert(ab):
-    found = shares(ab, 0.0, 1, seed=20261121)
+    found_shares = shares(ab, 0.0, 1, seed=20261121)
 
-    assert found["silent"] > 0.95
+    assert found_shares["silent"] > 0.95
 
 
 @pytest.mark.slow(ci_only=True)
 def test_a_change_of_twice_the_noise_finds_its_commit_among_sixteen(ab):
-    found = shares(ab, 0.03, 16, seed=20261121)
+    found_shares = shares(ab, 0.03, 16, seed=20261121)
 
-    assert found["true commit"] > 0.9
-    assert found.get("wrong commit", 0.0) < 0.03
+    assert found_shares["true commit"] > 0.9
+    assert found_shares.get("wrong commit", 0.0) < 0.03

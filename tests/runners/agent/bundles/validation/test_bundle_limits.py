@@ -62,14 +62,14 @@ def spread(**changes):
 
 
 def counts(number=1, **changes):
-    known = {"unit": "FLOP", "value": 1.0, "source": "a counter"}
-    return [known | {"name": str(each)} | changes for each in range(number)]
+    known_fields = {"unit": "FLOP", "value": 1.0, "source": "a counter"}
+    return [known_fields | {"name": str(each)} | changes for each in range(number)]
 
 
 def packages(number=1, compiled=1, *, size_bytes=1, **changes):
     files = [{"path": name, "size_bytes": size_bytes, "digest": ""} for name in many(compiled)]
-    known = {"folder": "/p", "is_own": True, "modules": 1, "digest": "", "compiled": files}
-    return [known | {"name": name} | changes for name in many(number)]
+    known_fields = {"folder": "/p", "is_own": True, "modules": 1, "digest": "", "compiled": files}
+    return [known_fields | {"name": name} | changes for name in many(number)]
 
 
 def fleet(number=1, **changes):
@@ -77,18 +77,18 @@ def fleet(number=1, **changes):
 
 
 def commitments(number=1, **changes):
-    known = {"devices": 8, "busy_hours_per_year": 1.0, "devices_per_job": 1}
-    return [known | {"where": name} | changes for name in many(number)]
+    known_fields = {"devices": 8, "busy_hours_per_year": 1.0, "devices_per_job": 1}
+    return [known_fields | {"where": name} | changes for name in many(number)]
 
 
 def policies(number=1, **changes):
-    known = {"team": "t", "workloads": ["m:*"], "fail_above_usd_per_year": 1.0}
-    return [known | changes] * number
+    known_fields = {"team": "t", "workloads": ["m:*"], "fail_above_usd_per_year": 1.0}
+    return [known_fields | changes] * number
 
 
 def tensors(number=1, size=4.0, count=1):
-    held = {"operator": "aten::mm", "tensor": "float32[1]", "bytes": size, "count": count}
-    return [held] * number
+    held_fields = {"operator": "aten::mm", "tensor": "float32[1]", "bytes": size, "count": count}
+    return [held_fields] * number
 
 
 def operations(number=1, seconds=1.0, count=1.0):

@@ -99,10 +99,10 @@ def test_a_file_that_begins_behind_the_end_is_damage(offset):
 
 @pytest.mark.filterwarnings("ignore:Overlapped entries:UserWarning")  # of Python 3.14
 def test_an_archive_with_any_byte_changed_is_read_or_refused():
-    whole = archive_of(**{"exit_status": "0", "job.log": "words", "bundle.json": "{}"})
-    for place in range(len(whole)):
-        for value in (0, 0xFF, whole[place] ^ 1):
+    whole_text = archive_of(**{"exit_status": "0", "job.log": "words", "bundle.json": "{}"})
+    for place in range(len(whole_text)):
+        for value in (0, 0xFF, whole_text[place] ^ 1):
             try:
-                read_job_archive(whole[:place] + bytes([value]) + whole[place + 1 :])
+                read_job_archive(whole_text[:place] + bytes([value]) + whole_text[place + 1 :])
             except JobArchiveError:
                 continue

@@ -40,10 +40,10 @@ def a_job(**values):
     ],
 )
 def test_a_run_that_no_machine_has_waits(status, jobs, reason):
-    found = open_status(a_run(status), jobs)
+    submission_status = open_status(a_run(status), jobs)
 
-    assert found.state is SubmissionState.WAITING
-    assert found.reason.startswith(reason)
+    assert submission_status.state is SubmissionState.WAITING
+    assert submission_status.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_run_that_no_machine_has_waits(status, jobs, reason):
     ],
 )
 def test_a_run_is_on_its_runner_and_has_a_page(jobs, node):
-    found = open_status(a_run("in_progress"), jobs)
+    submission_status = open_status(a_run("in_progress"), jobs)
 
-    assert (found.state, found.node) == (SubmissionState.RUNNING, node)
+    assert (submission_status.state, submission_status.node) == (SubmissionState.RUNNING, node)
 
 
 def test_a_failure_names_its_step():

@@ -89,14 +89,14 @@ def test_what_happens_to_a_run_ends_in_the_right_state(run, stand_in, happenings
 
 def test_a_job_is_told_and_brought(run, job, stand_in, happenings):
     done = run([happenings[word] for word in SUCCESS])
-    (made,) = stand_in.state.runs.values()
+    (value,) = stand_in.state.runs.values()
 
     assert done.lines == [
-        f"it runs on gpu7, {made['html_url']}",
-        f"it ended on gpu7, {made['html_url']}",
+        f"it runs on gpu7, {value['html_url']}",
+        f"it ended on gpu7, {value['html_url']}",
     ]
     assert (job.log.read_text(), job.bundle.read_text()) == ("fine\n", "{}")
-    assert made["inputs"]["name"] == NAME
+    assert value["inputs"]["name"] == NAME
     assert requests_to(stand_in, "/cancel") == 0
 
 

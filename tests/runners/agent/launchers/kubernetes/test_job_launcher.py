@@ -368,13 +368,13 @@ def test_a_kubectl_that_hangs_or_is_missing_is_an_error(
 def test_no_more_rights_are_given_than_used(run, kubernetes, steps):
     run([steps["refuse pod"], steps["admit"], steps["run"], steps["exit 2"]])
 
-    given = {
+    granted_verbs = {
         (verb, resource)
         for rule in kubernetes.rules
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    assert set(kubernetes.requests) == given
+    assert set(kubernetes.requests) == granted_verbs
 
 
 def test_without_the_right_to_read_events_a_job_waits_without_a_reason(

@@ -154,14 +154,14 @@ def test_a_bundle_that_only_the_runner_would_see_is_refused(manifest, tmp_path):
 def test_the_guide_has_a_launcher_file_and_rights_that_can_be_copied(tmp_path):
     text = GUIDE.read_text(encoding="utf-8")
     file = tmp_path / "kubernetes.toml"
-    whole, *parts = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    whole_match, *parts = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     (rights,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     for part in parts:
         key = next(iter(tomllib.loads(part)["job"]))
-        without = "\n".join(line for line in whole.splitlines() if not line.startswith(key))
+        without = "\n".join(line for line in whole_match.splitlines() if not line.startswith(key))
         file.write_text(f"{without}\n{part.removeprefix('[job]')}")
         read_launcher_file(file, pytest.fail)
-    file.write_text(whole)
+    file.write_text(whole_match)
     choice = read_launcher_file(file, pytest.fail)
 
     assert len(parts) == 2

@@ -119,4 +119,4 @@ def test_all_gpus_that_a_workload_may_use_are_read(fake_nvml):
     assert first.activity == GpuActivity(
         sm_active=0.4, pcie_bytes_per_s=400 * 2**20, nvlink_bytes_per_s=3000 * 2**20
     )
-    assert library.held == 0
+    assert library.allocations == 0

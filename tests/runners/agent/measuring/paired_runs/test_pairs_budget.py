@@ -120,7 +120,7 @@ def conversation(workload, set_up_s):
         "device": "cpu",
     }
     events = {"ready": {}, "started": {}, "sampling": {}, "turn": {}, "run": run}
-    return [{"event": event, "workload": workload, **said} for event, said in events.items()]
+    return [{"event": event, "workload": workload, **fields} for event, fields in events.items()]
 
 
 @pytest.fixture
@@ -128,8 +128,8 @@ def in_turns(scripted, sides):
     """Return a function that measures workloads that set up for so many seconds, on that clock."""
 
     def measure(set_ups_s, rule, *, budget_s):
-        said = [each for told in set_ups_s.items() for each in conversation(*told)]
-        harness = scripted(*said, {"event": "ready", "workload": ""}, {"event": "done"})
+        conversations = [each for set_up_s in set_ups_s.items() for each in conversation(*set_up_s)]
+        harness = scripted(*conversations, {"event": "ready", "workload": ""}, {"event": "done"})
         hours = Hours(set_ups_s.values())
         measure_pairs(
             replace(harness, clock=hours, limits=ChildLimits(workload_s=1e6, startup_s=1e6)),

@@ -216,13 +216,15 @@ def test_bottlenecks_and_the_command_are_those_that_were_given(make):
 
     base, head = make.profile(make.operation("a", 1.0)), make.profile(make.operation("a", 2.0))
 
-    found = explain(base, head, classifier=classifier, reproduction="perfledger check --workload x")
+    step_time_explanation = explain(
+        base, head, classifier=classifier, reproduction="perfledger check --workload x"
+    )
 
-    assert found.base_bottleneck is not None
-    assert found.base_bottleneck.primary is Bottleneck.HOST
-    assert found.head_bottleneck is not None
-    assert found.head_bottleneck.primary is Bottleneck.COMPUTE
-    assert found.reproduction == "perfledger check --workload x"
+    assert step_time_explanation.base_bottleneck is not None
+    assert step_time_explanation.base_bottleneck.primary is Bottleneck.HOST
+    assert step_time_explanation.head_bottleneck is not None
+    assert step_time_explanation.head_bottleneck.primary is Bottleneck.COMPUTE
+    assert step_time_explanation.reproduction == "perfledger check --workload x"
     assert explain(base, head).base_bottleneck is None
 
 
@@ -252,20 +254,22 @@ def profiles(draw):
 @pytest.mark.slow
 @given(profiles(), profiles())
 def test_base_plus_causes_plus_rest_is_head(base, head):
-    found = explain(base, head)
+    step_time_explanation = explain(base, head)
 
-    assert found.base_step_seconds + sum(
-        cause.delta_seconds for cause in found.causes
-    ) + found.rest_seconds == pytest.approx(found.head_step_seconds, abs=1e-12)
-    assert fsum(bar.delta_seconds for bar in found.buckets) == pytest.approx(
+    assert step_time_explanation.base_step_seconds + sum(
+        cause.delta_seconds for cause in step_time_explanation.causes
+    ) + step_time_explanation.rest_seconds == pytest.approx(
+        step_time_explanation.head_step_seconds, abs=1e-12
+    )
+    assert fsum(bar.delta_seconds for bar in step_time_explanation.buckets) == pytest.approx(
         head.step_seconds - base.step_seconds, abs=1e-12
     )
-    for cause in found.causes:
+    for cause in step_time_explanation.causes:
         effects = cause.count_effect_seconds, cause.rate_effect_seconds
         size = max(1.0, *map(abs, effects))  # a call that all but vanished has a huge rate
         assert sum(effects) == pytest.approx(cause.delta_seconds, abs=1e-12 * size)
-    assert len(found.causes) <= MAX_CAUSES
-    assert found.is_attributable == (not found.note)
+    assert len(step_time_explanation.causes) <= MAX_CAUSES
+    assert step_time_explanation.is_attributable == (not step_time_explanation.note)
 
 
 @pytest.mark.slow

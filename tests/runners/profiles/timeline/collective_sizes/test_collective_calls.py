@@ -69,5 +69,5 @@ def test_only_the_first_of_very_many_are_kept(trace, collectives, monkeypatch):
     for start in (300, 100, 200):
         add_collective(trace, start, start / 10, **GROUP)
 
-    (found,) = collectives()
-    assert found.seconds == (pytest.approx(10e-6), pytest.approx(20e-6))
+    (collective_time,) = collectives()
+    assert collective_time.seconds == (pytest.approx(10e-6), pytest.approx(20e-6))

@@ -10,8 +10,8 @@ ALL_REDUCE = {
 }
 
 
-def collective(trace, at, lasts, *, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL", **said):
-    return trace.add(name, at, lasts, cat="kernel", thread=(0, 20), stream=20, **said)
+def collective(trace, at, lasts, *, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL", **text):
+    return trace.add(name, at, lasts, cat="kernel", thread=(0, 20), stream=20, **text)
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def test_an_all_reduce_says_its_message_and_its_bandwidth(step):
     ],
 )
 def test_each_collective_counts_its_message_as_nccl_tests_does(step, name, size, factor):
-    said = {**ALL_REDUCE, "Collective name": name, "dtype": "Float8_e4m3fn"}
+    text = {**ALL_REDUCE, "Collective name": name, "dtype": "Float8_e4m3fn"}
 
-    profile = collective(step, 0, 1000, **said).read()
+    profile = collective(step, 0, 1000, **text).read()
 
     assert profile.reading("comm_message_bytes") == size
     (bandwidth,) = [r.value for r in profile.readings if r.name == "bus_bw"]

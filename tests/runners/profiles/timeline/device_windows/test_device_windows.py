@@ -309,8 +309,8 @@ def test_lent_steps_are_timed_on_the_borrowers_device(ahead):
 
 def test_memory_is_that_of_the_hosts_own_steps(ahead):
     for at in range(0, 40, 5):
-        said = {"Total Allocated": at, "Bytes": 1, "Device Type": 1, "Device Id": 0}
-        ahead.events.append({"ph": "i", "name": "[memory]", "ts": at, "args": said})
+        text = {"Total Allocated": at, "Bytes": 1, "Device Type": 1, "Device Id": 0}
+        ahead.events.append({"ph": "i", "name": "[memory]", "ts": at, "args": text})
 
     points = ahead.read().memory
 

@@ -36,11 +36,11 @@ def test_recorded_steps_are_those_of_the_device(case, step_us, kernels, host_ste
 
     assert [1e6 * step.seconds for step in profile.each_step] == pytest.approx(step_us, abs=0.1)
     assert [step.number for step in profile.each_step] == [4, 5, 6]
-    found = {
+    totals = {
         part: sum(count for name, count in calls(profile).items() if part in name)
         for part in kernels
     }
-    assert found == kernels
+    assert totals == kernels
     assert profile.notes[0] == AHEAD.format(host_steps, "s")
 
 
@@ -72,11 +72,11 @@ def test_the_kernels_of_the_kept_steps_are_those_that_they_launched(launched_ste
     columns = trace.columns()
     steps = steps_of(columns, launches_of(columns))
 
-    kept = steps.windows.owner.tolist()
-    expected_us = sum(sum(linked[number]) for number in kept) / len(kept)
+    kept_values = steps.windows.owner.tolist()
+    expected_us = sum(sum(linked[number]) for number in kept_values) / len(kept_values)
     assert 1e6 * sum(k.seconds for k in profile.kernels) == pytest.approx(expected_us)
-    calls_kept = sum(len(linked[number]) for number in kept)
-    assert sum(k.count for k in profile.kernels) == pytest.approx(calls_kept / len(kept))
+    calls_kept = sum(len(linked[number]) for number in kept_values)
+    assert sum(k.count for k in profile.kernels) == pytest.approx(calls_kept / len(kept_values))
     assert sum(o.seconds for o in profile.operations) == pytest.approx(profile.step_seconds)
     begins, ends = steps.segments.start_ns, steps.segments.end_ns
     assert (begins[1:] >= ends[:-1]).all()

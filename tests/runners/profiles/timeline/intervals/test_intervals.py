@@ -72,16 +72,16 @@ def ranked(pairs):
 def trees(draw):
     """Draw spans that nest: each is cut out of one that is there already, or beside all."""
     free = [(0, draw(st.integers(1, 60)))]
-    found = []
+    results = []
     for _ in range(draw(st.integers(0, 12))):
         low, high = free.pop(draw(st.integers(0, len(free) - 1))) if free else (0, 0)
         if high - low < 1:
             continue
         start = draw(st.integers(low, high - 1))
         end = draw(st.integers(start + 1, high))
-        found.append((start, end))
+        results.append((start, end))
         free += [(low, start), (start, end), (end, high)]
-    return found
+    return results
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_depth_is_the_length_of_the_way_out(pairs):
     around = np.full(len(pairs), NO_CALL, dtype=np.int64)
     around[nesting.ranked] = nesting.parents
 
-    def way(call):
-        return 0 if around[call] == NO_CALL else 1 + way(around[call])
+    def option(call):
+        return 0 if around[call] == NO_CALL else 1 + option(around[call])
 
-    assert depths(around).tolist() == [way(call) for call in range(len(pairs))]
+    assert depths(around).tolist() == [option(call) for call in range(len(pairs))]
 
 
 @pytest.mark.slow
@@ -166,12 +166,14 @@ def arrays(pairs):
 @settings(deadline=None)
 @given(spans)
 def test_segments_are_disjoint_in_order_and_cover_exactly_the_union(pairs):
-    found = pieces(nested(pairs).segments)
-    covered = {instant for start, end in pairs for instant in range(start, end)}
+    found_pieces = pieces(nested(pairs).segments)
+    covered_instants = {instant for start, end in pairs for instant in range(start, end)}
 
-    assert all(start < end for start, end, _ in found)
-    assert all(before[1] <= after[0] for before, after in pairwise(found))
-    assert {instant for start, end, _ in found for instant in range(start, end)} == covered
+    assert all(start < end for start, end, _ in found_pieces)
+    assert all(before[1] <= after[0] for before, after in pairwise(found_pieces))
+    assert {
+        instant for start, end, _ in found_pieces for instant in range(start, end)
+    } == covered_instants
 
 
 @pytest.mark.slow

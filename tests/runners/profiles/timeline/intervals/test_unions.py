@@ -12,7 +12,7 @@ class Span:
     end_ns: int
 
 
-def covered(spans):
+def numbers(spans):
     return {t for span in spans for t in range(span.start_ns, span.end_ns)}
 
 
@@ -26,7 +26,7 @@ SPANS = st.lists(
 def test_a_union_covers_what_its_parts_cover_once(spans):
     union = union_of(spans)
 
-    assert union.length_ns() == len(covered(spans))
+    assert union.length_ns() == len(numbers(spans))
     assert (union.start_ns[1:] > union.end_ns[:-1]).all()
 
 
@@ -34,4 +34,4 @@ def test_a_union_covers_what_its_parts_cover_once(spans):
 def test_what_is_common_lies_in_both(one, other):
     shared = intersection(union_of(one), union_of(other))
 
-    assert shared.length_ns() == len(covered(one) & covered(other))
+    assert shared.length_ns() == len(numbers(one) & numbers(other))

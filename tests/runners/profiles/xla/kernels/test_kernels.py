@@ -64,11 +64,11 @@ def test_a_loop_has_the_time_that_its_parts_leave_and_computes_nothing(planes):
     operations = [planes.event(loop, 0, 60), *(planes.event(ADD, 10 + 20 * n, 15) for n in (0, 1))]
     facts = {ADD: FACTS, loop: {"flops": 200, "bytes_accessed": 1}}
 
-    found = rows(read(host(planes, 0), tpu(planes, *operations, facts=facts)))
+    kernels = rows(read(host(planes, 0), tpu(planes, *operations, facts=facts)))
 
-    assert found["while.1"].seconds == pytest.approx(30e-9)
-    assert found["while.1"].flops == 0.0
-    assert (found["add_fusion"].count, found["add_fusion"].flops) == (2.0, 200.0)
+    assert kernels["while.1"].seconds == pytest.approx(30e-9)
+    assert kernels["while.1"].flops == 0.0
+    assert (kernels["add_fusion"].count, kernels["add_fusion"].flops) == (2.0, 200.0)
 
 
 @pytest.mark.parametrize("value", [None, -1, float("nan"), float("inf"), "many"])
@@ -84,9 +84,9 @@ def test_two_programs_operations_by_one_name_bear_their_programs(planes):
     modules = [planes.event("jit_f(1)", 0, 30), planes.event("jit_g(2)", 40, 30)]
     operations = [planes.event(ADD, 0, 20), planes.event(ADD, 40, 10)]
 
-    found = rows(read(host(planes, 0), tpu(planes, *operations, modules=modules)))
+    kernels = rows(read(host(planes, 0), tpu(planes, *operations, modules=modules)))
 
-    assert set(found) == {"jit_f:add_fusion", "jit_g:add_fusion"}
+    assert set(kernels) == {"jit_f:add_fusion", "jit_g:add_fusion"}
 
 
 DETAILS = "regs:168 static_shared:1024 dynamic_shared:2048 grid:20,4,1 block:128,1,1 occ_pct:18.75"
@@ -103,10 +103,12 @@ def test_a_gpus_kernel_has_its_launch(planes):
         planes.event("gemm", 60, 20, kernel_details=DETAILS.replace("20,4,1", "9,1,1")),
     ]
 
-    found = {kernel.grid: kernel for kernel in read(host(planes, 0), gpu(planes, *kernels)).kernels}
+    found_kernels = {
+        kernel.grid: kernel for kernel in read(host(planes, 0), gpu(planes, *kernels)).kernels
+    }
 
-    assert set(found) == {"20,4,1", "9,1,1"}
-    kernel = found["20,4,1"]
+    assert set(found_kernels) == {"20,4,1", "9,1,1"}
+    kernel = found_kernels["20,4,1"]
     assert (kernel.count, kernel.block, kernel.registers) == (2.0, "128,1,1", 168)
     assert (kernel.shared_memory_bytes, kernel.flops, kernel.is_tensor) == (3072, None, None)
     assert kernel.family is OperationFamily.GEMM
@@ -128,6 +130,6 @@ def test_only_the_longest_are_kept(planes, monkeypatch):
     monkeypatch.setattr(xla_kernels, "MAX_KERNELS", 2)
     events = [planes.event(f"kernel{'abc'[n]}", 20 * n, n + 1) for n in range(3)]
 
-    found = read(host(planes, 0), gpu(planes, *events)).kernels
+    kernels = read(host(planes, 0), gpu(planes, *events)).kernels
 
-    assert [kernel.name for kernel in found] == ["kernelc", "kernelb"]
+    assert [kernel.name for kernel in kernels] == ["kernelc", "kernelb"]

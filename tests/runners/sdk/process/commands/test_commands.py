@@ -148,11 +148,13 @@ def test_a_run_on_a_cpu_has_its_cpu_time_and_the_wait_for_a_core(write, send_com
 
 @pytest.mark.slow(ci_only=True)
 def test_workloads_run_in_the_order_asked_for_and_are_told_their_device(write, send_command):
-    wanted = ("benchmarks.grid:grid[size=20]", "benchmarks.grid:grid[size=10]")
+    wanted_texts = ("benchmarks.grid:grid[size=20]", "benchmarks.grid:grid[size=10]")
 
-    answer = send_command(write({"benchmarks/grid.py": GRID}), Command.MEASURE, workloads=wanted)
+    answer = send_command(
+        write({"benchmarks/grid.py": GRID}), Command.MEASURE, workloads=wanted_texts
+    )
 
-    assert tuple(each["workload"] for each in answer.of("run")) == wanted
+    assert tuple(each["workload"] for each in answer.of("run")) == wanted_texts
 
 
 def test_only_the_files_that_are_needed_are_imported(write, send_command):
@@ -190,9 +192,9 @@ def test_a_workload_that_is_not_registered_is_missing(write, send_command):
 
 def test_a_workload_whose_file_is_broken_says_so(write, send_command):
     root = write({"benchmarks/fine.py": FINE, "benchmarks/bad.py": "raise ValueError('boom')"})
-    wanted = ("benchmarks.bad:work", "benchmarks.fine:fine")
+    wanted_texts = ("benchmarks.bad:work", "benchmarks.fine:fine")
 
-    answer = send_command(root, Command.MEASURE, workloads=wanted)
+    answer = send_command(root, Command.MEASURE, workloads=wanted_texts)
 
     failed = answer.about("benchmarks.bad:work")
     assert failed["reason"] == FailureReason.RAISED
@@ -333,9 +335,9 @@ def test_profiling_plain_python_is_an_answer_without_a_trace(write, send_command
         write({"benchmarks/fine.py": FINE}), Command.PROFILE, trace_folder=str(folder)
     )
 
-    profiled = answer.about("benchmarks.fine:fine")
-    assert profiled["event"] == "profiled"
-    assert (profiled["tool"], profiled["trace"], profiled["steps"]) == ("", "", 0)
+    profile = answer.about("benchmarks.fine:fine")
+    assert profile["event"] == "profiled"
+    assert (profile["tool"], profile["trace"], profile["steps"]) == ("", "", 0)
     assert folder.is_dir()
 
 
@@ -367,7 +369,7 @@ def test_a_profile_without_time_has_one_window(write, run_child, tmp_path):
 
     answer = run_child(root, Command.PROFILE, trace_folder=str(tmp_path / "traces"), profile_s=0.0)
 
-    profiled = answer.about("benchmarks.b:add")
-    assert profiled["event"] == "profiled"
-    assert Path(profiled["trace"]).is_file()
-    assert (profiled["repeats"], profiled["shapes"], profiled["lines"]) == ([], "", "")
+    profile = answer.about("benchmarks.b:add")
+    assert profile["event"] == "profiled"
+    assert Path(profile["trace"]).is_file()
+    assert (profile["repeats"], profile["shapes"], profile["lines"]) == ([], "", "")

@@ -62,13 +62,13 @@ def assert_only_its_own_file_sees(
             "benchmarks/shared.py": "",
         }
     )
-    asked = tuple(name for module in "abc" for name in names(module, len(switches)))
-    answer = run_child(root, Command.MEASURE, workloads=asked, is_forking=True, **changes)
+    texts = tuple(name for module in "abc" for name in names(module, len(switches)))
+    answer = run_child(root, Command.MEASURE, workloads=texts, is_forking=True, **changes)
 
     failed = {each["workload"]: each["detail"] for each in answer.of("failed")}
     assert failed == {}
     assert answer.of("no_fork") == ()
-    assert tuple(each["workload"] for each in answer.of("run")) == asked
+    assert tuple(each["workload"] for each in answer.of("run")) == texts
 
 
 @pytest.mark.slow
@@ -114,8 +114,8 @@ def test_a_file_whose_forks_share_something_is_left_out_and_the_others_run(write
             "benchmarks/c.py": file_of_workloads("True"),
         }
     )
-    asked = (*names("a", 1), *names("b", 2), *names("c", 1))
-    answer = run_child(root, Command.MEASURE, workloads=asked, is_forking=True)
+    texts = (*names("a", 1), *names("b", 2), *names("c", 1))
+    answer = run_child(root, Command.MEASURE, workloads=texts, is_forking=True)
 
     (refusal,) = answer.of("no_fork")
     assert refusal["reason"] == "its imports leave a file or a connection open"
@@ -135,9 +135,9 @@ def test_a_variable_that_a_framework_reads_first_needs_a_process_without_it(writ
             "benchmarks/b.py": file_of_workloads("torch.get_num_threads() == 1", top=top),
         }
     )
-    asked = (*names("a", 1), *names("b", 1))
+    texts = (*names("a", 1), *names("b", 1))
     changes = {"is_forking": True, "frameworks": (Framework.TORCH,)}
-    shared = run_child(root, Command.MEASURE, workloads=asked, **changes)
+    shared = run_child(root, Command.MEASURE, workloads=texts, **changes)
     alone = run_child(root, Command.MEASURE, workloads=names("b", 1), **changes)
 
     (refusal,) = shared.of("no_fork")
@@ -160,8 +160,8 @@ def test_exit_functions_of_a_file_run_when_its_workloads_are_done(write, run_chi
             for name, top in tops.items()
         }
     )
-    asked = (*names("a", 1), *names("b", 1))
-    answer = run_child(root, Command.MEASURE, workloads=asked, is_forking=True)
+    texts = (*names("a", 1), *names("b", 1))
+    answer = run_child(root, Command.MEASURE, workloads=texts, is_forking=True)
 
     assert answer.stdout.split("\n") == ["a", "end of a", "b", "end of b", ""]
 
@@ -174,8 +174,8 @@ def test_a_child_ends_as_a_workload_of_a_file_does(write, run_child):
             "benchmarks/b.py": file_of_workloads("True"),
         }
     )
-    asked = (*names("a", 1), *names("b", 1))
-    answer = run_child(root, Command.MEASURE, workloads=asked, is_forking=True)
+    texts = (*names("a", 1), *names("b", 1))
+    answer = run_child(root, Command.MEASURE, workloads=texts, is_forking=True)
 
     assert answer.status == -9
     assert answer.messages[-1]["workload"] == names("a", 1)[0]
@@ -192,8 +192,8 @@ def test_memory_of_a_file_is_not_that_of_another(write, run_child):
             "benchmarks/c.py": file_of_workloads("True"),
         }
     )
-    asked = tuple(names(module, 1)[0] for module in "abc")
-    answer = run_child(root, Command.MEASURE, workloads=asked, is_forking=True)
+    texts = tuple(names(module, 1)[0] for module in "abc")
+    answer = run_child(root, Command.MEASURE, workloads=texts, is_forking=True)
     before, keeps, after = (each["samples"]["peak_memory"][0] for each in answer.of("run"))
 
     assert keeps > before + 190_000_000
@@ -205,19 +205,19 @@ def test_memory_of_a_file_is_not_that_of_another(write, run_child):
 def test_profiles_of_several_files_have_files_of_their_own(write, run_child, tmp_path):
     text = file_of_workloads("True", "True", imports="import torch")
     root = write({"benchmarks/a.py": text, "benchmarks/b.py": text})
-    asked = (*names("a", 2), *names("b", 2))
+    texts = (*names("a", 2), *names("b", 2))
     answer = run_child(
         root,
         Command.PROFILE,
-        workloads=asked,
+        workloads=texts,
         is_forking=True,
         frameworks=(Framework.TORCH,),
         trace_folder=str(tmp_path / "traces"),
     )
 
-    profiled = answer.of("profiled")
-    assert [each["workload"] for each in profiled] == [*asked]
-    assert len({each["trace"] for each in profiled}) == 4
+    profile = answer.of("profiled")
+    assert [each["workload"] for each in profile] == [*texts]
+    assert len({each["trace"] for each in profile}) == 4
 
 
 OF_OTHER_TOOLS = {
@@ -242,18 +242,18 @@ def test_what_a_file_sets_reaches_no_benchmark_of_another_in_other_tools(write, 
     root = write({file.format(name): text + "\n" for name, text in contents.items()})
     function = "time_it" if suite is BenchmarkSuite.ASV else "test_it"
     modules = [file.format(name).removesuffix(".py").replace("/", ".") for name in contents]
-    asked = tuple(f"{module}:{function}" for module in modules)
+    texts = tuple(f"{module}:{function}" for module in modules)
     answer = run_child(
         root,
         Command.MEASURE,
         suite=suite,
         paths=(file.partition("/")[0],),
-        workloads=asked,
+        workloads=texts,
         is_forking=True,
     )
 
     assert answer.of("failed") == ()
-    assert tuple(each["workload"] for each in answer.of("run")) == asked
+    assert tuple(each["workload"] for each in answer.of("run")) == texts
 
 
 @pytest.mark.slow
@@ -269,16 +269,19 @@ def test_a_function_of_a_package_is_measured_where_only_its_file_is_imported(wri
             "benchmarks/c.py": "import decimal\ndecimal.getcontext().prec = 3\n",
         }
     )
-    asked = ("library.steps:train", *names("a", 1))
-    changes = {"workloads": asked, "is_forking": True}
-    known = run_child(
-        root, Command.MEASURE, files={asked[0]: "benchmarks.b", asked[1]: "benchmarks.a"}, **changes
+    requests = ("library.steps:train", *names("a", 1))
+    changes = {"workloads": requests, "is_forking": True}
+    known_child = run_child(
+        root,
+        Command.MEASURE,
+        files={requests[0]: "benchmarks.b", requests[1]: "benchmarks.a"},
+        **changes,
     )
     unknown = run_child(root, Command.MEASURE, **changes)
 
-    assert known.of("failed") == ()
-    assert tuple(each["workload"] for each in known.of("run")) == asked
-    assert [each["workload"] for each in unknown.of("failed")] == [asked[0]]
+    assert known_child.of("failed") == ()
+    assert tuple(each["workload"] for each in known_child.of("run")) == requests
+    assert [each["workload"] for each in unknown.of("failed")] == [requests[0]]
 
 
 @pytest.mark.slow

@@ -96,9 +96,9 @@ def test_other_compiled_variants_are_measured_with_what_they_compiled(run_child,
 
 
 def check_compiled(answer, variant):
-    plain, compiled = answer.about("benchmarks.b:net"), answer.about(NAME.format("net", variant))
-    assert [each["event"] for each in (plain, compiled)] == ["run", "run"]
-    assert plain["compiled"]["phases_s"] == {}
+    eager, compiled = answer.about("benchmarks.b:net"), answer.about(NAME.format("net", variant))
+    assert [each["event"] for each in (eager, compiled)] == ["run", "run"]
+    assert eager["compiled"]["phases_s"] == {}
     assert sum(compiled["compiled"]["phases_s"].values()) > 0
     assert compiled["evidence"]["result"] == "finite"
 
@@ -112,9 +112,9 @@ def test_the_same_result_has_no_remark_and_the_counts_of_the_step_as_it_is_writt
 
     answer = ask(run_child, write, text, Command.COUNT)
 
-    plain, compiled = (answer.about(f"benchmarks.b:net{end}") for end in ("", "[variant=compile]"))
+    eager, compiled = (answer.about(f"benchmarks.b:net{end}") for end in ("", "[variant=compile]"))
     assert compiled["variant_remarks"] == []
-    assert compiled["counts"] == plain["counts"] != []
+    assert compiled["counts"] == eager["counts"] != []
 
 
 @pytest.mark.slow(ci_only=True)

@@ -190,7 +190,7 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             rewrite(point, change)._replace(upload_id=point.upload_id) for point in series.points
         )
         line = replace(rewrite(series, change), points=points)
-        moved = replace(history, series=line, commits=commits_of(points))
+        moved_history = replace(history, series=line, commits=commits_of(points))
         summary = SeriesSummary(
             id=1,
             workload=line.workload,
@@ -215,8 +215,8 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
             until=None,
         )
         histories = (
-            moved,
-            SeriesHistory(series=replace(line, id=2), commits=moved.commits[:1]),
+            moved_history,
+            SeriesHistory(series=replace(line, id=2), commits=moved_history.commits[:1]),
             SeriesHistory(series=replace(line, id=3), commits=()),
         )
         pages = PagesByPath(histories)
@@ -319,12 +319,12 @@ def make_pages(make, reports, series, history, rewrite) -> Callable[..., Mapping
                 replace(workloads, text=line.workload), (accepted,)
             ),
             **{f"/series/{one.series.id}": series_page(one) for one in histories},
-            "/series/1/older": series_page(moved, page=2),
+            "/series/1/older": series_page(moved_history, page=2),
         }
         for report, upload in zip(named, uploads, strict=True):
-            profiled = bundle_of(report, rewrite(profiles, change))
-            judged = replace(report, tests=judgement_of(profiled).tests)
-            pages[f"/runs/{upload.id}"] = check_page.run_page(judged, upload, profiled)
+            profiled_bundle = bundle_of(report, rewrite(profiles, change))
+            judged = replace(report, tests=judgement_of(profiled_bundle).tests)
+            pages[f"/runs/{upload.id}"] = check_page.run_page(judged, upload, profiled_bundle)
         return pages
 
     return make_all

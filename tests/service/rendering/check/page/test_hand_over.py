@@ -41,11 +41,11 @@ def test_both_steps_are_handed_to_perfetto(context, served):
         page.get_by_role("button", name="Open both steps in Perfetto").click()
     tab = opened.value
     tab.wait_for_function("window.given")
-    given = tab.evaluate("window.given")
+    given_value = tab.evaluate("window.given")
 
-    trace = json.loads(given["text"])
-    assert given["fileName"] == "perfledger-steps.json"
-    assert given["title"] == "base and head of benchmarks.gpt:train_step[batch=8]"
+    trace = json.loads(given_value["text"])
+    assert given_value["fileName"] == "perfledger-steps.json"
+    assert given_value["title"] == "base and head of benchmarks.gpt:train_step[batch=8]"
     assert {event["pid"] for event in trace["traceEvents"]} == {1, 2}
     assert page.locator(".hand-over output").inner_text() == "Handed over."
 

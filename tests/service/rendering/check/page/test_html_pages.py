@@ -117,7 +117,7 @@ def test_every_column_of_a_table_has_a_heading(pages):
 @pytest.mark.slow(ci_only=True)
 def test_hostile_text_changes_no_structure(make_pages):
     # A metric under its known name is explained, and one under another is not.
-    known_pages = make_pages(lambda known: known and known + "a_b")
+    known_pages = make_pages(lambda text: text and text + "a_b")
     expected = {path: unwrapped(Page(text).tags) for path, text in known_pages.items()}
 
     # A busy machine is no reason to fail.
@@ -126,7 +126,7 @@ def test_hostile_text_changes_no_structure(make_pages):
     @settings(max_examples=tries(16), deadline=None, suppress_health_check=slow)
     @given(nasty)
     def holds(text):
-        for path, content in make_pages(lambda known: known and known + text).items():
+        for path, content in make_pages(lambda original: original and original + text).items():
             page = Page(content)
 
             assert unwrapped(page.tags) == expected[path]
@@ -139,7 +139,7 @@ def test_hostile_text_changes_no_structure(make_pages):
 
 
 def test_a_metric_that_is_not_ours_is_shown_by_its_name_and_unit(make_pages):
-    text = make_pages(lambda known: known and known + "~")["/series/1"]
+    text = make_pages(lambda original: original and original + "~")["/series/1"]
 
     assert "Step_time_p50~ <span" in text
     assert "s~" in text

@@ -25,8 +25,8 @@ slices = st.lists(
 @pytest.mark.slow(ci_only=True)
 @given(slices)
 @settings(max_examples=80)
-def test_calls_lie_within_the_call_around_them(found):
-    for lane in lanes_of(found, most=1000):
+def test_calls_lie_within_the_call_around_them(lanes):
+    for lane in lanes_of(lanes, most=1000):
         around: list[LaneCall] = []
         for call in lane.calls:
             del around[call.depth :]
@@ -46,13 +46,13 @@ def test_times_that_no_step_has_are_left_out(start):
 
 
 def test_the_longest_calls_are_kept_in_their_order():
-    found = [
+    step_slices = [
         StepSlice(
             lane="host", name=f"{n}", bucket=Bucket.CPU, start_seconds=n, seconds=(n % 5) / 10
         )
         for n in range(20)
     ]
 
-    (lane,) = lanes_of(found, most=4)
+    (lane,) = lanes_of(step_slices, most=4)
 
     assert [call.name for call in lane.calls] == ["4", "9", "14", "19"]

@@ -16,22 +16,22 @@ def sides(make):
 
 
 @pytest.fixture
-def shown(sides):
-    def shown(start_us=None, end_us=None):
+def timelines_of(sides):
+    def timelines_of(start_us=None, end_us=None):
         window = None
         if start_us is not None:
             window = StepWindow(start_seconds=start_us / 1e6, end_seconds=end_us / 1e6)
         return step_timelines(sides, workload="m:f", window=window)
 
-    return shown
+    return timelines_of
 
 
 def links(view):
     return {one.words: (one.start_us, one.end_us) for one in view.links}
 
 
-def test_both_steps_stand_on_the_axis_of_the_longer_one(shown):
-    view = shown()
+def test_both_steps_stand_on_the_axis_of_the_longer_one(timelines_of):
+    view = timelines_of()
 
     assert [side for side, _ in view.sides] == ["base", "head"]
     assert (view.start_us, view.end_us) == (0, pytest.approx(WHOLE_US, abs=50))
@@ -39,8 +39,8 @@ def test_both_steps_stand_on_the_axis_of_the_longer_one(shown):
     assert list(links(view)) == ["Zoom in", "Begin", "Middle", "End"]
 
 
-def test_a_part_of_the_step_leads_to_its_neighbours_and_back(shown):
-    view = shown(2000, 4000)
+def test_a_part_of_the_step_leads_to_its_neighbours_and_back(timelines_of):
+    view = timelines_of(2000, 4000)
 
     assert view.part.replace("\u00a0", " ") == "2.00 ms to 4.00 ms of 7.74 ms"
     assert links(view) == {
@@ -48,15 +48,15 @@ def test_a_part_of_the_step_leads_to_its_neighbours_and_back(shown):
         "Zoom out": (1000, 5000),
         "Earlier": (1000, 3000),
         "Later": (3000, 5000),
-        "Whole step": (0, shown().end_us),
+        "Whole step": (0, timelines_of().end_us),
     }
     assert "A part of one step of base" in view.sides[0][1]
 
 
-def test_a_part_beyond_the_step_is_the_whole(shown):
-    assert shown(10**9, 10**9 + 5) == shown()
-    assert shown(0, 10**9) == shown()
-    assert shown(7000, 10**9).end_us == shown().end_us
+def test_a_part_beyond_the_step_is_the_whole(timelines_of):
+    assert timelines_of(10**9, 10**9 + 5) == timelines_of()
+    assert timelines_of(0, 10**9) == timelines_of()
+    assert timelines_of(7000, 10**9).end_us == timelines_of().end_us
 
 
 def test_steps_without_calls_have_no_timelines(sides):
@@ -65,14 +65,14 @@ def test_steps_without_calls_have_no_timelines(sides):
     assert step_timelines(bare, workload="m:f") is None
 
 
-def test_each_link_leads_to_a_part_within_the_step(shown):
-    whole = shown().end_us
+def test_each_link_leads_to_a_part_within_the_step(timelines_of):
+    whole_end_us = timelines_of().end_us
 
     @settings(max_examples=40)
     @given(st.integers(0, 9000), st.integers(1, 9000))
     def holds(start, length):
-        view = shown(start, start + length)
+        view = timelines_of(start, start + length)
         for low, high in links(view).values():
-            assert 0 <= low < high <= whole
+            assert 0 <= low < high <= whole_end_us
 
     holds()

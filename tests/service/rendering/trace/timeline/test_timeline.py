@@ -98,9 +98,9 @@ def test_what_is_not_drawn_is_said(chart_of):
 def test_a_picture_has_limits_whatever_the_file_holds(chart_of, calls_of):
     @settings(max_examples=25)
     @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 30)), max_size=60))
-    def holds(found):
+    def holds(elements):
         chart = chart_of(
-            [a_slice(start, seconds, lane=f"{lane}") for start, seconds, lane in found],
+            [a_slice(start, seconds, lane=f"{lane}") for start, seconds, lane in elements],
             span_seconds=2.0,
         )
         if chart is not None:
@@ -115,15 +115,15 @@ def test_a_part_of_the_step_shows_what_the_whole_draws_as_one(chart_of, calls_of
     many = [a_slice(n * 1e-5, 0.9e-5) for n in range(10_000)]
     part = StepWindow(start_seconds=0.0201, end_seconds=0.0211)
 
-    whole, shown = chart_of(many), chart_of(many, window=part)
+    whole_chart, chart = chart_of(many), chart_of(many, window=part)
 
-    assert whole is not None
-    assert shown is not None
-    assert (shown.x.low, shown.x.high) == (part.start_seconds, part.end_seconds)
-    assert len(calls_of(whole)) == 1
-    assert len(calls_of(shown)) == 100
-    assert "aten::mul: 9.00\u00a0µs" in calls_of(shown)[5].title
-    assert all(0 <= shown.x.share(end) <= 1 for call in calls_of(shown) for end in call.x)
+    assert whole_chart is not None
+    assert chart is not None
+    assert (chart.x.low, chart.x.high) == (part.start_seconds, part.end_seconds)
+    assert len(calls_of(whole_chart)) == 1
+    assert len(calls_of(chart)) == 100
+    assert "aten::mul: 9.00\u00a0µs" in calls_of(chart)[5].title
+    assert all(0 <= chart.x.share(end) <= 1 for call in calls_of(chart) for end in call.x)
 
 
 def test_a_call_that_leaves_a_part_is_cut_off_and_keeps_its_duration(chart_of, calls_of):

@@ -203,7 +203,7 @@ def test_a_base_with_another_tools_suite_may_have_something_to_compare(checkout,
 
 
 @pytest.mark.parametrize(
-    ("head", "moved"),
+    ("head", "bytes_moved"),
     [
         ('paths = ["perf"]', ("perf",)),
         ('paths = ["benchmarks"]', ()),
@@ -212,14 +212,14 @@ def test_a_base_with_another_tools_suite_may_have_something_to_compare(checkout,
         ("paths = 3", ()),
     ],
 )
-def test_paths_of_head_that_do_not_decide_are_known(checkout, head, moved):
+def test_paths_of_head_that_do_not_decide_are_known(checkout, head, bytes_moved):
     checkout.commit(perfledger='paths = ["benchmarks"]')
     checkout.commit(perfledger=head)
 
     configuration = checkout.configuration()
 
     assert configuration.settings.paths == ("benchmarks",)
-    assert configuration.head_paths == moved
+    assert configuration.head_paths == bytes_moved
 
 
 def test_a_flag_goes_before_the_configuration(checkout):

@@ -9,9 +9,9 @@ BROKEN = UnreadablePath(path="b.py", reason=FailureReason.RAISED, detail="Syntax
 def test_a_path_that_heads_configuration_moves_says_how_to_compare_all_the_same():
     head = with_moved_paths(Discovery(broken=(BROKEN, GONE)), head_paths=("perf", "more"))
 
-    broken, moved = head.broken
+    broken, moved_path = head.broken
     assert broken == BROKEN
-    assert moved.detail == (
+    assert moved_path.detail == (
         "head has no 'benchmarks' and sets `paths` to perf, more, but base's `paths` decide: "
         "`perfledger check --workloads-from HEAD` measures both sides with the workloads of head; "
         "once this is merged, checks find them"

@@ -226,14 +226,14 @@ def test_a_broken_package_breaks_its_modules_and_no_others():
 
 
 def test_a_file_breaks_the_module_of_its_name_and_none_that_only_ends_so():
-    known = spec("c:step")
+    known_workload_spec = spec("c:step")
 
     planned = plan_workloads(
-        side(known), side(broken={"bench/abc.py": "boom"}), choice=WorkloadChoice()
+        side(known_workload_spec), side(broken={"bench/abc.py": "boom"}), choice=WorkloadChoice()
     )
 
     assert {failure.workload: failure.why for failure in planned.failures} == {
-        known.id: FailureReason.MISSING,
+        known_workload_spec.id: FailureReason.MISSING,
         "bench/abc.py": FailureReason.RAISED,
     }
 

@@ -235,13 +235,13 @@ class AskedCommits:
     """GitHub, on whose branch no commit is: it counts for which it is asked."""
 
     def __init__(self):
-        self.asked = []
+        self.requests = []
 
     def default_branch(self, _repository):
         return "main"
 
     def is_ancestor(self, _repository, sha, _branch):
-        self.asked.append(sha)
+        self.requests.append(sha)
         return False
 
 
@@ -251,4 +251,4 @@ def test_an_import_asks_github_once_and_for_its_own_commit_alone(engine, judged)
     for number, bundle in enumerate(imported(*(result(one, 2.0) for one in COMMITS[:3]))):
         judged(engine, bundle, upload_id=f"{number:032x}", commits=commits)
 
-    assert commits.asked == list(COMMITS[:3])
+    assert commits.requests == list(COMMITS[:3])
