@@ -270,7 +270,7 @@ def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], Non
         missing = tuple(
             ImportFailure(
                 path=path,
-                detail=f"there is no {path!r} in the checkout: set `paths` in [tool.perfledger]",
+                detail=f"there is no {path!r} in the checkout: set `paths` in perfledger.toml",
                 reason=FailureReason.MISSING,
             )
             for path in absent

@@ -62,7 +62,7 @@ MAX_CHANGE = 1e6  # relative; a higher upper end comes from an unbounded interva
 MAX_DEVICE_HOURS = 1e12  # a year: a hundred million accelerators, so a typing error
 MAX_PARTS = 4000  # each takes about five milliseconds; more workloads need several checks
 
-_HOW_TO_DECLARE = "[[tool.perfledger.fleet]] with workload, where and device_hours_per_year"
+_HOW_TO_DECLARE = "[[fleet]] to perfledger.toml, with workload, where and device_hours_per_year"
 _NO_HOURS = (0.0, 0.0, 0.0)
 NO_TRANSFERS = DeviceTransfers()
 

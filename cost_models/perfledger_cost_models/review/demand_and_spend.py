@@ -87,7 +87,7 @@ def demand_hours(
     if not uses:
         msg = (
             f"the {demand.accelerator} hours needed are unknown: add hours to [demand], "
-            f"{BILL_REMEDY}, or [[tool.perfledger.fleet]] to the configuration"
+            f"{BILL_REMEDY}, or [[fleet]] to perfledger.toml"
         )
         raise ProcurementPlanError(msg)
     modes = [use.device_hours_per_year for use in uses]
@@ -175,7 +175,7 @@ def workload_hours(
         return UnknownFigure(
             name="hours by workload",
             reason=f"no bundle of {records.origin} declares fleet hours",
-            remedy="[[tool.perfledger.fleet]] in the configuration, before the next check",
+            remedy="[[fleet]] in perfledger.toml, before the next check",
         )
     return tuple(
         WorkloadHours(

@@ -18,7 +18,7 @@ MAX_FILE_BYTES = 1_000_000  # more is generated code or data, not benchmarks
 MAX_NAMED = 3  # files in a note
 NOT_COLLECTED = (
     "pytest: its configuration does not collect this file (testpaths, python_files or an ignored "
-    "folder): name it, PERFLEDGER_PATHS='[\"{}\"]', or in `paths` of [tool.perfledger]"
+    "folder): name it, PERFLEDGER_PATHS='[\"{}\"]', or in `paths` of perfledger.toml"
 )
 
 

@@ -161,7 +161,7 @@ def _clash(path: str) -> ImportFailure:
 
 def _absent(path: str) -> ImportFailure:
     detail = (
-        f"there is no {path!r} in the checkout: create it, or set `paths` in [tool.perfledger] to "
+        f"there is no {path!r} in the checkout: create it, or set `paths` in perfledger.toml to "
         "the files or folders of the workloads"
     )
     return ImportFailure(path=path, detail=detail, reason=FailureReason.MISSING)
@@ -170,7 +170,7 @@ def _absent(path: str) -> ImportFailure:
 def _outside(path: str) -> ImportFailure:
     detail = (
         f"{path!r} points outside the checkout, where base and head would run the same files: set "
-        "`paths` in [tool.perfledger] to a file or folder inside the repository"
+        "`paths` in perfledger.toml to a file or folder inside the repository"
     )
     return ImportFailure(path=path, detail=detail, reason=FailureReason.WRONG_CODE)
 

@@ -36,7 +36,7 @@ def misplaced_module(
         return (
             f"module {name!r} was imported from {home}, which is your own checkout and not the "
             "measured revision (an editable install or a link may point there): add the folder of "
-            "its top-level package to import_paths of [tool.perfledger], or make the link relative"
+            "its top-level package to import_paths of perfledger.toml, or make the link relative"
         )
     return ""
 

@@ -167,7 +167,7 @@ def withheld_hint(environment: Mapping[str, str], received: Iterable[str], error
     names = [name for name in _withheld(environment, received) if name in words]
     if not names:
         return ""
-    return f"{', '.join(names)} is set here but not passed on: add it to `env` in [tool.perfledger]"
+    return f"{', '.join(names)} is set here but not passed on: add it to `env` in perfledger.toml"
 
 
 def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> str:
@@ -179,7 +179,7 @@ def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> st
     listed = ", ".join(names[:MAX_LISTED]) + more
     return (
         f"perfledger: environment variables that are not passed on: {listed}; "
-        "add those that are needed to `env` in [tool.perfledger]"
+        "add those that are needed to `env` in perfledger.toml"
     )
 
 

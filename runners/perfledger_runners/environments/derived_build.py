@@ -27,7 +27,7 @@ from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.lock_tool import CONDA_LOCKS, LockTool, conda_tool, lock_tool
 
 REQUIREMENTS = "requirements.txt"
-ADVICE = "set `build` in [tool.perfledger] to the command that installs a checkout"
+ADVICE = "set `build` in perfledger.toml to the command that installs a checkout"
 CONDA_ADVICE = (
     f"{ADVICE}, or `python` to the interpreter of the environment that conda or pixi made from it"
 )

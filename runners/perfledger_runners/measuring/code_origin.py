@@ -21,8 +21,8 @@ from perfledger_runners.checkouts.source_tree import (
 )
 from perfledger_runners.safe_text import MAX_DETAIL
 
-BUILD_ADVICE = "set `build` in [tool.perfledger] or run with --isolated"
-DEPENDENCY_ADVICE = "set `build` in [tool.perfledger] to a command that installs them"
+BUILD_ADVICE = "set `build` in perfledger.toml or run with --isolated"
+DEPENDENCY_ADVICE = "set `build` in perfledger.toml to a command that installs them"
 # git's hash of an empty file, which every package has.
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ABSENT = "none"
@@ -161,7 +161,7 @@ class CodeOriginCheck:
                 detail = (
                     f"both sides loaded {package.name} from {package.folder}, which is in "
                     f"neither checkout, although {listed(sources)} changed: load it from a path "
-                    "below the file that loads it, and let `build` in [tool.perfledger] make it"
+                    "below the file that loads it, and let `build` in perfledger.toml make it"
                 )
                 return _failure(run, detail)
         return None

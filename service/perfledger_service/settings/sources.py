@@ -40,12 +40,11 @@ def file_table(name: str, content: bytes) -> dict[str, Any] | None:
         msg = f"{name} is larger than {MAX_CONFIG_BYTES:,} bytes: it is not a configuration"
         raise SettingsError(msg)
     try:
-        document: object = tomllib.loads(content.decode("utf-8"))
+        parsed = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or an endless integer
         msg = f"{name} is not valid TOML: {error}"
         raise SettingsError(msg) from None
-    if name == "pyproject.toml":
-        document = _member(_member(document, "tool"), "perfledger")
+    document = _table_of_pyproject(parsed) if name == "pyproject.toml" else parsed
     if document is None:
         return None
     if not isinstance(document, dict):
@@ -54,9 +53,7 @@ def file_table(name: str, content: bytes) -> dict[str, Any] | None:
     table = cast("dict[str, Any]", document)
     for key in table:
         if key not in CheckSettings.model_fields:
-            near = difflib.get_close_matches(key, CheckSettings.model_fields, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
-            msg = f"{name} has an unknown setting {key!r}{hint}"
+            msg = f"{name} has an unknown setting {key!r}{_hint(key)}"
             raise SettingsError(msg)
     return table
 
@@ -108,6 +105,27 @@ def _of_suite(table: Mapping[str, Any], suite: object) -> Mapping[str, Any]:
     if suite is None or suite == own_suite:
         return table
     return {name: value for name, value in table.items() if name != "paths"}
+
+
+def _hint(key: str) -> str:
+    """Return what an unknown setting's name was meant to be, as the end of a sentence."""
+    if key == "tool":
+        return ": tables are [[fleet]] here, and [[tool.perfledger.fleet]] in pyproject.toml alone"
+    near = difflib.get_close_matches(key, CheckSettings.model_fields, n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def _table_of_pyproject(document: dict[str, Any]) -> object:
+    """Return `[tool.perfledger]`; raise SettingsError for a setting that stands outside it."""
+    table = _member(_member(document, "tool"), "perfledger")
+    for key in document:
+        if table is not None and key in CheckSettings.model_fields:
+            msg = (
+                f"pyproject.toml has {key!r} outside [tool.perfledger], where nothing reads it: "
+                "move it there (a table such as [[fleet]] becomes [[tool.perfledger.fleet]])"
+            )
+            raise SettingsError(msg)
+    return table
 
 
 def _member(table: object, key: str) -> object:

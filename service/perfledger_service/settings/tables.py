@@ -19,7 +19,7 @@ class ConfigTable(BaseModel):
 
 
 class FleetTable(ConfigTable):
-    """`[[tool.perfledger.fleet]]`: device-hours a year of workloads."""
+    """`[[fleet]]`: device-hours a year of workloads."""
 
     workload: str
     where: str
@@ -48,7 +48,7 @@ class FleetTable(ConfigTable):
 
 
 class CommitmentTable(ConfigTable):
-    """`[[tool.perfledger.commitment]]`: devices that are paid for whether or not they are used."""
+    """`[[commitment]]`: devices that are paid for whether or not they are used."""
 
     where: str
     devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
@@ -71,7 +71,7 @@ class CommitmentTable(ConfigTable):
 
 
 class PolicyTable(ConfigTable):
-    """`[[tool.perfledger.policy]]`: how much a change may cost a team a year."""
+    """`[[policy]]`: how much a change may cost a team a year."""
 
     team: Annotated[str, Field(min_length=1, max_length=100)]
     workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
@@ -93,7 +93,7 @@ class PolicyTable(ConfigTable):
 
 
 class UsageTable(ConfigTable):
-    """`[[tool.perfledger.usage]]`: which jobs of a usage file run a workload, and where."""
+    """`[[usage]]`: which jobs of a usage file run a workload, and where."""
 
     match: Annotated[dict[str, str], Field(min_length=1)]  # label → glob; all have to match
     workload: str
@@ -101,7 +101,7 @@ class UsageTable(ConfigTable):
 
 
 class DeclaredTable(ConfigTable):
-    """`[[tool.perfledger.declared]]`: a throughput on hardware that was not measured here."""
+    """`[[declared]]`: a throughput on hardware that was not measured here."""
 
     workload: str
     device: str

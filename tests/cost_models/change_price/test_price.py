@@ -136,7 +136,7 @@ def test_without_a_fleet_entry_nothing_is_priced_and_the_note_says_how_to_declar
 
     assert (price.rate, price.usd, price.low, price.high) == (None, None, None, None)
     assert price.note == (
-        "no fleet entry matches 'gpt:train': add [[tool.perfledger.fleet]] with workload, "
+        "no fleet entry matches 'gpt:train': add [[fleet]] to perfledger.toml, with workload, "
         "where and device_hours_per_year"
     )
 

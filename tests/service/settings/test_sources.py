@@ -96,6 +96,19 @@ def test_a_bad_file_is_an_error_that_says_what(content, message):
         file_table("pyproject.toml", content)
 
 
+def test_tables_are_written_as_their_file_has_them():
+    """What one file's documentation shows is an error in the other, which says how to write it."""
+    outer = b'[[fleet]]\nworkload = "gpt:*"\n'
+    with pytest.raises(SettingsError, match=r"'tool': tables are \[\[fleet\]\] here"):
+        file_table("perfledger.toml", outer.replace(b"fleet", b"tool.perfledger.fleet"))
+    with pytest.raises(
+        SettingsError, match=r"'fleet' outside \[tool\.perfledger\].*: move it there"
+    ):
+        file_table("pyproject.toml", outer + b"[tool.perfledger]\nmargin = 0.1\n")
+    assert file_table("pyproject.toml", outer) is None
+    assert file_table("perfledger.toml", outer) == {"fleet": [{"workload": "gpt:*"}]}
+
+
 def test_a_pyproject_without_our_table_is_no_configuration():
     assert file_table("pyproject.toml", b"tool = 3") is None
     assert file_table("pyproject.toml", b"[project]\nname = 'x'") is None

@@ -36,7 +36,7 @@ def benchmark_folders(
     failures = [
         ImportFailure(
             path=str(each.relative_to(top)) if each.is_relative_to(top) else str(each),
-            detail="there is no folder of asv benchmarks here: set `paths` in [tool.perfledger] or "
+            detail="there is no folder of asv benchmarks here: set `paths` in perfledger.toml or "
             f"`benchmark_dir` in {CONFIGURATIONS[0]}",
             reason=FailureReason.MISSING,
         )

@@ -44,13 +44,13 @@ from perfledger_service.settings.check import CheckSettings
 
 NO_BUILD_NOTE = (
     "{} has no lock file, requirements.txt, pyproject.toml or setup.py to build an environment "
-    "from: it ran with what is installed; set `build` in [tool.perfledger]"
+    "from: it ran with what is installed; set `build` in perfledger.toml"
 )
 SAME_VERSIONS_NOTE = "{} changed, but both environments have the same versions of all packages"
 OWN_ENVIRONMENT_NOTE = "{} changed: each side ran in a separate environment, made by {}"
 OUTSIDE_SANDBOX = (
     "{} changed, which needs a build of each side, and a build runs outside the sandbox: set "
-    "`isolated` or `build` in [tool.perfledger] if the changes of pull requests may do so"
+    "`isolated` or `build` in perfledger.toml if the changes of pull requests may do so"
 )
 UNBUILT_NOTE = (
     "nothing is compared yet, so the workloads were listed with what is installed; later checks "
@@ -236,11 +236,11 @@ def check_locked(
         return
     msg = (
         f"`{tool.command}` leaves out {listed(left_out)}, which differs in {tool.lock} and would "
-        "run as installed: set `build` in [tool.perfledger] to one that installs its extra or "
+        "run as installed: set `build` in perfledger.toml to one that installs its extra or "
         f"group, such as `{tool.command} {tool.options}`"
         if left_out
         else f"{listed(foreign)} is installed and both sides inherit it, but {tool.lock} has it on "
-        "one side alone: set `python` in [tool.perfledger] to an environment without it"
+        "one side alone: set `python` in perfledger.toml to an environment without it"
     )
     raise BuildError(msg)
 

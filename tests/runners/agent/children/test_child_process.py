@@ -304,7 +304,7 @@ def test_a_failure_that_names_a_withheld_variable_says_how_to_pass_it_on(
 
     named, unnamed = (failures(messages)[each] for each in ids)
     assert named.detail.endswith(
-        "WANDB_API_KEY is set here but not passed on: add it to `env` in [tool.perfledger]"
+        "WANDB_API_KEY is set here but not passed on: add it to `env` in perfledger.toml"
     )
     assert unnamed.detail == "RuntimeError: no account (benchmarks/odd.py:8)"
     ended = messages[-1]

@@ -126,7 +126,7 @@ def test_a_long_list_of_withheld_variables_is_cut():
 
     note = withheld_note(environment, ())
 
-    assert "MINE_029 and 2 more; add those that are needed to `env` in [tool.perfledger]" in note
+    assert "MINE_029 and 2 more; add those that are needed to `env` in perfledger.toml" in note
     assert "canary" not in note
     assert withheld_note(environment, environment) == ""
 

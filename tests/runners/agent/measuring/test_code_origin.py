@@ -64,7 +64,7 @@ def test_a_changed_package_that_ran_from_its_installed_copy_is_not_measured():
     assert failure.why is FailureReason.WRONG_CODE
     assert failure.detail == (
         "the installed copy of mypkg at /venv/site-packages/mypkg ran, not this commit "
-        "(python/mypkg/a.py changed): set `build` in [tool.perfledger] or run with --isolated"
+        "(python/mypkg/a.py changed): set `build` in perfledger.toml or run with --isolated"
     )
 
 

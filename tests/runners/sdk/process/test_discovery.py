@@ -150,7 +150,7 @@ def test_a_path_that_is_not_in_the_checkout_is_an_error_that_says_what_to_do(wri
     assert keys(imported_workloads) == ["benchmarks.e:work"]
     (broken,) = imported_workloads.broken
     assert (broken.path, broken.reason) == (path, FailureReason.MISSING)
-    assert "create it, or set `paths` in [tool.perfledger]" in broken.detail
+    assert "create it, or set `paths` in perfledger.toml" in broken.detail
 
 
 @pytest.mark.parametrize("path", ["/", "..", "link"])

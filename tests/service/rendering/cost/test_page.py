@@ -28,7 +28,7 @@ def test_a_project_without_changes_is_told_how_they_get_a_price():
         "octo/models", VIEW, PriceHistory(repository="x/y", checks=(), has_older=False)
     )
 
-    assert "[[tool.perfledger.fleet]]" in page
+    assert "[[fleet]]" in page
     assert page.count("<h1>") == 1
 
 

@@ -216,7 +216,7 @@ def test_changed_dependencies_that_cannot_be_installed_are_not_measured(
     assert runs == {}
     assert {failure.why for failure in failures} == {FailureReason.BUILD}
     assert all(detail in failure.detail for failure in failures)
-    assert all("set `build` in [tool.perfledger]" in failure.detail for failure in failures)
+    assert all("set `build` in perfledger.toml" in failure.detail for failure in failures)
 
 
 def test_a_build_that_no_setting_asks_for_is_not_made_outside_a_sandbox(project):
