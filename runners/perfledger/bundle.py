@@ -160,6 +160,22 @@ class LaidOverFiles:
     files: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """Options and variables with which a check was started, except its revisions.
+
+    `settings` are those that the command line or the environment set: name → value, as the variable
+    PERFLEDGER_NAME has it. `unshown` are options and variables whose value has a password or is too
+    long.
+    """
+
+    workloads: tuple[str, ...] = ()  # patterns of ids
+    expression: str = ""  # of ids and tags
+    spreads: str = ""  # the file of known spreads
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    unshown: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)  # without slots, because of cached properties
 class Bundle:
     """One check: two revisions, one machine, every sample, the failures and the profiles."""
@@ -195,6 +211,7 @@ class Bundle:
     pull_request: int | None = None
     undecided: str = "action_required"  # the conclusion if undecided: action_required or neutral
     settings: Mapping[str, Param] = field(default_factory=dict[str, Param])  # in force
+    options: StartOptions | None = None  # None: not recorded
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
     notes: tuple[str, ...] = ()
     held_s: float | None = None  # how long the check held the machine, without queueing

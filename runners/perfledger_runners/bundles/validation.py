@@ -23,9 +23,9 @@ from perfledger.rounding import typed
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_WEEK
-from perfledger.work_limit import MAX_WORK_LIMITS, parse_work_limit
 from perfledger_runners.bundles.canary_checks import check_canaries
 from perfledger_runners.bundles.kernel_checks import check_kernel_plan, check_kernels
+from perfledger_runners.bundles.option_checks import check_start_options, check_work_limits
 from perfledger_runners.bundles.telemetry_checks import check_telemetry
 from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
@@ -103,7 +103,8 @@ def check_bundle(bundle: Bundle) -> None:
             check_profile(f"{name}[{index}]", profile, ids)
     check_kernels(bundle, ids)
     _check_work(bundle.work, ids)
-    _check_limits(bundle.fail_on)
+    check_work_limits(bundle.fail_on)
+    check_start_options(bundle.options)
     _check_pair_seconds(bundle.pair_seconds, ids)
     _check_pricing(bundle.pricing)
 
@@ -328,16 +329,6 @@ def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
         for count in each.work.counts:
             is_count = 0 <= count.value <= MAX_READING
             require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
-
-
-def _check_limits(limits: Collection[str]) -> None:
-    require(len(limits) <= MAX_WORK_LIMITS, f"fail_on: more than {MAX_WORK_LIMITS}")
-    try:
-        for limit in limits:
-            parse_work_limit(limit)
-    except ValueError as error:
-        msg = f"fail_on: {error}"
-        raise BundleError(msg) from error
 
 
 def weights_problem(pattern: str, weights: Mapping[str, float]) -> str:

@@ -17,6 +17,7 @@ MAX_SECONDS = 1e9
 LONG_TEXTS: dict[str | int, int] = {
     "code_differences": MAX_DETAIL,
     "detail": MAX_DETAIL,
+    "expression": MAX_DETAIL,
     "kernels": MAX_DETAIL,
     "limits": MAX_DETAIL,
     "log_tail": MAX_LOG,

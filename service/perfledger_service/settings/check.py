@@ -50,6 +50,8 @@ MAX_DEVICE_NAME = 1000  # characters
 _TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
 # Settings that do not describe what was measured.
 _LEFT_OUT = {*_TABLES, "excluded_devices"}
+# Settings that do not change what is measured: a repeated check does without them.
+NOT_MEASURED = frozenset({*_LEFT_OUT - {"params", "variants"}, "lock_folder"})
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
 _SECONDS = {
     "us": 1e-6,
@@ -266,7 +268,7 @@ class CheckSettings(BaseSettings):
     def in_force(self) -> dict[str, Param]:
         """Return the settings in force by name, without tables, for the bundle."""
         return {
-            name: value if isinstance(value, Param) else setting_text(value)
+            name: _bundled_value(value)
             for name, value in self.model_dump(exclude=_LEFT_OUT).items()
         }
 
@@ -281,3 +283,10 @@ class CheckSettings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Use only the values that `check_settings` merges, since it records their origins."""
         return (init_settings,)
+
+
+def _bundled_value(value: object) -> Param:
+    """Return a setting as a bundle holds it: without passwords, lists and amounts as texts."""
+    if isinstance(value, bool | int | float):
+        return value
+    return setting_text(value) if value != "" else ""

@@ -6,6 +6,7 @@ base commit, so that a change cannot relax its own gate.
 """
 
 import difflib
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, cast
 from pydantic_settings import EnvSettingsSource
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.settings.check import ENV_PREFIX, CheckSettings
+from perfledger_service.settings.check import ENV_PREFIX, NOT_MEASURED, CheckSettings
 from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
 from perfledger_service.settings.validation import setting_text, validate_settings
 
@@ -83,6 +84,20 @@ def check_settings(
     return settings, tuple(origins)
 
 
+def start_settings(flags: Mapping[str, object], settings: CheckSettings) -> dict[str, str]:
+    """Return the settings that flags and the environment gave, as their variables have them.
+
+    Prices, locks and devices that are refused do not change what is measured, and are left out.
+    """
+    values: dict[str, object] = dict(EnvSettingsSource(CheckSettings)())
+    values |= {name: value for name, value in flags.items() if value is not None}
+    return {
+        name: _variable_text(value, getattr(settings, name))
+        for name, value in values.items()
+        if name in CheckSettings.model_fields and name not in NOT_MEASURED
+    }
+
+
 def origins_of(
     settings: ServiceSettings | UploadSettings | PriceSettings,
 ) -> tuple[SettingOrigin, ...]:
@@ -97,6 +112,13 @@ def origins_of(
         )
         for name in type(settings).model_fields
     )
+
+
+def _variable_text(value: object, in_force: object) -> str:
+    """Return a value as a variable would give it: flags and variables are texts, lists are JSON."""
+    if isinstance(in_force, bool):
+        return str(in_force).lower()
+    return json.dumps(value) if isinstance(value, list | dict) else str(value)
 
 
 def _of_suite(table: Mapping[str, Any], suite: object) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings
 
+from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.tables import ConfigTable
 
@@ -39,6 +40,12 @@ def setting_text(value: object) -> str:
             return value.model_dump_json(exclude_none=True)
         case _:
             return _without_passwords(str(value))
+
+
+def is_showable(text: str) -> bool:
+    """Return whether a setting may be shown in a command: short, on one line, without secrets."""
+    is_plain = len(text) <= MAX_WORD and text.isprintable()
+    return is_plain and _without_passwords(text) == text
 
 
 def _without_passwords(text: str) -> str:

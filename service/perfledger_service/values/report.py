@@ -22,7 +22,12 @@ from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import Roofline
 from perfledger_service.values.acceptance import Acceptance
-from perfledger_service.values.check_options import NO_OPTIONS, CheckOptions
+from perfledger_service.values.check_options import (
+    NO_OPTIONS,
+    UNKNOWN_BUDGET,
+    CheckOptions,
+    TimeBudget,
+)
 from perfledger_service.values.projection_views import ProjectionView
 
 
@@ -166,6 +171,7 @@ class Report:
     limits: tuple[JudgedLimit, ...] = ()  # on the work of a step
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     options: CheckOptions = NO_OPTIONS
+    budget: TimeBudget = UNKNOWN_BUDGET
     held_s: float | None = None  # that the check held its machine
     # Workload → how long a pair of it takes, if known.
     pair_seconds: Mapping[str, float] = field(default_factory=dict[str, float])

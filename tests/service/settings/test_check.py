@@ -54,6 +54,13 @@ def test_plain_settings_are_in_force_as_they_are_and_lists_and_amounts_as_text()
     assert not {"params", "fleet", "policy", "commitment", "usage"} & set(in_force)
 
 
+def test_a_password_in_a_setting_is_not_in_force_for_all_to_see():
+    settings = check_settings(build="pip install -i https://ci:canary@index.example/simple .")
+
+    assert settings.build.count("canary") == 1
+    assert settings.in_force()["build"] == "pip install -i https://(hidden)@index.example/simple ."
+
+
 def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(monkeypatch):
     monkeypatch.setenv("PERFLEDGER_MARGIN", "0.2")
 

@@ -7,6 +7,7 @@ from perfledger_service.settings.sources import (
     check_settings,
     file_table,
     origins_of,
+    start_settings,
 )
 
 FILE = b"""
@@ -24,7 +25,7 @@ device_hours_per_year = 20000
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch):
-    for name in ("MARGIN", "BUDGET", "GITHUB_TOKEN", "UPLOAD_TOKEN", "DATABASE_URL"):
+    for name in ("MARGIN", "BUDGET", "CORES", "GITHUB_TOKEN", "UPLOAD_TOKEN", "DATABASE_URL"):
         monkeypatch.delenv(f"PERFLEDGER_{name}", raising=False)
 
 
@@ -127,3 +128,20 @@ def test_secrets_are_never_shown(monkeypatch):
         next(one.value for one in setting_origins if one.name == "upload_token") == "(set, hidden)"
     )
     assert origin(setting_origins, "database_url") == "default"
+
+
+def test_what_a_check_is_started_with_is_kept_as_its_variables_have_it(monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_BUDGET", "3m")
+    monkeypatch.setenv("PERFLEDGER_PATHS", '["my work", "b"]')
+    monkeypatch.setenv("PERFLEDGER_ISOLATED", "1")
+    monkeypatch.setenv("PERFLEDGER_LOCK_FOLDER", "/var/lock")
+    flags = {"budget": "30s", "skip": False, "device": None, "excluded_devices": ["A100"]}
+
+    settings, _ = resolved(flags)
+
+    assert start_settings(flags, settings) == {
+        "budget": "30s",
+        "isolated": "true",
+        "paths": '["my work", "b"]',
+        "skip": "false",
+    }

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.settings.tables import DeclaredTable
-from perfledger_service.settings.validation import setting_text, validate_settings
+from perfledger_service.settings.validation import is_showable, setting_text, validate_settings
 
 HOST = "@db.example/ledger"
 
@@ -60,3 +60,19 @@ def test_the_first_wrong_setting_is_named_and_its_value_is_not():
     with pytest.raises(SettingsError, match="setting 'public_url' is wrong: ") as caught:
         validate_settings(ServiceSettings, {"github_app_id": 3, "public_url": ["canary"]})
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [
+        ("pip install -e .", True),
+        ("", True),
+        ("pip install --index-url https://ci:canary@index.example/simple .", False),
+        ("make\nmake install", False),
+        ("/opt/\udce9/python", False),
+        ("x" * 300, True),
+        ("x" * 301, False),
+    ],
+)
+def test_a_command_shows_short_plain_settings_without_secrets(text, is_shown):
+    assert is_showable(text) is is_shown

@@ -5,20 +5,28 @@ The sentences quote names, commands and findings that are untrusted or not escap
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from perfledger import rounding
+from perfledger.metrics import MetricKind
 from perfledger.records import Failure, FailureReason, FindingLevel
-from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_baselines.significance.kernel_tests import KERNEL_PAIRS
 from perfledger_service.rendering.check.acceptance_rows import acceptance_command
 from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.layout import verdict_rows
-from perfledger_service.rendering.layout.check_command import check_words, is_typable
+from perfledger_service.rendering.layout.check_command import (
+    check_words,
+    is_typable,
+    missing_options,
+)
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
-from perfledger_service.values.check_options import NO_OPTIONS
+from perfledger_service.rendering.layout.vocabulary import metric_title
+from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Conclusion, Report
 
 _RERUN = "/perfledger rerun"
@@ -26,6 +34,8 @@ _NO_ADVICE = ""
 _MAX_COMMAND = 240  # characters that fit in a sentence
 # A budget is in whole minutes, with some slack over the pairs' duration so far.
 _BUDGET_SLACK = 1.1
+# A command that is too long for a sentence.
+_AT_THE_END = "its command is at the end of the report"
 _MARGIN_DIGITS = 1  # of a per cent
 _ROUNDING = 1e-9  # of a number computed through its logarithm
 _FIRST_USE = "nothing yet: changes that build on this one are compared with it"
@@ -101,8 +111,9 @@ def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
         return NextSteps()
     match rows[0].outcome:
         case Outcome.REGRESSED:
-            command = _check_of(report, rows[0].workload)
-            return NextSteps((f"repeat it on such a machine: {command}",), (command,))
+            command = _check_of(report, rows[0].workload, report.options)
+            sentence = f"repeat it on such a machine: {command or _AT_THE_END}"
+            return NextSteps((sentence,), (command,) if command else ())
         case Outcome.UNDECIDED:
             return _undecided_steps(report, rows[0])
         case Outcome.NOT_MEASURED:
@@ -160,14 +171,9 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
     sentences: list[str] = []
     quotes: list[str] = []
     if why.pairs_needed is not None:
-        command = _longer_check(report, verdict, why.pairs_needed)
-        is_last = why.pairs_needed <= max(report.plan.looks, default=0)
-        settings = "budget" if is_last else "max_pairs and budget"
-        sentences.append(
-            f"measure {quantity(why.pairs_needed, 'pair')}: {command}, or set {settings} in the "
-            "configuration of the default branch"
-        )
-        quotes.append(command)
+        sentence, command = _more_pairs(report, verdict, why.pairs_needed)
+        sentences.append(sentence)
+        quotes += [command] * bool(command)
     if why.decided_by in {DecidedBy.NOISE, DecidedBy.KERNEL_WINDOWS}:
         for text, quote in _quieter(report):
             sentences.append(text)
@@ -214,23 +220,74 @@ def _proven_margin(estimate: EffectEstimate) -> float | None:
     return margin if margin < 1 else None
 
 
-def _longer_check(report: Report, verdict: Verdict, pairs: int) -> str:
-    """Return the command that measures this number of pairs, with the budget for them if known."""
-    most = max(report.plan.looks, default=0)
-    words = [f"PERFLEDGER_MAX_PAIRS={pairs}"] if pairs > most else []
-    seconds = report.pair_seconds.get(verdict.workload)
-    if seconds is not None:
-        more = pairs - verdict_rows.pairs_of(verdict, report)
-        total_s = (report.held_s or 0.0) + max(more, 0) * seconds
-        minutes = math.ceil(_BUDGET_SLACK * total_s / 60)
-        words.append(f"PERFLEDGER_BUDGET={minutes}m")
-    return " ".join((*words, _check_of(report, verdict.workload)))
+def _more_pairs(report: Report, verdict: Verdict, needed: int) -> tuple[str, str]:
+    """Return what settles a result that needs more pairs, and the command that it quotes.
+
+    Where pairs lack a reading, more of them are needed, and a longer check alone may not help. The
+    budget is named only if it is too small.
+    """
+    pairs = verdict_rows.counted_pairs(verdict, report)
+    total = pairs.to_measure(needed)
+    reason = ""
+    if pairs.counted < pairs.measured:
+        reason = (
+            f"only {pairs.counted} of {quantity(pairs.measured, 'pair')} count for the "
+            f"{metric_title(verdict.metric.name)}, and the report says why; "
+        )
+    if not pairs.counted and pairs.measured:
+        return f"{reason}more pairs help once others count", ""
+    most = KERNEL_PAIRS if verdict.metric.kind is MetricKind.KERNEL else MAX_PAIRS
+    if total > most:
+        return f"{reason}no practical number of pairs settles it", ""
+    raised = _settings_to_raise(report, verdict, total, measured=pairs.measured)
+    values = {name: value for name, value in raised.items() if value}
+    options = replace(report.options, settings={**report.options.settings, **values})
+    # Money limits the check too: no command can say how much is enough.
+    command = "" if "budget_usd" in raised else _check_of(report, verdict.workload, options)
+    what = f"{reason}measure {quantity(total, 'pair')}"
+    where = _where_to_raise(raised, report.options)
+    if command:
+        return f"{what}: {command}{f', or {where}' if where else ''}", command
+    return f"{what}: {where or _AT_THE_END}", ""
 
 
-def _check_of(report: Report, workload: str) -> str:
-    """Return the command that checks one workload; if too long, all of them without options."""
+def _settings_to_raise(
+    report: Report, verdict: Verdict, pairs: int, *, measured: int
+) -> dict[str, str]:
+    """Return the settings that must be larger for so many pairs; "" for an unknown value."""
+    raised: dict[str, str] = {}
+    if pairs > max(report.plan.looks, default=0):
+        raised["max_pairs"] = str(pairs)
+    seconds, budget = report.pair_seconds.get(verdict.workload), report.budget
+    if seconds is None:
+        return raised | dict.fromkeys(budget.settings, "")
+    total_s = (report.held_s or 0.0) + max(pairs - measured, 0) * seconds
+    minutes = math.ceil(_BUDGET_SLACK * total_s / SECONDS_PER_MINUTE)
+    if budget.seconds is None or minutes * SECONDS_PER_MINUTE > budget.seconds:
+        raised |= dict.fromkeys(budget.settings, "") | {"budget": f"{minutes}m"}
+    return raised
+
+
+def _where_to_raise(raised: Mapping[str, str], options: CheckOptions) -> str:
+    """Return where to raise these settings: what a check is started with outranks the file."""
+    at_start = [name for name in raised if name in options.settings]
+    in_file = [name for name in raised if name not in at_start]
+    parts: list[str] = []
+    if in_file:
+        parts.append(f"set {_name_list(in_file)} in the configuration of the default branch")
+    if at_start:
+        parts.append(f"raise {_name_list(at_start)} where the check is started")
+    return " and ".join(parts)
+
+
+def _name_list(names: Sequence[str]) -> str:
+    *first_names, last = names
+    return f"{', '.join(first_names)} and {last}" if first_names else last
+
+
+def _check_of(report: Report, workload: str, options: CheckOptions) -> str:
+    """Return the command that checks one workload; "" if it is too long or lacks an option."""
     names = (workload,) if is_typable(workload) else ()
-    command = " ".join(check_words(report.base, report.head, report.options, workloads=names))
-    if len(command) <= _MAX_COMMAND:
-        return command
-    return " ".join(check_words(report.base, report.head, NO_OPTIONS))
+    command = " ".join(check_words(report.base, report.head, options, workloads=names))
+    is_whole = not missing_options(options, has_workloads=bool(names))
+    return command if is_whole and len(command) <= _MAX_COMMAND else ""

@@ -9,7 +9,7 @@ from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdic
 from perfledger_service.rendering.check.compare import UNPAIRED_NOTE
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
-from perfledger_service.rendering.layout.check_command import option_words
+from perfledger_service.rendering.layout.check_command import command_words
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
     Column,
@@ -174,8 +174,8 @@ def _reason(unprofiled: UnprofiledSide) -> str:
 def _pairs_command(comparison: UploadComparison) -> str:
     """Return the command that measures, judges and profiles both commits in pairs."""
     base, head = (short_sha(one.sha) for one in (comparison.base, comparison.head))
-    options = option_words(comparison.head.options)
-    return " ".join([f"perfledger check --base {base} --head {head}", *options])
+    command = f"perfledger check --base {base} --head {head}"
+    return " ".join(command_words(command, comparison.head.options))
 
 
 def _results(verdicts: Sequence[Verdict], *, alpha: float) -> Table:

@@ -3,6 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision, short_sha
@@ -10,7 +11,11 @@ from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, vocabulary
-from perfledger_service.rendering.layout.check_command import check_words, option_words
+from perfledger_service.rendering.layout.check_command import (
+    BISECT_FLAGS,
+    check_words,
+    command_words,
+)
 from perfledger_service.rendering.layout.document import (
     Block,
     CellKind as Kind,
@@ -225,7 +230,10 @@ def _bisect_command(result: CommitBisection, good: Revision, bad: Revision) -> s
     is_usual = result.metric.name == STEP_TIME.name
     metric = () if is_usual else (f"--metric {result.metric.name}",)
     command = f"perfledger history bisect {shlex.quote(result.workload)} {ends}"
-    return " ".join((command, *metric, *option_words(result.options)))
+    settings = {name: text for name, text in result.options.settings.items() if name != "budget"}
+    options = replace(result.options, settings=settings)  # the range needs a budget of its own
+    words = command_words(" ".join((command, *metric)), options, flags=BISECT_FLAGS)
+    return " ".join(words)
 
 
 def _change(row: BisectedCommit) -> str:

@@ -1,25 +1,43 @@
 """Writes the commands that repeat a check, with its options."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from perfledger.records import Revision, short_sha
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
 _MAX_COLUMNS = 76  # a longer command continues on the next line
-# Defaults that need no option: the usual suite, the detected device.
-_SUITES = ("asv", "pytest")
-_DEVICES = ("cpu", "cuda", "tpu")
+_MAX_LENGTH = 1500  # characters of all settings, or of all patterns: a comment has limits
+# The option of each setting that has one: with its value, or one for some values. Any other
+# setting is a variable in front of the command.
+BISECT_FLAGS: Mapping[str, str | Mapping[str, str]] = {
+    "build": "--build",
+    "device": "--device",
+    "isolated": {"true": "--isolated"},
+    "suite": {"asv": "--asv", "pytest": "--pytest"},
+}
+CHECK_FLAGS: Mapping[str, str | Mapping[str, str]] = {
+    **BISECT_FLAGS,
+    "skip": {"false": "--no-skip"},
+    "budget": "--budget",
+    "budget_usd": "--budget-usd",
+    "device_price": "--device-price",
+}
 
 
 def reproduction(report: Report) -> str:
-    """Return the shell command that reproduces the check, on one or several lines."""
+    """Return the shell command that reproduces the check, on one or several lines.
+
+    It measures the workloads that are not unchanged, or all of the check's if those are many. A
+    comment names the options that it would need and cannot show.
+    """
     loud = {v.workload: "" for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
     registered = [spec.id for spec in report.workloads if spec.id in loud]
     names = [*registered, *(name for name in loud if name not in registered)]
@@ -27,11 +45,14 @@ def reproduction(report: Report) -> str:
     is_chosen = len(names) <= _MAX_PATTERNS and all(
         ":" in name and is_typable(name) for name in names
     )
-    parts = check_words(
-        report.base, report.head, report.options, workloads=names if is_chosen else ()
-    )
+    chosen = names if is_chosen else ()
+    parts = check_words(report.base, report.head, report.options, workloads=chosen)
     line = " ".join(parts)
-    return line if len(line) <= _MAX_COLUMNS else " \\\n  ".join(parts)
+    command = line if len(line) <= _MAX_COLUMNS else " \\\n  ".join(parts)
+    missing = missing_options(report.options, has_workloads=bool(chosen))
+    if not missing:
+        return command
+    return f"# give it the same {', '.join(missing)}, which cannot be shown here\n{command}"
 
 
 def check_words(
@@ -39,34 +60,109 @@ def check_words(
 ) -> tuple[str, ...]:
     """Return the command of a check in parts, each option with its value.
 
-    Uncommitted changes are measured in the working folder.
+    `workloads` replace the check's own choice of workloads, which includes them. Uncommitted
+    changes are measured in the working folder.
     """
     head_option = "" if head.is_dirty else f" --head {short_sha(head.sha)}"
+    command = f"perfledger check --base {short_sha(base.sha)}{head_option}"
     return (
-        f"perfledger check --base {short_sha(base.sha)}{head_option}",
-        *option_words(options),
-        *(f"--workload {shlex.quote(name)}" for name in workloads),
+        *command_words(command, options),
+        *(
+            (f"--workload {shlex.quote(name)}" for name in workloads)
+            if workloads
+            else _choice_words(options)
+        ),
     )
 
 
-def option_words(options: CheckOptions) -> Iterator[str]:
-    """Yield the options, each with its value.
+def command_words(
+    command: str,
+    options: CheckOptions,
+    *,
+    flags: Mapping[str, str | Mapping[str, str]] = CHECK_FLAGS,
+) -> tuple[str, ...]:
+    """Return a command in parts: variables, the command, and its options without the choice.
 
-    A value that cannot be typed on one line is left out; it comes from a configuration file.
+    `flags` are the options that the command has for settings. A value that cannot be typed on one
+    line is left out: `missing_options` names it.
     """
-    for name, value in (
-        ("--workloads-from", options.workloads_from),
-        ("--build", options.build),
-        ("--device", options.device if options.device in _DEVICES else ""),
-    ):
-        if value and is_typable(value):
-            yield f"{name} {shlex.quote(value)}"
-    if options.is_isolated:
-        yield "--isolated"
-    if options.suite in _SUITES:
-        yield f"--{options.suite}"
+    settings = _typable_settings(options)
+    typed = {name: _flag(name, text, flags) for name, text in settings.items()}
+    return (
+        *(
+            f"{_variable(name)}={shlex.quote(settings[name])}"
+            for name in settings
+            if not typed[name]
+        ),
+        command,
+        *(
+            f"{option} {shlex.quote(text)}"
+            for option, text in (
+                ("--workloads-from", options.workloads_from),
+                ("--spreads", options.spreads if flags is CHECK_FLAGS else ""),
+            )
+            if text and is_typable(text)
+        ),
+        *(typed[name] for name in flags if typed.get(name)),
+    )
+
+
+def missing_options(options: CheckOptions, *, has_workloads: bool) -> tuple[str, ...]:
+    """Return the names of the options that a command of the check lacks.
+
+    A command that `has_workloads` of its own needs no other choice of them.
+    """
+    settings = _typable_settings(options)
+    is_shown = {
+        "-k": _is_typable_or_empty(options.expression),
+        "--workload": _are_typable(options.workloads),
+        "--workloads-from": _is_typable_or_empty(options.workloads_from),
+        "--spreads": _is_typable_or_empty(options.spreads),
+        **{_variable(name): name in settings for name in options.settings},
+    }
+    is_shown |= dict.fromkeys(options.unshown, False)
+    needless = {"-k", "--workload"} if has_workloads else set[str]()
+    return tuple(name for name, is_fine in is_shown.items() if not is_fine and name not in needless)
 
 
 def is_typable(text: str) -> bool:
     """Return whether the text can be shown in full on one line, without invisible characters."""
     return clean(text, limit=MAX_WORD) == text
+
+
+def _typable_settings(options: CheckOptions) -> dict[str, str]:
+    """Return the settings whose values can be typed, as many as are not too long together."""
+    typable: dict[str, str] = {}
+    length = 0
+    for name, text in sorted(options.settings.items()):
+        length += len(name) + len(text)
+        if length <= _MAX_LENGTH and _is_typable_or_empty(text):
+            typable[name] = text
+    return typable
+
+
+def _are_typable(patterns: Sequence[str]) -> bool:
+    length = sum(len(f"--workload {pattern}") for pattern in patterns)
+    return length <= _MAX_LENGTH and all(map(is_typable, patterns))
+
+
+def _is_typable_or_empty(text: str) -> bool:
+    return not text or is_typable(text)
+
+
+def _choice_words(options: CheckOptions) -> Iterator[str]:
+    """Yield the options that choose the check's workloads."""
+    if _are_typable(options.workloads):
+        yield from (f"--workload {shlex.quote(pattern)}" for pattern in options.workloads)
+    if options.expression and is_typable(options.expression):
+        yield f"-k {shlex.quote(options.expression)}"
+
+
+def _flag(name: str, text: str, flags: Mapping[str, str | Mapping[str, str]]) -> str:
+    """Return the option that gives a setting this value, "" if only its variable can."""
+    flag = flags.get(name, {})
+    return f"{flag} {shlex.quote(text)}" if isinstance(flag, str) else flag.get(text, "")
+
+
+def _variable(name: str) -> str:
+    return f"{ENV_PREFIX}{name.upper()}"

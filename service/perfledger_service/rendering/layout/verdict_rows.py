@@ -3,9 +3,10 @@
 Names, units, details and sources are untrusted text, escaped by the templates; the rest is ours.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfledger import rounding
 from perfledger.metrics import MetricKind
@@ -87,6 +88,18 @@ class FailureRow:
     log_tail: str
 
 
+@dataclass(frozen=True, slots=True)
+class CountedPairs:
+    """How many pairs of a result's workload were measured, and how many of them it rests on."""
+
+    counted: int
+    measured: int
+
+    def to_measure(self, needed: int) -> int:
+        """Return how many pairs to measure so that `needed` count, if as large a share does."""
+        return math.ceil(needed * self.measured / self.counted) if self.counted else needed
+
+
 def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
     """Return the rows whose reason a reader needs: uncertain ones, and those of kernels."""
     return tuple(
@@ -158,12 +171,20 @@ def legend(rows: Sequence[VerdictTableRow]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((row.mark, row.word) for row in rows))
 
 
-def pairs_of(verdict: Verdict, report: Report) -> int:
-    """Return how many pairs of a result were measured, 0 if the report does not say."""
-    if verdict.estimate is not None:
-        return verdict.estimate.pairs
-    key = verdict.workload, verdict.metric.name
-    return next((len(test.pairs) for test in report.tests if test.key == key), 0)
+def counted_pairs(verdict: Verdict, report: Report) -> CountedPairs:
+    """Return how many pairs a result rests on: others lack its reading, or had other clocks.
+
+    Both are 0 if the report does not say.
+    """
+    tests = [one for one in report.tests if one.workload == verdict.workload]
+    measured = max((len(one.numbers) + one.other_clocks for one in tests), default=0)
+    if verdict.metric.kind is MetricKind.KERNEL:  # later pairs have no windows of kernels
+        counted, measured = verdict.profiled_pairs, min(measured, report.plan.kernel_pairs)
+    else:
+        in_estimate = 0 if verdict.estimate is None else verdict.estimate.pairs
+        of_metric = (len(one.pairs) for one in tests if one.metric.name == verdict.metric.name)
+        counted = next(of_metric, in_estimate)
+    return CountedPairs(counted, max(measured, counted))
 
 
 def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
@@ -293,6 +314,8 @@ def _verdict_row(
     label = vocabulary.metric_label(metric.name)
     figures = change = ("", "")
     basis = detectable = pairs = p_value = ""
+    why, counts = explain_verdict(verdict, report.plan), counted_pairs(verdict, report)
+    needed_pairs = why.pairs_needed
     if estimate is not None:
         figures = (
             vocabulary.value(estimate.base, metric.unit),
@@ -326,8 +349,8 @@ def _verdict_row(
         word=vocabulary.verdict_words(verdict, has_traded=has_traded),
         reason=verdict.reason
         + vocabulary.undecided_advice(
-            explain_verdict(verdict, report.plan),
-            pairs=pairs_of(verdict, report),
+            replace(why, pairs_needed=needed_pairs and counts.to_measure(needed_pairs)),
+            pairs=counts.measured,
             seconds_per_pair=pair_s,
         ),
         is_warning=verdict.is_warning,

@@ -6,19 +6,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from perfledger.bundle import Bundle
+from perfledger.bundle import Bundle, StartOptions
 from perfledger.protocol import BenchmarkSuite
 from perfledger_runners.bundles.files import read_bundle
+from perfledger_runners.bundles.option_checks import MAX_OPTIONS
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
+from perfledger_service.settings.check import ENV_PREFIX
+from perfledger_service.settings.validation import is_showable
 from perfledger_service.usecases.check.announce import announcement_notes
 from perfledger_service.usecases.check.checkouts import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.journal import open_check_journal
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.check.revisions import (
+    CheckConfiguration,
     configuration_from,
     configuration_of,
     resolve_revisions,
@@ -85,6 +89,7 @@ def check(
                 bundle,
                 repository=request.repository or repository.origin_name(),
                 notes=configuration.notes + announcement + site.notes + bundle.notes,
+                options=start_options(request, configuration, history=history),
             )
             if request.is_resumed:
                 bundle = read_bundle(bundle.to_json().encode())  # saved data may be hostile
@@ -93,6 +98,37 @@ def check(
             keep(bundle)
             journal.remove()
         return bundle, report
+
+
+def start_options(
+    request: CheckRequest,
+    configuration: CheckConfiguration,
+    *,
+    history: UploadTarget | Path | None,
+) -> StartOptions:
+    """Return the options that a repeated check needs to measure the same.
+
+    What a bundle must not or cannot hold is named only: passwords in addresses, and values that are
+    long or of several lines.
+    """
+    settings = configuration.shown_settings()
+    patterns = request.choice.globs
+    spreads = str(history) if isinstance(history, Path) else ""
+    has_patterns = len(patterns) <= MAX_OPTIONS and all(map(is_showable, patterns))
+    unshown = [
+        f"{ENV_PREFIX}{name.upper()}"
+        for name in configuration.start_settings
+        if name not in settings
+    ]
+    unshown += ["--workload"] * (not has_patterns)
+    unshown += ["--spreads"] * (not is_showable(spreads))
+    return StartOptions(
+        workloads=patterns if has_patterns else (),
+        expression=" ".join(request.choice.expression.split()),
+        spreads=spreads if is_showable(spreads) else "",
+        settings=settings,
+        unshown=tuple(unshown),
+    )
 
 
 def may_be_stored(

@@ -23,6 +23,7 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Machine, Side
 from perfledger.step_work import CountedWork
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
+from perfledger_baselines.significance.kernel_tests import KERNEL_PAIRS
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
@@ -73,9 +74,6 @@ EXPECTED_METRICS = {
     Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
     Device.TPU: (STEP_TIME, PEAK_MEMORY),
 }
-# Pairs with profiled windows of kernels. With so many, 5 % of one of twenty families of kernels is
-# found four times in five where the ratio of an unchanged pair spreads by 2.4 %.
-KERNEL_PAIRS = 12
 # Share of alpha for kernels. At the usual alpha of 5 %, 1 % of checks have any false finding in
 # kernels, and the other tests hardly lose power.
 KERNEL_SHARE = 0.2

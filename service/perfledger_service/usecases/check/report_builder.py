@@ -42,7 +42,7 @@ from perfledger_service.usecases.cost.projection import project_bundle
 from perfledger_service.usecases.cost.work_rates import throughput, work_rates
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.trace.explain import explain_bundle
-from perfledger_service.values.check_options import CheckOptions
+from perfledger_service.values.check_options import CheckOptions, TimeBudget
 from perfledger_service.values.report import Conclusion, ExitCode, Report
 
 
@@ -125,6 +125,7 @@ def build_report(
         is_local=is_local,
         laid_over=bundle.laid_over,
         options=CheckOptions.of_bundle(bundle),
+        budget=TimeBudget.of_settings(bundle.settings),
         held_s=bundle.held_s,
         pair_seconds=bundle.pair_seconds,
         check_cost=cost_of_check(bundle, today=today),

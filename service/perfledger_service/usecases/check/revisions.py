@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import cast
@@ -28,7 +28,9 @@ from perfledger_service.settings.sources import (
     MAX_CONFIG_BYTES,
     check_settings,
     file_table,
+    start_settings,
 )
+from perfledger_service.settings.validation import is_showable
 from perfledger_service.usecases.check.overlays.benchmark_tests import paths_of_tests
 from perfledger_service.usecases.check.overlays.hidden_changes import hidden_change_notes
 
@@ -108,15 +110,21 @@ def _name(repository: Repository, sha: str) -> str:
 class CheckConfiguration:
     """The settings of a check, base's configuration file ("" without one), and notes on both.
 
-    `overlay` has the workloads that replace those of both revisions, if any. `head_paths` are
-    head's `paths` if base's apply and differ from them.
+    `overlay` has the workloads that replace those of both revisions, if any. `start_settings` are
+    those that the command line and the environment gave. `head_paths` are head's `paths` if base's
+    apply and differ from them.
     """
 
     settings: CheckSettings
     base_file: str
     notes: tuple[str, ...]
     overlay: WorkloadOverlay | None = None
+    start_settings: Mapping[str, str] = field(default_factory=dict[str, str])
     head_paths: tuple[str, ...] = ()
+
+    def shown_settings(self) -> dict[str, str]:
+        """Return the start settings that a command may show."""
+        return {name: text for name, text in self.start_settings.items() if is_showable(text)}
 
     def checked_out_sha(self, repository: Repository, sha: str) -> str:
         """Return the commit to check out for a revision: itself, or with the overlay applied."""
@@ -149,6 +157,7 @@ def configuration_from(
     """
     name, table = _table(source.read_file) or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    start_values = start_settings(flags, settings)
     settings = settings.model_copy(update={"paths": _overlay_paths(source, settings)})
     overlay = source.overlay(settings.paths)
     number = len(overlay.files)
@@ -161,7 +170,9 @@ def configuration_from(
         repository, sides.base.sha, sides.head.sha, overlay=overlay, settings=settings
     )
     notes = (note, *hidden, *_same_commit_notes(sides))
-    return CheckConfiguration(settings=settings, base_file=name, notes=notes, overlay=overlay)
+    return CheckConfiguration(
+        settings=settings, base_file=name, notes=notes, overlay=overlay, start_settings=start_values
+    )
 
 
 def configuration_of(
@@ -190,6 +201,7 @@ def configuration_of(
         settings=settings,
         base_file=base_file,
         notes=notes,
+        start_settings=start_settings(flags, settings),
         head_paths=_other_paths(read_head, settings) if base_file else (),
     )
 

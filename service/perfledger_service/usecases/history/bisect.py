@@ -156,7 +156,9 @@ def bisect(
         builds=measurements.builds,
         report=check.report if check else None,
     )
-    options = CheckOptions.from_settings(settings.in_force(), workloads_from=request.workloads_from)
+    options = CheckOptions(
+        workloads_from=request.workloads_from, settings=configuration.shown_settings()
+    )
     notes = (*configuration.notes, *allowance.notes, *unconfirmed_notes(finished, commits))
     return replace(result, notes=notes, options=options), check.bundle if check else None
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from perfledger.bundle import Bundle, FleetUse, LaidOverFiles, Plan, PricingConfig
+from perfledger.bundle import (
+    Bundle,
+    FleetUse,
+    LaidOverFiles,
+    Plan,
+    PricingConfig,
+    StartOptions,
+)
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.step_evidence import ResultState, StepEvidence
@@ -54,6 +61,7 @@ BUNDLE = Bundle(
     base_configuration="",
     other_base_workloads=("old/bench.py",),
     laid_over=LaidOverFiles(source="main", files={"bench/w.py": "c" * 40}),
+    options=StartOptions(workloads=("m:*",), expression="not slow", settings={"margin": "0.05"}),
     accepted_work=("m:*",),
     work=(CountedWork(workload="m:f", side=Side.HEAD, work=StepWork(counts=(COUNT,))),),
 )
@@ -83,7 +91,8 @@ def test_a_bundle_keeps_what_it_says():
 def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     document = json.loads(BUNDLE.to_json())
     del document["base_configuration"], document["other_base_workloads"]
-    del document["laid_over"], document["accepted_work"], document["runs"][0]["evidence"]
+    del document["laid_over"], document["options"]
+    del document["accepted_work"], document["runs"][0]["evidence"]
     del document["plan"]["margins"], document["plan"]["metrics"]
     del document["workloads"][0]["margin"], document["workloads"][0]["metrics"]
     del document["work"][0]["work"]["counts"][0]["is_complete"]
@@ -93,7 +102,7 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     assert (bundle.base_configuration, bundle.other_base_workloads) == (None, ())
     assert bundle.work[0].work.counts[0].is_complete
     assert (bundle.accepted_work, bundle.runs[0].evidence) == ((), StepEvidence())
-    assert bundle.laid_over is None
+    assert (bundle.laid_over, bundle.options) == (None, None)
     assert (bundle.plan.margins, bundle.plan.metrics) == ({}, {})
     assert (bundle.workloads[0].margin, bundle.workloads[0].metrics) == (None, ())
 
@@ -123,6 +132,10 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (("plan",), {"metrics": {"m:f": ["cpu_time"]}}, "not one of the bundle's metrics"),
         (("workloads", 0), {"margin": 0.0}, "margin: not between 0 and 1"),
         (("laid_over", "files"), {"x" * 301: "c" * 40}, "more than 300"),
+        (("options",), {"settings": {"a": "x" * 301}}, "more than 300"),
+        (("options",), {"expression": "x" * 4001}, "more than 4000"),
+        (("options",), {"settings": {"A=1": ""}}, "options.settings: no setting's name"),
+        (("options",), {"workloads": "m:f"}, "workloads"),
         (("laid_over", "files"), {str(n): "c" * 40 for n in range(2001)}, "more than 2000"),
         ((), {"accepted_work": "m:*"}, "accepted_work"),
         ((), {"base_configuration": 0}, "base_configuration"),

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import KERNELS
+from perfledger.metrics import KERNELS, STEP_TIME
+from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.kernel_judgement import (
     KernelChange,
     KernelFinding,
@@ -131,3 +132,33 @@ def test_a_loss_beside_a_larger_gain_is_in_the_headline(reports):
     assert report.headline == f"No regression, but a warning: {kernels.workload}: {reason}"
     assert "1 warning" in workload_counts(report)
     assert "slower, beside a larger gain of others" in comment(report)
+
+
+@pytest.mark.parametrize(
+    ("profiled_pairs", "looks", "sentence"),
+    [
+        (0, (5, 20), "only 0 of 12 pairs count for the kernels, and the report says why; more"),
+        (4, (5, 20), "only 4 of 12 pairs count for the kernels, and the report says why; no"),
+        (4, (5, 8), "only 4 of 8 pairs count for the kernels, and the report says why; measure 10"),
+        (4, (4,), "measure 5 pairs: "),
+    ],
+)
+def test_lost_windows_are_named_and_more_pairs_only_where_they_have_windows(
+    reports, make, profiled_pairs, looks, sentence
+):
+    report = reports["unchanged"]
+    few = make.verdict(make.GPT, KERNELS, Outcome.UNDECIDED, (1e-4, 1.02e-4))
+    most = min(max(looks), 12)
+    numbers = tuple(range(1, most + 1))
+    times = (0.01,) * most
+    test = PairedTest(workload=make.GPT, metric=STEP_TIME, base=times, head=times, numbers=numbers)
+    report = replace(
+        report,
+        verdicts=(replace(few, estimate=None, profiled_pairs=profiled_pairs),),
+        plan=replace(report.plan, looks=looks, kernel_pairs=most),
+        tests=(test,),
+    )
+
+    (first, *_) = next_steps(report, verdict_rows.verdict_rows(report)).sentences
+
+    assert first.startswith(sentence)

@@ -3,13 +3,14 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import FailureReason, Side
+from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.check.next_steps import CommandHint, command_hints, next_steps
 from perfledger_service.rendering.layout.verdict_rows import verdict_rows
-from perfledger_service.values.check_options import CheckOptions
+from perfledger_service.values.check_options import CheckOptions, TimeBudget
 from perfledger_service.values.report import Conclusion
 
 CHECK = "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
@@ -29,7 +30,7 @@ def test_a_result_that_more_pairs_settle_has_the_command_with_their_number_and_t
     times = dict.fromkeys((each.workload for each in undecided.verdicts), 15.0)  # 40 more pairs
     report = replace(undecided, held_s=300.0, pair_seconds=times)
     command = (
-        f"PERFLEDGER_MAX_PAIRS=60 PERFLEDGER_BUDGET=17m {CHECK} "
+        f"PERFLEDGER_MAX_PAIRS=60 {CHECK} --budget 17m "
         "--workload 'benchmarks.resnet:infer[batch=32]'"
     )
 
@@ -49,8 +50,105 @@ def test_as_many_pairs_as_were_planned_need_a_longer_budget_alone(reports):
 
     (sentence,) = steps_of(replace(report, plan=plan, held_s=300.0, pair_seconds=times)).sentences
 
-    assert sentence.startswith("measure 60 pairs: PERFLEDGER_BUDGET=17m perfledger check")
+    assert sentence.startswith(f"measure 60 pairs: {CHECK} --budget 17m ")
     assert "or set budget in" in sentence
+
+
+def test_a_budget_that_is_long_enough_is_not_blamed(reports):
+    report = reports["undecided"]
+    times = dict.fromkeys((each.workload for each in report.verdicts), 15.0)
+    report = replace(report, held_s=300.0, pair_seconds=times, budget=TimeBudget(1020.0))
+
+    (sentence,) = steps_of(report).sentences
+
+    assert sentence.startswith(f"measure 60 pairs: PERFLEDGER_MAX_PAIRS=60 {CHECK} --workload ")
+    assert sentence.endswith(", or set max_pairs in the configuration of the default branch")
+
+    planned = replace(report, plan=replace(report.plan, looks=(4, 60)))
+    assert steps_of(planned).sentences[0].endswith("infer[batch=32]'")
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        (
+            {"budget": "5m"},
+            "set max_pairs in the configuration of the default branch and raise budget",
+        ),
+        ({"budget": "5m", "max_pairs": "20"}, "or raise max_pairs and budget"),
+    ],
+)
+def test_what_a_check_was_started_with_is_raised_there_and_once_in_the_command(
+    reports, settings, where
+):
+    report = reports["undecided"]
+    times = dict.fromkeys((each.workload for each in report.verdicts), 15.0)
+    options = CheckOptions(settings=settings)
+    report = replace(report, held_s=300.0, pair_seconds=times, options=options)
+
+    (sentence,) = steps_of(report).sentences
+
+    assert sentence.startswith(f"measure 60 pairs: PERFLEDGER_MAX_PAIRS=60 {CHECK} --budget 17m ")
+    assert sentence.endswith(f"{where} where the check is started")
+
+
+def test_where_money_limits_a_check_no_command_is_promised(reports):
+    report = replace(reports["undecided"], budget=TimeBudget(None, ("budget", "budget_usd")))
+
+    (sentence,) = steps_of(report).sentences
+
+    assert sentence == (
+        "measure 60 pairs: set max_pairs, budget and budget_usd in the configuration of the "
+        "default branch"
+    )
+
+
+def few_readings(make, counted, measured, metric=CPU_TIME):
+    """Tests of a workload whose other metric counts in fewer pairs than its step time."""
+    values = tuple(0.01 for _ in range(measured))
+    some = tuple(0.01 if place < counted else None for place in range(measured))
+    numbers = tuple(range(1, measured + 1))
+    return (
+        PairedTest(
+            workload=make.RESNET, metric=STEP_TIME, base=values, head=values, numbers=numbers
+        ),
+        PairedTest(workload=make.RESNET, metric=metric, base=some, head=some, numbers=numbers),
+    )
+
+
+def too_few(reports, make, counted, measured):
+    verdict = replace(
+        make.verdict(make.RESNET, CPU_TIME, Outcome.UNDECIDED, (1.0, 1.0)), estimate=None
+    )
+    report = reports["undecided"]
+    return replace(
+        report,
+        verdicts=(verdict,),
+        tests=few_readings(make, counted, measured),
+        plan=replace(report.plan, looks=(5, 20)),
+        held_s=100.0,
+        pair_seconds={make.RESNET: 5.0},
+        budget=TimeBudget(600.0),
+    )
+
+
+def test_missing_readings_are_blamed_and_not_the_budget(reports, make):
+    (sentence,) = steps_of(too_few(reports, make, 3, 20)).sentences
+
+    assert sentence.startswith(
+        "only 3 of 20 pairs count for the CPU time, and the report says why; "
+        f"measure 27 pairs: PERFLEDGER_MAX_PAIRS=27 {CHECK} --workload "
+    )
+    assert "budget" not in sentence
+
+
+def test_where_no_practical_number_of_pairs_would_have_enough_readings_none_is_named(reports, make):
+    (sentence,) = steps_of(too_few(reports, make, 1, 300)).sentences
+
+    assert sentence == (
+        "only 1 of 300 pairs count for the CPU time, and the report says why; no practical number "
+        "of pairs settles it"
+    )
 
 
 def test_where_no_number_of_pairs_helps_the_setting_that_adds_noise_is_named(reports):
@@ -93,10 +191,12 @@ def test_a_margin_that_no_setting_may_be_is_not_advised(reports, make, narrow):
     assert not any("margin = " in one for one in sentences)
 
 
-def test_a_command_with_long_options_is_not_cut_but_shorter(reports):
-    report = replace(reports["no_price"], options=CheckOptions(build="make" * 60))
+def test_a_command_with_long_options_is_not_cut_but_pointed_at(reports):
+    report = replace(reports["no_price"], options=CheckOptions(settings={"build": "make" * 60}))
 
-    assert steps_of(report).sentences == (f"repeat it on such a machine: {CHECK}",)
+    assert steps_of(report).sentences == (
+        "repeat it on such a machine: its command is at the end of the report",
+    )
 
 
 @pytest.mark.parametrize("why", FailureReason)

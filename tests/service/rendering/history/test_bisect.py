@@ -173,7 +173,9 @@ def test_other_metrics_and_workloads_from_elsewhere_stay_in_the_commands():
 
 @pytest.mark.parametrize("result", [OPEN, FOUND])
 def test_a_build_of_each_commit_and_another_suite_stay_in_the_commands(result):
-    options = CheckOptions(suite="asv", build="pip install .", is_isolated=True)
+    options = CheckOptions(
+        settings={"suite": "asv", "build": "pip install .", "isolated": "true", "budget": "30m"}
+    )
 
     command = next_command(replace(result, options=options))
 

@@ -5,9 +5,10 @@ import pytest
 
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout.check_command import (
+    BISECT_FLAGS,
     check_words,
+    command_words,
     is_typable,
-    option_words,
     reproduction,
 )
 from perfledger_service.values.check_options import CheckOptions
@@ -81,30 +82,74 @@ def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(repo
 def test_the_options_of_a_check_are_those_of_its_command(reports):
     options = CheckOptions(
         workloads_from="my work",
-        suite="asv",
-        device="cpu",
-        build="pip install '.[all]'",
-        is_isolated=True,
+        spreads="spreads.json",
+        settings={
+            "suite": "asv",
+            "device": "cpu",
+            "build": "pip install '.[all]'",
+            "isolated": "true",
+            "skip": "false",
+            "budget": "20m",
+            "margin": "0.05",
+            "metrics": '["cold_start"]',
+        },
     )
 
     command = reproduction(replace(reports["regressed"], options=options))
 
     words = shlex.split(command.replace("\\\n", ""))
+    assert words[:2] == ["PERFLEDGER_MARGIN=0.05", 'PERFLEDGER_METRICS=["cold_start"]']
     assert words[words.index("d41e7b9a0c2f") + 1 : words.index("--workload")] == [
-        *("--workloads-from", "my work"),
+        *("--workloads-from", "my work", "--spreads", "spreads.json"),
         *("--build", "pip install '.[all]'"),
         *("--device", "cpu"),
-        *("--isolated", "--asv"),
+        *("--isolated", "--asv", "--no-skip"),
+        *("--budget", "20m"),
     ]
 
 
-def test_what_a_check_does_by_itself_is_no_option():
-    assert tuple(option_words(CheckOptions())) == ()
-    assert tuple(option_words(CheckOptions(suite="perfledger", device="auto"))) == ()
+def test_a_setting_without_an_option_is_a_variable_in_front_of_the_command():
+    options = CheckOptions(
+        settings={"isolated": "false", "skip": "true", "suite": "perfledger", "build": ""}
+    )
+
+    assert command_words("perfledger check", options) == (
+        *("PERFLEDGER_ISOLATED=false", "PERFLEDGER_SKIP=true", "PERFLEDGER_SUITE=perfledger"),
+        "perfledger check",
+        "--build ''",
+    )
 
 
-def test_a_build_of_several_lines_is_left_to_the_configuration_file():
-    assert tuple(option_words(CheckOptions(build="make\nmake install"))) == ()
+def test_a_command_with_fewer_options_gets_the_others_as_variables():
+    options = CheckOptions(spreads="f", settings={"skip": "false", "suite": "asv", "budget": "9m"})
+
+    assert command_words("perfledger history bisect", options, flags=BISECT_FLAGS) == (
+        *("PERFLEDGER_BUDGET=9m", "PERFLEDGER_SKIP=false"),
+        "perfledger history bisect",
+        "--asv",
+    )
+
+
+def test_a_command_of_all_workloads_has_the_checks_own_choice(reports):
+    options = CheckOptions(workloads=("b:*",), expression="gpt and not slow")
+    report = replace(reports["regressed"], options=options)
+
+    unchanged = reproduction(replace(report, verdicts=()))
+
+    assert unchanged.endswith("--workload 'b:*' \\\n  -k 'gpt and not slow'")
+    assert "-k" not in reproduction(report)  # it names what regressed
+
+
+def test_what_the_command_lacks_stands_above_it(reports):
+    options = CheckOptions(settings={"build": "make\nmake install"}, unshown=("--workload",))
+    report = replace(reports["regressed"], options=options)
+
+    assert reproduction(report).splitlines()[0] == (
+        "# give it the same PERFLEDGER_BUILD, which cannot be shown here"
+    )
+    assert reproduction(replace(report, verdicts=())).splitlines()[0] == (
+        "# give it the same --workload, PERFLEDGER_BUILD, which cannot be shown here"
+    )
 
 
 @pytest.mark.parametrize(

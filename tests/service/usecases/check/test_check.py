@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from perfledger.bundle import StartOptions
+from perfledger_runners.bundles.option_checks import MAX_OPTIONS
 from perfledger_service.cli.app import app
+from perfledger_service.settings.check import CheckSettings
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import verdicts_of
-from perfledger_service.usecases.check.check import may_be_stored
+from perfledger_service.usecases.check.check import may_be_stored, start_options
 from perfledger_service.usecases.check.measurement import CheckRequest
+from perfledger_service.usecases.check.revisions import CheckConfiguration
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 # Only changes so large are reported: no neighbour on the machine makes or hides one.
@@ -57,6 +62,32 @@ def test_what_is_uploaded_is_stored():
     target = UploadTarget(url="http://127.0.0.1:1", token=TOKEN)
 
     assert may_be_stored(CheckRequest(), target, None, {})
+
+
+def test_a_bundle_records_how_its_check_was_started_and_names_what_it_must_not_hold():
+    configuration = CheckConfiguration(
+        settings=CheckSettings(),
+        base_file="",
+        notes=(),
+        start_settings={
+            "margin": "0.05",
+            "build": "pip install -i https://u:canary@index/simple .",
+        },
+    )
+    choice = WorkloadChoice(globs=("b:*",), expression="gpt  and not slow")
+
+    options = start_options(CheckRequest(choice=choice), configuration, history=Path("s.json"))
+
+    assert options == StartOptions(
+        workloads=("b:*",),
+        expression="gpt and not slow",
+        spreads="s.json",
+        settings={"margin": "0.05"},
+        unshown=("PERFLEDGER_BUILD",),
+    )
+    many = CheckRequest(choice=WorkloadChoice(globs=("b:*",) * (MAX_OPTIONS + 1)))
+    unshown = start_options(many, configuration, history=Path("a\nb")).unshown
+    assert unshown == ("PERFLEDGER_BUILD", "--workload", "--spreads")
 
 
 @pytest.fixture
