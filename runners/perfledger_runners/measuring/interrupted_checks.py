@@ -29,7 +29,17 @@ MAX_AGE_S = float(SECONDS_PER_WEEK)
 NAME_DIGITS = 16
 MAX_SHOWN = 60  # characters of a value that differs
 MAX_PACKAGES = 3  # of one side that are named
+MAX_VARIABLES = 5  # that are named
 NOT_INSTALLED = "not installed"
+# Variables that differ in each job or session and do not change how a step computes: the names of
+# the job, folders for temporary files, the address at which ranks meet, and the caller's coverage.
+VARYING_VARIABLES = frozenset(
+    {
+        *("SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_NODEID", "SLURM_TMPDIR"),
+        *("TMPDIR", "TEMP", "TMP", "MASTER_ADDR", "MASTER_PORT"),
+        *("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE", "COVERAGE_RCFILE"),
+    }
+)
 # Fields of a machine that vary from reading to reading.
 VARYING_FACTS = frozenset({"clock_mhz"})
 
@@ -106,24 +116,37 @@ def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, .
 def environment_differences(
     header: JournalHeader, environments: CheckEnvironments
 ) -> tuple[str, ...]:
-    """Return how the environments differ from those in which a check began, a few packages each."""
+    """Return how the environments differ from those in which a check began.
+
+    A few variables are named, and a few packages of each side.
+    """
     before, now = header.environments, environments
     interpreter = (
         (f"the interpreter was {before.interpreter} and is {now.interpreter}",)
         if before.interpreter != now.interpreter
         else ()
     )
+    common = (*interpreter, *_variable_differences(before.variables, now.variables))
     sides = [
         _package_differences(*each) for each in ((before.base, now.base), (before.head, now.head))
     ]
     if sides[0] == sides[1]:
-        return (*interpreter, *sides[0])
+        return (*common, *sides[0])
     named = (
         f"{difference} on {side}"
         for side, differences in zip(Side, sides, strict=True)
         for difference in differences
     )
-    return (*interpreter, *named)
+    return (*common, *named)
+
+
+def variable_digests(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return a digest of each variable that may change how a step computes."""
+    return {
+        name: _digest([name, value])
+        for name, value in variables.items()
+        if name not in VARYING_VARIABLES
+    }
 
 
 def interrupted_folder(environment: Mapping[str, str]) -> Path:
@@ -153,6 +176,25 @@ def _package_differences(before: Mapping[str, str], now: Mapping[str, str]) -> t
     if more <= 0:
         return named
     return (*named, "1 more package differs" if more == 1 else f"{more} more packages differ")
+
+
+def _variable_differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which environment variables differ, the first few by name."""
+    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    named = tuple(
+        f"the variable {name} {_variable_change(name, before, now)}"
+        for name in names[:MAX_VARIABLES]
+    )
+    more = len(names) - MAX_VARIABLES
+    if more <= 0:
+        return named
+    return (*named, "1 more variable differs" if more == 1 else f"{more} more variables differ")
+
+
+def _variable_change(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    if name not in before:
+        return "was not set"
+    return "has another value" if name in now else "is not set any more"
 
 
 def _short_value(value: object) -> str:

@@ -21,8 +21,9 @@ from perfledger.records import Machine, Param
 from perfledger.step_work import CountedWork
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 
-# 1: first version. 2: the environments. A journal lives for days: another version is not read.
-JOURNAL_VERSION = 2
+# 1: first version. 2: the environments. 3: their variables. A journal lives for days: another
+# version is not read.
+JOURNAL_VERSION = 3
 # As large as a bundle may be; later pairs are not saved.
 MAX_JOURNAL_BYTES = 64 * 2**20
 CHECKSUM_DIGITS = 16
@@ -48,14 +49,16 @@ class CheckIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckEnvironments:
-    """The interpreter that runs both sides, and the packages that each side can import.
+    """The interpreter and the variables of both sides, and the packages that each side can import.
 
-    A package is its version, and a digest of its files if its installer has listed them.
+    A package is its version, and a digest of its files if its installer has listed them. Of a
+    variable only a digest is kept: its value may be a credential.
     """
 
     interpreter: str = ""  # its path without links
     base: Mapping[str, str] = field(default_factory=dict[str, str])
     head: Mapping[str, str] = field(default_factory=dict[str, str])
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])  # name → digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from perfledger.bundle import Plan
 from perfledger.records import Machine, Side, WorkloadSpec
 from perfledger.step_work import CountedWork
+from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.side import side_packages
 from perfledger_runners.measuring.interrupted_checks import (
@@ -15,6 +16,7 @@ from perfledger_runners.measuring.interrupted_checks import (
     environment_differences,
     interrupted_folder,
     machine_differences,
+    variable_digests,
 )
 from perfledger_runners.measuring.pair_journal import (
     CheckEnvironments,
@@ -73,7 +75,8 @@ class CheckJournal:
         if differences:
             msg = (
                 f"the interrupted check cannot be resumed here: {', '.join(differences)}; resume "
-                "it where it started, with the same packages, or start again without --resume"
+                "it where it started, with the same packages and variables, or start again without "
+                "--resume"
             )
             raise UsageError(msg)
 
@@ -180,5 +183,8 @@ def _read_environments(site: CheckSite) -> tuple[CheckEnvironments | None, str]:
         interpreter=str(harness.python.resolve()),
         base=packages[folders[Side.BASE]],
         head=packages[folders[Side.HEAD]],
+        variables=variable_digests(
+            child_variables(harness.environment, named=harness.variable_names)
+        ),
     )
     return environments, ""

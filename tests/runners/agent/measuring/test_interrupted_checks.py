@@ -11,6 +11,7 @@ from perfledger_runners.measuring.interrupted_checks import (
     environment_differences,
     interrupted_folder,
     machine_differences,
+    variable_digests,
 )
 from perfledger_runners.measuring.pair_journal import (
     CheckEnvironments,
@@ -30,7 +31,10 @@ CHECK = CheckIdentity(
 )
 MACHINE = Machine(device=Device.CPU, model="a CPU", cores=2, clock_mhz=3000.0)
 PACKAGES = {"numpy": "2.1 (abc)", "scipy": "1.14 (def)"}
-ENVIRONMENTS = CheckEnvironments(interpreter="/usr/bin/python3.12", base=PACKAGES, head=PACKAGES)
+VARIABLES = {"CUDA_VISIBLE_DEVICES": "1", "OMP_NUM_THREADS": "2"}
+ENVIRONMENTS = CheckEnvironments(
+    interpreter="/usr/bin/python3.12", base=PACKAGES, head=PACKAGES, variables=VARIABLES
+)
 HEADER = JournalHeader(
     check=CHECK,
     workloads=("m:f",),
@@ -186,6 +190,22 @@ NUMPY = "numpy was 2.1 (abc) and is 2.2 (fed)"
             ("the interpreter was /usr/bin/python3.12 and is /opt/python3.13",),
         ),
         (
+            {"variables": {"OMP_NUM_THREADS": "3", "XLA_FLAGS": "1"}},
+            (
+                "the variable CUDA_VISIBLE_DEVICES is not set any more",
+                "the variable OMP_NUM_THREADS has another value",
+                "the variable XLA_FLAGS was not set",
+            ),
+        ),
+        (
+            {"variables": VARIABLES | dict.fromkeys("ABCDEF", "1")},
+            (*(f"the variable {name} was not set" for name in "ABCDE"), "1 more variable differs"),
+        ),
+        (
+            {"variables": VARIABLES | dict.fromkeys("ABCDEFG", "1")},
+            (*(f"the variable {name} was not set" for name in "ABCDE"), "2 more variables differ"),
+        ),
+        (
             {"base": {**PACKAGES, **dict.fromkeys("abcd", "1")}},
             (
                 *(f"{name} was not installed and is 1 on base" for name in "abc"),
@@ -201,5 +221,18 @@ NUMPY = "numpy was 2.1 (abc) and is 2.2 (fed)"
         ),
     ],
 )
-def test_environments_differ_by_their_packages_and_their_interpreter(changes, expected):
+def test_environments_differ_by_their_packages_interpreter_and_variables(changes, expected):
     assert environment_differences(HEADER, replace(ENVIRONMENTS, **changes)) == expected
+
+
+def test_a_variable_is_kept_without_its_value_and_a_jobs_own_names_not_at_all():
+    variables = {"OMP_NUM_THREADS": "2", "HF_TOKEN": "canary", "SLURM_JOB_ID": "7", "TMPDIR": "/x"}
+
+    digests = variable_digests(variables)
+
+    assert sorted(digests) == ["HF_TOKEN", "OMP_NUM_THREADS"]
+    assert "canary" not in str(digests)
+    assert digests == variable_digests(dict(reversed(variables.items())))
+    assert (
+        digests["OMP_NUM_THREADS"] != variable_digests({"OMP_NUM_THREADS": "3"})["OMP_NUM_THREADS"]
+    )

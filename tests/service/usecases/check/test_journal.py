@@ -154,3 +154,41 @@ def test_other_packages_than_at_the_interruption_are_refused(opened, tmp_path, m
 
     with pytest.raises(UsageError, match=r"numpy was 2\.1 and is 2\.2; resume it where it started"):
         opened(lambda journal: journal.check_machine(MACHINE, SPECS), is_resumed=True)
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("OMP_NUM_THREADS", {}),
+        ("CUDA_VISIBLE_DEVICES", {}),
+        ("XLA_FLAGS", {}),
+        ("MY_MODEL_SIZE", {"env": ["MY_MODEL_*"]}),
+    ],
+)
+def test_other_variables_of_the_workloads_are_refused_by_name(opened, monkeypatch, name, flags):
+    monkeypatch.setenv(name, "canary")
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupt, **flags)
+    monkeypatch.setenv(name, "2")
+
+    with pytest.raises(UsageError) as raised:
+        opened(lambda journal: journal.check_machine(MACHINE, SPECS), is_resumed=True, **flags)
+
+    assert f"the variable {name} has another value" in str(raised.value)
+    assert "canary" not in str(raised.value)
+
+
+def test_variables_that_do_not_reach_the_workloads_may_differ(opened, monkeypatch, tmp_path):
+    for name in ("MY_MODEL_SIZE", "AWS_SECRET_ACCESS_KEY", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupt)
+    for name in ("MY_MODEL_SIZE", "AWS_SECRET_ACCESS_KEY", "TMPDIR"):
+        monkeypatch.delenv(name)
+
+    def use(journal):
+        journal.check_machine(MACHINE, SPECS)
+        return journal.resumed
+
+    assert opened(use, is_resumed=True) is not None
