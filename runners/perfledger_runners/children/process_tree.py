@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from perfledger.meters.child_processes import descendants
+from perfledger_runners.control_groups import group_memories
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles
 
 PROC = Path("/proc")
-CGROUP = Path("/sys/fs/cgroup")
 # Killing is repeated, because a process may fork between the listing and the kill.
 MAX_SWEEPS = 20
 SESSION_FIELD = 3  # fields of /proc/PID/stat, counted after the command's closing bracket
@@ -71,16 +72,14 @@ def proportional_bytes(processes: Iterable[int]) -> int:
     return total
 
 
-def available_bytes(*, proc: Path = PROC, cgroup: Path = CGROUP) -> int | None:
-    """Return the memory available in this container, None if unknown."""
+def available_bytes(files: ProcFiles = THIS_SYSTEM) -> int | None:
+    """Return the memory that the host and this process's groups have left, None if unknown."""
     amounts = [
         int(line.split()[1]) * 1024
-        for line in _read(proc / "meminfo").splitlines()
+        for line in _read(files.proc / "meminfo").splitlines()
         if line.startswith(b"MemAvailable:")
     ]
-    limit, used = _read(cgroup / "memory.max").strip(), _read(cgroup / "memory.current").strip()
-    if limit.isdigit() and used.isdigit():
-        amounts.append(int(limit) - int(used))
+    amounts += (memory.available for memory in group_memories(files))
     return max(min(amounts), 0) if amounts else None
 
 

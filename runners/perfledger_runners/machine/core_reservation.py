@@ -13,7 +13,7 @@ from typing import Self
 from perfledger.records import Device, Machine
 from perfledger.rounding import decimals
 from perfledger_runners.machine.host_load import HostLoad, read_load, usable_core_numbers
-from perfledger_runners.machine.proc_files import cores_text, parse_cores
+from perfledger_runners.proc_files import cores_text, parse_cores
 
 ALL, FREE = "all", "free"  # choices other than a list of cores
 # Less use by others is ignored: occasional use of a machine by a person does not cost a core.

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger_runners.machine.proc_files import (
+from perfledger_runners.proc_files import (
     THIS_SYSTEM,
     ProcFiles,
     read_cores,

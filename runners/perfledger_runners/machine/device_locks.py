@@ -23,7 +23,7 @@ from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger.rounding import integer
 from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_runners.machine.host_fitness import finding, unknown
-from perfledger_runners.machine.proc_files import read_text
+from perfledger_runners.proc_files import read_text
 from perfledger_runners.safe_text import clean_text
 
 HOST = "host"  # the name of the lock on the cores

@@ -9,7 +9,7 @@ from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
 from perfledger_runners.machine.host_identity import host_identity
 from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml, visible_uuids
-from perfledger_runners.machine.proc_files import (
+from perfledger_runners.proc_files import (
     THIS_SYSTEM,
     ProcFiles,
     count,

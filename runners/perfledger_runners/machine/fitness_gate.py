@@ -13,7 +13,7 @@ from perfledger_runners.machine.host_fitness import host_findings, other_program
 from perfledger_runners.machine.host_load import read_load
 from perfledger_runners.machine.memory_state import read_memory
 from perfledger_runners.machine.nvml import Gpu
-from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles
 
 AFTERWARDS = ", afterwards"  # ends the name of a finding that is read again
 

@@ -6,7 +6,7 @@ from perfledger.records import FindingLevel, HostFinding
 from perfledger.rounding import for_programs, percentage, typed
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS, GpuCondition
-from perfledger_runners.machine.proc_files import (
+from perfledger_runners.proc_files import (
     THIS_SYSTEM,
     ProcFiles,
     cores_text,

@@ -13,7 +13,7 @@ from perfledger_runners.machine.core_speed import CoreSpeed
 from perfledger_runners.machine.cpu_settings import CpuSettings
 from perfledger_runners.machine.host_load import HostLoad
 from perfledger_runners.machine.memory_state import MemoryState
-from perfledger_runners.machine.proc_files import cores_text
+from perfledger_runners.proc_files import cores_text
 
 # Of the usable cores. A twentieth is what an idle desktop or a monitoring agent takes; from a
 # quarter on, steps that use all cores wait for one in most turns.

@@ -5,7 +5,7 @@ import platform
 import re
 from collections.abc import Mapping
 
-from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_text
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles, read_text
 
 # Names the host of a container, which has no identity of its own: in a pod the node's name.
 HOST_VARIABLE = "PERFLEDGER_HOST"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
 from perfledger_runners.safe_text import clean_text
 
 # Of /proc/stat, "cpu0 user nice system idle iowait irq softirq steal": Linux, proc_stat(5). Time of

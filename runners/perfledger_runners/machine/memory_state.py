@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles, count, read_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

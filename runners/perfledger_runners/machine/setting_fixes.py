@@ -8,7 +8,7 @@ from perfledger.rounding import for_programs, typed
 from perfledger_runners.machine.cpu_settings import CpuSettings, read_cpu_settings
 from perfledger_runners.machine.host_load import usable_core_numbers
 from perfledger_runners.machine.nvml import CLOCKS_SET, Gpu, GpuCondition
-from perfledger_runners.machine.proc_files import THIS_SYSTEM, ProcFiles, read_text
+from perfledger_runners.proc_files import THIS_SYSTEM, ProcFiles, read_text
 
 PERFORMANCE = "performance"
 # The driver's own switch if it has one; with neither file, the CPU has no turbo to turn off.

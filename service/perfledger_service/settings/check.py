@@ -33,7 +33,7 @@ from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_runners.children.child_variables import named_variable_error
 from perfledger_runners.jobs.runner_job import MAX_EXCLUDED_DEVICES
 from perfledger_runners.machine.core_reservation import ALL, FREE
-from perfledger_runners.machine.proc_files import parse_cores
+from perfledger_runners.proc_files import parse_cores
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,

@@ -20,6 +20,7 @@ from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import ChildLimits, prepare_harness
 from perfledger_runners.children.interpreter import Interpreter
+from perfledger_runners.proc_files import ProcFiles
 
 QUICK = MeasuringEffort(min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, max_warmups=1)
 LIMIT_S = 1800.0  # a busy machine does not reach it
@@ -359,3 +360,17 @@ def sides(write_benchmarks, request_for, tmp_path):
 @pytest.fixture(scope="session")
 def fake_torch():
     return FAKE_TORCH
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """Return a function that writes files by their paths, "proc/stat", and returns their roots."""
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return ProcFiles(proc=tmp_path / "proc", sys=tmp_path / "sys")
+
+    return write

@@ -100,18 +100,42 @@ def test_processes_that_share_pages_are_charged_for_them_once():
     assert resident_bytes([2**22 + 1]) == proportional_bytes([2**22 + 1]) == 0
 
 
-def test_without_proc_there_are_no_processes_and_no_amounts(tmp_path):
+def test_without_proc_there_are_no_processes_and_no_amounts(kernel, tmp_path):
     assert members(1, proc=tmp_path) == ()
-    assert available_bytes(proc=tmp_path, cgroup=tmp_path) is None
+    assert available_bytes(kernel({})) is None
+
+
+HOST = {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n"}
+# A batch job of systemd or Slurm on a host with version 2: a limit on the job and on its user.
+JOB = HOST | {
+    "proc/self/cgroup": "0::/user.slice/job_7/step_0\n",
+    "proc/self/mountinfo": "31 24 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n",
+}
 
 
 @pytest.mark.parametrize(
-    ("limit", "used", "expected"),
-    [("4096000", "1024000", 3072000), ("max", "1024000", 8192000), ("1000", "2000", 0)],
+    ("files", "expected"),
+    [
+        ({}, 8192000),
+        ({"step_0/memory.max": "4096000", "step_0/memory.current": "1024000"}, 3072000),
+        ({"step_0/memory.max": "max", "step_0/memory.current": "1024000"}, 8192000),
+        ({"memory.max": "4096000", "memory.current": "4000000"}, 96000),
+        (
+            {
+                "step_0/memory.max": "4096000",
+                "step_0/memory.current": "96000",
+                "memory.max": "5000000",
+                "memory.current": "4000000",
+                "memory.stat": "anon 1\nactive_file 100000\ninactive_file 500000\n",
+            },
+            1600000,
+        ),
+        ({"memory.max": "1000", "memory.current": "2000"}, 0),
+        ({"../memory.max": "2048", "../memory.current": "48"}, 2000),
+        ({"../other/memory.max": "1", "../other/memory.current": "0"}, 8192000),
+    ],
 )
-def test_a_container_has_what_its_limit_leaves(tmp_path, limit, used, expected):
-    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    8000 kB\n")
-    (tmp_path / "memory.max").write_text(limit + "\n")
-    (tmp_path / "memory.current").write_text(used + "\n")
+def test_a_child_has_what_its_own_group_those_above_and_the_host_leave(kernel, files, expected):
+    tree = {f"sys/fs/cgroup/user.slice/job_7/{name}": text for name, text in files.items()}
 
-    assert available_bytes(proc=tmp_path, cgroup=tmp_path) == expected
+    assert available_bytes(kernel(JOB | tree)) == expected

@@ -1,23 +1,6 @@
-"""Trees of the kernel's files, as machines have them, written below a temporary folder."""
+"""Damaged trees of the kernel's files, written below a temporary folder."""
 
 import pytest
-
-from perfledger_runners.machine.proc_files import ProcFiles
-
-
-@pytest.fixture
-def kernel(tmp_path):
-    """Return a function that writes files by their paths, "proc/stat", and returns their roots."""
-
-    def write(files):
-        for name, text in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return ProcFiles(proc=tmp_path / "proc", sys=tmp_path / "sys")
-
-    return write
-
 
 # No file below /proc or /sys may stop a check, whatever it holds.
 HOSTILE = {

@@ -15,7 +15,7 @@ from perfledger_runners.machine.fingerprint import (
     read_machine,
 )
 from perfledger_runners.machine.nvml import Gpu
-from perfledger_runners.machine.proc_files import ProcFiles
+from perfledger_runners.proc_files import ProcFiles
 
 HOST = HostFacts(
     cpu_model="AMD EPYC 9654",

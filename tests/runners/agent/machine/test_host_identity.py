@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_runners.machine.host_identity import HOST_VARIABLE, host_identity
-from perfledger_runners.machine.proc_files import ProcFiles
+from perfledger_runners.proc_files import ProcFiles
 
 MACHINE_ID = "0123456789abcdef" * 2
 

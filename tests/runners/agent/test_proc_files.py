@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_runners.machine.proc_files import (
+from perfledger_runners.proc_files import (
     MAX_BYTES,
     ProcFiles,
     cores_text,
