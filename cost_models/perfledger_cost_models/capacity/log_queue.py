@@ -18,6 +18,7 @@ from perfledger_cost_models.capacity.wait_summary import (
     replayed_summary,
 )
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse, lacks_device_time
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.queueing.arrival_statistics import arrivals_of, formula_obstacle
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget, queue_plan
@@ -38,6 +39,7 @@ class LogQueuePlan:
     widest: int  # devices of the widest job
     left_out: tuple[tuple[str, int], ...]
     cut_jobs: int  # whose wait is unknown because the log may cut their run
+    gaps: tuple[LogGap, ...]
     devices: int
     are_devices_given: bool
     peak_devices: int | None  # the most in use at one moment of the log; None without starts
@@ -58,13 +60,13 @@ class LogQueuePlan:
     @property
     def lacks_device_time(self) -> bool:
         """Return whether jobs that no figure includes held devices."""
-        return lacks_device_time(self.left_out)
+        return lacks_device_time(self.left_out) or bool(self.gaps)
 
     @property
     def device_use(self) -> DeviceUse:
         """Return how far the shares of devices in use can be relied on."""
-        if not self.lacks_device_time:
-            return DeviceUse.COMPLETE
+        if not lacks_device_time(self.left_out):  # gaps hide hours, but hardly the devices
+            return DeviceUse.LOWER_BOUND if self.gaps else DeviceUse.COMPLETE
         return DeviceUse.LOWER_BOUND if self.are_devices_given else DeviceUse.UNKNOWN
 
 
@@ -78,6 +80,7 @@ def log_queue_plan(
     policy: SchedulingPolicy | None,
     target: WaitTarget | None,
     stated_devices: int | None = None,
+    gaps: tuple[LogGap, ...] = (),
 ) -> LogQueuePlan:
     """Return a log's waits on some devices, and the devices that meet a target.
 
@@ -98,6 +101,7 @@ def log_queue_plan(
         widest=widest_job(jobs),
         left_out=left_out,
         cut_jobs=jobs.cut_jobs,
+        gaps=gaps,
         devices=cluster.total_devices,
         are_devices_given=devices is not None,
         peak_devices=peak_devices(jobs),

@@ -20,7 +20,19 @@ from perfledger.rounding import decimals
 from perfledger.time_units import DAYS_PER_WEEK, HOURS_PER_YEAR, SECONDS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
-from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
+from perfledger_cost_models.job_logs.gaps import (
+    LogGap,
+    are_few,
+    gap_sentence,
+    gaps_between,
+    span_gaps,
+)
+from perfledger_cost_models.usage.device_spans import (
+    DeviceSpan,
+    DeviceUsage,
+    UsageFileError,
+    check_covered,
+)
 
 COVERAGE = 0.99
 # A week has every weekday; less cannot represent a year.
@@ -64,6 +76,7 @@ class FleetProfile:
     ]  # that match no job: their hours are unknown, not zero
     unmatched_hours: float  # counted, of jobs that no claim matches
     unmatched: tuple[tuple[str, float], ...]  # the largest of them, by name
+    gaps: tuple[LogGap, ...]  # of the period, in which no job is known
     source: str
     start: datetime
     end: datetime  # the end of the period and the as-of date of the figures
@@ -83,12 +96,13 @@ def fleet_profile(
     """Return the device-hours a year of each matcher; a job counts for the first that matches it.
 
     The period is `period`, by default that of all files together; hours outside it are cut off.
-    Files must not overlap. Raises UsageFileError for less than a week.
+    Files must not overlap. Raises UsageFileError for less than a week, and where data are missing.
     """
     if not usages:
         msg = "there is no usage file: pass at least one"
         raise UsageFileError(msg)
     start, end = _period(usages, period)
+    gaps = _gaps(usages, start, end)
     days = (end - start) / SECONDS_PER_DAY
     weeks = int(days // DAYS_PER_WEEK)
     pieces = weeks if weeks >= WEEKS_FROM else int(days)
@@ -106,6 +120,7 @@ def fleet_profile(
         unused_matchers=tuple(matcher for matcher, hours in pairs if not hours),
         unmatched_hours=sum(unmatched.values()),
         unmatched=tuple(sorted(unmatched.items(), key=lambda pair: -pair[1])[:MAX_UNMATCHED]),
+        gaps=gaps,
         source=_source(usages, start, end),
         start=datetime.fromtimestamp(start, UTC),
         end=datetime.fromtimestamp(end, UTC),
@@ -126,6 +141,20 @@ def _period(
         )
         raise UsageFileError(msg)
     return start, end
+
+
+def _gaps(usages: Sequence[DeviceUsage], start: float, end: float) -> tuple[LogGap, ...]:
+    """Return the gaps of a period; raise UsageFileError if too many hours are missing."""
+    check_covered(usages, start, end)
+    spans = [(span.start, span.end) for usage in usages for span in usage.spans]
+    gaps = gaps_between(span_gaps(spans), start, end)
+    if not are_few(gaps, seconds=end - start):
+        msg = (
+            f"{gap_sentence(gaps)} Hours of a year would be too few: add the missing files, or "
+            "give a period without these hours"
+        )
+        raise UsageFileError(msg)
+    return gaps
 
 
 def _place(span: DeviceSpan, matchers: Sequence[UsageMatcher]) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.money import Usd
 from perfledger_cost_models.quote import HourlyRate
 
@@ -17,6 +18,7 @@ class ElasticComparison:
     devices: tuple[tuple[str, int], ...]
     outcomes: tuple[ElasticOutcome, ...]
     rates: tuple[HourlyRate, ...]
+    gaps: tuple[LogGap, ...] = ()  # of the log
 
     def usd(self, outcome: ElasticOutcome) -> Usd | None:
         """Return the cost of the device-hours that jobs held; None if one has no price."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
 
-from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.forecasting.calendar_periods import (
     PeriodCalendar,
@@ -16,13 +15,17 @@ from perfledger_cost_models.forecasting.calendar_periods import (
 from perfledger_cost_models.forecasting.sample_paths import MAX_PERIODS
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
-from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, DeviceUsage, UsageFileError
+from perfledger_cost_models.usage.device_spans import (
+    EARLIEST,
+    LATEST,
+    DeviceUsage,
+    UsageFileError,
+    check_covered,
+)
 from perfledger_profiles.parsing.text_table import first_row, lower_name
 
 # A first or last period with less than this share of data is incomplete and dropped.
 MIN_KNOWN_SHARE = 0.95
-# A longer gap between two files means that a file is missing.
-MAX_GAP_S = 2 * SECONDS_PER_DAY
 _HOURS, _USD = "hours", "usd"
 _WEEK = re.compile(r"(\d{4})-?W(\d{2})")
 
@@ -122,17 +125,11 @@ def read_history(text: str, name: str) -> UsageHistory:
 
 def _recorded_span(usages: Sequence[DeviceUsage]) -> tuple[float, float]:
     """Return the start and end of the files' data, which must have no gap."""
-    spans = sorted((one.start, one.end, one.name) for one in usages)
-    if not spans:
+    if not usages:
         msg = "there is no file of past usage: pass usage files, bills or a table by month"
         raise UsageFileError(msg)
-    start, end, _ = spans[0]
-    for begins, ends, name in spans[1:]:
-        if begins - end > MAX_GAP_S:
-            then = datetime.fromtimestamp(end, UTC).date()
-            msg = f"there is no data from {then} to the start of {name}: add the missing file"
-            raise UsageFileError(msg)
-        end = max(end, ends)
+    start, end = min(one.start for one in usages), max(one.end for one in usages)
+    check_covered(usages, start, end)
     return start, end
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from perfledger_cost_models.job_logs.csv_rows import SkipReason, csv_jobs, is_job_table
 from perfledger_cost_models.job_logs.formats import LogFormat
+from perfledger_cost_models.job_logs.gaps import LogGap, log_gaps
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
 from perfledger_cost_models.job_logs.swf_and_sacct import (
@@ -32,12 +33,13 @@ _OTHER_ACCOUNTING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobLog:
-    """The jobs of a log, and how many rows were skipped, by reason."""
+    """The jobs of a log, its gaps, and how many rows were skipped, by reason."""
 
     jobs: JobTable
     format: LogFormat
     left_out: tuple[tuple[SkipReason, int], ...]
     stated_devices: int | None  # of the recorded cluster, by the log's header
+    gaps: tuple[LogGap, ...] = ()  # where rows are missing, or the cluster stood still
 
 
 class _Detail(msgspec.Struct):
@@ -72,6 +74,7 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
         raise JobLogError(msg)
     kind = format_ or _format_of(text)
     left_out: Counter[SkipReason] = Counter()
+    evident: list[LogGap] = []
 
     def counted_jobs() -> Iterator[Job]:
         for each in _rows(text, kind):
@@ -79,6 +82,8 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
                 if each.run_s is None:
                     left_out[_skip_reason(each)] += 1
                 yield each
+            elif isinstance(each, LogGap):
+                evident.append(each)
             else:
                 left_out[each] += 1
 
@@ -88,6 +93,7 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
         format=kind,
         left_out=tuple(sorted(left_out.items())),
         stated_devices=swf_devices(StringIO(text)) if kind is LogFormat.SWF else None,
+        gaps=log_gaps(jobs, evident=evident),
     )
 
 
@@ -133,7 +139,7 @@ def _format_of(text: str) -> LogFormat:
     return LogFormat.SACCT if is_sacct else LogFormat.CSV
 
 
-def _rows(text: str, kind: LogFormat) -> Iterator[Job | SkipReason]:
+def _rows(text: str, kind: LogFormat) -> Iterator[Job | LogGap | SkipReason]:
     match kind:
         case LogFormat.SWF:
             return swf_jobs(StringIO(text))

@@ -6,11 +6,14 @@ third row do not begin where the run did. A requeue changes Submit (`man sacct`)
 same job and Submit are one run.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 
 from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.table import Job, JobLogError
 
 # Exports begin at an hour or a quarter of one, hardly at another second.
@@ -42,15 +45,17 @@ class RunPiece:
         return earlier.end_s == self.start_s and is_same_size
 
 
-def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
-    """Yield the job of each run, in the order of their first rows.
+def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job | LogGap]:
+    """Yield the job of each run, in the order of their first rows, and gaps between their pieces.
 
     A job `is_cut` where its start may be a cut: an earlier piece of its run does not reach it;
     another run of its cluster was cut at that moment; it is midnight in the export's own time; or
     it is the first start of its cluster, at a quarter of an hour or of several jobs with different
     submissions. Each such job was submitted before. It is in the table from its piece's start on.
 
-    Raises JobLogError for pieces of one run that overlap.
+    Where two runs or more go on after the same stretch, or one after a stretch that may be an
+    export, the rows of that stretch are missing. Raises JobLogError for pieces of one run that
+    overlap.
     """
     runs: dict[tuple[str, float], list[RunPiece]] = {}
     for piece in pieces:
@@ -65,6 +70,20 @@ def whole_jobs(pieces: Sequence[RunPiece]) -> Iterator[Job]:
         for index, piece in enumerate(wholes):
             is_cut = index > 0 or (piece.may_be_cut and _is_at_cut(piece, cuts))
             yield _cut_job(piece) if is_cut else piece.job
+    yield from _missing_stretches(joined)
+
+
+def _missing_stretches(joined: Sequence[Sequence[RunPiece]]) -> Iterator[LogGap]:
+    """Yield the stretches between the pieces of runs that did not end in them."""
+    runs = Counter(
+        (first.end_s, second.start_s)
+        for wholes in joined
+        for first, second in pairwise(wholes)
+        if first.end_s is not None and first.end_s < second.start_s
+    )
+    for (end_s, start_s), count in sorted(runs.items()):
+        if count > 1 or (end_s % _USUAL_START_S == 0 and start_s % _USUAL_START_S == 0):
+            yield LogGap(end_s, start_s)
 
 
 def _first_starts_if_cut(pieces: Sequence[RunPiece]) -> set[tuple[str, float]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from perfledger_cost_models.job_logs.csv_rows import SkipReason, number_of
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import Job, JobLogError
 from perfledger_cost_models.units import MEBI
@@ -93,11 +94,12 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
         )
 
 
-def sacct_jobs(text: str) -> Iterator[Job | SkipReason]:
+def sacct_jobs(text: str) -> Iterator[Job | LogGap | SkipReason]:
     """Read `sacct --parsable2` with the columns JobID, Submit, Start and End.
 
     Eligible, AllocTRES (else ReqTRES), State, Timelimit, Priority, Account, User and Partition are
-    optional. The pieces of a run that --truncate cut are one job. Raises JobLogError.
+    optional. The pieces of a run that --truncate cut are one job, and stretches
+    that lie between them are gaps. Raises JobLogError.
     """
     pieces: list[RunPiece] = []
     try:

@@ -13,10 +13,7 @@ def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
 
     Their times count from the first of them. Otherwise devices would seem idle before it.
     """
-    start, end = (
-        (datetime.combine(day, time(), UTC).timestamp() - jobs.start_s) * MS_PER_SECOND
-        for day in (quarter.first, quarter.after.first)
-    )
+    start, end = ((moment - jobs.start_s) * MS_PER_SECOND for moment in quarter_seconds(quarter))
     in_quarter = jobs.take((jobs.submit_ms >= start) & (jobs.submit_ms < end))
     first_ms = (
         int(in_quarter.submit_ms[0]) if len(in_quarter) else 0
@@ -26,3 +23,12 @@ def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
         start_s=in_quarter.start_s + first_ms / MS_PER_SECOND,
         submit_ms=in_quarter.submit_ms - first_ms,
     )
+
+
+def quarter_seconds(quarter: Quarter) -> tuple[float, float]:
+    """Return the first moment of a quarter of UTC and that of the next, in seconds since 1970."""
+    first, after = (
+        datetime.combine(day, time(), UTC).timestamp()
+        for day in (quarter.first, quarter.after.first)
+    )
+    return first, after

@@ -6,6 +6,7 @@ import numpy as np
 
 from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.table import JobLogError, JobTable
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import Quarter
@@ -44,6 +45,7 @@ class RecordedWaits:
     objective_s: float | None
     objective_share: float | None
     cut_jobs: int = 0  # in none of the figures: their waits are unknown
+    gaps: tuple[LogGap, ...] = ()  # of the quarter: the waits of their jobs are unknown, too
 
     @property
     def is_met(self) -> bool | None:
@@ -53,9 +55,14 @@ class RecordedWaits:
 
 
 def recorded_waits(
-    jobs: JobTable, *, log: str, quarter: Quarter, objective: WaitObjective | None
+    jobs: JobTable,
+    *,
+    log: str,
+    quarter: Quarter,
+    objective: WaitObjective | None,
+    gaps: tuple[LogGap, ...] = (),
 ) -> RecordedWaits:
-    """Return the waits of jobs with devices that were submitted in a quarter.
+    """Return the waits of jobs with devices that were submitted in a quarter with some gaps.
 
     Raises JobLogError if there are none, or if fewer than MIN_KNOWN_SHARE have a start.
     """
@@ -87,6 +94,7 @@ def recorded_waits(
         objective_s=limit,
         objective_share=None if objective is None else float(objective.share),
         cut_jobs=jobs.cut_jobs,
+        gaps=gaps,
     )
 
 

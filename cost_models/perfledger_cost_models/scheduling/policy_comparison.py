@@ -13,6 +13,7 @@ import numpy as np
 from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse, lacks_device_time
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.scheduling.calibration import (
@@ -79,6 +80,7 @@ class PolicyComparison:
     inferred_nodes: int | None = None  # of the log, if no nodes were given
     nearest: FittedReplay | None = None  # to the record, if the reference is not calibrated
     cut_jobs: int = 0  # whose wait is unknown because the log may cut their run
+    gaps: tuple[LogGap, ...] = ()  # of the log
 
     @property
     def is_calibrated(self) -> bool:
@@ -89,13 +91,13 @@ class PolicyComparison:
     @property
     def lacks_device_time(self) -> bool:
         """Return whether jobs that no figure includes held devices."""
-        return lacks_device_time(self.left_out)
+        return lacks_device_time(self.left_out) or bool(self.gaps)
 
     @property
     def device_use(self) -> DeviceUse:
         """Return how far the shares of devices in use can be relied on."""
-        if not self.lacks_device_time:
-            return DeviceUse.COMPLETE
+        if not lacks_device_time(self.left_out):  # gaps hide hours, but hardly the devices
+            return DeviceUse.LOWER_BOUND if self.gaps else DeviceUse.COMPLETE
         return DeviceUse.LOWER_BOUND if self.inferred_nodes is None else DeviceUse.UNKNOWN
 
 

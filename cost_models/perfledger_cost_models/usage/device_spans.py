@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.units import MS_PER_SECOND
 from perfledger_profiles.parsing.text_table import is_number, number_problem
 
@@ -22,6 +22,8 @@ MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
+# A longer time without data, between two files or at an end of a period, is that of a missing file.
+MAX_GAP_S = 2 * SECONDS_PER_DAY
 # As Prometheus writes them.
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
@@ -87,6 +89,20 @@ def usage_of(
         end=max(moments),
         runs=frozenset(runs),
     )
+
+
+def check_covered(usages: Sequence[DeviceUsage], start: float, end: float) -> None:
+    """Raise UsageFileError if no file has data of a time of over MAX_GAP_S between two moments."""
+    known_until = start
+    for begins, ends in [*sorted((each.start, each.end) for each in usages), (end, end)]:
+        if min(begins, end) - known_until > MAX_GAP_S:
+            then, until = (
+                datetime.fromtimestamp(moment, UTC).date()
+                for moment in (known_until, min(begins, end))
+            )
+            msg = f"there is no data from {then} to {until}: add the missing file"
+            raise UsageFileError(msg)
+        known_until = max(known_until, ends)
 
 
 def check_runs_differ(usages: Sequence[DeviceUsage]) -> None:

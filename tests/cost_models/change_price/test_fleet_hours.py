@@ -185,3 +185,34 @@ def test_hours_are_linear_in_devices_and_none_is_lost(jobs, factor):
     assert once.uses[0].counted_hours + once.unmatched_hours == pytest.approx(total)
     assert scaled.uses[0].mode == pytest.approx(factor * once.uses[0].mode)
     assert scaled.uses[0].high == pytest.approx(factor * once.uses[0].high)
+
+
+def test_files_with_a_time_between_them_are_refused():
+    usages = [usage_of(f"{at}.txt", "Slurm accounting", [span(at, 10)]) for at in (0, 15)]
+
+    with pytest.raises(UsageFileError, match="no data from 2026-09-11 to 2026-09-16: add the"):
+        fleet_profile(usages, (TRAIN,))
+
+
+def test_a_period_that_no_file_covers_to_its_end_is_refused():
+    period = (START, START + timedelta(days=30))
+
+    with pytest.raises(UsageFileError, match="no data from 2026-09-21 to 2026-10-01"):
+        profile(span(0, 20), period=period)
+
+
+def hourly_spans(days, *, without=range(0)):
+    return [span(hour / 24, 1 / 24) for hour in range(days * 24) if hour // 24 not in without]
+
+
+def test_missing_days_within_a_file_are_refused():
+    with pytest.raises(UsageFileError, match="from 2026-09-30 23:00 to 2026-10-06 01:00 UTC"):
+        profile(*hourly_spans(90, without=range(30, 35)))
+
+
+def test_a_few_missing_days_are_named():
+    found = profile(*hourly_spans(90, without=range(30, 32)))
+
+    (gap,) = found.gaps
+    assert gap.start_s == pytest.approx(START.timestamp() + (30 - 1 / 24) * DAY)
+    assert profile(*hourly_spans(90)).gaps == ()

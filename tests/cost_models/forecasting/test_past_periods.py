@@ -53,7 +53,7 @@ def test_files_follow_each_other_and_a_missing_one_is_named():
     june = usage_of((at(2026, 6, 1), at(2026, 7, 1), 1.0))
 
     assert len(history_of([april, march], None, step=PeriodLength.MONTH)) == 2
-    with pytest.raises(UsageFileError, match=r"from 2026-05-01 to the start of jobs\.txt"):
+    with pytest.raises(UsageFileError, match="from 2026-05-01 to 2026-06-01: add the"):
         history_of([march, june, april], None, step=PeriodLength.MONTH)
 
 

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from perfledger_cost_models.job_logs.csv_rows import SkipReason
+from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.job_logs.table import JobLogError
 from perfledger_cost_models.usage.slurm_allocations import read_sacct
@@ -41,9 +42,10 @@ def truncated(submit, start, end, window):
     return max(start, first), min(end, last)
 
 
-def exports(jobs, *, days, length_s=DAY_S):
+def exports(jobs, *, days, length_s=DAY_S, without=()):
     """Return the rows of concatenated exports with --truncate, each of some seconds."""
-    windows = [(at, at + length_s) for at in range(0, days * DAY_S, length_s)]
+    starts = [at for at in range(0, days * DAY_S, length_s) if at // DAY_S not in without]
+    windows = [(at, at + length_s) for at in starts]
     return [
         row(name, submit, *piece)
         for window in windows
@@ -208,3 +210,35 @@ def test_a_job_that_never_began_has_no_wait_though_slurm_shows_a_start(state):
 
 def test_a_run_of_less_than_a_second_has_its_wait():
     assert read_job_log(table(row(7, 0, 67, 67))).jobs.wait_ms.tolist() == [67_000]
+
+
+def test_the_time_between_the_pieces_of_several_runs_is_a_gap():
+    ends, goes_on = 2 * DAY_S + 7, 3 * DAY_S + 7  # at no quarter of an hour
+    pieces = [
+        piece
+        for name in (1, 2)
+        for piece in (row(name, 3, 63, ends), row(name, 3, goes_on, 4 * DAY_S))
+    ]
+
+    gaps = read_job_log(table(*pieces)).gaps
+
+    assert gaps == (LogGap(FIRST.timestamp() + ends, FIRST.timestamp() + goes_on),)
+
+
+def test_one_run_shows_a_gap_only_where_an_export_may_end_and_begin():
+    at_midnight = read_job_log(table(row(7, 3, 63, DAY_S), row(7, 3, 2 * DAY_S, 3 * DAY_S)))
+    at_any_second = read_job_log(table(row(7, 3, 63, DAY_S + 7), row(7, 3, 2 * DAY_S, 3 * DAY_S)))
+
+    assert at_midnight.gaps == (LogGap(FIRST.timestamp() + DAY_S, FIRST.timestamp() + 2 * DAY_S),)
+    assert at_any_second.gaps == ()
+
+
+def test_daily_exports_without_a_day_have_a_gap_there():
+    jobs = random_jobs(1)
+
+    whole, cut = (
+        read_job_log(table(*exports(jobs, days=12, without=days))).gaps for days in ((), (4,))
+    )
+
+    assert whole == ()
+    assert cut == (LogGap(FIRST.timestamp() + 4 * DAY_S, FIRST.timestamp() + 5 * DAY_S),)

@@ -8,6 +8,7 @@ from perfledger_cost_models.change_price.fleet_hours import (
     UsageMatcher,
     YearlyFleetHours,
 )
+from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -44,6 +45,8 @@ def fleet_document(profile: FleetProfile) -> Document:
         f"{profile.source}: {integer(profile.days)} days",
         *unmatched_sentences(profile),
     ]
+    if profile.gaps:
+        lines.append(gap_sentence(profile.gaps))
     if profile.unmatched_hours:
         names = ", ".join(
             f"{clean(label, limit=MAX_LONG_NAME) or 'no name'} {number_format.count(hours)}"

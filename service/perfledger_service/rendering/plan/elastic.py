@@ -10,6 +10,7 @@ import numpy as np
 from perfledger import rounding
 from perfledger_cost_models.elastic_scheduling.comparison import ElasticComparison
 from perfledger_cost_models.elastic_scheduling.simulation import ElasticOutcome
+from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Document,
@@ -36,6 +37,7 @@ def elastic_document(view: ElasticComparison) -> Document:
             "log": clean(view.log),
             "jobs": view.jobs,
             "left_out": view.left_out,
+            "gaps": view.gaps,
             "devices": dict(view.devices),
         },
         blocks=(
@@ -94,6 +96,8 @@ def _notes(view: ElasticComparison) -> Iterator[str]:
     if view.left_out:
         jobs = quantity(view.left_out, "job")
         yield f"Left out: {jobs} without a run time, whole devices or a speed."
+    if view.gaps:
+        yield gap_sentence(view.gaps)
     yield from (
         f"{rate.label}: {number_format.usd(rate.usd_per_device_hour)} an hour, {rate.origin}."
         for rate in view.rates

@@ -7,6 +7,7 @@ from perfledger import rounding
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse
+from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -61,6 +62,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
             "widest_job_devices": plan.widest,
             "left_out": dict(plan.left_out),
             "cut_jobs": plan.cut_jobs,
+            "gaps": plan.gaps,
             "devices": plan.devices,
             "peak_devices": plan.peak_devices,
             "stated_devices": plan.stated_devices,
@@ -226,16 +228,23 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
         yield "Treat the number of devices as a screening result: the replay is not calibrated."
     if plan.formula is None:
         yield f"No queueing formula: {plan.formula_obstacle}."
-    if plan.cut_jobs:
-        yield cut_sentence(plan.cut_jobs)
-    for reason, count in plan.left_out:
-        yield f"{quantity(count, 'row')} of the log left out: {reason}."
+    yield from _missing(plan)
     if plan.replayed.unplaceable:
         count = plan.replayed.unplaceable
         yield (
             f"{count:,} {'job fits' if count == 1 else 'jobs fit'} on no node of the replay: left "
             "out of its waits, and counted as missing the target."
         )
+
+
+def _missing(plan: LogQueuePlan) -> Iterator[str]:
+    """Yield what the log lacks."""
+    if plan.cut_jobs:
+        yield cut_sentence(plan.cut_jobs)
+    if plan.gaps:
+        yield gap_sentence(plan.gaps)
+    for reason, count in plan.left_out:
+        yield f"{quantity(count, 'row')} of the log left out: {reason}."
 
 
 def _replay_choices(plan: LogQueuePlan) -> str:

@@ -1,5 +1,6 @@
 """Presents the waits that a job log recorded, for a review."""
 
+from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.queue_waits import RecordedWaits, WaitFigures
 from perfledger_service.rendering.layout import number_format
@@ -28,6 +29,8 @@ def wait_sentence(waits: RecordedWaits | UnknownFigure, quarter: str) -> str:
         f"on average, 95 % of them at most {duration(overall.wait_p95_s)}, by {clean(waits.log)}"
     )
     unknown = f" {cut_sentence(waits.cut_jobs)}" if waits.cut_jobs else ""
+    if waits.gaps:
+        unknown += f" {gap_sentence(waits.gaps)}"
     if waits.objective_s is None or waits.objective_share is None or overall.met_share is None:
         return f"{waiting}. The plan states no objective for waits.{unknown}"
     verdict = "met" if waits.is_met else "not met"

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from perfledger.rounding import decimals, digits, integer
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse
+from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_cost_models.scheduling.calibration import FittedReplay
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
@@ -77,6 +78,7 @@ def policies_document(view: PolicyComparison) -> Document:
             "days": view.days,
             "left_out": dict(view.left_out),
             "cut_jobs": view.cut_jobs,
+            "gaps": view.gaps,
             "notes": view.notes,
             "recorded": view.recorded_waiting,
             "usd_per_device_hour": None if rate is None else rate.usd_per_device_hour,
@@ -132,6 +134,7 @@ def record_sentences(view: PolicyComparison) -> tuple[str, ...]:
         recorded,
         misfits if unplaceable else "",
         cut_sentence(view.cut_jobs) if view.cut_jobs else "",
+        gap_sentence(view.gaps) if view.gaps else "",
     )
     return (*filter(None, sentences), *rows)
 

@@ -71,6 +71,7 @@ def compare_elastic(
         log=file.name,
         jobs=len(job_set.jobs),
         left_out=job_set.left_out + _jobs_outside_the_table(log),
+        gaps=log.gaps,
         devices=tuple(devices.items()),
         outcomes=tuple(
             simulate_elastic(job_set.jobs, devices, policy, restart_s=cluster.restart_s)

@@ -41,6 +41,7 @@ def plan_log_queue(
         policy=None if policy is None else policy_named(policy),
         target=target,
         stated_devices=log.stated_devices,
+        gaps=log.gaps,
     )
 
 

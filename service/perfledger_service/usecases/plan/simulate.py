@@ -120,6 +120,7 @@ def compare_policies(
         notes=tuple(_equal_job_notes(policies, outcomes[0].jobs)),
         inferred_nodes=inferred,
         cut_jobs=log.jobs.cut_jobs,
+        gaps=log.gaps,
         nearest=_nearest(log.jobs, hardware, rows[0].calibration),
     )
 

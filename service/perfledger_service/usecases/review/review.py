@@ -12,6 +12,7 @@ from perfledger_cost_models.billing.allocated_hours import label_names
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.forecasting.forecast import Forecasts
+from perfledger_cost_models.job_logs.gaps import gaps_between
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, read_job_log
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet, packaged_text
 from perfledger_cost_models.prices.price_sheet import PriceSheet
@@ -34,6 +35,7 @@ from perfledger_cost_models.review.previous_quarter import (
     read_previous_review,
 )
 from perfledger_cost_models.review.quarter import Quarter, quarter_of
+from perfledger_cost_models.review.quarter_jobs import quarter_seconds
 from perfledger_cost_models.review.queue_waits import RecordedWaits, recorded_waits
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import (
@@ -302,9 +304,14 @@ def _waits(
         return None, ()
     (file,) = _read_input_files((usage_files.jobs,), ImportKind.JOBS, request)
     with errors_about(file):
-        jobs = read_job_log(file.text).jobs
+        log = read_job_log(file.text)
+    quarter = request.quarter
     waits = recorded_waits(
-        jobs, log=file.name, quarter=request.quarter, objective=usage_files.objective
+        log.jobs,
+        log=file.name,
+        quarter=quarter,
+        objective=usage_files.objective,
+        gaps=gaps_between(log.gaps, *quarter_seconds(quarter)),
     )
     return waits, (_source("job log", file.name, file.data),)
 

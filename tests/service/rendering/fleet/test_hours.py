@@ -20,6 +20,7 @@ def profile(name):
         unmatched_hours=0.0,
         unmatched=(),
         source=name,
+        gaps=(),
         start=datetime(2026, 9, 1, tzinfo=UTC),
         end=datetime(2026, 10, 1, tzinfo=UTC),
     )
