@@ -3,6 +3,7 @@
 from sqlalchemy import delete
 from sqlmodel import Field, Session, col, select
 
+from perfledger_service.store.database import is_storable
 from perfledger_service.store.tables import ProjectRow, StoreRow
 
 
@@ -23,6 +24,8 @@ def keep_former_name(session: Session, project_id: int, repository: str) -> None
 
 def is_former_name(session: Session, project_id: int, repository: str) -> bool:
     """Return whether a project had a name that no project has now."""
+    if not is_storable(repository):
+        return False
     key = repository.lower()
     row = session.get(FormerNameRow, key)
     is_taken = select(ProjectRow.id).where(col(ProjectRow.repository_key) == key)

@@ -166,6 +166,6 @@ def _caller(
         if scope is TokenScope.MAINTAIN:
             msg = "a run of GitHub Actions cannot decide on events: use a token that may maintain"
             raise RefusedError(msg)
-        return Caller(project_of_run(state.engine, run), run)
+        return Caller(project_of_run(state.engine, run, state.permissions), run)
     holder = token_holder(state.engine, token, state.permissions, now=state.now(), scope=scope)
     return Caller(holder.project, name=holder.name, account=holder.account)

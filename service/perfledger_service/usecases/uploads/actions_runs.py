@@ -6,9 +6,11 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from perfledger.bundle import Bundle
-from perfledger_service.errors import RefusedError
+from perfledger_service.errors import GitHubError, RefusedError
+from perfledger_service.github.account_permissions import AccountPermissions
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.database import read_session
+from perfledger_service.store.former_names import is_former_name
 from perfledger_service.store.projects import Project, project_of_actions
 from perfledger_service.usecases.server.project import give_name
 from perfledger_service.values.upload_views import UploadSender
@@ -21,8 +23,14 @@ PULL_REQUEST_EVENT = "pull_request"
 _PULL_REQUEST_REF = re.compile(r"refs/pull/([1-9][0-9]{0,9})/merge")
 
 
-def project_of_run(engine: Engine, run: ActionsRun) -> Project:
+def project_of_run(
+    engine: Engine, run: ActionsRun, permissions: AccountPermissions | None = None
+) -> Project:
     """Return the project of a run, renamed to the repository's current name.
+
+    A run that began before its repository was renamed has the former name. The project gets that
+    back only if GitHub says that the repository has it again; without `permissions` nobody is
+    asked.
 
     Raises RefusedError if the repository may not upload, and ConflictError if another project has
     its name.
@@ -31,6 +39,7 @@ def project_of_run(engine: Engine, run: ActionsRun) -> Project:
         project = project_of_actions(
             session, repository_id=run.repository_id, owner_id=run.repository_owner_id
         )
+        is_former = project is not None and is_former_name(session, project.id, run.repository)
     if project is None:
         msg = (
             f"runs of repository {run.repository_id} of owner {run.repository_owner_id} may not "
@@ -39,8 +48,20 @@ def project_of_run(engine: Engine, run: ActionsRun) -> Project:
         raise RefusedError(msg)
     if project.repository.lower() == run.repository.lower():
         return project
+    if is_former and not _has_name(run, permissions):
+        return project
     give_name(engine, project, run.repository)
     return replace(project, repository=run.repository)
+
+
+def _has_name(run: ActionsRun, permissions: AccountPermissions | None) -> bool:
+    """Return whether GitHub says that a run's repository has the name that the run gives it."""
+    if permissions is None:
+        return False
+    try:
+        return permissions.repository_id(run.repository) == run.repository_id
+    except GitHubError:  # such as the redirect from a former name; the next run asks again
+        return False
 
 
 def check_subject(run: ActionsRun, pull_request: int | None) -> None:

@@ -9,7 +9,7 @@ from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import ConflictError, RefusedError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.store.projects import Project
-from perfledger_service.usecases.server.project import let_actions_upload
+from perfledger_service.usecases.server.project import let_actions_upload, list_projects
 from perfledger_service.usecases.uploads.actions_runs import project_of_run, sender_of
 from perfledger_service.values.upload_views import UploadSender
 
@@ -159,7 +159,30 @@ def test_a_run_takes_its_project_to_the_name_that_its_repository_has_now(any_eng
         project_of_run(any_engine, run_of())
 
 
-@pytest.mark.parametrize("name", ["", "models", "../..", "octo/\n", "octo/models/x"])
+def test_a_run_of_before_a_renaming_does_not_rename_its_project_back(any_engine, now, github):
+    let_runs_upload(any_engine, now)
+    renamed = run_of(repository="octo/kernels")
+    project_of_run(any_engine, renamed)
+
+    for permissions in (None, github):  # GitHub does not know the former name
+        late = project_of_run(any_engine, run_of(), permissions)
+        assert late.repository == "octo/kernels"
+    assert project_of_run(any_engine, renamed).repository == "octo/kernels"
+    assert [one.repository for one in list_projects(any_engine)] == ["octo/kernels"]
+
+
+def test_a_project_gets_a_former_name_back_once_github_says_so(any_engine, now, github, stand_in):
+    let_runs_upload(any_engine, now, repository_id=1)
+    project_of_run(any_engine, run_of(repository_id=1, repository="octo/kernels"))
+    again = run_of(repository_id=1)
+
+    stand_in.state.repository("octo/models", create=True)["id"] = 2  # somebody else's
+    assert project_of_run(any_engine, again, github).repository == "octo/kernels"
+    stand_in.state.repository("octo/models")["id"] = 1
+    assert project_of_run(any_engine, again, github).repository == "octo/models"
+
+
+@pytest.mark.parametrize("name", ["", "models", "../..", "octo/\n", "octo/\0", "octo/models/x"])
 def test_a_name_that_no_repository_has_renames_nothing(any_engine, now, name):
     let_runs_upload(any_engine, now)
 
