@@ -16,7 +16,7 @@ from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError
 from perfledger_service.usecases.comments.commands import (
     CommentReceipt,
     NewComment,
-    label_command_id,
+    delivery_command_id,
     receive_comment,
 )
 from perfledger_service.usecases.comments.grammar import PREFIX
@@ -197,9 +197,8 @@ def receive_delivery(
         case WebhookEvent.COMMENT:
             return _receive_comment(state, read_comment(body), response)
         case WebhookEvent.PULL_REQUEST:
-            delivery_id = request.headers.get("x-github-delivery", "")
-            changed = read_pull_request(body)
-            return _receive_change(state, changed, response, delivery_id=delivery_id)
+            number = delivery_command_id(body)
+            return _receive_change(state, read_pull_request(body), response, number=number)
         case WebhookEvent.MERGE_GROUP:
             return _receive_group(state, read_merge_group(body))
         case _:
@@ -245,7 +244,7 @@ def _accept_command(
 
 
 def _receive_label(
-    state: AppState, delivery: _PullRequestDelivery, label: _Label, *, delivery_id: str
+    state: AppState, delivery: _PullRequestDelivery, label: _Label, *, number: int
 ) -> CommentReceipt:
     """Receive a label as the command that it stands for, by the person who added or removed it."""
     changed, sender = delivery.pull_request, delivery.sender
@@ -259,7 +258,7 @@ def _receive_label(
         repository=delivery.repository.full_name,
         repository_id=delivery.repository.id,
         pull_request=changed.number,
-        comment_id=label_command_id(delivery_id),
+        comment_id=number,
         login=sender.login,
         author=changed.user.login if changed.user else "",
         body=f"{PREFIX} {words}",
@@ -274,13 +273,16 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
 
 
 def _receive_change(
-    state: AppState, delivery: _PullRequestDelivery, response: Response, *, delivery_id: str
+    state: AppState, delivery: _PullRequestDelivery, response: Response, *, number: int
 ) -> CommentResponse:
-    """Receive that a pull request was closed, labelled or got a new head."""
+    """Receive that a pull request was closed, labelled or got a new head.
+
+    `number` is that of the delivery's command.
+    """
     changed, repository = delivery.pull_request, delivery.repository
     _post_shared_checks(state, delivery)
     if delivery.label is not None and delivery.action in {LABELED, UNLABELED}:
-        receipt = _receive_label(state, delivery, delivery.label, delivery_id=delivery_id)
+        receipt = _receive_label(state, delivery, delivery.label, number=number)
         return _accept_command(state, receipt, response)
     if delivery.action == PUSH_ACTION:
         reason = receive_push(

@@ -361,7 +361,25 @@ def test_a_label_is_a_command_of_who_put_it(deliver, site, delivery, is_accepted
     assert len(site.jobs.commands) == is_accepted
 
 
-@pytest.mark.usefixtures("upload_for_approval")
+@pytest.mark.usefixtures("asked")
+def test_an_old_label_is_no_new_command_under_another_delivery_id(site):
+    body = json.dumps(a_label()).encode()
+    headers = {"X-GitHub-Event": "pull_request", "X-Hub-Signature-256": signature(body)}
+    for guid in ("guid-1", "guid-2"):
+        site.client.post(ROUTE, content=body, headers=headers | {"X-GitHub-Delivery": guid})
+
+    assert len(site.jobs.commands) == 1
+
+
+@pytest.mark.usefixtures("asked")
+def test_each_label_is_a_command_even_if_deliveries_have_no_id(deliver, site):
+    for action in ("labeled", "unlabeled"):
+        assert deliver(a_label(action=action), event="pull_request").json()["is_accepted"]
+
+    assert len(site.jobs.commands) == 2
+
+
+@pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
     ("action", "words"), [("labeled", f"allow {'b' * 40}"), ("unlabeled", "disallow")]
 )

@@ -143,10 +143,13 @@ def receive_comment(engine: Engine, comment: NewComment, *, now: datetime) -> Co
     return CommentReceipt(work_on_command(command, now=now))
 
 
-def label_command_id(delivery_id: str) -> int:
-    """Return the number of a label's command, negative so that no comment has it."""
-    digest = sha256(delivery_id.encode("utf-8", "surrogatepass")).digest()
-    return -(int.from_bytes(digest[:7]) + 1)
+def delivery_command_id(body: bytes) -> int:
+    """Return the number of a delivery's command, negative so that no comment has it.
+
+    GitHub signs the body and repeats it unchanged. The id of the delivery is a header, which is not
+    signed: with another one, an old delivery would be a new command.
+    """
+    return -(int.from_bytes(sha256(body).digest()[:7]) + 1)
 
 
 def unfinished_command_work(engine: Engine, *, now: datetime) -> tuple[QueuedCommand, ...]:

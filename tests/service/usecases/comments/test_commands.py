@@ -13,8 +13,8 @@ from perfledger_service.store.database import read_session
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.comments.commands import (
     carry_out,
+    delivery_command_id,
     fail_command,
-    label_command_id,
     unfinished_command_work,
 )
 from perfledger_service.usecases.uploads.machine_classes import announce_classes
@@ -325,7 +325,7 @@ def test_a_merge_is_recorded_with_what_was_accepted(regressed, discussion):
 def label(discussion, guid, *, words="allow", login="alice"):
     """Have somebody label the pull request, and do what follows."""
     line = {"allow": f"/perfledger allow {'b' * 40}", "disallow": "/perfledger disallow"}[words]
-    receipt = discussion.receive_again(label_command_id(guid), login, line)
+    receipt = discussion.receive_again(delivery_command_id(guid.encode()), login, line)
     discussion.carry_out(receipt)
     return receipt
 
@@ -342,7 +342,7 @@ def test_a_label_allows_what_its_comment_would_and_is_answered_without_a_thumb(j
     assert len(discussion.answers) == 1
     assert discussion.at_github.state["reactions"] == []
     assert (
-        discussion.receive_again(label_command_id("guid-1"), "alice", "/perfledger help").work
+        discussion.receive_again(delivery_command_id(b"guid-1"), "alice", "/perfledger help").work
         is None
     )
 
