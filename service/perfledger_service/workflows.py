@@ -74,9 +74,9 @@ _log = logging.getLogger(__name__)
 class WorkflowSteps:
     """The steps of the workflows, by an upload's id; each may be called again after a crash.
 
-    `judge` returns whether there is a report to post. `fail` records the reason of a failure, and
-    returns the check that says so, None for none. `defer` records that of one that may pass, and
-    returns the next attempt, None after enough.
+    `judge` returns whether there is a report to post, and `post` the checks of others to post then.
+    `fail` records the reason of a failure, and returns the check that says so, None for none.
+    `defer` records that of one that may pass, and returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, or now (a merge group's), and `post_check`
     posts one of them.
     `carry_out` carries out a command by its id and returns the uploads to post again.
@@ -87,7 +87,7 @@ class WorkflowSteps:
     """
 
     judge: Callable[[str], bool]
-    post: Callable[[str], None]
+    post: Callable[[str], tuple[QueuedCheck, ...]]
     fail: Callable[[str, str], QueuedCheck | None]
     defer: Callable[[str, str, float | None], QueuedUpload | None]
     deadlines: Callable[[str], tuple[QueuedCheck, ...]]
@@ -280,13 +280,16 @@ class UploadWorkflow:
         return not work
 
     def _work(self, upload_id: str) -> None:
+        other_checks: tuple[QueuedCheck, ...] = ()
         try:
             judge: StepOptions = {**self._retries, "name": "judge"}
             is_to_post = DBOS.run_step(judge, self._steps.judge, upload_id)
             for check in DBOS.run_step({"name": "deadlines"}, self._steps.deadlines, upload_id):
                 self.enqueue_check(check)
             if is_to_post:
-                DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
+                post: StepOptions = {**self._retries, "name": "post"}
+                # Earlier versions recorded None.
+                other_checks = DBOS.run_step(post, self._steps.post, upload_id) or ()
         except Exception as error:  # this upload fails, the service lives on
             reason, cause = reason_of(error), passing_cause(error)
             if cause is not None:
@@ -299,6 +302,8 @@ class UploadWorkflow:
             failed_check = DBOS.run_step({**self._recording, "name": "fail"}, fail)
             if failed_check is not None:
                 self.enqueue_check(failed_check)
+        for check in other_checks:
+            self.enqueue_check(check)
 
     def _post_check(self, check: QueuedCheck) -> None:
         try:

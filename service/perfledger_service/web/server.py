@@ -141,8 +141,8 @@ def _app_state(
     def judge(upload_id: str) -> bool:
         return judge_upload(engine, upload_id, reports=reports, now=utc_now(), commits=github)
 
-    def speak(upload_id: str) -> None:
-        post_report(
+    def speak(upload_id: str) -> tuple[QueuedCheck, ...]:
+        return post_report(
             engine,
             upload_id,
             pull_requests=github,

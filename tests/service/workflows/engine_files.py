@@ -6,7 +6,7 @@ from perfledger_service.workflows import UploadWorkflow, WorkflowSteps
 
 NO_STEPS = WorkflowSteps(
     judge=lambda _: False,
-    post=lambda _: None,
+    post=lambda _: (),
     fail=lambda _, __: None,
     defer=lambda _, __, ___: None,
     deadlines=lambda _: (),

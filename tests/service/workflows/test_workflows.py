@@ -35,7 +35,8 @@ class ScriptedSteps:
         self.on_say = lambda _: None
         self.on_check = lambda _: None
         self.on_fail = lambda: None
-        self.deadlines = ()
+        self.deadlines: tuple[QueuedCheck, ...] = ()
+        self.others: tuple[QueuedCheck, ...] = ()
         self.deferred: list[tuple[str, str, float | None]] = []
         self.next_attempt = None
 
@@ -50,6 +51,7 @@ class ScriptedSteps:
         self.calls.append(("say", upload_id))
         self.on_say(upload_id)
         self.done.put(("posted", upload_id))
+        return self.others
 
     def fail(self, _, reason):
         self.done.put(("failed", reason))
@@ -129,6 +131,15 @@ def test_a_deadline_that_an_upload_brings_posts_the_check_once(steps, launched):
         assert steps.next() == ("posted", "2")
 
     assert steps.done.empty()
+
+
+@pytest.mark.slow
+def test_a_post_has_the_checks_of_other_pull_requests_posted_after_it(steps, launched):
+    steps.others = (CHECK,)
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+
+        assert [steps.next(), steps.next()] == [("posted", "1"), ("check", CHECK.id)]
 
 
 @pytest.mark.slow

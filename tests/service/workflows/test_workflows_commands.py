@@ -36,7 +36,7 @@ def launched(engine_url, calls):
     def launch(carry_out):
         steps = WorkflowSteps(
             judge=lambda _: True,
-            post=lambda upload_id: calls.put(("posted", upload_id)),
+            post=lambda upload_id: calls.put(("posted", upload_id)) or (),
             fail=lambda _, __: None,
             defer=lambda _, __, ___: None,
             deadlines=lambda _: (),

@@ -25,6 +25,7 @@ class HeldPosts:
         self.posted.put(upload_id)
         self.has_begun.set()
         self.may_end.wait(timeout=PATIENCE_S)
+        return ()
 
     @contextmanager
     def of_dead(self, executor_id):

@@ -39,12 +39,22 @@ _OUTCOMES: dict[Conclusion | None, Outcome] = {
 }
 
 
-def classes_comment(result: PullRequestReport, *, public_url: str, url: str) -> str:
-    """Return the comment under a pull request; `url` is its page below `public_url`."""
+def classes_comment(
+    result: PullRequestReport,
+    *,
+    public_url: str,
+    url: str,
+    deciding: Sequence[OtherPullRequest] = (),
+) -> str:
+    """Return the comment under a pull request; `url` is its page below `public_url`.
+
+    First come the pull requests with the same head commit that make its check worse.
+    """
+    first = _others_text(deciding, is_comment=True)
     if result.only_report is not None:
-        return comment(result.only_report, url=url)
+        return comment(result.only_report, url=url, first=first)
     return _text_within(
-        result, public_url=public_url, url=url, first=f"{MARKER}\n", limit=MAX_COMMENT
+        result, public_url=public_url, url=url, first=f"{MARKER}\n{first}", limit=MAX_COMMENT
     )
 
 
@@ -56,13 +66,18 @@ def classes_summary(
     other_reports: Sequence[OtherPullRequest] = (),
 ) -> str:
     """Return the summary of the check run; first what other pull requests of its commit have."""
-    first = render(
-        "same_commit.md.j2",
-        other_reports=[(one.number, one.result.title, link(one.url)) for one in other_reports],
-    )
+    first = _others_text(other_reports, is_comment=False)
     if result.only_report is not None:
         return check_summary(result.only_report, url=url, first=first)
     return _text_within(result, public_url=public_url, url=url, first=first, limit=MAX_SUMMARY)
+
+
+def _others_text(other_reports: Sequence[OtherPullRequest], *, is_comment: bool) -> str:
+    return render(
+        "same_commit.md.j2",
+        other_reports=[(one.number, one.result.title, link(one.url)) for one in other_reports],
+        is_comment=is_comment,
+    )
 
 
 def _text_within(

@@ -104,13 +104,13 @@ class ListTruncation:
         return tuple(items[:limit])
 
 
-def comment(report: Report, *, url: str = "") -> str:
+def comment(report: Report, *, url: str = "", first: str = "") -> str:
     """Return the comment under a pull request, at most 65,536 characters of Markdown.
 
-    Its first line is a marker that identifies it. `url` is the service's page with all details;
-    without it the comment has no link.
+    Its first line is a marker that identifies it, followed by a first part. `url` is the service's
+    page with all details; without it the comment has no link.
     """
-    return _text_within(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
+    return _text_within(report, url=url, first=f"{MARKER}\n{first}", limit=MAX_COMMENT)
 
 
 def check_summary(report: Report, *, url: str = "", first: str = "") -> str:

@@ -16,7 +16,7 @@ from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
 from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
-from perfledger_service.store.heads.uploads import uploads_of_head
+from perfledger_service.store.heads.uploads import other_heads, uploads_of_head
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
@@ -24,7 +24,12 @@ from perfledger_service.store.uploads import (
     set_status,
     upload_by_id,
 )
-from perfledger_service.usecases.uploads.machine_classes import conclude_commit, pull_request_report
+from perfledger_service.usecases.uploads.machine_classes import (
+    conclude_commit,
+    deciding_reports,
+    pull_request_report,
+    work_at,
+)
 from perfledger_service.usecases.uploads.merge_groups import find_group
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import (
@@ -34,9 +39,8 @@ from perfledger_service.usecases.uploads.same_commit import (
     post_check_run,
     stored_first,
 )
-from perfledger_service.values.pull_request_report import (
-    ClassStatus,
-)
+from perfledger_service.values.jobs.queued_work import QueuedCheck
+from perfledger_service.values.pull_request_report import ClassStatus
 from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
@@ -53,20 +57,24 @@ def post_report(
     reports: UploadReports,
     public_url: str,
     now: datetime,
-) -> None:
+) -> tuple[QueuedCheck, ...]:
     """Post an upload's report on its pull request, or refuse it if there is something newer.
 
     Newer means another head of the pull request, or a later measurement of the same head on the
     same machine class. Other classes' reports are posted with it. Can be repeated at any point:
     existing posts are found and updated. Without GitHub (None) the upload stays judged. Raises
     GitHubError.
+
+    Returns the work on other pull requests with the same head commit, whose comments may have to
+    say that this result decides their check.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
         head = upload.head
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
-            return
+            return ()
         posts = posted_ids(session, head)
+        others = other_heads(session, head)
         outcome = _outcome(session, upload, reports=reports, now=now)
         is_late = any(
             other.measured_at > upload.measured_at
@@ -80,7 +88,7 @@ def post_report(
         ).post_check_of_another()
     if is_late or objection:
         _refuse(engine, upload, posts, objection or NEWER_RESULT)
-        return
+        return ()
     _post(
         engine,
         head,
@@ -91,6 +99,7 @@ def post_report(
         now=now,
     )
     _mark_posted(engine, upload, outcome)
+    return tuple(work_at(one, now) for one in others)
 
 
 def post_expected(
@@ -159,9 +168,13 @@ def _post(
         posts = replace(posted_ids(session, head), upload_id=upload_id)
         result = pull_request_report(session, head, reports=reports, now=now)
     url = f"{public_url}/{head.repository}/pull/{head.pull_request}"
+    same_commit = SameCommit(
+        engine, head, pull_requests, reports=reports, public_url=public_url, now=now
+    )
     refusal: GitHubError | None = None
     if any(one.status is not ClassStatus.PENDING for one in result.classes):
-        body = classes_comment(result, public_url=public_url, url=url)
+        deciding = deciding_reports(result, same_commit.reports())
+        body = classes_comment(result, public_url=public_url, url=url, deciding=deciding)
         try:
             comment_id = _post_comment(
                 pull_requests, head.repository, head.pull_request, body, posts.comment_id
@@ -173,9 +186,7 @@ def _post(
         else:
             posts = replace(posts, comment_id=comment_id)
             _save_posts(engine, head, posts, now=now)
-    check_run_id = SameCommit(
-        engine, head, pull_requests, reports=reports, public_url=public_url, now=now
-    ).post_check(posts)
+    check_run_id = same_commit.post_check(posts)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
     if refusal is not None:
         raise refusal

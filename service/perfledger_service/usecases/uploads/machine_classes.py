@@ -196,6 +196,16 @@ def conclude_commit(
     return worst.result.conclusion, f"Pull request #{worst.number}: {worst.result.title}"
 
 
+def deciding_reports(
+    result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
+) -> tuple[OtherPullRequest, ...]:
+    """Return the other pull requests of a commit whose results are worse than this one's."""
+    own = _SEVERITY.index(result.conclusion)
+    return tuple(
+        one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own
+    )
+
+
 def _class_report(
     session: Session, upload: StoredUpload, *, reports: UploadReports, today: date
 ) -> ClassReport:

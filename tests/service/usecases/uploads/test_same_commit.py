@@ -11,7 +11,7 @@ from perfledger_service.store.heads.uploads import group_head
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads import same_commit
 from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
-from perfledger_service.usecases.uploads.machine_classes import announce_classes
+from perfledger_service.usecases.uploads.machine_classes import announce_classes, head_of_work
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
 
@@ -75,6 +75,26 @@ def test_the_check_names_the_other_pull_request_and_links_to_it(at_github, repor
     [check] = at_github.checks
     assert check["output"]["title"].startswith("Pull request #7: Performance regressed")
     assert f"[Its page]({PUBLIC_URL}/octo/models/pull/7)" in check["output"]["summary"]
+
+
+@pytest.mark.parametrize("order", [(7, 8), (8, 7)])
+def test_the_comment_says_which_other_pull_request_decides_its_check(
+    engine, at_github, judge, posting, order
+):
+    for number in (7, 8):
+        at_github.open_pull(number)
+    for number in order:
+        ratio, base = (1.2, {}) if number == 7 else (1.0, {"base": OTHER_BASE})
+        upload = judge(number, ratio, **base)
+        for other in post_report(engine, upload.id, **posting):
+            post_expected(engine, head_of_work(engine, other), **posting)
+
+    [red] = [one["body"] for one in at_github.comments if one["number"] == 7]
+    [green] = [one["body"] for one in at_github.comments if one["number"] == 8]
+    assert "The check of this commit is decided by pull request 7, which has the same" in green
+    assert "There: Performance regressed" in green
+    assert f"[Its page]({PUBLIC_URL}/octo/models/pull/7)" in green
+    assert "decided by" not in red
 
 
 @pytest.mark.parametrize("state", [{"state": "closed"}, {"head_sha": "c" * 40}])
