@@ -3,6 +3,7 @@
 The posted text comes from `machine_classes`, which combines the reports of all classes.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -34,13 +35,18 @@ from perfledger_service.usecases.uploads.merge_groups import find_group
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import (
     CHECK_NAME,
+    MAX_CHECK_POSTS,
     SameCommit,
     annotations_of,
     post_check_run,
     stored_first,
 )
 from perfledger_service.values.jobs.queued_work import QueuedCheck
-from perfledger_service.values.pull_request_report import ClassStatus
+from perfledger_service.values.pull_request_report import (
+    ClassStatus,
+    OtherPullRequest,
+    PullRequestReport,
+)
 from perfledger_service.values.report import Conclusion, Report
 from perfledger_service.values.upload_views import UploadStatus
 
@@ -204,26 +210,58 @@ def _post_group(
 ) -> None:
     """Post the reports on a merge group's head as a check run: a group has no comment.
 
-    A group that ended before all classes reported is neither red nor green, unless one failed.
+    Others may push a branch with a group's name, at the head of a pull request, whose results may
+    come while the check is posted: whoever posts last reads them afterwards, and posts again.
     """
-    with read_session(engine) as session:
-        posts = posted_ids(session, head)
-        result = pull_request_report(session, head, reports=reports, now=now)
-    upload_ids = [one.upload_id for one in result.classes if one.upload_id]
-    page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
-    url = f"{public_url}/{page}"
-    # Others may push a branch with a group's name, at the head of a pull request.
     same_commit = SameCommit(
         engine, head, pull_requests, reports=reports, public_url=public_url, now=now
     )
+
+    def current() -> tuple[PullRequestReport, CheckRunContent]:
+        with read_session(engine) as session:
+            result = pull_request_report(session, head, reports=reports, now=now)
+        others = same_commit.reports()
+        return result, _group_check(head, group, result, others, public_url=public_url)
+
+    with read_session(engine) as session:
+        posts = posted_ids(session, head)
+    result, check = current()
+    for _ in range(MAX_CHECK_POSTS):
+        posted = check
+        annotated = replace(check, annotations=annotations_of(pull_requests, head, result))
+        check_run_id = post_check_run(
+            pull_requests, head.repository, annotated, posts.check_run_id
+        )
+        posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
+        result, check = current()
+        if (check.conclusion, check.title) == (posted.conclusion, posted.title):
+            break
+    _save_posts(engine, head, posts, now=now)
+
+
+def _group_check(
+    head: CheckedHead,
+    group: MergeGroup,
+    result: PullRequestReport,
+    other_reports: Sequence[OtherPullRequest],
+    *,
+    public_url: str,
+) -> CheckRunContent:
+    """Return the check run of a merge group's head, without annotations.
+
+    A group that ended before all classes reported is neither red nor green, unless one failed.
+    """
+    upload_ids = [one.upload_id for one in result.classes if one.upload_id]
+    page = f"runs/{upload_ids[0]}" if upload_ids else head.repository
+    url = f"{public_url}/{page}"
     conclusion: str | None
-    conclusion, title = conclude_commit(result, same_commit.reports())
+    conclusion, title = conclude_commit(result, other_reports)
     has_failed = any(one.result and one.conclusion is Conclusion.FAILURE for one in result.classes)
     is_complete = result.classes and all(one.result for one in result.classes)
     if group.ending and not is_complete and not has_failed and title == result.title:
         conclusion = MERGED_UNMEASURED if group.ending == MERGED else ENDED_UNMEASURED
         title = f"The merge group was {group.ending} before it was measured"
-    check = CheckRunContent(
+    return CheckRunContent(
         name=CHECK_NAME,
         head_sha=head.head_sha,
         conclusion=conclusion or "",
@@ -231,11 +269,7 @@ def _post_group(
         summary=classes_summary(replace(result, title=title), public_url=public_url, url=url),
         details_url=url,
         external_id=upload_ids[0] if upload_ids else "",
-        annotations=annotations_of(pull_requests, head, result),
     )
-    check_run_id = post_check_run(pull_requests, head.repository, check, posts.check_run_id)
-    posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
-    _save_posts(engine, head, posts, now=now)
 
 
 def _outcome(

@@ -234,6 +234,27 @@ def test_a_branch_named_like_a_merge_queues_does_not_turn_a_red_check_green(
     assert check["output"]["title"].startswith("Pull request #7: Performance regressed")
 
 
+def test_a_result_that_comes_while_a_merge_groups_check_is_posted_is_posted_after_it(
+    engine, at_github, judge, posting
+):
+    at_github.open_pull(7)
+    group = judge(None, 1.0, base=OTHER_BASE)
+    name = f"gh-readonly-queue/main/pr-7-{OTHER_BASE.sha}"
+    at_github.tell("branches", {"name": name, "sha": group.head_sha})
+    came = []
+
+    def judge_the_pull_request(method, path):
+        if method == "POST" and path.endswith("check-runs"):
+            came.append(judge(7, 1.2))
+
+    at_github.server.state.after_handling = judge_the_pull_request
+    post_expected(engine, group_head(group), **posting)
+
+    assert len(came) == 1
+    [check] = at_github.checks
+    assert check["conclusion"] == "failure"
+
+
 def test_a_comment_that_github_refuses_does_not_keep_the_check_in_progress(at_github, report):
     at_github.open_pull()
     at_github.fail_next(method="POST", path="/comments", status=403)
