@@ -27,7 +27,7 @@ from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpe
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_service.errors import UsageError
-from perfledger_service.web.webhooks import read_comment
+from perfledger_service.web.delivery_documents import read_comment
 
 SECONDS_PER_BYTE = 1e-6  # a second a megabyte
 # Below it the budget is that of this many bytes: a call takes some microseconds whatever it reads.

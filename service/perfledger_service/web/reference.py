@@ -37,7 +37,7 @@ from perfledger_service.web.metrics.request_times import (
     RequestTimes,
 )
 from perfledger_service.web.sign_in.access import Access, access_by_route
-from perfledger_service.web.webhooks import WebhookEvent
+from perfledger_service.web.delivery_documents import WebhookEvent
 
 MAX_LINE = 120
 _Name = TypeVar("_Name", bound=str)
@@ -91,6 +91,8 @@ DELIVERIES = {
     ): f"removing `{webhooks.ALLOW_LABEL}` withdraws that",
     (WebhookEvent.MERGE_GROUP, webhooks.CHECKS_REQUESTED): "a check of its head begins",
     (WebhookEvent.MERGE_GROUP, webhooks.DESTROYED): "its check ends",
+    (WebhookEvent.CHECK_RUN, webhooks.REREQUESTED): "*Re-run* of the check: as `rerun` in a comment",
+    (WebhookEvent.CHECK_SUITE, webhooks.REREQUESTED): "*Re-run* of all of the App's checks: the same",
 }
 AUDIT_ACTIONS = {
     AuditAction.SIGN_IN: "started a session",

@@ -3,16 +3,14 @@
 import hmac
 import re
 from dataclasses import replace
-from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, SecretStr
 
 from perfledger_runners.bundles.validation import SHA
-from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
+from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError
 from perfledger_service.usecases.comments.commands import (
     CommentReceipt,
     NewComment,
@@ -20,18 +18,26 @@ from perfledger_service.usecases.comments.commands import (
     receive_comment,
 )
 from perfledger_service.usecases.comments.grammar import PREFIX
+from perfledger_service.usecases.comments.rerequests import Rerequest, receive_rerequest
 from perfledger_service.usecases.uploads.machine_classes import work_at
-from perfledger_service.usecases.uploads.merge_groups import (
-    ENDINGS,
-    MERGE_GROUP_EVENT,
-    group_of,
-    receive_group,
-)
+from perfledger_service.usecases.uploads.merge_groups import ENDINGS, group_of, receive_group
 from perfledger_service.usecases.uploads.merges import receive_closing
 from perfledger_service.usecases.uploads.pushes import receive_push
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
+from perfledger_service.web.delivery_documents import (
+    CheckDelivery,
+    CommentDelivery,
+    DeliveredLabel,
+    MergeGroupDelivery,
+    PullRequestDelivery,
+    WebhookEvent,
+    read_check,
+    read_comment,
+    read_merge_group,
+    read_pull_request,
+)
 from perfledger_service.web.responses.problems import Problem
 from perfledger_service.web.uploads import PROBLEMS
 
@@ -41,20 +47,12 @@ CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION, REOPENED = "closed", "synchronize", "reopened"
 CHECKS_REQUESTED, DESTROYED = "checks_requested", "destroyed"
 LABELED, UNLABELED = "labeled", "unlabeled"
+REREQUESTED = "rerequested"
 ALLOW_LABEL = "perfledger-allow"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
-_Fields = TypeVar("_Fields")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
-
-
-class WebhookEvent(StrEnum):
-    """GitHub's events that are read; every other one is answered and ignored."""
-
-    COMMENT = "issue_comment"
-    PULL_REQUEST = "pull_request"
-    MERGE_GROUP = MERGE_GROUP_EVENT
 
 
 class CommentResponse(BaseModel):
@@ -62,91 +60,6 @@ class CommentResponse(BaseModel):
 
     is_accepted: bool
     reason: str
-
-
-class _Person(msgspec.Struct):
-    login: str
-    type: str = ""
-
-
-class _Repository(msgspec.Struct):
-    id: int
-    full_name: str
-
-
-class _Link(msgspec.Struct):
-    """Marker that the issue is a pull request; its link is not followed."""
-
-
-class _Issue(msgspec.Struct):
-    number: int
-    user: _Person | None = None
-    state: str = ""
-    pull_request: _Link | None = None  # None for an ordinary issue
-
-
-class _Comment(msgspec.Struct):
-    id: int
-    body: str | None = None
-    user: _Person | None = None
-
-
-class _CommentDelivery(msgspec.Struct):
-    """The fields of an `issue_comment` delivery that are read."""
-
-    action: str
-    repository: _Repository
-    issue: _Issue
-    comment: _Comment
-    sender: _Person
-
-
-class _Commit(msgspec.Struct):
-    sha: str
-
-
-class _Label(msgspec.Struct):
-    name: str
-
-
-class _PullRequest(msgspec.Struct):
-    number: int
-    user: _Person | None = None
-    head: _Commit | None = None
-    merged: bool = False
-    merge_commit_sha: str | None = None
-
-
-class _PullRequestDelivery(msgspec.Struct):
-    """The fields of a `pull_request` delivery that are read; a push has commits."""
-
-    action: str
-    repository: _Repository
-    pull_request: _PullRequest
-    sender: _Person | None = None
-    label: _Label | None = None
-    before: str = ""
-    after: str = ""
-
-
-class _MergeGroup(msgspec.Struct):
-    head_sha: str
-    head_ref: str
-    base_sha: str
-
-
-class _MergeGroupDelivery(msgspec.Struct):
-    """The fields of a `merge_group` delivery that are read; `reason` says why it ended."""
-
-    action: str
-    repository: _Repository
-    merge_group: _MergeGroup
-    reason: str = ""
-
-
-_MERGE_GROUP_DECODER = msgspec.json.Decoder(_MergeGroupDelivery)
-_COMMENT_DECODER = msgspec.json.Decoder(_CommentDelivery)
-_PULL_REQUEST_DECODER = msgspec.json.Decoder(_PullRequestDelivery)
 
 
 async def signed_body(request: Request, state: CurrentAppState) -> bytes:
@@ -188,7 +101,8 @@ def receive_delivery(
 ) -> CommentResponse:
     """Receive a comment on a pull request; its command is carried out after the answer.
 
-    Also receives pull requests that are closed, labelled or pushed to, and merge groups.
+    Also receives pull requests that are closed, labelled or pushed to, merge groups, and checks
+    that somebody has run again.
 
     Only new comments by people count: others may edit a comment later. A comment that was already
     delivered is answered with 200 and changes nothing.
@@ -201,13 +115,15 @@ def receive_delivery(
             return _receive_change(state, read_pull_request(body), response, number=number)
         case WebhookEvent.MERGE_GROUP:
             return _receive_group(state, read_merge_group(body))
+        case WebhookEvent.CHECK_RUN | WebhookEvent.CHECK_SUITE:
+            return _receive_rerequest(state, read_check(body), body)
         case _:
-            reason = "not a comment, a pull request or a merge group"
+            reason = "not a comment, a pull request, a merge group or a check"
             return CommentResponse(is_accepted=False, reason=reason)
 
 
 def _receive_comment(
-    state: AppState, delivery: _CommentDelivery, response: Response
+    state: AppState, delivery: CommentDelivery, response: Response
 ) -> CommentResponse:
     """Receive a comment; it is a command only if a person wrote it on an open pull request."""
     writer = delivery.comment.user
@@ -244,7 +160,7 @@ def _accept_command(
 
 
 def _receive_label(
-    state: AppState, delivery: _PullRequestDelivery, label: _Label, *, number: int
+    state: AppState, delivery: PullRequestDelivery, label: DeliveredLabel, *, number: int
 ) -> CommentReceipt:
     """Receive a label as the command that it stands for, by the person who added or removed it."""
     changed, sender = delivery.pull_request, delivery.sender
@@ -273,7 +189,7 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
 
 
 def _receive_change(
-    state: AppState, delivery: _PullRequestDelivery, response: Response, *, number: int
+    state: AppState, delivery: PullRequestDelivery, response: Response, *, number: int
 ) -> CommentResponse:
     """Receive that a pull request was closed, labelled or got a new head.
 
@@ -308,7 +224,7 @@ def _receive_change(
     return CommentResponse(is_accepted=not reason, reason=reason)
 
 
-def _post_shared_checks(state: AppState, delivery: _PullRequestDelivery) -> None:
+def _post_shared_checks(state: AppState, delivery: PullRequestDelivery) -> None:
     """Enqueue the check of a commit that others share with a pull request that came or left."""
     head_sha = delivery.pull_request.head.sha if delivery.pull_request.head else ""
     if delivery.action not in {CLOSED_STATE, PUSH_ACTION, REOPENED}:
@@ -326,7 +242,7 @@ def _post_shared_checks(state: AppState, delivery: _PullRequestDelivery) -> None
         state.workflow.enqueue_check(check)
 
 
-def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentResponse:
+def _receive_group(state: AppState, delivery: MergeGroupDelivery) -> CommentResponse:
     """Receive a merge group that needs a check, or the end of one."""
     sent = delivery.merge_group
     group = group_of(sent.head_ref, sent.head_sha)
@@ -346,6 +262,26 @@ def _receive_group(state: AppState, delivery: _MergeGroupDelivery) -> CommentRes
     return CommentResponse(is_accepted=head is not None, reason=reason)
 
 
+def _receive_rerequest(state: AppState, delivery: CheckDelivery, body: bytes) -> CommentResponse:
+    """Receive that somebody has our check run again, by GitHub's button of one check or of all."""
+    check = delivery.check_run or delivery.check_suite
+    if delivery.action != REREQUESTED or check is None:
+        return CommentResponse(is_accepted=False, reason="not a check to run again")
+    sender = delivery.sender
+    rerequest = Rerequest(
+        repository=delivery.repository.full_name,
+        repository_id=delivery.repository.id,
+        head_sha=check.head_sha,
+        login=sender.login if sender.type == USER_ACCOUNT else "",
+    )
+    receipt = receive_rerequest(state.engine, rerequest, body=body, now=state.now())
+    for one in receipt.checks:
+        state.workflow.enqueue_check(one)
+    for command in receipt.commands:
+        state.workflow.enqueue_command(command)
+    return CommentResponse(is_accepted=bool(receipt.checks), reason=receipt.reason)
+
+
 async def _read_body(request: Request) -> bytes:
     """Return the body; raise TooLargeError past the limit, since the sender is not yet verified."""
     body = bytearray()
@@ -356,25 +292,3 @@ async def _read_body(request: Request) -> bytes:
             raise TooLargeError(msg)
     return bytes(body)
 
-
-def read_comment(body: bytes) -> _CommentDelivery:
-    """Return the fields of a comment's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _COMMENT_DECODER, event=WebhookEvent.COMMENT)
-
-
-def read_pull_request(body: bytes) -> _PullRequestDelivery:
-    """Return the fields of a pull request's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _PULL_REQUEST_DECODER, event=WebhookEvent.PULL_REQUEST)
-
-
-def read_merge_group(body: bytes) -> _MergeGroupDelivery:
-    """Return the fields of a merge group's delivery; raise UsageError if it is not GitHub's."""
-    return _read_delivery(body, _MERGE_GROUP_DECODER, event=WebhookEvent.MERGE_GROUP)
-
-
-def _read_delivery(body: bytes, decoder: msgspec.json.Decoder[_Fields], *, event: str) -> _Fields:
-    try:
-        return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"the body is not a delivery of {event} from GitHub: {error}"
-        raise UsageError(msg) from None

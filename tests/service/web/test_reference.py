@@ -6,8 +6,8 @@ import pytest
 
 from perfledger_service.store.maintenance.service_counts import ServiceCounts
 from perfledger_service.web.app import service_routes
+from perfledger_service.web.delivery_documents import WebhookEvent
 from perfledger_service.web.reference import main, pages
-from perfledger_service.web.webhooks import WebhookEvent
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "service"
 PAGES = pages()

@@ -147,7 +147,7 @@ def test_a_comment_on_what_is_not_known_or_that_approves_nothing_has_a_reason(de
 def test_other_events_are_taken_and_left(deliver):
     done = deliver({"zen": "ok"}, event="ping")
 
-    reason = "not a comment, a pull request or a merge group"
+    reason = "not a comment, a pull request, a merge group or a check"
     assert (done.status_code, done.json()["reason"]) == (202, reason)
 
 
@@ -389,6 +389,60 @@ def test_the_label_allows_its_commit_and_without_it_nothing_more(deliver, engine
     with read_session(engine) as session:
         (command,) = unfinished_commands(session)
     assert command.line.removeprefix("/perfledger ") == words
+
+
+def a_rerun(**values):
+    return {
+        "action": "rerequested",
+        "repository": {"id": 1296269, "full_name": "octo/models"},
+        "check_run": {"head_sha": "b" * 40, "name": "perfledger"},
+        "sender": {"login": "alice", "type": "User"},
+    } | values
+
+
+A_SUITE = {"check_run": None, "check_suite": {"head_sha": "b" * 40}}
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("event", "values", "commands"),
+    [
+        ("check_run", {}, 1),
+        ("check_suite", A_SUITE, 1),
+        ("check_run", {"sender": {"login": "robot[bot]", "type": "Bot"}}, 0),
+    ],
+)
+def test_githubs_button_has_the_check_posted_and_measured_again_once(
+    deliver, site, event, values, commands
+):
+    for _ in range(2):
+        done = deliver(a_rerun(**values), event=event)
+        assert (done.status_code, done.json()) == (202, {"is_accepted": True, "reason": ""})
+
+    assert {(one.pull_request, one.head_sha) for one in site.jobs.checks} == {(7, "b" * 40)}
+    assert len(site.jobs.commands) == commands
+    with read_session(site.engine) as session:
+        lines = [one.line for one in unfinished_commands(session)]
+    assert lines == [f"/perfledger rerun {'b' * 40}"] * commands
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"action": "completed"}, "not a check to run again"),
+        ({"check_run": None}, "not a check to run again"),
+        ({"check_run": {"head_sha": "HEAD"}}, "no such commit"),
+        ({"check_run": {"head_sha": "c" * 40}}, "no check of this commit is posted"),
+        ({"repository": {"id": 1, "full_name": "octo/models"}}, "its number differs"),
+    ],
+)
+def test_other_deliveries_of_checks_change_nothing(deliver, site, values, reason):
+    done = deliver(a_rerun(**values), event="check_run")
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, False)
+    assert reason in done.json()["reason"]
+    assert site.jobs.checks == site.jobs.commands == []
 
 
 def test_a_merge_that_is_none_is_answered_with_our_error(deliver):

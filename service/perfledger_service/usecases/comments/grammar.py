@@ -59,7 +59,9 @@ class ApprovalCommand:
 
 @dataclass(frozen=True, slots=True)
 class RerunCommand:
-    """A command that measures the whole check again."""
+    """A command that measures the whole check again; with a commit, only if it is the newest."""
+
+    sha: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def parse_command(line: str) -> CommentCommand:
         case "bisect":
             return BisectCommand(_unquoted_words(rest))
         case "rerun" if rest.strip():
-            return InvalidCommand("rerun takes no workload: it measures the whole check again")
+            return _rerun(rest.strip())
         case _:
             simple = _SIMPLE_COMMANDS.get(words)
             return simple or InvalidCommand(f"{clean(words)!r} is not a command")
@@ -164,6 +166,12 @@ def _acceptance(text: str, *, is_of_commit: bool) -> AcceptCommand | InvalidComm
             return InvalidCommand(problem)
     reason = clean(values["reason"], limit=MAX_REASON)
     return AcceptCommand(workload=workload, reason=reason, until=until)
+
+
+def _rerun(sha: str) -> RerunCommand | InvalidCommand:
+    if SHA.fullmatch(sha):
+        return RerunCommand(sha)
+    return InvalidCommand("rerun takes no workload: it measures the whole check again")
 
 
 def _permission(sha: str) -> AllowCommand | InvalidCommand:

@@ -96,6 +96,11 @@ def requested_jobs(
     )
     if isinstance(order, AllowCommand):
         problem = _objection_to_permission(order, current)
+    elif isinstance(order, RerunCommand) and order.sha not in {"", current.head_sha}:
+        problem = (
+            f"{short_sha(order.sha)} is not the newest commit of this pull request, which is "
+            f"{short_sha(current.head_sha)}: comment /perfledger rerun to measure that one"
+        )
     elif current.is_fork and isinstance(order, BisectCommand):
         problem = "a bisection runs many commits of a fork, and one at a time is allowed"
     if problem:
@@ -243,6 +248,7 @@ def _reruns(
         earlier = newest.head if newest else None
         classes = [one.machine_class for one in judged_of_head(session, earlier)] if earlier else []
     classes = classes or [*classes_with_runners(session, head.project_id, now=now)] or ["*"]
+    place = "in a comment" if command.comment_id > 0 else "by a label or button of GitHub's"
     some_base = next(iter(bases.values()), "")
     return tuple(
         NewRunnerJob(
@@ -253,7 +259,7 @@ def _reruns(
             head_sha=head.head_sha,
             pull_request=head.pull_request,
             allows_fork=is_fork,
-            requested_by=f"{command.login}, in a comment",
+            requested_by=f"{command.login}, {place}",
         )
         for machine_class in dict.fromkeys(classes)
     )

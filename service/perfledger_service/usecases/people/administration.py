@@ -19,7 +19,7 @@ from perfledger_service.store.people.audit import add_audit_entry
 from perfledger_service.store.projects import revoke_token, token_of_prefix
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.store.webhook_polls import webhook_poll
-from perfledger_service.usecases.uploads.missed_deliveries import READ_EVENTS
+from perfledger_service.usecases.uploads.missed_deliveries import SUBSCRIBED_EVENTS
 from perfledger_service.usecases.uploads.retry import retry_uploads
 from perfledger_service.values.people.person import Actor, AuditAction
 from perfledger_service.values.service_views.admin import (
@@ -128,7 +128,7 @@ def _installations(
                 for name, level in PERMISSIONS.items()
                 if _level(installation.permissions.get(name, "")) < _level(level)
             ),
-            missing_events=tuple(sorted(READ_EVENTS - set(installation.events))),
+            missing_events=tuple(sorted(SUBSCRIBED_EVENTS - set(installation.events))),
         )
 
 

@@ -21,8 +21,10 @@ from perfledger_service.store.webhook_polls import (
     webhook_poll,
 )
 
-# The GitHub events that the service reads.
-READ_EVENTS = frozenset({"issue_comment", "merge_group", "pull_request"})
+# The GitHub events to which the App subscribes.
+SUBSCRIBED_EVENTS = frozenset({"issue_comment", "merge_group", "pull_request"})
+# Those that the service reads. GitHub sends the ones of checks to every App that may write checks.
+READ_EVENTS = SUBSCRIBED_EVENTS | {"check_run", "check_suite"}
 POLL_INTERVAL = timedelta(minutes=1)  # between questions about deliveries that failed
 MAX_POLL_WAIT = timedelta(hours=1)  # after polls that failed
 # GitHub repeats only deliveries up to this age.

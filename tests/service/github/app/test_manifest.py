@@ -15,7 +15,7 @@ from perfledger_service.github.app.manifest import (
     registration_url,
 )
 from perfledger_service.github.authentication import PERMISSIONS
-from perfledger_service.usecases.uploads.missed_deliveries import READ_EVENTS
+from perfledger_service.usecases.uploads.missed_deliveries import SUBSCRIBED_EVENTS
 
 LEDGER = "https://ledger.example"
 BACK = "http://127.0.0.1:1/callback"
@@ -28,7 +28,7 @@ def manifest():
 
 def test_the_app_may_do_what_the_service_asks_for_and_hears_of_what_it_reads(manifest):
     assert manifest["default_permissions"] == PERMISSIONS | {"merge_queues": "read"}
-    assert set(EVENTS) == READ_EVENTS
+    assert set(EVENTS) == SUBSCRIBED_EVENTS
     assert manifest["hook_attributes"] == {"url": f"{LEDGER}/webhooks/github", "active": True}
     assert manifest["callback_urls"] == [f"{LEDGER}/sign-in/callback"]
     assert manifest["public"] is False

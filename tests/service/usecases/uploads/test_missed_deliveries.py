@@ -75,7 +75,7 @@ def poll(any_engine, deliveries):
 def test_what_failed_is_repeated_until_it_is_received_and_nothing_else(poll, deliveries):
     deliveries.add("failed")
     deliveries.add("received", is_received=True)
-    deliveries.add("not read", event="check_run")
+    deliveries.add("not read", event="workflow_run")
     poll(MINUTE)
     assert deliveries.repeated == ["failed"]
     poll(MINUTE)  # the second wait is longer
