@@ -29,6 +29,22 @@ def set_file(state: State, request: CodeRequest) -> Reply:
     return 201, document
 
 
+def set_comparison(state: State, request: CodeRequest) -> Reply:
+    document = request.document
+    repository = state.repository(document["repository"], create=True)
+    key = f"{document['base']}...{document['head']}"
+    repository.setdefault("comparisons", {})[key] = document["merge_base"]
+    return 201, document
+
+
+def compare(state: State, _request: CodeRequest, name: str, key: str) -> Reply:
+    sha = state.repository(name).get("comparisons", {}).get(unquote(key))
+    return 200, {
+        "status": "diverged",
+        "merge_base_commit": {"sha": sha or refuse(404, "Not Found")},
+    }
+
+
 def set_branch(state: State, request: CodeRequest) -> Reply:
     document = request.document
     branches = state.repository(document["repository"], create=True).setdefault("branches", {})
@@ -48,6 +64,8 @@ REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 CODE_ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/branches-where-head", list_branches),
     ("GET", REPOSITORY + r"/contents/(.+)", get_content),
+    ("GET", REPOSITORY + r"/compare/(.+)", compare),
     ("POST", r"/_stand_in/branches", set_branch),
+    ("POST", r"/_stand_in/comparisons", set_comparison),
     ("POST", r"/_stand_in/files", set_file),
 )

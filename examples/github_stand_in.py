@@ -7,6 +7,7 @@ issues, check runs and workflows, answers and refuses like GitHub, and is contro
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/branches  {"repository": "o/r", "name": "gh-readonly-queue/…", "sha": "…"}
 POST /_stand_in/files     {"repository": "o/r", "sha": "…", "path": "gpt.py", "text": "…"}
+POST /_stand_in/comparisons  {"repository": "o/r", "base": "main", "head": "…", "merge_base": "…"}
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/browser   {"login": "alice"}: who signs in (`github_oauth.py`)
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
@@ -138,7 +139,10 @@ def set_pull(state: State, request: "Handler") -> Reply:
         "state": document.get("state", "open"),
         "title": document.get("title", ""),
         "head": {"sha": document["head_sha"], "ref": ref, "repo": origin},
-        "base": {"repo": {"full_name": document["repository"]}},
+        "base": {
+            "ref": document.get("base_ref", "main"),
+            "repo": {"full_name": document["repository"]},
+        },
     }
     return 201, pull
 

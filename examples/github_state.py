@@ -29,6 +29,7 @@ class Repository(TypedDict):
     reactions: list[Document]
     files: NotRequired[dict[str, str]]  # texts by commit and path
     branches: NotRequired[dict[str, str]]  # commits by name
+    comparisons: NotRequired[dict[str, str]]  # newest common commits, by "base...head"
 
 
 class Answer(Exception):  # noqa: N818 - not an error: it ends a handler

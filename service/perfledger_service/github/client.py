@@ -30,6 +30,7 @@ from perfledger_service.github.documents import (
     PULL_REQUEST,
     REPOSITORY,
     UNREADABLE,
+    CommitComparison,
     decode_answer,
 )
 from perfledger_service.github.issues import GitHubIssues
@@ -81,7 +82,14 @@ class GitHub:
             is_open=document.state == "open",
             head_sha=document.head.sha,
             is_fork=origin is None or base is None or origin.full_name != base.repo.full_name,
+            base_ref=base.ref if base else "",
         )
+
+    def merge_base(self, repository: str, branch: str, sha: str) -> str:
+        """Return the newest common commit of a branch and a commit, "" if GitHub does not say."""
+        comparison = self._comparison(repository, sha, branch)
+        ancestor = comparison.merge_base_commit if comparison else None
+        return ancestor.sha if ancestor else ""
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
         """Return the names of the branches whose head is a commit, none for an unknown commit."""
@@ -210,6 +218,17 @@ class GitHub:
             return None
         return len(content.splitlines())
 
+    def _comparison(self, repository: str, sha: str, branch: str) -> CommitComparison | None:
+        """Return the position of a commit relative to a branch, None for an unknown one."""
+        path = f"compare/{quote(branch, safe='')}...{sha}"
+        try:
+            response = self._call("GET", repository, path, params={"per_page": "1"})
+        except GitHubError as error:
+            if error.github_status in (NOT_FOUND, UNPROCESSABLE):
+                return None
+            raise
+        return decode_answer(response, COMPARISON)
+
     def _annotate(
         self,
         repository: str,
@@ -235,14 +254,8 @@ class GitHub:
 
     def is_ancestor(self, repository: str, sha: str, branch: str) -> bool:
         """Return whether a commit is reachable from a branch; False for an unknown commit."""
-        path = f"compare/{quote(branch, safe='')}...{sha}"
-        try:
-            response = self._call("GET", repository, path, params={"per_page": "1"})
-        except GitHubError as error:
-            if error.github_status in (NOT_FOUND, UNPROCESSABLE):
-                return False
-            raise
-        return decode_answer(response, COMPARISON).status in ("behind", "identical")
+        comparison = self._comparison(repository, sha, branch)
+        return comparison is not None and comparison.status in ("behind", "identical")
 
     def first_parents(self, repository: str, revision: str) -> dict[str, str]:
         """Return a commit and some before it with their first parents, "" for a root."""

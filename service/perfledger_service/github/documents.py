@@ -43,6 +43,7 @@ class PullRequestBase(msgspec.Struct):
     """Branch that a pull request is to be merged into."""
 
     repo: RepositoryName
+    ref: str = ""
 
 
 class PullRequestDocument(msgspec.Struct):
@@ -162,6 +163,7 @@ class CommitComparison(msgspec.Struct):
     """Position of a commit relative to another: ahead, behind, diverged or identical."""
 
     status: str
+    merge_base_commit: CommitLink | None = None
 
 
 class CreatedResource(msgspec.Struct):

@@ -8,12 +8,16 @@ from perfledger_service.values.pull_request_report import CodeAnnotation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request's current state; a deleted head repository counts as a fork."""
+    """A pull request's current state; a deleted head repository counts as a fork.
+
+    `base_ref` is the branch that it is to be merged into.
+    """
 
     number: int
     is_open: bool
     head_sha: str
     is_fork: bool
+    base_ref: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,10 @@ class PullRequests(Protocol):
 
     def pull_request(self, repository: str, number: int) -> PullRequest | None:
         """Return a pull request, or None if none has this number."""
+        ...
+
+    def merge_base(self, repository: str, branch: str, sha: str) -> str:
+        """Return the newest common commit of a branch and a commit, "" if GitHub does not say."""
         ...
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import func
+from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
 from perfledger.registration.workload_pattern import is_match
@@ -38,6 +38,32 @@ def add_expected_classes(
             "deadline": deadline,
         }
         add_if_new(session, ExpectedClassRow, values)
+
+
+def expect_again(
+    session: Session, head: CheckedHead, machine_classes: Collection[str], *, deadline: datetime
+) -> None:
+    """Give classes that reported on a head until a new deadline to report again."""
+    expected = expected_classes(session, head)
+    is_of_head = (
+        col(ExpectedClassRow.project_id) == head.project_id,
+        col(ExpectedClassRow.pull_request) == head.pull_request,
+        col(ExpectedClassRow.head_sha) == head.head_sha,
+    )
+    patterns = [
+        one.machine_class
+        for one in expected
+        if any(is_match(one.machine_class, each) for each in machine_classes)
+    ]
+    session.exec(
+        update(ExpectedClassRow)
+        .where(*is_of_head, col(ExpectedClassRow.machine_class).in_(patterns))
+        .values(deadline=deadline)
+    )
+    new_classes = [
+        one for one in machine_classes if not any(is_match(each, one) for each in patterns)
+    ]
+    add_expected_classes(session, head, new_classes, deadline=deadline)
 
 
 def count_heads(session: Session, project_id: int, *, since: datetime) -> int:

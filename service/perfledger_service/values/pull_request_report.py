@@ -57,7 +57,7 @@ class ClassReport:
     removed: RemovedReport | None = None
     upload_id: str = ""
     deadline: datetime | None = None
-    reason: str = ""  # why it is not measured
+    reason: str = ""  # why it is not measured, or pending again
 
     @property
     def result(self) -> Report | RemovedReport | None:

@@ -72,12 +72,29 @@ class DeliveredLabel(msgspec.Struct):
     name: str
 
 
+class _Branch(msgspec.Struct):
+    ref: str = ""
+
+
 class _PullRequest(msgspec.Struct):
     number: int
     user: DeliveredPerson | None = None
     head: _Commit | None = None
+    base: _Branch | None = None
     merged: bool = False
     merge_commit_sha: str | None = None
+
+
+class _ChangedText(msgspec.Struct, rename={"before": "from"}):
+    before: str
+
+
+class _ChangedBase(msgspec.Struct):
+    ref: _ChangedText | None = None
+
+
+class _Changes(msgspec.Struct):
+    base: _ChangedBase | None = None
 
 
 class PullRequestDelivery(msgspec.Struct):
@@ -88,6 +105,7 @@ class PullRequestDelivery(msgspec.Struct):
     pull_request: _PullRequest
     sender: DeliveredPerson | None = None
     label: DeliveredLabel | None = None
+    changes: _Changes | None = None  # of an edit
     before: str = ""
     after: str = ""
 

@@ -28,6 +28,7 @@ from perfledger_service.values.report import Conclusion
 from perfledger_service.values.upload_views import UploadStatus
 from perfledger_service.web import webhooks
 from perfledger_service.web.app import service_routes
+from perfledger_service.web.delivery_documents import WebhookEvent
 from perfledger_service.web.metrics.registry import ServiceCollector
 from perfledger_service.web.metrics.request_times import (
     BUCKETS_S,
@@ -37,7 +38,6 @@ from perfledger_service.web.metrics.request_times import (
     RequestTimes,
 )
 from perfledger_service.web.sign_in.access import Access, access_by_route
-from perfledger_service.web.delivery_documents import WebhookEvent
 
 MAX_LINE = 120
 _Name = TypeVar("_Name", bound=str)
@@ -84,6 +84,7 @@ DELIVERIES = {
     ): "a comment by a person, which may be a command",
     (WebhookEvent.PULL_REQUEST, webhooks.PUSH_ACTION): "jobs for older commits end",
     (WebhookEvent.PULL_REQUEST, webhooks.CLOSED_STATE): "its jobs end; a merge commit is recorded",
+    (WebhookEvent.PULL_REQUEST, webhooks.EDITED): "another base: results of the earlier one end",
     (WebhookEvent.PULL_REQUEST, webhooks.LABELED): f"`{webhooks.ALLOW_LABEL}` allows its commit",
     (
         WebhookEvent.PULL_REQUEST,
@@ -91,8 +92,14 @@ DELIVERIES = {
     ): f"removing `{webhooks.ALLOW_LABEL}` withdraws that",
     (WebhookEvent.MERGE_GROUP, webhooks.CHECKS_REQUESTED): "a check of its head begins",
     (WebhookEvent.MERGE_GROUP, webhooks.DESTROYED): "its check ends",
-    (WebhookEvent.CHECK_RUN, webhooks.REREQUESTED): "*Re-run* of the check: as `rerun` in a comment",
-    (WebhookEvent.CHECK_SUITE, webhooks.REREQUESTED): "*Re-run* of all of the App's checks: the same",
+    (
+        WebhookEvent.CHECK_RUN,
+        webhooks.REREQUESTED,
+    ): "*Re-run* of the check: as `rerun` in a comment",
+    (
+        WebhookEvent.CHECK_SUITE,
+        webhooks.REREQUESTED,
+    ): "*Re-run* of all of the App's checks: the same",
 }
 AUDIT_ACTIONS = {
     AuditAction.SIGN_IN: "started a session",

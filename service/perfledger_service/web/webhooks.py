@@ -22,7 +22,7 @@ from perfledger_service.usecases.comments.rerequests import Rerequest, receive_r
 from perfledger_service.usecases.uploads.machine_classes import work_at
 from perfledger_service.usecases.uploads.merge_groups import ENDINGS, group_of, receive_group
 from perfledger_service.usecases.uploads.merges import receive_closing
-from perfledger_service.usecases.uploads.pushes import receive_push
+from perfledger_service.usecases.uploads.pushes import receive_base_change, receive_push
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
@@ -46,7 +46,7 @@ MAX_DELIVERY_BYTES = 4 * 2**20
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
 CLOSED_STATE, PUSH_ACTION, REOPENED = "closed", "synchronize", "reopened"
 CHECKS_REQUESTED, DESTROYED = "checks_requested", "destroyed"
-LABELED, UNLABELED = "labeled", "unlabeled"
+EDITED, LABELED, UNLABELED = "edited", "labeled", "unlabeled"
 REREQUESTED = "rerequested"
 ALLOW_LABEL = "perfledger-allow"
 UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
@@ -101,8 +101,8 @@ def receive_delivery(
 ) -> CommentResponse:
     """Receive a comment on a pull request; its command is carried out after the answer.
 
-    Also receives pull requests that are closed, labelled or pushed to, merge groups, and checks
-    that somebody has run again.
+    Also receives pull requests that are closed, labelled, pushed to or get another base, merge
+    groups, and checks that somebody has run again.
 
     Only new comments by people count: others may edit a comment later. A comment that was already
     delivered is answered with 200 and changes nothing.
@@ -219,9 +219,32 @@ def _receive_change(
             merged_sha=changed.merge_commit_sha if changed.merged else None,
             now=state.now(),
         )
+    elif delivery.action == EDITED:
+        reason = _receive_edit(state, delivery)
     else:
         reason = "not a closed pull request or a push to one"
     return CommentResponse(is_accepted=not reason, reason=reason)
+
+
+def _receive_edit(state: AppState, delivery: PullRequestDelivery) -> str:
+    """Receive that a pull request is to be merged into another branch; return why it is not."""
+    changed, repository = delivery.pull_request, delivery.repository
+    before = delivery.changes.base if delivery.changes else None
+    if before is None or before.ref is None or changed.head is None or changed.base is None:
+        return "not a change of a pull request's base"
+    checks, reason = receive_base_change(
+        state.engine,
+        repository.full_name,
+        repository.id,
+        changed.number,
+        head_sha=changed.head.sha,
+        before_ref=before.ref.before,
+        base_ref=changed.base.ref,
+        now=state.now(),
+    )
+    for check in checks:
+        state.workflow.enqueue_check(check)
+    return reason
 
 
 def _post_shared_checks(state: AppState, delivery: PullRequestDelivery) -> None:
@@ -291,4 +314,3 @@ async def _read_body(request: Request) -> bytes:
             msg = f"the delivery has more than {MAX_DELIVERY_BYTES} bytes: GitHub sends less"
             raise TooLargeError(msg)
     return bytes(body)
-

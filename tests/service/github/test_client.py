@@ -33,7 +33,7 @@ def a_check(**values):
 def test_a_pull_request_is_read(github, at_github):
     at_github.open_pull()
 
-    expected = PullRequest(number=7, is_open=True, head_sha=SHA, is_fork=False)
+    expected = PullRequest(number=7, is_open=True, head_sha=SHA, is_fork=False, base_ref="main")
     assert github.pull_request(REPOSITORY, 7) == expected
     for origin in ("mallory/models", None):  # a fork, and one that was deleted
         at_github.open_pull(7, SHA, head_repository=origin)
@@ -52,6 +52,14 @@ def test_no_pull_request_is_none(github, at_github):
     at_github.open_pull(7)
 
     assert github.pull_request(REPOSITORY, 8) is None
+
+
+def test_the_newest_common_commit_is_read(github, at_github):
+    comparison = {"base": "feature/x", "head": SHA, "merge_base": "e" * 40}
+    at_github.tell("comparisons", comparison)
+
+    assert github.merge_base(REPOSITORY, "feature/x", SHA) == "e" * 40
+    assert github.merge_base(REPOSITORY, "gone", SHA) == ""
 
 
 def test_the_branches_at_a_commit_are_read(github, at_github):

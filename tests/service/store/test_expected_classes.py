@@ -6,6 +6,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.expected_classes import (
     ExpectedClass,
     add_expected_classes,
+    expect_again,
     expected_classes,
     heads_with_deadlines,
 )
@@ -45,6 +46,22 @@ def test_a_class_that_is_added_again_keeps_its_deadline(any_engine, expect, head
     with read_session(any_engine) as session:
         deadlines = [one.deadline for one in expected_classes(session, head)]
     assert deadlines == [now + HOUR, now + 2 * HOUR]
+
+
+def test_classes_that_are_expected_again_have_a_new_deadline(any_engine, expect, head, now):
+    expect("cuda:*:1", "tpu:*:4")
+    with write_session(any_engine) as session:
+        again = ("cuda:NVIDIA H100:1", "cpu:EPYC:1")
+        expect_again(session, head, again, deadline=now + 9 * HOUR)
+        session.commit()
+
+    with read_session(any_engine) as session:
+        deadlines = {one.machine_class: one.deadline for one in expected_classes(session, head)}
+    assert deadlines == {
+        "cuda:*:1": now + 9 * HOUR,
+        "tpu:*:4": now + HOUR,
+        "cpu:EPYC:1": now + 9 * HOUR,
+    }
 
 
 def test_a_head_is_listed_once_for_each_deadline_that_is_not_too_old(any_engine, expect, head, now):

@@ -141,7 +141,8 @@ def class_sentence(class_report: ClassReport) -> str:
         case ClassStatus.PENDING:
             if class_report.deadline is None:
                 return "pending: its upload is being judged"
-            return f"pending until {number_format.moment(class_report.deadline)}"
+            reason = f": {class_report.reason}" if class_report.reason else ""
+            return f"pending until {number_format.moment(class_report.deadline)}{reason}"
 
 
 def _mark(class_report: ClassReport) -> str:

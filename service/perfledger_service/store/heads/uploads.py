@@ -33,6 +33,20 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
     )
 
 
+def refused_of_head(session: Session, head: CheckedHead, reason: str) -> tuple[StoredUpload, ...]:
+    """Return the judged uploads of a head that were refused for a reason, last measured first."""
+    return uploads_where(
+        session,
+        col(UploadRow.project_id) == head.project_id,
+        col(UploadRow.head_sha) == head.head_sha,
+        col(UploadRow.status) == UploadStatus.REFUSED,
+        col(UploadRow.reason) == reason,
+        col(UploadRow.judged_at).is_not(None),
+        *_is_of(session, head),
+        is_newest_first=True,
+    )
+
+
 def head_of(session: Session, upload: StoredUpload) -> CheckedHead | None:
     """Return the head of a pull request or merge group that an upload reports on, None if none."""
     if upload.pull_request is not None:

@@ -56,6 +56,7 @@ from perfledger_service.usecases.jobs.queue_place import is_served, same_job
 from perfledger_service.usecases.jobs.runner_queue import classes_with_runners, queue_job
 from perfledger_service.usecases.jobs.schedule import job_key
 from perfledger_service.usecases.uploads.machine_classes import judged_of_head
+from perfledger_service.usecases.uploads.pushes import changed_base
 
 # The person who sets a label may not have seen a push just before it.
 LABEL_DELAY = timedelta(minutes=1)
@@ -105,10 +106,11 @@ def requested_jobs(
         problem = "a bisection runs many commits of a fork, and one at a time is allowed"
     if problem:
         return _refused_jobs(problem)
+    base_sha = changed_base(engine, head, current, pull_requests)
     with read_session(engine) as session:
         if isinstance(order, BisectCommand):
             return _bisection(session, command, order, head)
-        jobs = _reruns(session, command, head, is_fork=current.is_fork, now=now)
+        jobs = _reruns(session, command, head, new_base=base_sha, is_fork=current.is_fork, now=now)
     is_permission = isinstance(order, AllowCommand)
     return RequestedJobs(jobs, fork=head if current.is_fork else None, is_permission=is_permission)
 
@@ -231,9 +233,17 @@ def _fork_problem(session: Session, command: StoredCommand, requested: Requested
 
 
 def _reruns(
-    session: Session, command: StoredCommand, head: CheckedHead, *, is_fork: bool, now: datetime
+    session: Session,
+    command: StoredCommand,
+    head: CheckedHead,
+    *,
+    new_base: str,
+    is_fork: bool,
+    now: datetime,
 ) -> tuple[NewRunnerJob, ...]:
     """Return a job for each machine class of a head, against the base that it was compared with.
+
+    If the pull request's base changed since, it is the new one.
 
     The classes are those that reported or are expected; if there are none yet, those of the pull
     request's last result or of the registered runners.
@@ -255,7 +265,7 @@ def _reruns(
             key=job_key(RunnerJobKind.RERUN, command.comment_id, machine_class),
             kind=RunnerJobKind.RERUN,
             machine_class=machine_class,
-            base_sha=bases.get(machine_class, some_base),
+            base_sha=new_base or bases.get(machine_class, some_base),
             head_sha=head.head_sha,
             pull_request=head.pull_request,
             allows_fork=is_fork,

@@ -32,6 +32,7 @@ from perfledger_service.usecases.uploads.machine_classes import (
     work_at,
 )
 from perfledger_service.usecases.uploads.merge_groups import find_group
+from perfledger_service.usecases.uploads.pushes import refuse_other_bases
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import (
     CHECK_NAME,
@@ -80,32 +81,36 @@ def post_report(
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
             return ()
         posts = posted_ids(session, head)
-        others = other_heads(session, head)
+        sharing_heads = other_heads(session, head)
         outcome = _outcome(session, upload, reports=reports, now=now)
         is_late = any(
             other.measured_at > upload.measured_at
             for other in uploads_of_head(session, head)
             if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
         )
-    objection = "" if is_late else _objection(head, _current(pull_requests, head, posts))
+    current = None if is_late else _current(pull_requests, head, posts)
+    objection = "" if is_late else _objection(head, current)
     if objection:
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
-    if is_late or objection:
+    if current is None or objection:
         _refuse(engine, upload, posts, objection or NEWER_RESULT)
         return ()
+    refused_ids = refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
+    is_refused = upload_id in refused_ids
     _post(
         engine,
         head,
-        upload_id,
+        posts.upload_id if is_refused else upload_id,
         pull_requests=pull_requests,
         reports=reports,
         public_url=public_url,
         now=now,
     )
-    _mark_posted(engine, upload, outcome)
-    return tuple(work_at(one, now) for one in others)
+    if not is_refused:
+        _mark_posted(engine, upload, outcome)
+    return tuple(work_at(one, now) for one in sharing_heads)
 
 
 def post_expected(
@@ -139,11 +144,13 @@ def post_expected(
         return
     with read_session(engine) as session:
         posts = posted_ids(session, head)
-    if _objection(head, _current(pull_requests, head, posts)):
+    current = _current(pull_requests, head, posts)
+    if current is None or _objection(head, current):
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
         return
+    refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
     _post(
         engine,
         head,
@@ -167,8 +174,9 @@ def _post(
 ) -> None:
     """Post the reports of all machine classes as one comment and one check run.
 
-    While no class has reported there is no comment. A comment that GitHub refuses, as in a locked
-    conversation, is no reason for a check that never ends: the refusal is raised after the check.
+    While no class has reported, on any base, there is no comment. A comment that GitHub refuses, as
+    in a locked conversation, is no reason for a check that never ends: the refusal is raised after
+    the check.
     """
     with read_session(engine) as session:
         posts = replace(posted_ids(session, head), upload_id=upload_id)
@@ -178,7 +186,7 @@ def _post(
         engine, head, pull_requests, reports=reports, public_url=public_url, now=now
     )
     refusal: GitHubError | None = None
-    if any(one.status is not ClassStatus.PENDING for one in result.classes):
+    if any(one.status is not ClassStatus.PENDING or one.reason for one in result.classes):
         deciding = deciding_reports(result, same_commit.reports())
         body = classes_comment(result, public_url=public_url, url=url, deciding=deciding)
         try:
@@ -220,8 +228,8 @@ def _post_group(
     def current() -> tuple[PullRequestReport, CheckRunContent]:
         with read_session(engine) as session:
             result = pull_request_report(session, head, reports=reports, now=now)
-        others = same_commit.reports()
-        return result, _group_check(head, group, result, others, public_url=public_url)
+        other_reports = same_commit.reports()
+        return result, _group_check(head, group, result, other_reports, public_url=public_url)
 
     with read_session(engine) as session:
         posts = posted_ids(session, head)
@@ -229,9 +237,7 @@ def _post_group(
     for _ in range(MAX_CHECK_POSTS):
         posted = check
         annotated = replace(check, annotations=annotations_of(pull_requests, head, result))
-        check_run_id = post_check_run(
-            pull_requests, head.repository, annotated, posts.check_run_id
-        )
+        check_run_id = post_check_run(pull_requests, head.repository, annotated, posts.check_run_id)
         posts = replace(posts, check_run_id=check_run_id, upload_id=check.external_id)
         result, check = current()
         if (check.conclusion, check.title) == (posted.conclusion, posted.title):

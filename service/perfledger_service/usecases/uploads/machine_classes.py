@@ -26,7 +26,7 @@ from perfledger_service.store.expected_classes import (
     heads_with_deadlines,
     missing_classes,
 )
-from perfledger_service.store.heads.uploads import head_of, uploads_of_head
+from perfledger_service.store.heads.uploads import head_of, refused_of_head, uploads_of_head
 from perfledger_service.store.projects import lock_project, project_by_id
 from perfledger_service.store.uploads import (
     CheckedHead,
@@ -51,6 +51,12 @@ MAX_ANNOUNCED_HEADS = 1000
 ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 # Older deadlines were posted before the service stopped.
 MAX_DEADLINE_AGE = timedelta(days=7)
+# Why an upload is refused that another comparison needs.
+OTHER_BASE = (
+    "its result compares with another base than the pull request has now: push a commit, or comment "
+    "/perfledger rerun"
+)
+_NO_REPORT = "no report arrived by its deadline"
 # Worst first; a check in progress (None) is worse than anything that may be green.
 _SEVERITY = (
     Conclusion.FAILURE,
@@ -159,8 +165,10 @@ def pull_request_report(
         _class_report(session, upload, reports=reports, today=now.date())
         for upload in newest.values()
     ]
+    has_other_base = bool(refused_of_head(session, head, OTHER_BASE))
     missing = [
-        _missing(one, now=now) for one in missing_classes(expected_classes(session, head), newest)
+        _missing(one, has_other_base=has_other_base, now=now)
+        for one in missing_classes(expected_classes(session, head), newest)
     ]
     result = conclude((*reported, *missing))
     acceptances = acceptances_of(session, head.project_id, head.pull_request)
@@ -201,9 +209,7 @@ def deciding_reports(
 ) -> tuple[OtherPullRequest, ...]:
     """Return the other pull requests of a commit whose results are worse than this one's."""
     own = _SEVERITY.index(result.conclusion)
-    return tuple(
-        one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own
-    )
+    return tuple(one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own)
 
 
 def _class_report(
@@ -237,13 +243,14 @@ def _class_report(
     )
 
 
-def _missing(expected: ExpectedClass, *, now: datetime) -> ClassReport:
+def _missing(expected: ExpectedClass, *, has_other_base: bool, now: datetime) -> ClassReport:
     is_over = now >= expected.deadline
+    reasons = (_NO_REPORT if is_over else "", OTHER_BASE if has_other_base else "")
     return ClassReport(
         machine_class=expected.machine_class,
         status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,
         deadline=expected.deadline,
-        reason="no report arrived by its deadline" if is_over else "",
+        reason="; ".join(filter(None, reasons)),
     )
 
 

@@ -1,18 +1,33 @@
-"""Records that a pull request has a new head: the old one is no longer needed or allowed."""
+"""Records that a pull request has a new head or another base: earlier results no longer count."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 
+from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger_runners.bundles.validation import SHA
-from perfledger_service.errors import NotFoundError
+from perfledger_service.errors import GitHubError, NotFoundError
+from perfledger_service.github.pull_requests import PullRequest, PullRequests
 from perfledger_service.store.comments.fork_permissions import revoke_head
-from perfledger_service.store.database import write_session
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.expected_classes import expect_again, expected_classes
+from perfledger_service.store.heads.pull_request_bases import base_of, note_base
+from perfledger_service.store.heads.uploads import refused_of_head, uploads_of_head
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.tables import MAX_PULL_REQUEST
-from perfledger_service.store.uploads import CheckedHead
+from perfledger_service.store.uploads import (
+    CheckedHead,
+    StoredUpload,
+    restart_upload,
+    set_status,
+)
 from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 from perfledger_service.usecases.server.project import project_of_delivery
+from perfledger_service.usecases.uploads.machine_classes import OTHER_BASE, work_at
+from perfledger_service.values.jobs.queued_work import QueuedCheck
+from perfledger_service.values.upload_views import UploadStatus
+
+_DEADLINE = timedelta(seconds=CLASS_DEADLINE_S)
 
 
 def receive_push(
@@ -57,3 +72,127 @@ def receive_push(
         )
         session.commit()
     return ""
+
+
+def receive_base_change(
+    engine: Engine,
+    repository: str,
+    repository_id: int,
+    pull_request: int,
+    *,
+    head_sha: str,
+    before_ref: str,
+    base_ref: str,
+    now: datetime,
+) -> tuple[tuple[QueuedCheck, ...], str]:
+    """Record that a pull request is to be merged into another branch.
+
+    Returns the checks of its head to post, now and when its machine classes are not measured, or
+    none and why not. Which results are of another base is decided when they are posted.
+    """
+    is_valid = SHA.fullmatch(head_sha) and before_ref and base_ref
+    if not (0 < pull_request <= MAX_PULL_REQUEST and is_valid):
+        return (), "no such pull request or commit"
+    with write_session(engine) as session:
+        try:
+            project = project_of_delivery(session, repository, repository_id)
+        except NotFoundError as error:
+            return (), str(error)
+        lock_project(session, project.id)
+        head = CheckedHead(
+            project_id=project.id,
+            repository=project.repository,
+            pull_request=pull_request,
+            head_sha=head_sha,
+        )
+        if not (uploads_of_head(session, head) or expected_classes(session, head)):
+            return (), "no check of this commit is posted"
+        if base_of(session, head)[0] != base_ref:  # else a repeated delivery, or seen before it
+            note_base(session, head, before_ref, now=now)
+            note_base(session, head, base_ref, now=now)
+            reason = "the pull request has another base now"
+            cancel_jobs_of(session, project.id, pull_request, reason=reason, now=now)
+        session.commit()
+    return (work_at(head, now), work_at(head, now + _DEADLINE)), ""
+
+
+def refuse_other_bases(
+    engine: Engine,
+    head: CheckedHead,
+    current: PullRequest,
+    *,
+    pull_requests: PullRequests,
+    now: datetime,
+) -> frozenset[str]:
+    """Refuse a head's results that are of another base than its pull request's, and return them.
+
+    Only a pull request whose base changed is examined; a later re-run of an old run of GitHub
+    Actions still compares with the old base. Their machine classes are expected to report again. If
+    GitHub does not say which base is right, all that came before the change is refused. Raises
+    GitHubError if it may say so later.
+    """
+    changed_at = _changed_at(engine, head, current, now=now)
+    if changed_at is None:
+        return frozenset()
+    base_sha = _merge_base(head, current, pull_requests)
+    with write_session(engine) as session:
+        lock_project(session, head.project_id)
+        judged_uploads = [
+            one for one in uploads_of_head(session, head) if one.judged_at is not None
+        ]
+        of_other_base = [
+            one for one in judged_uploads if _is_of_other_base(one, base_sha, changed_at)
+        ]
+        for one in of_other_base:
+            set_status(session, one.id, UploadStatus.REFUSED, reason=OTHER_BASE)
+        for one in refused_of_head(session, head, OTHER_BASE):
+            if one.base_sha == base_sha:  # the base was changed back
+                restart_upload(session, one, retry_at=now)
+        earlier_classes = {
+            one.machine_class for one in of_other_base if one.created_at < changed_at
+        }
+        expect_again(session, head, sorted(earlier_classes), deadline=changed_at + _DEADLINE)
+        session.commit()
+    return frozenset(one.id for one in of_other_base)
+
+
+def changed_base(
+    engine: Engine, head: CheckedHead, current: PullRequest, pull_requests: PullRequests
+) -> str:
+    """Return the commit to compare a head with if its pull request's base changed, else "".
+
+    Raises GitHubError.
+    """
+    with read_session(engine) as session:
+        _, changed_at = base_of(session, head)
+    return "" if changed_at is None else _merge_base(head, current, pull_requests)
+
+
+def _changed_at(
+    engine: Engine, head: CheckedHead, current: PullRequest, *, now: datetime
+) -> datetime | None:
+    """Return when a pull request's base last changed, as far as it is known by now."""
+    with read_session(engine) as session:
+        base_ref, changed_at = base_of(session, head)
+    if current.base_ref in {"", base_ref}:
+        return changed_at
+    with write_session(engine) as session:
+        lock_project(session, head.project_id)
+        note_base(session, head, current.base_ref, now=now)
+        _, changed_at = base_of(session, head)
+        session.commit()
+    return changed_at
+
+
+def _merge_base(head: CheckedHead, current: PullRequest, pull_requests: PullRequests) -> str:
+    """Return the commit that a head is to be compared with, "" if GitHub will not say."""
+    try:
+        return pull_requests.merge_base(head.repository, current.base_ref, head.head_sha)
+    except GitHubError as error:
+        if error.is_transient:
+            raise
+        return ""  # the App may not read commits
+
+
+def _is_of_other_base(upload: StoredUpload, base_sha: str, changed_at: datetime) -> bool:
+    return upload.base_sha != base_sha if base_sha else upload.created_at < changed_at

@@ -1,0 +1,232 @@
+"""A pull request that is to be merged into another branch: its result was for another base."""
+
+from datetime import timedelta
+
+import pytest
+
+from perfledger.records import Revision
+from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_jobs
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.jobs.runner_queue import queue_job
+from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.machine_classes import head_of_work
+from perfledger_service.usecases.uploads.pushes import changed_base, receive_base_change
+from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.retry import due_work
+from perfledger_service.values.upload_views import UploadStatus
+
+OLD_BASE, HEAD_SHA, NEW_BASE = "a" * 40, "b" * 40, "e" * 40
+HOUR = timedelta(hours=1)
+
+
+class Change:
+    """A pull request with a green check, at an hour that a test sets."""
+
+    def __init__(self, engine, github, at_github, *, judged, make_bundle, now):
+        self.engine, self.github, self.at_github = engine, github, at_github
+        self.judged, self.make_bundle, self.now = judged, make_bundle, now
+        self.reports = UploadReports(build_report)
+        self.uploads = 0
+
+    def report(self, base_sha, *, ratio=1.0):
+        """Judge and post a check against a base; return its upload."""
+        self.uploads += 1
+        bundle = self.make_bundle(
+            seed=self.uploads,
+            ratio=ratio,
+            base=Revision(sha=base_sha),
+            created_at=self.now.isoformat(),
+        )
+        upload_id = f"{self.uploads:032x}"
+        upload = self.judged(self.engine, bundle, upload_id=upload_id, now=self.now)
+        post_report(self.engine, upload.id, **self.posting())
+        return self.upload(upload.id)
+
+    def retarget(self, base_ref="release", *, before_ref="main", is_delivered=True):
+        """Give the pull request another base at GitHub, and do what follows."""
+        self.at_github.open_pull(base_ref=base_ref)
+        if not is_delivered:
+            return ()
+        checks, reason = self.receive(base_ref=base_ref, before_ref=before_ref)
+        assert reason == ""
+        self.post(checks[0])
+        return checks
+
+    def receive(self, **values):
+        fields = {"head_sha": HEAD_SHA, "before_ref": "main", "base_ref": "release"} | values
+        return receive_base_change(self.engine, "octo/models", 1, 7, **fields, now=self.now)
+
+    def post(self, check):
+        post_expected(self.engine, head_of_work(self.engine, check), **self.posting())
+
+    def posting(self):
+        return {
+            "pull_requests": self.github,
+            "reports": self.reports,
+            "public_url": "https://ledger.example",
+            "now": self.now,
+        }
+
+    def upload(self, upload_id):
+        with read_session(self.engine) as session:
+            return upload_by_id(session, upload_id)
+
+    @property
+    def check(self):
+        [check] = self.at_github.checks
+        return check["status"], check["conclusion"]
+
+    @property
+    def comment(self):
+        [comment] = self.at_github.comments
+        return comment["body"]
+
+
+@pytest.fixture
+def change(any_engine, github, at_github, *, judged, make_bundle, now):
+    at_github.open_pull()
+    for branch, sha in (("main", OLD_BASE), ("release", NEW_BASE)):
+        comparison = {"base": branch, "head": HEAD_SHA, "merge_base": sha}
+        at_github.tell("comparisons", comparison)
+    change = Change(any_engine, github, at_github, judged=judged, make_bundle=make_bundle, now=now)
+    change.green = change.report(OLD_BASE)
+    assert change.check == ("completed", "success")
+    change.now += HOUR
+    return change
+
+
+def test_a_result_of_another_base_is_not_green_any_more(change):
+    change.retarget()
+
+    assert change.check == ("in_progress", None)
+    assert "pending until" in change.comment
+    assert "another base than the pull request has now" in change.comment
+    refused = change.upload(change.green.id)
+    assert refused.status is UploadStatus.REFUSED
+    assert "another base" in refused.reason
+
+
+def test_what_nobody_measures_against_the_new_base_is_not_measured(change):
+    _, at_deadline = change.retarget()
+    change.now = at_deadline.due_at
+    change.post(at_deadline)
+
+    assert change.check == ("completed", "failure")
+    assert "no report arrived by its deadline; its result compares with another" in change.comment
+
+
+def test_a_result_of_the_new_base_counts(change):
+    change.retarget()
+    change.now += HOUR
+    change.report(NEW_BASE, ratio=1.2)
+
+    assert change.check == ("completed", "failure")
+    assert "another base" not in change.comment
+
+
+def test_a_run_of_before_the_change_that_is_run_again_does_not_count(change):
+    change.retarget()
+    change.now += HOUR
+    again = change.report(OLD_BASE)
+
+    assert again.status is UploadStatus.REFUSED
+    assert change.check == ("in_progress", None)
+
+
+def test_a_change_that_no_webhook_told_of_is_noticed_at_the_next_post(change):
+    change.retarget(is_delivered=False)
+    again = change.report(OLD_BASE)
+
+    assert again.status is change.upload(change.green.id).status is UploadStatus.REFUSED
+    assert change.check == ("in_progress", None)
+
+
+def test_branches_with_the_same_common_commit_leave_the_result_as_it_is(change):
+    comparison = {"base": "release", "head": HEAD_SHA, "merge_base": OLD_BASE}
+    change.at_github.tell("comparisons", comparison)
+    change.retarget()
+
+    assert change.check == ("completed", "success")
+    assert change.upload(change.green.id).status is UploadStatus.POSTED
+
+
+def test_a_base_that_is_changed_back_has_its_result_back(change):
+    change.retarget()
+    change.now += HOUR
+    change.retarget("main", before_ref="release")
+    [due] = due_work(change.engine, now=change.now)
+    post_report(change.engine, due.upload_id, **change.posting())
+
+    assert change.check == ("completed", "success")
+    assert due.upload_id == change.green.id
+    assert "another base" not in change.comment
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_if_github_does_not_say_what_to_compare_with_only_later_results_count(change, status):
+    change.at_github.fail_next(path="/compare/", status=status, count=10)
+    change.retarget()
+    assert change.check == ("in_progress", None)
+    change.now += HOUR
+    change.report(NEW_BASE)
+
+    assert change.check == ("completed", "success")
+
+
+def test_a_repeated_delivery_changes_nothing(change):
+    change.retarget()
+    change.now += HOUR
+    change.report(NEW_BASE)
+    for check in change.receive()[0]:
+        change.post(check)
+
+    assert change.check == ("completed", "success")
+
+
+def test_jobs_against_the_earlier_base_end_and_a_rerun_is_against_the_new_one(change):
+    head = change.green.head
+    with write_session(change.engine) as session:
+        job = NewRunnerJob(
+            key="1",
+            kind=RunnerJobKind.RERUN,
+            machine_class="*",
+            base_sha=OLD_BASE,
+            head_sha=HEAD_SHA,
+            pull_request=7,
+        )
+        queue_job(session, head.project_id, job, now=change.now)
+        session.commit()
+    pull_request = change.github.pull_request("octo/models", 7)
+    assert changed_base(change.engine, head, pull_request, change.github) == ""
+    change.retarget()
+
+    with read_session(change.engine) as session:
+        assert open_runner_jobs(session, head.project_id) == ()
+    pull_request = change.github.pull_request("octo/models", 7)
+    assert changed_base(change.engine, head, pull_request, change.github) == NEW_BASE
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"head_sha": "HEAD"}, "no such pull request or commit"),
+        ({"before_ref": ""}, "no such pull request or commit"),
+        ({"head_sha": "c" * 40}, "no check of this commit is posted"),
+    ],
+)
+def test_a_change_of_what_has_no_check_is_left(change, values, reason):
+    assert change.receive(**values) == ((), reason)
+    unknown = receive_base_change(
+        change.engine,
+        "octo/unknown",
+        1,
+        7,
+        head_sha=HEAD_SHA,
+        before_ref="main",
+        base_ref="release",
+        now=change.now,
+    )
+    assert unknown[0] == ()
