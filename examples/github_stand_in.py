@@ -60,13 +60,13 @@ CONCLUSIONS = frozenset(
 
 
 def list_deliveries(state: State, request: "Handler") -> Reply:
-    check_jwt(request)
+    check_jwt(state, request)
     cursor = int(request.query.get("cursor", [str(state.next_id)])[0])
     return 200, [one for one in state.deliveries if one["id"] <= cursor]
 
 
 def repeat_delivery(state: State, request: "Handler", delivery: str) -> Reply:
-    check_jwt(request)
+    check_jwt(state, request)
     state.repeat_delivery(int(delivery))
     return 202, {}
 
@@ -325,6 +325,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             if value:
                 self.send_header(name, value)
+        self.send_header("X-GitHub-Request-Id", f"{id(self):x}")
         self.send_header("Content-Type", "application/json; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

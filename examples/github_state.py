@@ -68,6 +68,7 @@ class State:
         self.workflows: dict[str, Document] = {}  # by repository and file
         self.runs: dict[str, Document] = {}
         self.archives: dict[str, Document] = {}  # artifacts and logs
+        self.now: Callable[[], float] | None = None  # seconds since 1970
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
         self.after_handling: Callable[[str, str], None] = lambda _method, _path: None

@@ -56,7 +56,7 @@ class Office:
     def project(self):
         return next(one for one in list_projects(self.engine) if one.id == 1)
 
-    def receive(self, bundle):
+    def receive(self, bundle, **values):
         """Receive and judge a bundle, and return its upload."""
         self.uploads += 1
         upload = receive_bundle(
@@ -65,6 +65,7 @@ class Office:
             project=self.project,
             upload_id=f"{self.uploads:032x}",
             now=self.now,
+            **values,
         )
         judge_upload(self.engine, upload.id, reports=self.reports, now=self.now)
         return self.upload(upload.id)
@@ -200,6 +201,20 @@ def test_a_clock_that_is_ahead_does_not_keep_later_results_from_being_posted(
     assert office.post(office.receive(again)).status is UploadStatus.POSTED
     [check] = at_github.checks
     assert check["conclusion"] == conclusion
+
+
+def test_a_service_clock_that_is_behind_does_not_make_a_late_bundle_the_newest(
+    office, at_github, make_bundle
+):
+    behind = {"clock_offset": 2 * HOUR}  # by GitHub's answers
+    late = make_bundle(seed=1, ratio=1.2, created_at=(NOW + 1.5 * HOUR).isoformat())
+    newer = make_bundle(seed=2, ratio=1.0, created_at=(NOW + 1.9 * HOUR).isoformat())
+    office.post(office.receive(newer, **behind))
+    office.now += HOUR / 60
+
+    assert office.post(office.receive(late, **behind)).status is UploadStatus.REFUSED
+    [check] = at_github.checks
+    assert check["conclusion"] == "success"
 
 
 @pytest.mark.parametrize("state", [{"state": "closed"}, {"head_sha": NEWER_SHA}])

@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from requests.auth import AuthBase
 from requests.exceptions import RequestException
 
 from perfledger_service.errors import GitHubError
+from perfledger_service.github.clock_offsets import offset_of
 from perfledger_service.github.documents import UNREADABLE
 from perfledger_service.github.rate_limits import (
     WRITE_INTERVAL_S,
@@ -59,8 +61,11 @@ class GitHubApi:
         turns: SharedTurns | None = None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.counts = RequestCounts()
+        self._now = now
+        self._clock_offset = timedelta(0)
         self._root = root
         self._write_interval_s = write_interval_s
         self._turns = turns
@@ -115,6 +120,14 @@ class GitHubApi:
             return False
         return bool(parts.netloc) and parts.scheme in {"https", urlsplit(self._root).scheme}
 
+    @property
+    def clock_offset(self) -> timedelta:
+        """Return how far GitHub's clock is ahead of ours by its last answer, 0 for up to a minute.
+
+        A proxy's answers do not count.
+        """
+        return self._clock_offset
+
     def rate_limit(self, installation: str) -> RateLimit | None:
         """Return an installation's limit in the last answer to this process, None without one."""
         return self._gate(installation).limit
@@ -166,6 +179,8 @@ class GitHubApi:
             self.counts.note_request(method, RequestOutcome.NO_ANSWER)
             raise GitHubError(msg, is_transient=True, wait_s=wait_s) from None
         gate.note_answer(response.headers)
+        offset = offset_of(response.headers, now=self._now())
+        self._clock_offset = self._clock_offset if offset is None else offset
         is_redirect = is_download and response.status_code == REDIRECT
         if response.status_code >= 300 and not is_redirect:  # noqa: PLR2004 - what is not a success
             self.counts.note_request(method, outcome_of(response.status_code))

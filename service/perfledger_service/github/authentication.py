@@ -36,7 +36,8 @@ PERMISSIONS = {
 }
 # Permissions to leave out if they were not granted, tried in this order.
 _LEFT_OUT = ((), ("issues",), ("contents",), ("issues", "contents"))
-_NOT_GRANTED = 422
+_UNAUTHORIZED, _NOT_GRANTED = 401, 422
+_FAR = timedelta(days=366)
 _Document = TypeVar("_Document")
 
 
@@ -119,7 +120,7 @@ class AppAuthentication:
             expires_at, access = self._tokens.get(
                 repository, (datetime.min.replace(tzinfo=UTC), None)
             )
-            if access is None or expires_at - self._now() < RENEWAL_MARGIN:
+            if access is None or expires_at - self._github_now() < RENEWAL_MARGIN:
                 expires_at, access = self._new_token(repository)
                 self._tokens[repository] = expires_at, access
             return access
@@ -145,7 +146,8 @@ class AppAuthentication:
             raise
         path = f"app/installations/{installation.id}/access_tokens"
         token = self._granted_token(path, repository.partition("/")[2])
-        auth = installation_auth(token.token, token.expires_at)
+        # github3 compares the end with our clock, which may be wrong. `access` renews the token.
+        auth = installation_auth(token.token, token.expires_at + _FAR)
         return token.expires_at, RepositoryAccess(auth=auth, installation=str(installation.id))
 
     def _granted_token(self, path: str, name: str) -> InstallationToken:
@@ -163,7 +165,11 @@ class AppAuthentication:
 
     def app_auth(self) -> AuthBase:
         """Return the authentication as the App itself."""
-        return app_auth(self._app_id, self._private_key, now=self._now())
+        return app_auth(self._app_id, self._private_key, now=self._github_now())
+
+    def _github_now(self) -> datetime:
+        """Return the time by GitHub's clock, which decides what is valid."""
+        return self._now() + self._api.clock_offset
 
     def _as_app(
         self,
@@ -172,5 +178,12 @@ class AppAuthentication:
         document: msgspec.json.Decoder[_Document],
         json: Mapping[str, object] | None = None,
     ) -> _Document:
-        response = self._api.request(method, path, auth=self.app_auth(), json=json)
+        offset = self._api.clock_offset
+        try:
+            response = self._api.request(method, path, auth=self.app_auth(), json=json)
+        except GitHubError as error:
+            if error.github_status != _UNAUTHORIZED or self._api.clock_offset == offset:
+                raise
+            # Our clock is wrong, as the answer has just shown.
+            response = self._api.request(method, path, auth=self.app_auth(), json=json)
         return decode_answer(response, document)

@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from urllib.parse import quote
 
 from pydantic import SecretStr
@@ -31,7 +32,10 @@ from perfledger_service.github.documents import (
     REPOSITORY,
     UNREADABLE,
     CommitComparison,
+    annotation_body,
+    check_body,
     decode_answer,
+    output_body,
 )
 from perfledger_service.github.issues import GitHubIssues
 from perfledger_service.github.pull_requests import (
@@ -48,7 +52,6 @@ PAGE = 100
 # Comments beyond this many pages are not searched.
 MAX_PAGES = 50
 # GitHub's limits.
-MAX_TEXT = 65_535
 MAX_ANNOTATIONS = 50  # of one request
 UNAUTHORIZED = 401
 NOT_FOUND = 404
@@ -179,7 +182,7 @@ class GitHub:
 
     def create_check(self, repository: str, check: CheckRunContent) -> int:
         """Add a check run to its commit and return its id."""
-        body = {"head_sha": check.head_sha} | _check_body(check)
+        body = {"head_sha": check.head_sha} | check_body(check)
         check_run = decode_answer(self._call("POST", repository, "check-runs", body), CREATED)
         self._annotate(repository, check_run.id, check, check.annotations)
         return check_run.id
@@ -187,7 +190,7 @@ class GitHub:
     def update_check(self, repository: str, check_run_id: int, check: CheckRunContent) -> bool:
         """Replace a check run's result; return False if the check run is gone."""
         path = f"check-runs/{check_run_id}"
-        if not self._is_there("PATCH", repository, path, _check_body(check)):
+        if not self._is_there("PATCH", repository, path, check_body(check)):
             return False
         if check.annotations:
             present = {
@@ -243,9 +246,9 @@ class GitHub:
         """
         for first in range(0, len(annotations), MAX_ANNOTATIONS):
             some = annotations[first : first + MAX_ANNOTATIONS]
-            output = _output(check) | {"annotations": [_annotation_body(one) for one in some]}
+            output = output_body(check) | {"annotations": [annotation_body(one) for one in some]}
             path = f"check-runs/{check_run_id}"
-            body = _check_body(check) | {"output": output}
+            body = check_body(check) | {"output": output}
             self._call("PATCH", repository, path, body, is_repeatable=False)
 
     def default_branch(self, repository: str) -> str:
@@ -284,6 +287,11 @@ class GitHub:
     def issues(self) -> GitHubIssues:
         """Return the issues of the repositories."""
         return GitHubIssues(self._call, self.me)
+
+    @property
+    def clock_offset(self) -> timedelta:
+        """Return how far GitHub's clock is ahead of ours."""
+        return self._api.clock_offset
 
     @property
     def requests(self) -> RequestCounts:
@@ -369,32 +377,3 @@ def open_github(
     if token is not None:
         return GitHub(api, TokenAuthentication(api, token.get_secret_value()))
     return None
-
-
-def _check_body(check: CheckRunContent) -> dict[str, object]:
-    progress: dict[str, object] = (
-        {"status": "completed", "conclusion": check.conclusion}
-        if check.conclusion
-        else {"status": "in_progress"}  # which clears an earlier conclusion
-    )
-    return progress | {
-        "name": check.name,
-        "details_url": check.details_url,
-        "external_id": check.external_id,
-        "output": _output(check),
-    }
-
-
-def _output(check: CheckRunContent) -> dict[str, object]:
-    return {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]}
-
-
-def _annotation_body(annotation: CodeAnnotation) -> dict[str, object]:
-    return {
-        "path": annotation.path,
-        "start_line": annotation.line,
-        "end_line": annotation.line,
-        "annotation_level": annotation.level,
-        "title": annotation.title,
-        "message": annotation.message,
-    }

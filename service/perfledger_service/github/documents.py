@@ -1,4 +1,4 @@
-"""Decodes the few fields of GitHub's JSON that are read; all others may change."""
+"""Reads and writes the few fields of GitHub's JSON that are used; all others may change."""
 
 from datetime import datetime
 from typing import Annotated, TypeVar
@@ -7,7 +7,10 @@ import msgspec
 from requests import Response
 
 from perfledger_service.errors import GitHubError
+from perfledger_service.github.pull_requests import CheckRunContent
+from perfledger_service.values.pull_request_report import CodeAnnotation
 
+MAX_TEXT = 65_535  # characters of a check run's text
 _Document = TypeVar("_Document")
 # What msgspec raises for an answer that is not JSON or not UTF-8, has other fields, or is nested
 # thousands deep.
@@ -208,3 +211,35 @@ def decode_answer(response: Response, document: msgspec.json.Decoder[_Document])
     except UNREADABLE as error:
         msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
         raise GitHubError(msg, is_transient=True) from None  # most often a proxy's page
+
+
+def check_body(check: CheckRunContent) -> dict[str, object]:
+    """Return a check run as GitHub takes it, without its commit and its annotations."""
+    progress: dict[str, object] = (
+        {"status": "completed", "conclusion": check.conclusion}
+        if check.conclusion
+        else {"status": "in_progress"}  # which clears an earlier conclusion
+    )
+    return progress | {
+        "name": check.name,
+        "details_url": check.details_url,
+        "external_id": check.external_id,
+        "output": output_body(check),
+    }
+
+
+def output_body(check: CheckRunContent) -> dict[str, object]:
+    """Return what a check run shows, within GitHub's limits."""
+    return {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]}
+
+
+def annotation_body(annotation: CodeAnnotation) -> dict[str, object]:
+    """Return an annotation of a check run as GitHub takes it."""
+    return {
+        "path": annotation.path,
+        "start_line": annotation.line,
+        "end_line": annotation.line,
+        "annotation_level": annotation.level,
+        "title": annotation.title,
+        "message": annotation.message,
+    }

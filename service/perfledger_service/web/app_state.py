@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, cast
 
@@ -58,6 +58,7 @@ class AppState:
     replica: ReplicaLock | None = None  # None: the only process of a SQLite file
     metrics_token: SecretStr | None = None  # None: only this machine can read the metrics
     github_requests: RequestCounts | None = None  # None: GitHub is not asked
+    clock_offset: Callable[[], timedelta] = timedelta  # how far GitHub's clock is ahead of `now`
     proxy_addresses: tuple[IPv4Network | IPv6Network, ...] = ()  # trusted to name their clients
     sign_in: SignInOptions | None = None  # None: anyone who reaches the service can read its pages
     permissions: AccountPermissions | None = None  # None: people have only granted roles

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import uvicorn
@@ -221,6 +222,7 @@ def _app_state(
         replica=replica,
         metrics_token=settings.metrics_token,
         github_requests=github.requests if github else None,
+        clock_offset=(lambda: github.clock_offset) if github else timedelta,
         proxy_addresses=proxy_networks(settings),
         sign_in=sign_in,
         permissions=LimitedPermissions(github) if github else None,

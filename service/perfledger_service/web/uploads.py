@@ -142,6 +142,7 @@ def store_bundle(
         project=project,
         upload_id=uuid4().hex,
         now=state.now(),
+        clock_offset=state.clock_offset(),
         run=run,
         job_id=job_id,
         reports=state.reports,

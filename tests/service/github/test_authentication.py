@@ -1,3 +1,4 @@
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -70,6 +71,34 @@ def test_a_token_is_renewed_five_minutes_before_its_hour_is_over(
     app.create_comment(REPOSITORY, 7, "text")
 
     assert at_github.requests.count("POST /app/installations/41/access_tokens") == tokens
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_our_wrong_clock_is_corrected_by_githubs(stand_in, at_github, key, hours):
+    stand_in.state.now = time.time  # a JWT counts only around its time
+    at_github.open_pull()
+
+    def wrong_clock():
+        return datetime.now(UTC) + timedelta(hours=hours)
+
+    api = GitHubApi(stand_in.url, write_interval_s=0.0, now=wrong_clock)
+    app = AppAuthentication(api, app_id="123", private_key=key[1], now=wrong_clock)
+    for _ in range(2):
+        GitHub(api, app).create_comment(REPOSITORY, 7, "text")
+    api.close()
+
+    assert at_github.requests.count("POST /app/installations/41/access_tokens") == 1
+    assert len(at_github.comments) == 2
+    assert abs(api.clock_offset + timedelta(hours=hours)) < timedelta(minutes=10)
+
+
+def test_a_jwt_that_github_refuses_though_clocks_agree_is_an_error(app, at_github):
+    at_github.open_pull()
+    at_github.fail_next(path="/installation", status=401)
+    with pytest.raises(GitHubError) as caught:
+        app.create_comment(REPOSITORY, 7, "text")
+
+    assert caught.value.github_status == 401
 
 
 def test_a_repository_without_the_app_is_said_so(app):

@@ -85,6 +85,7 @@ def receive_bundle(
     project: Project,
     upload_id: str,
     now: datetime,
+    clock_offset: timedelta = timedelta(0),
     run: ActionsRun | None = None,
     job_id: str | None = None,
     reports: UploadReports | None = None,
@@ -96,7 +97,7 @@ def receive_bundle(
     The same bundle again returns the same upload; one that failed or was refused begins its next
     attempt. `run` is the GitHub Actions run that sent it, None for a token's holder. `job_id` is
     the runner job whose result it is; it is stored together with the job's end, or not at all.
-    `reports` receive a bundle that they will judge.
+    `reports` receive a bundle that they will judge. The right time is `now` plus `clock_offset`.
 
     Raises UsageError for an invalid bundle and for one that does not match its job, RefusedError
     for one of another repository or pull request, ConflictError for a second bundle with one token
@@ -137,6 +138,7 @@ def receive_bundle(
                 upload_id=upload_id,
                 project_id=project.id,
                 sender=sender,
+                clock_offset=clock_offset,
                 now=now,
             )
         elif earlier.status in AGAIN:
@@ -270,14 +272,16 @@ def _add_new(
     upload_id: str,
     project_id: int,
     sender: UploadSender,
+    clock_offset: timedelta,
     now: datetime,
 ) -> None:
     """Add the upload of a new bundle, with the quarantines in which it was measured.
 
     It was measured now at the latest: a machine's clock may be ahead, and its result must not count
-    as newer than later ones.
+    as newer than later ones. Our clock may be behind: without its offset, the order of arrival
+    would decide which result is newer.
     """
-    measured_at = min(datetime.fromisoformat(bundle.created_at), now)
+    measured_at = min(datetime.fromisoformat(bundle.created_at), now + clock_offset)
     add_upload(
         session,
         bundle,
@@ -289,7 +293,8 @@ def _add_new(
         measured_at=measured_at,
         now=now,
     )
-    mark_quarantined(session, upload_id, project_id, devices_used(bundle), measured_at=measured_at)
+    by_our_clock = measured_at - clock_offset
+    mark_quarantined(session, upload_id, project_id, devices_used(bundle), measured_at=by_our_clock)
 
 
 def _commit_dates(bundle: Bundle) -> dict[str, datetime]:
