@@ -66,7 +66,8 @@ def announce_check(
 
     A merge group's head has no pull request; GitHub must confirm that it is one.
 
-    Repeating it changes nothing: a class keeps the deadline of its first announcement.
+    Repeating it changes nothing until a deadline has passed: then a class that did not report gets
+    the new one.
     """
     now, project = state.now(), caller.project
     if caller.run is not None:

@@ -22,6 +22,7 @@ from perfledger_service.store.expected_classes import (
     ExpectedClass,
     add_expected_classes,
     count_heads,
+    expect_again,
     expected_classes,
     heads_with_deadlines,
     missing_classes,
@@ -53,8 +54,8 @@ ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 MAX_DEADLINE_AGE = timedelta(days=7)
 # Why an upload is refused that another comparison needs.
 OTHER_BASE = (
-    "its result compares with another base than the pull request has now: push a commit, or comment "
-    "/perfledger rerun"
+    "its result compares with another base than the pull request has now: push a commit, or "
+    "comment /perfledger rerun"
 )
 _NO_REPORT = "no report arrived by its deadline"
 # Worst first; a check in progress (None) is worse than anything that may be green.
@@ -77,8 +78,9 @@ def announce_classes(
 ) -> tuple[ExpectedClass, ...]:
     """Store machine classes that have to report on a head, and return all that have to.
 
-    A class that was announced before keeps its first deadline. Raises UsageError for too many
-    classes, and TooManyRequestsError for too many heads.
+    A class that was announced before keeps its first deadline until that has passed: then somebody
+    runs the check again. Raises UsageError for too many classes, and TooManyRequestsError for too
+    many heads.
     """
     with write_session(engine) as session:
         lock_project(session, head.project_id)
@@ -94,6 +96,12 @@ def announce_classes(
             msg = f"more than {MAX_CLASSES} machine classes for one commit: announce fewer patterns"
             raise UsageError(msg)
         add_expected_classes(session, head, machine_classes, deadline=deadline)
+        overdue = [
+            one.machine_class
+            for one in expected_classes(session, head)
+            if one.deadline <= now and one.machine_class in machine_classes
+        ]
+        expect_again(session, head, overdue, deadline=deadline)
         expected = expected_classes(session, head)
         session.commit()
     return expected
@@ -208,8 +216,10 @@ def deciding_reports(
     result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
 ) -> tuple[OtherPullRequest, ...]:
     """Return the other pull requests of a commit whose results are worse than this one's."""
-    own = _SEVERITY.index(result.conclusion)
-    return tuple(one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own)
+    own_severity = _SEVERITY.index(result.conclusion)
+    return tuple(
+        one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own_severity
+    )
 
 
 def _class_report(

@@ -222,6 +222,19 @@ def test_an_announced_check_that_nothing_reports_on_is_not_measured(site, engine
     )
 
 
+def test_a_check_that_is_run_again_after_its_deadline_is_in_progress_again(site, engine, received):
+    head = received(engine, site.make_bundle(pull_request=8)).head
+    site.at_github.open_pull(8)
+    for start, deadline in ((0, 6), (5, 6), (7, 13)):  # hours; the second run comes before the end
+        now = site.now + start * HOURS_6 / 6
+        due_at = now + HOURS_6
+        expected = announce_classes(engine, head, BOTH, deadline=due_at, now=now)
+        assert {one.deadline for one in expected} == {site.now + deadline * HOURS_6 / 6}
+    site.post_at(head, now)
+
+    assert site.check[:2] == ("in_progress", None)
+
+
 def test_a_class_whose_upload_waits_to_be_judged_is_pending(site, engine, received):
     received(engine, site.make_bundle(machine=A100, seed=9), upload_id="9" * 32)
     site.report(H100, 1.0)
