@@ -16,7 +16,7 @@ from sqlite3 import (
     Error as SqliteError,
     OperationalError,
 )
-from typing import Final
+from typing import Any, Final, cast
 
 import structlog
 from sqlalchemy import (
@@ -24,6 +24,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
+    Table,
     create_engine,
     event,
     insert,
@@ -42,6 +43,8 @@ from sqlmodel import Session, SQLModel
 
 from perfledger_service.errors import SettingsError
 
+# Fewer rows than these are inserted: a copy of its own takes longer.
+MIN_COPIED = 20
 # How long a writer waits for another before "database is locked".
 BUSY_TIMEOUT_MS = 10_000
 # The same for a write that may be skipped, as a page's reader waits for it.
@@ -63,6 +66,19 @@ _OUTAGE_CODES: Final = frozenset(
 _OUTAGE_CLASSES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
 _PRIMARY_CODE = 0xFF  # SQLite's extended result codes have the primary code in their last byte
 _POSTGRES = "postgresql+psycopg"
+# PostgreSQL's names of the types of copied columns, by SQLAlchemy's.
+_COPIED_TYPES: Final = {
+    "BIGINT": "int8",
+    "BOOLEAN": "bool",
+    "BYTEA": "bytea",
+    "DATE": "date",
+    "DOUBLE PRECISION": "float8",
+    "FLOAT": "float8",
+    "INTEGER": "int4",
+    "TEXT": "text",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    "VARCHAR": "text",
+}
 _WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -204,10 +220,50 @@ def is_storable(text: str) -> bool:
 def insert_rows(
     session: Session, row: type[SQLModel], values: Sequence[Mapping[str, object]]
 ) -> None:
-    """Insert rows of a table in one statement, bypassing the session, which examines each value."""
-    if values:
-        session.flush()
-        session.connection().execute(insert(row), values)
+    """Insert rows of a table in one statement, bypassing the session, which examines each value.
+
+    All rows have the same columns. PostgreSQL copies many of them.
+    """
+    if not values:
+        return
+    session.flush()
+    connection = session.connection()
+    if connection.dialect.name == "postgresql" and len(values) >= MIN_COPIED:
+        _copy_rows(connection, row.metadata.tables[str(row.__tablename__)], values)
+    else:
+        connection.execute(insert(row), values)
+
+
+def _copy_rows(
+    connection: Connection, table: Table, values: Sequence[Mapping[str, object]]
+) -> None:
+    """Copy rows to PostgreSQL in its binary format; the database fills other columns.
+
+    Raises DBAPIError, as an insert does.
+    """
+    dialect = connection.dialect
+    columns = [table.columns[name] for name in values[0]]
+    quote = dialect.identifier_preparer
+    names = ", ".join(quote.quote(one.name) for one in columns)
+    statement = f"copy {quote.format_table(table)} ({names}) from stdin (format binary)"
+    processors = [one.type.dialect_impl(dialect).bind_processor(dialect) for one in columns]
+    readers = [(one.name, process) for one, process in zip(columns, processors, strict=True)]
+    driver = cast("Any", connection.connection.driver_connection)  # psycopg's
+    errors = cast("Any", dialect).loaded_dbapi.Error
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types([_COPIED_TYPES[one.type.compile(dialect)] for one in columns])
+            for row in values:
+                copy.write_row(
+                    [process(row[name]) if process else row[name] for name, process in readers]
+                )
+    except errors as error:
+        is_lost = dialect.is_disconnect(error, driver, None)
+        if is_lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            statement, (), error, errors, connection_invalidated=is_lost, dialect=dialect
+        ) from error
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001
