@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -82,6 +82,24 @@ def add_observations(
         for series_id, sample_type in (series[_name(one)],)
     ]
     insert_rows(session, ObservationRow, rows)
+
+
+def has_room(
+    session: Session, project_id: int, names: Collection[tuple[str, str, str]], *, most: int
+) -> bool:
+    """Return whether a project has at most so many series, those of these names included.
+
+    A name is a workload, a metric and a machine class.
+    """
+    is_of_project = col(SeriesRow.project_id) == project_id
+    count = session.exec(select(func.count()).where(is_of_project)).one()
+    if count + len(names) <= most:
+        return True
+    keys = [series_key(*one) for one in names]
+    for start in range(0, len(keys), KEYS_AT_A_TIME):
+        is_known = col(SeriesRow.key).in_(keys[start : start + KEYS_AT_A_TIME])
+        count -= session.exec(select(func.count()).where(is_of_project, is_known)).one()
+    return count + len(keys) <= most
 
 
 def new_observations(

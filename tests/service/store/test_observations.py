@@ -16,7 +16,7 @@ from perfledger.metrics import (
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store import observations
 from perfledger_service.store.database import read_session
-from perfledger_service.store.observations import pack, sample_type_of
+from perfledger_service.store.observations import has_room, pack, sample_type_of
 from perfledger_service.store.page_queries import series_view, upload_view, with_verdicts
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 
@@ -212,3 +212,15 @@ def test_more_series_than_a_statement_takes_keys_are_known_again(
     with read_session(engine) as session:
         assert session.exec(select(func.count()).select_from(SeriesRow)).one() == 20
         assert session.exec(select(func.count()).select_from(ObservationRow)).one() == 80
+
+
+@pytest.mark.parametrize(("most", "has_it"), [(3, True), (2, False)])
+def test_there_is_room_for_series_that_a_project_has_already(
+    any_engine, judged, make_bundle, most, has_it
+):
+    upload = judged(any_engine, make_bundle())  # step time and memory of one workload
+    machine_class = upload.machine_class
+    names = [(one, "step_time_p50", machine_class) for one in ("gpt:step", "vit:step")]
+
+    with read_session(any_engine) as session:
+        assert has_room(session, upload.project_id, names, most=most) is has_it

@@ -51,6 +51,16 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     )
 
 
+def series_names(bundle: Bundle) -> frozenset[tuple[str, str, str]]:
+    """Return workload, metric and machine class of the series of a bundle, except kernels'."""
+    machines = bundle.machines()
+    return frozenset(
+        (run.workload, metric, machines[run.workload, run.side].machine_class)
+        for run in bundle.runs
+        for metric in run.samples
+    )
+
+
 def _measured_runs(
     metric: Metric, estimates: Sequence[tuple[Run, float | None]]
 ) -> list[tuple[Run, float]]:

@@ -26,10 +26,7 @@ from perfledger_service.store.former_names import is_former_name
 from perfledger_service.store.gate_checks import add_gate_check
 from perfledger_service.store.heads.uploads import head_of
 from perfledger_service.store.imported_history import IS_IMPORTED
-from perfledger_service.store.observations import (
-    add_observations,
-    new_observations,
-)
+from perfledger_service.store.observations import add_observations, has_room, new_observations
 from perfledger_service.store.pair_spreads import add_differences
 from perfledger_service.store.projects import Project, lock_project, use_actions_token
 from perfledger_service.store.tables import MAX_PULL_REQUEST
@@ -49,7 +46,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.events.pull_requests import track_upload
 from perfledger_service.usecases.fleet.device import devices_used
-from perfledger_service.usecases.history.bundle_observations import observations_in
+from perfledger_service.usecases.history.bundle_observations import observations_in, series_names
 from perfledger_service.usecases.history.gate_health import shadow_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.jobs.quarantine_waits import ask_again
@@ -71,6 +68,8 @@ MAX_UPLOADS = 1000
 # Ten years of commits, counted separately, so that an import delays no check.
 MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
+# Series of a project: a thousand workloads with ten metrics on twenty machine classes.
+MAX_SERIES = 200_000
 # If the same bundle comes again, its next attempt begins: a pull request may be open again.
 AGAIN = frozenset({UploadStatus.FAILED, UploadStatus.REFUSED})
 # Level for bundles that arrive uncompressed: zlib's default, 0.3 % larger than gzip's default, in
@@ -130,7 +129,7 @@ def receive_bundle(
             store_group_of_run(session, project.id, run, bundle.head.sha, now=now)
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
-            _check_quota(session, project, is_import=bundle.is_imported, now=now)
+            _check_quota(session, project, bundle, now=now)
             _add_new(
                 session,
                 bundle,
@@ -345,11 +344,18 @@ def _is_of_project(engine: Engine, repository: str, project: Project) -> bool:
         return is_former_name(session, project.id, repository)
 
 
-def _check_quota(session: Session, project: Project, *, is_import: bool, now: datetime) -> None:
-    """Raise TooManyRequestsError if a project has sent as many bundles as it may."""
+def _check_quota(session: Session, project: Project, bundle: Bundle, *, now: datetime) -> None:
+    """Raise TooManyRequestsError if a project has sent as many bundles, or series, as it may."""
+    is_import = bundle.is_imported
     most, is_alike = (MAX_IMPORTS, IS_IMPORTED) if is_import else (MAX_UPLOADS, ~IS_IMPORTED)
     if count_uploads(session, project.id, is_alike, since=now - QUOTA_PERIOD) >= most:
         msg = f"{project.repository} uploaded {most} bundles within an hour: wait"
+        raise TooManyRequestsError(msg)
+    if not has_room(session, project.id, series_names(bundle), most=MAX_SERIES):
+        msg = (
+            f"{project.repository} would have more than {MAX_SERIES} series (workload, metric and "
+            "machine class): remove old ones with `perfledger server series remove`"
+        )
         raise TooManyRequestsError(msg)
 
 

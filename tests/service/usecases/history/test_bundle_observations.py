@@ -6,7 +6,7 @@ from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
 from perfledger.records import Revision, Side
 from perfledger_runners.bundles.validation import check_bundle
-from perfledger_service.usecases.history.bundle_observations import observations_in
+from perfledger_service.usecases.history.bundle_observations import observations_in, series_names
 from tests.baselines.judging.example_kernels import kernel, on_head, scaled, with_kernels, workload
 from tests.service.conftest import METRICS
 
@@ -112,3 +112,12 @@ def test_counts_of_zero_have_a_center(make_bundle):
     observations = observations_in(replace(bundle, metrics=(exact,), runs=runs))
 
     assert {(one.low, one.center, one.high) for one in observations} == {(0.0, 0.0, 0.0)}
+
+
+def test_the_series_of_a_bundle_are_those_of_its_observations(make_bundle):
+    bundle = make_bundle(workloads=("gpt:step", "vit:step"))
+    of_observations = {
+        (one.workload, one.metric.name, one.machine_class) for one in observations_in(bundle)
+    }
+
+    assert series_names(bundle) == of_observations

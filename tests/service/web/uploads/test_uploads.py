@@ -206,6 +206,18 @@ def test_an_id_that_cannot_be_is_not_found(site, path):
     assert "detail" in answer.json()
 
 
+def test_a_project_has_only_so_many_series(site, make_bundle, monkeypatch):
+    monkeypatch.setattr(use_case, "MAX_SERIES", 4)  # step time and memory of two workloads
+    for names, status in (("ab", 202), ("ab", 202), ("abc", 429), ("a", 202)):
+        seed = len(site.jobs.works)
+        answer = site.upload(make_bundle(seed=seed, workloads=tuple(f"{one}:f" for one in names)))
+        assert answer.status_code == status
+        if status == 202:
+            site.judge(answer.json()["id"])
+        else:
+            assert "octo/models would have more than 4 series" in answer.json()["detail"]
+
+
 def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, monkeypatch):
     monkeypatch.setattr(use_case, "MAX_UPLOADS", 2)
     answers = [site.upload(make_bundle(seed=seed)) for seed in (1, 2, 3)]
