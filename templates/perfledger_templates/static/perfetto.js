@@ -1,4 +1,4 @@
-// Hands two profiled steps over to Perfetto's UI, in a tab that the reader's own browser opens.
+// Hands profiled steps over to Perfetto's UI, in a tab that the reader's own browser opens.
 //
 // The protocol is Perfetto's, "Deep linking to the Perfetto UI" (docs/visualization/
 // deep-linking-to-perfetto-ui.md of google/perfetto): open its window, say PING until it answers
@@ -32,8 +32,7 @@
     const answer = (event) => {
       if (event.source !== tab || event.origin !== PERFETTO || event.data !== "PONG") return;
       stop();
-      const title = `base and head of ${step.title}`;
-      const perfetto = { buffer, title, fileName: "perfledger-steps.json" };
+      const perfetto = { buffer, title: step.title, fileName: "perfledger-steps.json" };
       tab.postMessage({ perfetto }, PERFETTO, [buffer]);
       say("Handed over.");
     };

@@ -200,7 +200,7 @@ def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
     ]
     assert "Memory in use on base: cuda:0: peak 1.00 GiB, at 0 s" in page.values("aria-label")
     assert "Memory in use on head: not recorded; profile(profile_memory=True) of" in text
-    assert page.values("data-title") == ["benchmarks.gpt:train_step[batch=8]"]
+    assert page.values("data-title") == ["base and head of benchmarks.gpt:train_step[batch=8]"]
     assert page.data == ""
 
 

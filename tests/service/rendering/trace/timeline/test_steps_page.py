@@ -52,6 +52,7 @@ def test_one_side_alone_has_no_flame_graph_and_no_stacks(sides):
     assert "Flame graph" not in page
     assert "speedscope" not in page
     assert "Open the step in Perfetto" in page
+    assert 'data-title="head of m:f"' in page
 
 
 def test_profiles_without_calls_are_not_found(sides):
