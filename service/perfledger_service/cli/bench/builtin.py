@@ -1,13 +1,14 @@
 """Measures the canaries of this machine."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.option_values import REPOSITORY, refuse_unused, repository_name
@@ -19,9 +20,7 @@ class CanaryFlags:
     """How the canaries are measured."""
 
     processes: Annotated[int, how("fresh processes for each canary", metavar="COUNT")] = 3
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None
+    device: MeasuringDevice = None
 
 
 @command(
@@ -72,15 +71,17 @@ def builtin(
         refuse_unused(
             {"--repository": bool(repository)}, "only a bundle names it: add --save-bundle"
         )
-    request = CanaryRequest(
-        pattern=pattern, processes=canary_flags.processes, device=canary_flags.device
-    )
+    request = CanaryRequest(pattern=pattern, processes=canary_flags.processes)
     clone = None
     if save_bundle is not None:
         prepare_spool(os.environ, also=save_bundle)
         clone = open_clone(Path())
-    with interruptible(), TerminalProgress(Console(stderr=True)) as progress:
-        view = measure_canaries(Path(), request, progress=progress)
+    with (
+        interruptible(),
+        only_chosen_gpu(canary_flags.device) as kind,
+        TerminalProgress(Console(stderr=True)) as progress,
+    ):
+        view = measure_canaries(Path(), replace(request, device=kind), progress=progress)
     output.write_document(view, canaries_document)
     if clone is not None:
         bundle = canary_bundle(clone, view, repository=repository)

@@ -1,12 +1,13 @@
 """Examines how fit this machine is to measure on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.output import DocumentOutput
@@ -25,9 +26,7 @@ class DoctorFlags:
         int, how("most pairs of the same code; 0 only examines the machine", metavar="COUNT")
     ] = 10
     budget: Annotated[str, how("time limit for measuring", metavar="DURATION")] = "2m"
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None
+    device: MeasuringDevice = None
     fix: Annotated[
         bool,
         how(
@@ -51,7 +50,6 @@ class DoctorFlags:
             workload=workload,
             pairs=0 if self.fix else self.pairs,
             budget_s=budget_s,
-            device=self.device,
             has_fixes=self.fix,
         )
 
@@ -96,7 +94,12 @@ def doctor(
             f"could not ask the service whether the device is in quarantine: {error}", err=True
         )
     request = doctor_flags.request(workload)
-    with interruptible(), PairsBar(Console(stderr=True), most=request.pairs) as progress:
+    with (
+        interruptible(),
+        only_chosen_gpu(doctor_flags.device) as kind,
+        PairsBar(Console(stderr=True), most=request.pairs) as progress,
+    ):
+        request = replace(request, device=kind)
         view = examine_machine(Path(), request, service=service, progress=progress)
     output.write_document(view, doctor_document)
     if view.noise is not None and not view.noise.metrics:

@@ -1,13 +1,14 @@
 """Load-tests a workload with simulated clients."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.output import DocumentOutput, write_text
@@ -47,9 +48,7 @@ class LoadFlags:
     batch: Annotated[
         str, what("values of the workload's parameter `batch`, such as 1,8", metavar="SIZES")
     ] = ""
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None
+    device: MeasuringDevice = None
 
     @property
     def load(self) -> "Load":
@@ -107,8 +106,13 @@ def load(
     from perfledger_service.values.report import ExitCode
 
     batches = _numbers(load_flags.batch, "--batch", int)
-    request = LoadRequest(workload=workload, batches=batches, device=load_flags.device)
-    with interruptible(), LoadBar(Console(stderr=True)) as progress:
+    request = LoadRequest(workload=workload, batches=batches)
+    with (
+        interruptible(),
+        only_chosen_gpu(load_flags.device) as kind,
+        LoadBar(Console(stderr=True)) as progress,
+    ):
+        request = replace(request, device=kind)
         measured = measure_load(Path(), request, load_flags.load, progress=progress)
     if save_curve is not None:
         write_text(to_json(load_document(measured)), save_curve)

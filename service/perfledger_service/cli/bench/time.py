@@ -1,10 +1,11 @@
 """Times a statement."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.output import DocumentOutput
@@ -15,9 +16,7 @@ class TimeFlags:
     """How a statement is timed."""
 
     processes: Annotated[int, how("fresh processes to time it in", metavar="COUNT")] = 5
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None
+    device: MeasuringDevice = None
 
 
 @command(
@@ -51,8 +50,11 @@ def time_statement(
         statement=statement,
         set_up=setup,
         processes=time_flags.processes,
-        device=time_flags.device,
     )
-    with interruptible(), TerminalProgress(Console(stderr=True)) as progress:
-        timed = time_statement(Path(), request, progress=progress)
+    with (
+        interruptible(),
+        only_chosen_gpu(time_flags.device) as kind,
+        TerminalProgress(Console(stderr=True)) as progress,
+    ):
+        timed = time_statement(Path(), replace(request, device=kind), progress=progress)
     output.write_document(timed, time_document)

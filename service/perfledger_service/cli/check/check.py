@@ -12,6 +12,7 @@ import typer
 from perfledger.metrics import STEP_TIME
 from perfledger.rounding import integer
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.option_values import REPOSITORY, repository_name
@@ -93,9 +94,7 @@ class ChangeFlags:
 class MeasuringFlags:
     """The device and the limits of a measurement."""
 
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None
+    device: MeasuringDevice = None
     budget: Annotated[
         str | None,
         how("time limit from finding workloads to profiling", metavar="DURATION", default="10m"),
@@ -132,7 +131,6 @@ class MeasuringFlags:
     def settings(self) -> dict[str, str | bool | list[str] | None]:
         """Return the settings that these options set."""
         return {
-            "device": self.device,
             "excluded_devices": self.exclude_device,
             "build": self.build,
             "isolated": self.isolated or None,
@@ -191,11 +189,15 @@ def check(
     also = named_bundle_path(save, os.environ) if save else save_bundle
     prepare_spool(os.environ, also=also)
     spooled: list[Path] = []
-    with interruptible(sys.argv[1:]), TerminalProgress(Console(stderr=True)) as watcher:
+    with (
+        interruptible(sys.argv[1:]),
+        only_chosen_gpu(measuring.device) as kind,
+        TerminalProgress(Console(stderr=True)) as watcher,
+    ):
         bundle, report = run_check(
             Path(),
             replace(change.request, is_resumed=measuring.resume),
-            flags={**change.settings, **measuring.settings},
+            flags={**change.settings, **measuring.settings, "device": kind},
             progress=watcher,
             service=target,
             history=measuring.spreads or target,

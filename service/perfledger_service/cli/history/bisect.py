@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfledger_service.cli.command import command
+from perfledger_service.cli.device_flags import MeasuringDevice, only_chosen_gpu
 from perfledger_service.cli.interruption import interruptible
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, check_writable
@@ -42,9 +43,7 @@ def bisect(
     ] = "",
     asv: AsvSuite = False,
     pytest: PytestSuite = False,
-    device: Annotated[
-        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
-    ] = None,
+    device: MeasuringDevice = None,
     budget: Annotated[
         str | None, how("time limit for measuring", metavar="DURATION", default="10m")
     ] = None,
@@ -85,7 +84,6 @@ def bisect(
     prepare_spool(os.environ, also=save_bundle)
     flags = {
         "suite": suite_of(is_asv=asv, is_pytest=pytest),
-        "device": device,
         "excluded_devices": exclude_device,
         "budget": budget,
         "build": build,
@@ -94,8 +92,14 @@ def bisect(
     request = BisectRequest(
         workload=workload, good=good, bad=bad, metric=metric, workloads_from=workloads_from
     )
-    with interruptible(), TerminalProgress(Console(stderr=True)) as watcher:
-        result, bundle = run_bisect(Path(), request, flags=flags, progress=watcher)
+    with (
+        interruptible(),
+        only_chosen_gpu(device) as kind,
+        TerminalProgress(Console(stderr=True)) as watcher,
+    ):
+        result, bundle = run_bisect(
+            Path(), request, flags={**flags, "device": kind}, progress=watcher
+        )
     spooled = spool_bundle(bundle, os.environ, also=save_bundle) if bundle is not None else None
     output.write(
         result,
