@@ -135,7 +135,7 @@ def is_command(words, group=COMMANDS):
 def test_every_option_that_a_page_names_is_one_of_a_command():
     known_options = set(OPTION.findall(REFERENCE)) | FOREIGN_OPTIONS
     may_name_others = {"CHANGELOG.md", "device-checks.md", "README.md", "reading-a-comment.md"}
-    may_name_others |= {"slurm.md", "kubernetes.md"}  # of srun, sbatch and kubectl
+    may_name_others |= {"slurm.md", "kubernetes.md", "arc.md"}  # of srun, sbatch, kubectl, helm
     may_name_others |= {"move-here.md"}  # of the tools that people come from; a test runs ours
     may_name_others |= {"tutorial.md"}  # of curl; a test runs all of it
     assert {

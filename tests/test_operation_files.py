@@ -15,6 +15,7 @@ import pytest
 import yaml
 from kubernetes_validate import ValidationError, validate
 
+from perfledger_runners.machine.host_identity import HOST_VARIABLE
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
 from tests.product.command_lines import parse
@@ -27,6 +28,7 @@ UNITS = [ROOT / "service" / "perfledger.service", ROOT / "runners" / "perfledger
 MAX_EXPOSURE = {"perfledger.service": 20, "perfledger-runner.service": 60}
 MANIFESTS = [ROOT / "service" / "kubernetes.yaml", ROOT / "runners" / "kubernetes.yaml"]
 GUIDE = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text(encoding="utf-8")
+ARC_GUIDE = (ROOT / "docs" / "how-to" / "arc.md").read_text(encoding="utf-8")
 RESOURCES = [
     resource
     for file in MANIFESTS
@@ -130,6 +132,21 @@ def test_a_pod_runs_commands_and_sets_variables_that_there_are(resource):
             parse(command)
         ours = {name for name in variables_of(container) if name.startswith("PERFLEDGER_")}
         assert ours <= SETTINGS
+
+
+@pytest.mark.parametrize("version", [OLDEST_KUBERNETES, NEWEST_KUBERNETES])
+def test_the_pod_of_arcs_guide_has_the_form_of_a_pod_and_only_variables_that_there_are(version):
+    [block] = re.findall(r"(?ms)^```yaml\n(.*?)^```", ARC_GUIDE)
+    template = yaml.safe_load(block)["template"]
+    template["metadata"]["name"] = "runner"
+    [runner] = template["spec"]["containers"]
+
+    assert (
+        validate({"apiVersion": "v1", "kind": "Pod", **template}, version, strict=True) == version
+    )
+    assert runner["name"] == "runner"  # the container that ARC starts the job in
+    assert variables_of(runner).keys() == {HOST_VARIABLE}
+    assert template["metadata"]["labels"] == POD_OWNERS[1]["spec"]["template"]["metadata"]["labels"]
 
 
 def test_configuration_maps_have_settings_alone_and_texts():
